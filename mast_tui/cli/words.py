@@ -47,6 +47,10 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
             "mast_tui.cli.lint.command:lint_command",
             "Fail where a judge finds failure modes in traces: for CI and hooks.",
         ),
+        "watch": Command(
+            "mast_tui.cli.lint.watch:watch_command",
+            "Follow running sessions and say so the moment a rule finds something.",
+        ),
         "exam": Command(
             "mast_tui.cli.exam:exam_command",
             "Hold judges against a labelled set, each by the set's own scoring.",

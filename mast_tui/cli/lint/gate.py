@@ -118,13 +118,16 @@ def _no_mode(word: str, taxonomy: Taxonomy) -> str:
     return f"no such mode; did you mean {meant.code} ({meant.name})? {there}"
 
 
-def rules_for(names: str | None, gate: Gate, taxonomy: Taxonomy) -> tuple[Rule, ...]:
+def rules_for(
+    names: str | None, gate: Gate, taxonomy: Taxonomy, *, running: bool = False
+) -> tuple[Rule, ...]:
     """Choose the rules that run, so that each mode that is to fail can be found.
 
     Args:
         names: The value of ``--rules``.
         gate: What fails.
         taxonomy: Only rules for its modes run.
+        running: Whether the runs go on, so that no rule runs that needs their end.
 
     Returns:
         The rules, in their order.
@@ -133,22 +136,27 @@ def rules_for(names: str | None, gate: Gate, taxonomy: Taxonomy) -> tuple[Rule, 
         UnknownRule: There is no rule of such a name.
         NoModeOfThese: No rule that is chosen looks for a mode of the taxonomy.
         click.UsageError: A mode that is to fail is looked for by none of the rules, so that it
-            never would.
+            never would, or all that are named need the end of a run.
     """
     known = {mode.slug: mode.code for mode in taxonomy.modes}
+    able = tuple(rule for rule in RULES if rule.mode in known)
+    if not able:
+        raise NoModeOfThese(f"the rules know no mode of {taxonomy.ref}; they were made for MAST")
+    able = tuple(rule for rule in able if not (running and rule.needs_end))
     if names is None:
         # What has earned it is enough for its modes; the others find more, and are wrong more often
         wanted = {*gate.modes, *(gate.fatal or ())} - {rule.mode for rule in DEFAULT}
-        chosen = tuple(rule for rule in RULES if rule in DEFAULT or rule.mode in wanted)
+        chosen = tuple(rule for rule in able if rule in DEFAULT or rule.mode in wanted)
     else:
-        chosen = chosen_rules(names)
-    chosen = tuple(rule for rule in chosen if rule.mode in known)
-    if not chosen:
-        raise NoModeOfThese(f"the rules know no mode of {taxonomy.ref}; they were made for MAST")
+        named = chosen_rules(names)
+        chosen = tuple(rule for rule in named if rule in able)
+        if not chosen:
+            told = ", ".join(rule.name for rule in named)
+            raise click.UsageError(f"--rules {told}: judges the end of a run; see 'mast-tui lint'")
     seen = {rule.mode for rule in chosen}
     for slug in gate.modes:
         if slug not in seen:
-            raise click.UsageError(_never_found(known[slug], slug, known))
+            raise click.UsageError(_never_found(slug, known, able))
     if gate.fatal is not None and seen.isdisjoint(gate.fatal):
         codes = ", ".join(sorted(known[slug] for slug in gate.fatal))
         raise click.UsageError(
@@ -158,12 +166,15 @@ def rules_for(names: str | None, gate: Gate, taxonomy: Taxonomy) -> tuple[Rule, 
     return chosen
 
 
-def _never_found(code: str, slug: str, known: dict[str, str]) -> str:
-    able = [rule.name for rule in RULES if rule.mode == slug]
-    if able:
+def _never_found(slug: str, known: dict[str, str], able: tuple[Rule, ...]) -> str:
+    code = known[slug]
+    names = [rule.name for rule in able if rule.mode == slug]
+    if names:
         return (
-            f"--fail-on {code}: none of the rules that run looks for it; add {' or '.join(able)} "
+            f"--fail-on {code}: none of the rules that run looks for it; add {' or '.join(names)} "
             "to --rules"
         )
-    seen = sorted({known[rule.mode] for rule in RULES if rule.mode in known})
+    if any(rule.mode == slug for rule in RULES):
+        return f"--fail-on {code}: only the end of a run shows it; see 'mast-tui lint'"
+    seen = sorted({known[rule.mode] for rule in able})
     return f"--fail-on {code}: no rule looks for it; the rules look for {', '.join(seen)}"

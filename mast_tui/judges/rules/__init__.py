@@ -44,6 +44,8 @@ class Rule:
         default: Whether it runs unless something else is asked for. What earns that is in
             docs/judge.md.
         compares_runs: Whether it needs to know how long successful runs of the tasks took.
+        needs_end: Whether it says of a run that goes on what does not hold in the end: each place
+            to which the run has come would be its end.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Rule:
     find: Callable[[Walk], Iterator[Finding]]
     default: bool = False
     compares_runs: bool = False
+    needs_end: bool = False
 
 
 RULES: Final = (
@@ -118,6 +121,7 @@ RULES: Final = (
         termination.TOO_EARLY,
         "the end, with the goal unmet by its own words",
         termination.find_early_end,
+        needs_end=True,
     ),
     Rule(
         "unchecked",

@@ -12,20 +12,11 @@ from textual.message import Message
 from textual.worker import Worker, get_current_worker
 
 from mast_tui.safe_text import one_line
+from mast_tui.traces.following import rest_after
 from mast_tui.traces.library import read_anew
 from mast_tui.traces.model import Growth, Trace
 from mast_tui.ui.annotate.state import BackgroundView
 from mast_tui.ui.trace_view.background_index import READ_BYTES
-
-LOOK_EVERY: Final = 1.0
-"""Seconds between two looks at the file."""
-
-REST: Final = 5
-"""How many times as long as it takes to look, and to take in what has come, passes before the next
-look."""
-
-MOST_REST: Final = 30.0
-"""Seconds that pass at most."""
 
 _COMPARED_AT_ONCE: Final = 256
 
@@ -101,7 +92,7 @@ class Following:
         """Have the next look wait, the longer the more there was to do since the last began."""
         if self._began is not None:
             now = monotonic()
-            self._rests_until = now + min(MOST_REST, REST * (now - self._began))
+            self._rests_until = now + rest_after(now - self._began)
 
     def _begin(self, *, asked: bool) -> bool:
         """Whether a look at the file could begin: one thread alone may read a trace on."""

@@ -24,6 +24,7 @@ from textual.widgets import Input
 from mast_tui.labels import Label, Target
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.traces.following import LOOK_EVERY
 from mast_tui.traces.model import Outcome, Span, SpanKind, Trace
 from mast_tui.ui.actions.registry import Where, bindings_for
 from mast_tui.ui.annotate.arrival import Arrival
@@ -31,7 +32,7 @@ from mast_tui.ui.annotate.commands import SessionCommands
 from mast_tui.ui.annotate.copying import Copying
 from mast_tui.ui.annotate.filter import Filter
 from mast_tui.ui.annotate.finish import Finish
-from mast_tui.ui.annotate.following import LOOK_EVERY, Following
+from mast_tui.ui.annotate.following import Following
 from mast_tui.ui.annotate.labelling import Labelling
 from mast_tui.ui.annotate.marking import Marking
 from mast_tui.ui.annotate.my_labels import MyLabels

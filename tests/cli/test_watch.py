@@ -1,0 +1,320 @@
+"""``mast-tui watch``: what comes to running sessions is judged, and each finding is told once."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from mast_tui.cli.lint.findings import PlacedFinding
+from mast_tui.cli.lint.gate import gate_of
+from mast_tui.cli.lint.running import NotRead, RunningTraces
+from mast_tui.judges.rules import RULES, RulesJudge
+from mast_tui.taxonomy.loader import load_mast
+from mast_tui.traces.samples import samples_folder
+from tests.cli.conftest import Cli
+from tests.traces.rollouts import Record, call, message, meta, output
+from tests.traces.test_runs import CHILD, MAIN, said, spawned
+from tests.traces.test_runs import record as run_record
+from tests.traces.test_runs import rollout as run_rollout
+from tests.waiting import PATIENCE
+
+MAST: Final = load_mast()
+PODS: Final = '{"command": ["kubectl", "get", "pods"]}'
+
+
+def running(*paths: Path, every_rule: bool = False) -> RunningTraces:
+    judge = RulesJudge(RULES) if every_rule else RulesJudge()
+    return RunningTraces(paths, judge, gate_of("any", MAST), MAST)
+
+
+def told(one: RunningTraces) -> list[str]:
+    """What a look tells: of findings rule, file and span, of files that they cannot be read."""
+    return [
+        f"unread {news.path.name}"
+        if isinstance(news, NotRead)
+        else f"{news.rule} {news.path.name} #{news.first}"
+        for news in one.look()
+    ]
+
+
+def asked(name: str, arguments: str = PODS) -> tuple[Record, Record]:
+    return call(name, arguments), output(name, "cart-0 CrashLoopBackOff")
+
+
+def lines(*records: object) -> bytes:
+    return b"".join(json.dumps(record).encode() + b"\n" for record in records)
+
+
+def add(path: Path, *records: object) -> None:
+    with path.open("ab") as file:
+        file.write(lines(*records))
+
+
+BEGINNING: Final = (meta(), message("user", "find the failing pod"), *asked("a"))
+
+
+def test_a_session_is_judged_each_time_it_has_grown(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    watched = running(tmp_path)
+    assert told(watched) == []
+    path.write_bytes(lines(*BEGINNING))
+    assert told(watched) == []
+    add(path, *asked("b"))
+    assert told(watched) == ["repeated-call r.jsonl #4"]
+    assert told(watched) == []
+    add(path, *asked("c"))
+    assert told(watched) == [], "the same loop has become longer"
+    add(path, message("assistant", "it is cart-0"))
+    assert told(watched) == []
+
+
+def test_a_line_that_is_half_written_is_judged_once_it_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    data = lines(*BEGINNING, *asked("b"))
+    path.write_bytes(data[:-40])
+    watched = running(path)
+    assert told(watched) == []
+    path.write_bytes(data[:-5])
+    path.write_bytes(data)
+    assert told(watched) == ["repeated-call r.jsonl #4"]
+
+
+@pytest.mark.parametrize("name", ["ad-restart-loop.jsonl", "shipping-quote-hpa-stuck.jsonl"])
+def test_whatever_comes_line_by_line_each_finding_is_told_once(tmp_path: Path, name: str) -> None:
+    whole = (samples_folder() / name).read_bytes().splitlines(keepends=True)
+    path = tmp_path / name
+    watched = running(tmp_path, every_rule=True)
+    heard = []
+    for line in whole:
+        with path.open("ab") as file:
+            file.write(line)
+        heard += told(watched)
+    assert len(heard) == len(set(heard))
+    needs_end = {rule.name for rule in RULES if rule.needs_end}
+    lasting = {one for one in heard if one.split()[0] not in needs_end}
+    assert lasting == {
+        one for one in told(running(path, every_rule=True)) if one.split()[0] not in needs_end
+    }
+    assert len(lasting) >= 4
+
+
+def test_a_file_that_is_written_anew_with_more_tells_only_what_is_new(tmp_path: Path) -> None:
+    samples = json.loads((samples_folder() / "support_desk_exchange.json").read_text("utf-8"))
+    steps = samples["traj"]
+    path = tmp_path / "exchange.json"
+    watched = running(tmp_path)
+    heard = []
+    for end in range(2, len(steps) + 1):
+        fresh = tmp_path / "fresh.tmp"
+        fresh.write_text(json.dumps({**samples, "traj": steps[:end]}))
+        fresh.replace(path)
+        heard += told(watched)
+    assert heard == ["repeated-call exchange.json #18"]
+
+
+def test_another_run_in_the_same_file_is_told_of_anew(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_bytes(lines(*BEGINNING, *asked("b")))
+    watched = running(path)
+    assert told(watched) == ["repeated-call r.jsonl #4"]
+    other = '{"command": ["helm", "list"]}'
+    path.write_bytes(
+        lines(meta(), message("user", "and now?"), *asked("a", other), *asked("b", other))
+    )
+    assert told(watched) == ["repeated-call r.jsonl #4"]
+    path.write_bytes(path.read_bytes() + b"\n")
+    assert told(watched) == []
+
+
+def test_new_traces_in_folders_and_files_are_taken_in(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    watched = running(tmp_path)
+    assert told(watched) == []
+    (tmp_path / "one" / "notes.md").write_text("nothing")
+    (tmp_path / "one" / "r.jsonl").write_bytes(lines(*BEGINNING, *asked("b")))
+    assert told(watched) == ["repeated-call r.jsonl #4"]
+    (tmp_path / "one" / "r.jsonl").unlink()
+    assert told(watched) == []
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_what_a_new_sub_agent_does_is_judged_in_its_run(tmp_path: Path, named: bool) -> None:
+    run = run_rollout(
+        tmp_path / "rollout-a.jsonl",
+        MAIN,
+        None,
+        said(10, "user", "do it"),
+        *spawned(11, "call_m", CHILD),
+    )
+    watched = running(run if named else tmp_path)
+    assert told(watched) == []
+    twice = [
+        run_record(20 + number, "response_item", **item)
+        for number, name in enumerate("xy")
+        for item in (asked(name)[0]["payload"], asked(name)[1]["payload"])
+        if isinstance(item, dict)
+    ]
+    child = tmp_path / "rollout-b.jsonl"
+    run_rollout(child, CHILD, MAIN, said(19, "user", "look"), *twice[:2])
+    assert told(watched) == []
+    add(child, *twice[2:])
+    (found,) = told(watched)
+    assert found.startswith("repeated-call rollout-a.jsonl #")
+    assert told(watched) == []
+
+
+def test_what_cannot_be_read_is_told_once_and_read_when_it_can_be(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    path.write_text('{"messages": [')
+    watched = running(tmp_path)
+    assert told(watched) == ["unread run.json"]
+    path.write_text('{"messages": [ ')
+    assert told(watched) == []
+    shutil.copy(samples_folder() / "support_desk_exchange.json", path)
+    assert told(watched) == ["repeated-call run.json #18"]
+
+
+def test_a_finding_has_its_place_in_what_was_written(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_bytes(lines(*BEGINNING, *asked("b")))
+    (found,) = running(path).look()
+    assert isinstance(found, PlacedFinding)
+    assert (found.place.file, found.place.line, found.number) == (path, 5, 4)
+
+
+@contextmanager
+def watching(*args: object, folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """The command in a process of its own, once it has looked for the first time."""
+    root = Path(__file__).parents[2]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mast_tui", "watch", *map(str, args)],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(root), "HOME": str(folder), "SECRET": "kept"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+    )
+    try:
+        assert process.stderr is not None
+        first = process.stderr.readline()
+        assert first.startswith("mast-tui watch: following "), first
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """A folder with a session that goes on, and one that has ended with a finding."""
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    (folder / "old.jsonl").write_bytes(
+        lines(meta("01a2b3c4-0000-7000-8000-00000000000f"), *BEGINNING[1:], *asked("b"))
+    )
+    (folder / "r.jsonl").write_bytes(lines(*BEGINNING))
+    return folder
+
+
+def test_it_ends_at_the_moment_a_rule_finds_something(runs: Path, tmp_path: Path) -> None:
+    with watching("runs", "--exit", "--bell", folder=tmp_path) as process:
+        add(runs / "r.jsonl", *asked("b"))
+        out, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 3
+    assert re.fullmatch(
+        r"\d\d:\d\d:\d\d #4 runs/r\.jsonl:5: error: 1\.3 Step repetition \(repeated-call\): .+\n",
+        out,
+    )
+    assert err == "\amast-tui watch: 1 finding in 2 traces, 1 of them on --fail-on any\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_with_a_summary(
+    runs: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    with watching("runs", "--existing", "--json", folder=tmp_path) as process:
+        assert process.stdout is not None
+        first: dict[str, Any] = json.loads(process.stdout.readline())
+        assert (first["file"], first["mode"], first["fails"]) == ("runs/old.jsonl", "1.3", True)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, out) == (128 + number, "")
+    assert err == "mast-tui watch: 1 finding in 2 traces, 1 of them on --fail-on any\n"
+
+
+def test_a_command_is_told_by_its_environment_and_no_shell_reads_foreign_text(
+    runs: Path, tmp_path: Path
+) -> None:
+    script = tmp_path / "tell.py"
+    script.write_text(
+        "import json, os, sys\n"
+        "told = {n: v for n, v in os.environ.items() if n.startswith('MAST_TUI_')}\n"
+        "open('told.json', 'w').write(json.dumps([sys.argv[1:], told, os.environ['SECRET']]))\n"
+        "print('said by the command')\n"
+        "sys.exit(7)\n"
+    )
+    hostile = json.dumps({"command": ["echo $(touch pwned); `touch pwned`\n\x1b]0;x\x07"]})
+    command = f"{sys.executable} {script} 'two words'"
+    with watching("runs", "--exit", "--run", command, folder=tmp_path) as process:
+        name = runs / "$(touch pwned) ; x.jsonl"
+        name.write_bytes(
+            lines(meta("01a2b3c4-0000-7000-8000-0000000000aa"), *BEGINNING[1:2])
+            + lines(*asked("a", hostile), *asked("b", hostile))
+        )
+        out, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 3
+    arguments, environment, secret = json.loads((tmp_path / "told.json").read_text())
+    assert (arguments, secret) == (["two words"], "kept")
+    assert environment["MAST_TUI_FILE"] == "runs/$(touch pwned) ; x.jsonl"
+    assert environment["MAST_TUI_PLACE"] == "runs/$(touch pwned) ; x.jsonl:5"
+    assert (environment["MAST_TUI_MODE"], environment["MAST_TUI_RULE"]) == ("1.3", "repeated-call")
+    assert "touch pwned" in environment["MAST_TUI_QUOTE"]
+    assert not any(re.search(r"[\x00-\x1f]", value) for value in environment.values())
+    assert not list(tmp_path.rglob("pwned"))
+    assert out.count("\n") == 1
+    assert "\x1b" not in out
+    assert "said by the command" in err
+    assert "ended with exit code 7" in err
+
+
+def test_only_what_is_named_ends_it(runs: Path, tmp_path: Path) -> None:
+    with watching("runs", "--exit", "--fail-on", "3.3", folder=tmp_path) as process:
+        add(runs / "r.jsonl", *asked("b"))
+        assert process.stdout is not None
+        assert ": warning: 1.3 Step repetition" in process.stdout.readline()
+        process.send_signal(signal.SIGTERM)
+        _out, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert err == "mast-tui watch: 1 finding in 2 traces, 0 of them on --fail-on 3.3\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "told_so"),
+    [
+        (("nowhere",), "nowhere: no such file or folder; to wait for a file"),
+        ((".", "--fail-on", "1.33"), "did you mean 1.3"),
+        ((".", "--fail-on", "3.1"), "only the end of a run shows it"),
+        ((".", "--rules", "early-end"), "judges the end of a run"),
+        ((".", "--run", "no-such-program-here x"), "there is no program 'no-such-program-here'"),
+        ((".", "--run", "'open"), "No closing quotation"),
+        ((".", "--run", ""), "there is no program"),
+        ((".", "--blind"), "all that it tells"),
+    ],
+)
+def test_what_could_never_work_is_wrong_usage(
+    cli: Cli, options: tuple[str, ...], told_so: str
+) -> None:
+    done = cli("watch", *options)
+    assert (done.code, done.out) == (2, "")
+    assert told_so in done.err
