@@ -35,6 +35,15 @@ class OutputError(MastError):
     """A file cannot or must not be written; the message is one sentence for a person."""
 
 
+class InTheWay(OutputError):
+    """What lies where something is to be written stays unless somebody says that it may go."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"{path}: {reason}; name another place, or give --force to replace it")
+        self.path = path
+        self.reason = reason
+
+
 @dataclass(frozen=True, slots=True)
 class Rules:
     """What of the files that lie where something is to be written may be replaced.
@@ -177,9 +186,7 @@ class Outputs:
         if (reason := self._rules.never(target)) is not None:
             raise OutputError(f"{path}: {reason}; name another file to write")
         if not self._rules.force and (reason := self._reason_to_stay(target, ours)) is not None:
-            raise OutputError(
-                f"{path}: {reason}; name another place, or give --force to replace it"
-            )
+            raise InTheWay(path, reason)
         return place
 
     def _reason_to_stay(self, target: Path, ours: Callable[[bytes], bool] | None) -> str | None:

@@ -12,18 +12,14 @@ from mast_tui.cli.shared.common import (
     NO_LABELS,
     checked_sight,
     common_options,
+    force_option,
     open_workspace,
     say,
-)
-from mast_tui.cli.shared.outputs import (
-    database_files,
-    force_option,
-    never_replaced,
-    what_looks_precious,
 )
 from mast_tui.output_files import Outputs, Rules
 from mast_tui.traces.library import read_fully, scan
 from mast_tui.traces.native_format import OPENING, line_of
+from mast_tui.workspace.outputs import database_files, never_replaced, what_looks_precious
 from mast_tui.workspace.places import find_workspace
 
 

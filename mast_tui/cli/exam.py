@@ -22,22 +22,17 @@ from mast_tui.cli.exam_input import (
     set_from_workspace,
 )
 from mast_tui.cli.report.files import Files, print_text
-from mast_tui.cli.shared.asking import asked_by, say_left_out, sight_values
+from mast_tui.cli.shared.asking import asked_by, say_left_out
 from mast_tui.cli.shared.common import (
     checked_sight,
     common_options,
+    force_option,
     json_option,
     kept_taxonomy,
     load_chosen_taxonomy,
     open_workspace,
     print_json,
     say,
-)
-from mast_tui.cli.shared.outputs import (
-    database_files,
-    force_option,
-    outputs_beside,
-    what_looks_precious,
 )
 from mast_tui.figures.bootstrap import bootstrap_json
 from mast_tui.figures.exam import baselines, decisive_cases, decisive_figures, places_figures
@@ -46,7 +41,9 @@ from mast_tui.figures.judge.report import judge_report
 from mast_tui.judges.rules import chosen_rules
 from mast_tui.output_files import Outputs, Rules
 from mast_tui.reports.exam import exam_report
+from mast_tui.session import sight_values
 from mast_tui.workspace import find_workspace
+from mast_tui.workspace.outputs import database_files, outputs_beside, what_looks_precious
 
 if TYPE_CHECKING:
     from mast_tui.session import Viewer

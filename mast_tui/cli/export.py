@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from mast_tui.cli.agree.command import split_names
-from mast_tui.cli.export_files import Request, add_codebook, add_gold, add_words
-from mast_tui.cli.shared.asking import asked_by, say_hidden
+from mast_tui.cli.shared.asking import asked_by
 from mast_tui.cli.shared.common import (
     checked_sight,
     common_options,
+    force_option,
     gold_option,
     json_option,
     kept_taxonomy,
@@ -21,21 +21,22 @@ from mast_tui.cli.shared.common import (
     pseudonyms_option,
     say,
 )
-from mast_tui.cli.shared.outputs import force_option, outputs_beside
-from mast_tui.exchange.formats import EXPORT_FORMATS
-from mast_tui.exchange.jsonl import workspace_lines
-from mast_tui.output_files import Outputs, is_stdout
+from mast_tui.exchange.exporters.files import Request, add_export, add_workspace, check_output
+from mast_tui.exchange.exporters.summary import left_out_lines, written_lines
+from mast_tui.exchange.formats import EXPORT_FORMATS, GOLD_FORMATS
+from mast_tui.output_files import is_stdout
 from mast_tui.safe_text import one_line
+from mast_tui.workspace.outputs import outputs_beside
 from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
     from mast_tui.gold import GoldKind
-    from mast_tui.workspace import Workspace
-    from mast_tui.workspace.registers.pseudonyms import Pseudonyms
+    from mast_tui.passes import Which
 
-_NAMES_SHOWN: Final = 10
+PASSES: Final[Mapping[str | None, Which | None]] = {None: None, "1": "first", "last": "last"}
+"""The passes by the values of ``--pass``."""
 
 
 @click.command()
@@ -100,7 +101,7 @@ def export_command(
     if file_format == "jsonl":
         _refuse_for_jsonl(taxonomy, blind, assisted, pseudonyms)
     names = split_names(annotators)
-    of_gold = file_format in ("gold", "huggingface")
+    of_gold = file_format in GOLD_FORMATS
     if file_format == "jsonl" and labels not in (None, "all"):
         raise click.UsageError("jsonl holds the whole workspace; leave out --labels")
     if of_gold and labels not in (None, "gold"):
@@ -113,78 +114,36 @@ def export_command(
         raise click.UsageError("--datasheet goes with --format gold and huggingface")
     place = open_workspace(workspace, create=False)
     outputs = outputs_beside(place, force=force)
-    if file_format == "huggingface":
-        if not output.parent.is_dir():
-            raise click.ClickException(f"{output.parent}: no such folder; make it first")
-        outputs.add_folder(output)
-    else:
-        outputs.check(output)
+    check_output(outputs, file_format, output)
     if file_format == "jsonl":
-        counts = _add_workspace(place, outputs, output)
+        counts = add_workspace(place, outputs, output, say)
     else:
         chosen = kept_taxonomy(place, taxonomy)
-        first = which == "1" or (which is None and (of_gold or file_format == "csv-wide"))
-        viewer = asked_by(place, chosen.ref, annotator, blind, assisted)
         request = Request(
             place,
             chosen,
-            labels or "gold",
-            "first" if first else "last",
-            majority,
-            viewer,
-            gold or "all",
-            datasheet,
-            _letters(place) if pseudonyms else None,
+            asked_by(place, chosen.ref, annotator, blind, assisted),
+            file_format,
+            output,
+            labels=labels,
+            which=PASSES[which],
+            annotators=names,
+            majority=majority,
+            gold=gold,
+            datasheet=datasheet,
+            pseudonyms=pseudonyms_of(place) if pseudonyms else None,
+            say=say,
         )
-        if of_gold:
-            counts = add_gold(request, file_format, outputs, output, names)
-        elif file_format == "codebook":
-            counts = add_codebook(request, outputs, output)
-        else:
-            counts = add_words(request, file_format, outputs, output)
+        counts = add_export(request, outputs)
     place.close()
     outputs.commit()
-    document = {"format": file_format, "output": str(output), **counts}
     if as_json:
-        print_json(document)
+        print_json({"format": file_format, "output": str(output), **counts})
     else:
-        err = is_stdout(output)
-        written = [f"{n} {name}" for name, n in counts.items() if isinstance(n, int)]
-        click.echo(one_line(f"{output}: {', '.join(written)}"), err=err)
-        for beside in counts.get("beside", ()):
-            click.echo(one_line(f"{beside}: written with it"), err=err)
-        told = counts.get("sight")
-        if told is not None:
-            say_hidden(told["annotator"], told["left_out"])
-    missing = counts.get("without_text", 0)
-    if missing:
-        say(
-            f"{missing} traces are not at hand, so their text is missing; open the app or "
-            "'mast-tui judge' on their folder once, then export again"
-        )
-    _say_without_id(counts.get("without_id", {}), file_format)
-
-
-def _say_without_id(left_out: dict[str, Any], file_format: str) -> None:
-    """Say what the tool that the scores are for does not know."""
-    traces = left_out.get("traces", ())
-    if traces:
-        say(
-            f"{len(traces)} traces are left out, as no id of theirs in {file_format} is known: "
-            f"they were recorded by another tool, or their files are not at hand: {_some(traces)}"
-        )
-    spans = [f"{one['key']} in {one['trace_id']}" for one in left_out.get("spans", ())]
-    if spans:
-        say(
-            f"{len(spans)} labelled spans are left out, as no id of theirs in {file_format} is "
-            f"known: {_some(spans)}"
-        )
-
-
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_NAMES_SHOWN])
-    left = len(names) - _NAMES_SHOWN
-    return f"{shown} and {left} more; --json names all" if left > 0 else shown
+        for line in written_lines(str(output), counts):
+            click.echo(one_line(line), err=is_stdout(output))
+    for line in left_out_lines(counts, file_format, sight=not as_json):
+        say(line)
 
 
 def _refuse_for_jsonl(taxonomy: Path | None, blind: bool, assisted: bool, pseudonyms: bool) -> None:
@@ -201,18 +160,3 @@ def _refuse_for_jsonl(taxonomy: Path | None, blind: bool, assisted: bool, pseudo
                 f"export --format jsonl does not take {option}: it is the whole workspace, to keep "
                 "and to merge; choose another format to look at labels"
             )
-
-
-def _letters(place: Workspace) -> Pseudonyms:
-    return pseudonyms_of(place)
-
-
-def _add_workspace(workspace: Workspace, outputs: Outputs, output: Path) -> dict[str, Any]:
-    lines = list(workspace_lines(workspace))
-    outputs.add(output, "".join(lines))
-    for event in workspace.edited_histories():
-        say(
-            f"{event.annotator}'s events were edited outside of mast-tui, at or before step "
-            f"{event.seq}; who imports this is asked for --replace"
-        )
-    return {"traces": len(workspace.traces()), "lines": len(lines)}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mast_tui.adjudication import orders_from_files, words_by_trace
-from mast_tui.cli.shared.asking import asked_by, say_left_out, sight_values
+from mast_tui.cli.shared.asking import asked_by, say_left_out
 from mast_tui.cli.shared.common import (
     checked_sight,
     common_options,
@@ -20,7 +20,7 @@ from mast_tui.cli.shared.common import (
 )
 from mast_tui.cli.study_shown import progress_rows
 from mast_tui.safe_text import one_line
-from mast_tui.session import status
+from mast_tui.session import sight_values, status
 from mast_tui.workspace.registers.taxonomies import revision_words
 
 if TYPE_CHECKING:

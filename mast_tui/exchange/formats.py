@@ -20,6 +20,9 @@ IMPORT_FORMATS: Final = (
 SCORE_FORMATS: Final = ("langfuse", "phoenix", "langsmith", "inspect-scores")
 """Exports for the tools that traces were recorded with."""
 
+GOLD_FORMATS: Final = ("gold", "huggingface")
+"""Exports of the gold with its sides, its protocol and its figures."""
+
 EXPORT_FORMATS: Final = (
     "gold",
     "jsonl",

@@ -8,7 +8,16 @@ from mast_tui.session.retests import Retests
 from mast_tui.session.session import LabelsStand, Session, known_trace
 from mast_tui.session.status import AnnotatorStatus, StatusReport, status
 from mast_tui.session.study_setup import set_study, with_traces
-from mast_tui.session.viewer import Viewer, known_person, remember_person, viewer_of, works_blind
+from mast_tui.session.viewer import (
+    Viewer,
+    hidden_words,
+    known_person,
+    remember_person,
+    sight_values,
+    viewer_named,
+    viewer_of,
+    works_blind,
+)
 from mast_tui.session.visibility import (
     LibraryEntry,
     WithinSight,
@@ -40,6 +49,7 @@ __all__ = [
     "Viewer",
     "WithinSight",
     "anybody_finished",
+    "hidden_words",
     "known_person",
     "known_trace",
     "library_view",
@@ -52,7 +62,9 @@ __all__ = [
     "retest_progress",
     "said_by",
     "set_study",
+    "sight_values",
     "status",
+    "viewer_named",
     "viewer_of",
     "visible_traces_for_agreement",
     "with_traces",

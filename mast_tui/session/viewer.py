@@ -6,9 +6,10 @@ which somebody worked in this workspace; where neither names anybody, nobody's s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sized
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from mast_tui.errors import SessionError
 from mast_tui.labels import AnnotatorKind, PassKind, annotator_kind, checked_person
@@ -131,6 +132,45 @@ class Viewer:
         record_reveal(self.workspace, self.name, self.taxonomy, sorted(told))
 
 
+def sight_values(viewer: Viewer, left_out: Sized) -> dict[str, dict[str, Any]]:
+    """Make the field ``sight`` of a document: whose sight it keeps to, and what that left out.
+
+    Nothing where nobody's sight limits it.
+
+    Args:
+        viewer: Who asks.
+        left_out: The traces that are left out.
+    """
+    if viewer.name is None or not viewer.limited:
+        return {}
+    return {
+        "sight": {
+            "annotator": viewer.name,
+            "blind": viewer.blind,
+            "left_out": len(left_out),
+            "reason": "hidden_until_finished",
+        }
+    }
+
+
+def hidden_words(name: str, count: int) -> str:
+    """Say that traces are left out, why, and what to do.
+
+    Args:
+        name: From whom they are hidden.
+        count: How many they are, one at least.
+    """
+    # Some may be finished and come back to be labelled once more, which must not be told.
+    if count == 1:
+        these, they, them = "1 trace is", "it is", "it"
+    else:
+        these, they, them = f"{count} traces are", "they are", "them"
+    return (
+        f"{these} left out: what others say of {them} is hidden from {name} until {they} finished; "
+        f"or take {them} on as adjudicator (K, then o, in the app)"
+    )
+
+
 def viewer_of(
     workspace: Workspace,
     taxonomy: str,
@@ -164,6 +204,22 @@ def viewer_of(
     name = known_person(workspace) or annotator
     if name is None:
         return Viewer(workspace, taxonomy, blind=blind)
+    viewer = viewer_named(workspace, taxonomy, name, blind=blind, assisted=assisted)
+    return replace(viewer, named=annotator if annotator != name else None)
+
+
+def viewer_named(
+    workspace: Workspace, taxonomy: str, name: str, *, blind: bool, assisted: bool
+) -> Viewer:
+    """Tell what somebody whose name is known may see, as ``viewer_of`` does.
+
+    Args:
+        workspace: Where to look.
+        taxonomy: Under which taxonomy, as ``id@version``.
+        name: Who asks.
+        blind: Hide what somebody who works blind may not see.
+        assisted: Stop to work blind.
+    """
     info = next((one for one in workspace.annotators() if one.name == name), None)
     study = workspace.study(taxonomy)
     in_study = study is not None and name in study.annotators
@@ -186,7 +242,6 @@ def viewer_of(
         name,
         blind=blind or (before and not assisted),
         limited=labels_here,
-        named=annotator if annotator != name else None,
     )
 
 

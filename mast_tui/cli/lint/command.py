@@ -14,11 +14,17 @@ from mast_tui.cli.lint.findings import LintedTrace, LintReport, judged_now
 from mast_tui.cli.lint.formats import FORMATS
 from mast_tui.cli.lint.gate import Gate, fail_on_option, gate_of, rules_for, rules_option
 from mast_tui.cli.lint.sight import checked_may_see
-from mast_tui.cli.shared.common import common_options, json_option, load_chosen_taxonomy, say
-from mast_tui.cli.shared.outputs import database_files, force_option, what_looks_precious
+from mast_tui.cli.shared.common import (
+    common_options,
+    force_option,
+    json_option,
+    load_chosen_taxonomy,
+    say,
+)
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.output_files import Outputs, Rules
 from mast_tui.traces.library import scan
+from mast_tui.workspace.outputs import database_files, what_looks_precious
 from mast_tui.workspace.places import find_workspace
 
 if TYPE_CHECKING:

@@ -13,10 +13,11 @@ from mast_tui.adjudication import traces_from_files
 from mast_tui.adjudication.for_signatures import corrected_prevalence
 from mast_tui.cli.report.files import Files, extras_for, print_text
 from mast_tui.cli.report.input import outcomes_shown, sight_of_labels, signature_input
-from mast_tui.cli.shared.asking import asked_by, say_left_out, sight_values
+from mast_tui.cli.shared.asking import asked_by, say_left_out
 from mast_tui.cli.shared.common import (
     checked_sight,
     common_options,
+    force_option,
     gold_option,
     json_option,
     kept_taxonomy,
@@ -25,7 +26,6 @@ from mast_tui.cli.shared.common import (
     pseudonyms_option,
     say,
 )
-from mast_tui.cli.shared.outputs import force_option, outputs_beside
 from mast_tui.figures.signatures.bill import spent_from
 from mast_tui.figures.signatures.model import Rules
 from mast_tui.figures.signatures.report import signature_report
@@ -33,6 +33,8 @@ from mast_tui.figures.source.signatures import without_outcomes
 from mast_tui.output_files import is_stdout
 from mast_tui.reports.signatures import signatures_report, what_helps
 from mast_tui.safe_text import one_line
+from mast_tui.session import sight_values
+from mast_tui.workspace.outputs import outputs_beside
 from mast_tui.workspace.registers.outcome_files import take_outcomes
 from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
 

@@ -15,7 +15,6 @@ import click
 
 from mast_tui.adjudication import traces_from_files
 from mast_tui.adjudication.for_signatures import gold_of
-from mast_tui.cli.shared.outputs import marked
 from mast_tui.output_files import Outputs
 from mast_tui.reports.examples import extras_from_workspace
 from mast_tui.reports.render.images import check_format, image_of
@@ -23,6 +22,7 @@ from mast_tui.reports.render.svg import MARK
 from mast_tui.reports.render.text import render_text
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
+from mast_tui.workspace.outputs import marked
 
 if TYPE_CHECKING:
     from mast_tui.figures.signatures.model import SignatureInput

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sized
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from mast_tui.cli.shared.common import open_workspace, say
-from mast_tui.session import viewer_of, works_blind
+from mast_tui.session import hidden_words, viewer_of, works_blind
 from mast_tui.workspace import WorkspaceError, find_workspace
 
 if TYPE_CHECKING:
@@ -70,27 +70,6 @@ def asked_by(
     return viewer
 
 
-def sight_values(viewer: Viewer, left_out: Sized) -> dict[str, dict[str, Any]]:
-    """Make the field ``sight`` of a document: whose sight it keeps to, and what that left out.
-
-    Nothing where nobody's sight limits it.
-
-    Args:
-        viewer: Who asks.
-        left_out: The traces that are left out.
-    """
-    if viewer.name is None or not viewer.limited:
-        return {}
-    return {
-        "sight": {
-            "annotator": viewer.name,
-            "blind": viewer.blind,
-            "left_out": len(left_out),
-            "reason": "hidden_until_finished",
-        }
-    }
-
-
 def say_left_out(viewer: Viewer, left_out: Sized) -> None:
     """Say on stderr how many traces are left out, for whom, why, and what to do.
 
@@ -98,28 +77,8 @@ def say_left_out(viewer: Viewer, left_out: Sized) -> None:
         viewer: Who asks.
         left_out: The traces that are left out.
     """
-    if viewer.name is not None:
-        say_hidden(viewer.name, len(left_out))
-
-
-def say_hidden(name: str, count: int) -> None:
-    """Say on stderr that traces are left out, why, and what to do.
-
-    Args:
-        name: From whom they are hidden.
-        count: How many they are; of none nothing is said.
-    """
-    if not count:
-        return
-    # Some may be finished and come back to be labelled once more, which must not be told.
-    if count == 1:
-        these, they, them = "1 trace is", "it is", "it"
-    else:
-        these, they, them = f"{count} traces are", "they are", "them"
-    say(
-        f"{these} left out: what others say of {them} is hidden from {name} until {they} finished; "
-        f"or take {them} on as adjudicator (K, then o, in the app)"
-    )
+    if viewer.name is not None and left_out:
+        say(hidden_words(viewer.name, len(left_out)))
 
 
 def hides_outcomes(

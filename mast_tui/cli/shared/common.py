@@ -104,6 +104,13 @@ pseudonyms_option = click.option(
     "workspace.",
 )
 
+force_option = click.option(
+    "--force",
+    is_flag=True,
+    help="Also replace what looks like a trace, a database or somebody else's file. The workspace "
+    "in use and its traces are never replaced.",
+)
+
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON document on stdout and nothing else."
 )

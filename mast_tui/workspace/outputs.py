@@ -8,8 +8,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import click
-
 from mast_tui.output_files import Outputs, Rules
 from mast_tui.traces.io.packed import beginning
 from mast_tui.traces.io.source import Source
@@ -19,7 +17,7 @@ from mast_tui.traces.scan.outcomes import FILE_NAME
 from mast_tui.traces.scan.sub_agents import members_beside, thread_of
 
 if TYPE_CHECKING:
-    from mast_tui.workspace import Workspace
+    from mast_tui.workspace.store import Workspace
 
 _DATABASE: Final = b"SQLite format 3\0"
 _SIDE_FILES: Final = ("-wal", "-shm", "-journal")
@@ -56,13 +54,6 @@ _OWN_TEXTS: Final = (
     b'[\n {\n  "mas_name"',
 )
 """How this program's own exports begin, which are no text traces whatever their names end in."""
-
-force_option = click.option(
-    "--force",
-    is_flag=True,
-    help="Also replace what looks like a trace, a database or somebody else's file. The workspace "
-    "in use and its traces are never replaced.",
-)
 
 
 def marked(*marks: str) -> Callable[[bytes], bool]:

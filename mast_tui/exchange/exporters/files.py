@@ -1,19 +1,16 @@
-"""The files of each export format."""
+"""The files of each export format, as commands and the app write them."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import click
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mast_tui.adjudication import guidelines_document, orders_from_files
 from mast_tui.adjudication.trace_files import SpanPlaces, traces_from_files
-from mast_tui.cli.shared.asking import sight_values
-from mast_tui.cli.shared.common import say
-from mast_tui.cli.shared.outputs import marked
+from mast_tui.errors import MastError
 from mast_tui.exchange.csv_long import write_csv_long
 from mast_tui.exchange.csv_wide import WideRow, write_csv_wide
 from mast_tui.exchange.exporters import inspect_scores, langfuse, langsmith, phoenix
@@ -31,9 +28,10 @@ from mast_tui.exchange.exporters.label_studio_export import (
 from mast_tui.exchange.exporters.native_ids import native_from_files
 from mast_tui.exchange.exporters.scores import scores_of
 from mast_tui.exchange.exporters.trace_texts import texts_from_files
-from mast_tui.exchange.formats import SCORE_FORMATS
+from mast_tui.exchange.formats import GOLD_FORMATS, SCORE_FORMATS
+from mast_tui.exchange.jsonl import workspace_lines
 from mast_tui.exchange.mast_data import mast_data_record, mast_data_records
-from mast_tui.exchange.selection import gold_entries, gold_export, pseudonymous, selected_work
+from mast_tui.exchange.selection import GOLD, gold_entries, gold_export, pseudonymous, selected_work
 from mast_tui.figures.agreement.report import agreement_report
 from mast_tui.figures.judge.input import judge_input_from_workspace
 from mast_tui.figures.judge.report import judge_report
@@ -42,11 +40,13 @@ from mast_tui.figures.source.spans import span_input_from_workspace
 from mast_tui.figures.spans.report import span_report
 from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.output_files import Outputs, is_stream
+from mast_tui.session import sight_values
 from mast_tui.traces.model import Outcome
 from mast_tui.workspace import TraceRecord
+from mast_tui.workspace.outputs import marked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from mast_tui.exchange.csv_long import LongWork
     from mast_tui.exchange.exporters.gold_document import GoldEntry
@@ -60,36 +60,114 @@ if TYPE_CHECKING:
     from mast_tui.workspace.registers.pseudonyms import Pseudonyms
 
 Counts = dict[str, Any]
+Read = TypeVar("Read")
+Say = Callable[[str], None]
+
+
+def _nobody_hears(_words: str) -> None:
+    """Take words that nobody wants."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is to be exported under one taxonomy: whose labels, of which pass, and who asks."""
+    """What is to be exported under one taxonomy, where to, and who asks.
+
+    ``labels`` are those of ``gold``, of ``all`` or of a name; None: the gold's. ``which`` is the
+    pass, None: the one that is usual. ``annotators`` are the sides of the gold, None: all people.
+    ``say`` is told what a person should know beside the counts, ``stage`` what is at work; it may
+    raise an error to stop.
+    """
 
     workspace: Workspace
     taxonomy: Taxonomy
-    labels: str
-    which: Which
-    majority: bool
     viewer: Viewer
-    gold: GoldKind = "all"
+    file_format: str
+    output: Path
+    labels: str | None = None
+    which: Which | None = None
+    annotators: Sequence[str] | None = None
+    majority: bool = False
+    gold: GoldKind | None = None
     datasheet: Path | None = None
     pseudonyms: Pseudonyms | None = None
+    say: Say = _nobody_hears
+    stage: Say = _nobody_hears
+
+    @property
+    def counted_pass(self) -> Which:
+        """The pass that is exported."""
+        return usual_pass(self.file_format) if self.which is None else self.which
 
 
-def add_gold(
-    request: Request,
-    file_format: str,
-    outputs: Outputs,
-    output: Path,
-    annotators: list[str] | None,
-) -> Counts:
-    """Add ``gold`` with its datasheet beside it, or the folder of ``huggingface``."""
+def usual_pass(file_format: str) -> Which:
+    """The pass that a format holds unless another one is asked for."""
+    return "first" if file_format in (*GOLD_FORMATS, "csv-wide") else "last"
+
+
+def check_output(outputs: Outputs, file_format: str, output: Path) -> None:
+    """Refuse a place where the export cannot or must not be written, before any work is done.
+
+    Args:
+        outputs: By whose rules.
+        file_format: What is to be written.
+        output: The file, for ``huggingface`` the folder.
+
+    Raises:
+        OutputError: What is there stays, or nothing can be there.
+        MastError: The folder around it is missing.
+    """
+    if file_format != "huggingface":
+        outputs.check(output)
+        return
+    if not output.parent.is_dir():
+        raise MastError(f"{output.parent}: no such folder; make it first")
+    outputs.add_folder(output)
+
+
+def add_export(request: Request, outputs: Outputs) -> Counts:
+    """Add the files of an export under one taxonomy; what is in them, counted.
+
+    Args:
+        request: What is to be exported.
+        outputs: Where the files are added; its ``commit`` writes them.
+
+    Raises:
+        MastError: Something that is named is not there, or a file that is in the way stays.
+    """
+    if request.file_format in GOLD_FORMATS:
+        return _add_gold(request, outputs)
+    if request.file_format == "codebook":
+        return _add_codebook(request, outputs)
+    return _add_words(request, outputs)
+
+
+def add_workspace(workspace: Workspace, outputs: Outputs, output: Path, say: Say) -> Counts:
+    """Add the whole workspace as ``jsonl``, whoever asks; what is in it, counted.
+
+    Args:
+        workspace: What is exported.
+        outputs: Where the file is added.
+        output: The file.
+        say: Is told of histories that were edited.
+    """
+    lines = list(workspace_lines(workspace))
+    outputs.add(output, "".join(lines))
+    for event in workspace.edited_histories():
+        say(
+            f"{event.annotator}'s events were edited outside of mast-tui, at or before step "
+            f"{event.seq}; who imports this is asked for --replace"
+        )
+    return {"traces": len(workspace.traces()), "lines": len(lines)}
+
+
+def _add_gold(request: Request, outputs: Outputs) -> Counts:
+    """``gold`` with its datasheet beside it, or the folder of ``huggingface``."""
     viewer = request.viewer
+    request.stage("Reading the gold")
     everything = gold_entries(
         request.workspace,
         request.taxonomy,
-        annotators=annotators,
+        annotators=request.annotators,
         majority=request.majority,
         settled_only=request.gold == "settled",
     )
@@ -103,11 +181,16 @@ def add_gold(
         for one in everything
         if one.trace.trace_id in seen
     ]
+    request.stage("Counting agreement")
+    agreement = _agreement(request)
+    request.stage("Holding judges against the gold")
+    judges = _judges(request, everything)
+    request.stage("Putting the gold together")
     document = gold_export(
         request.workspace,
         request.taxonomy,
-        _agreement(request, annotators),
-        judges=_judges(request, everything),
+        agreement,
+        judges=judges,
         entries=entries,
         majority=request.majority,
         settled_only=request.gold == "settled",
@@ -117,8 +200,8 @@ def add_gold(
     if request.pseudonyms is not None:
         document = request.pseudonyms.in_document(document)
     document["datasheet"] = _datasheet_file(request)
-    add = _add_gold_document if file_format == "gold" else _add_dataset
-    beside = add(document, outputs, output)
+    add = _add_gold_document if request.file_format == "gold" else _add_dataset
+    beside = add(request, document, outputs)
     traces = document["traces"]
     return {
         "taxonomy": request.taxonomy.ref,
@@ -140,13 +223,13 @@ def _datasheet_file(request: Request) -> dict[str, Any] | None:
     return None if path is None else read_datasheet(path)
 
 
-def _agreement(request: Request, annotators: list[str] | None) -> dict[str, Any]:
+def _agreement(request: Request) -> dict[str, Any]:
     """The report of ``agree --json`` on the sides, places included."""
     study = study_from_workspace(
         request.workspace,
         request.taxonomy,
-        annotators=annotators,
-        which=request.which,
+        annotators=request.annotators,
+        which=request.counted_pass,
         traces=request.viewer.traces,
     )
     places = SpanPlaces(traces_from_files(request.workspace))
@@ -156,7 +239,7 @@ def _agreement(request: Request, annotators: list[str] | None) -> dict[str, Any]
         study.annotators,
         order_of=places.order_of,
         length_of=places.length_of,
-        which=request.which,
+        which=request.counted_pass,
         traces=request.viewer.traces,
     )
     return {**agreement_report(study), "spans": span_report(marked)}
@@ -192,26 +275,30 @@ def _judges(request: Request, entries: Sequence[GoldEntry]) -> dict[str, Mapping
     }
 
 
-def _add_gold_document(document: Mapping[str, Any], outputs: Outputs, output: Path) -> list[str]:
-    beside = _add_beside(outputs, output, "datasheet.md", datasheet(document), *MARKS)
-    outputs.add(output, _json(document))
+def _add_gold_document(
+    request: Request, document: Mapping[str, Any], outputs: Outputs
+) -> list[str]:
+    beside = _add_beside(request, outputs, "datasheet.md", datasheet(document), *MARKS)
+    outputs.add(request.output, _json(document))
     return beside
 
 
-def _add_beside(outputs: Outputs, output: Path, end: str, text: str, *marks: str) -> list[str]:
+def _add_beside(request: Request, outputs: Outputs, end: str, text: str, *marks: str) -> list[str]:
     """Add a file that nobody has named, beside one that somebody has; where it is.
 
     It replaces only an earlier one, which has the marks. Beside a pipe there is no place for it.
     """
+    output = request.output
     beside = output.with_name(f"{output.stem}.{end}")
     if is_stream(output):
-        say(f"{output}: is no file, so nothing is written beside it ({end})")
+        request.say(f"{output}: is no file, so nothing is written beside it ({end})")
         return []
     outputs.add(beside, text, ours=marked(*marks))
     return [str(beside)]
 
 
-def _add_dataset(document: Mapping[str, Any], outputs: Outputs, output: Path) -> list[str]:
+def _add_dataset(request: Request, document: Mapping[str, Any], outputs: Outputs) -> list[str]:
+    output = request.output
     outputs.add_folder(output / "data")
     card = output / CARD
     outputs.check(card, ours=_is_card)
@@ -224,7 +311,7 @@ def _add_dataset(document: Mapping[str, Any], outputs: Outputs, output: Path) ->
     try:
         files = dataset_files(document)
     except ValueError as error:
-        raise click.ClickException(str(error)) from None
+        raise MastError(str(error)) from None
     # The README comes last: it names the files, so until then the old ones are the set.
     for name, text in files.items():
         outputs.add(output / name, text, ours=may_replace(name))
@@ -239,9 +326,10 @@ def _is_card(head: bytes) -> bool:
     return tables_named_in(head.decode("utf-8", "replace")) is not None
 
 
-def add_codebook(request: Request, outputs: Outputs, output: Path) -> Counts:
-    """Add the codebook: LaTeX where the name ends so, else Markdown."""
-    viewer = request.viewer
+def _add_codebook(request: Request, outputs: Outputs) -> Counts:
+    """The codebook: LaTeX where the name ends so, else Markdown."""
+    viewer, output = request.viewer, request.output
+    request.stage("Reading the guidelines")
     agreed = guidelines_document(request.workspace, request.taxonomy, traces=viewer.traces)
     cases = [case for page in agreed.values() for case in page["cases"]]
     viewer.reveal({case["trace"] for case in cases})
@@ -260,14 +348,16 @@ def add_codebook(request: Request, outputs: Outputs, output: Path) -> Counts:
     }
 
 
-def add_words(request: Request, file_format: str, outputs: Outputs, output: Path) -> Counts:
-    """Add one of the formats that hold anybody's words."""
+def _add_words(request: Request, outputs: Outputs) -> Counts:
+    """One of the formats that hold anybody's words."""
+    file_format, labels = request.file_format, request.labels or GOLD
+    request.stage("Reading the labels")
     everything = selected_work(
         request.workspace,
         request.taxonomy,
-        request.labels,
-        which=request.which,
-        finished_only=file_format == "csv-wide" and request.labels != "gold",
+        labels,
+        which=request.counted_pass,
+        finished_only=file_format == "csv-wide" and labels != GOLD,
         majority=request.majority,
     )
     work = _within_sight(request.viewer, everything)
@@ -290,14 +380,14 @@ def add_words(request: Request, file_format: str, outputs: Outputs, output: Path
         case "label-studio":
             text = _label_studio(request, work, records, kinds, counts)
             config = label_config(request.taxonomy)
-            counts["beside"] = _add_beside(outputs, output, "config.xml", config, CONFIG_MARK)
+            counts["beside"] = _add_beside(request, outputs, "config.xml", config, CONFIG_MARK)
         case "doccano":
             text = _doccano(request, work, records, counts)
         case _ if file_format in SCORE_FORMATS:
-            text = _scores(request, file_format, work, kinds, counts)
+            text = _scores(request, work, kinds, counts)
         case _:
-            text = _trace_level(request, file_format, work, records)
-    outputs.add(output, text)
+            text = _trace_level(request, work, records)
+    outputs.add(request.output, text)
     return counts
 
 
@@ -328,13 +418,12 @@ def _veiled(record: TraceRecord, shown: Callable[[str], bool]) -> TraceRecord:
 
 def _trace_level(
     request: Request,
-    file_format: str,
     work: Sequence[LongWork],
     records: Mapping[str, TraceRecord],
 ) -> str:
     """``csv-wide`` or ``mast-data``: a verdict per mode."""
     with_trace = [(records.get(one.trace_id, TraceRecord(one.trace_id)), one) for one in work]
-    if file_format == "csv-wide":
+    if request.file_format == "csv-wide":
         rows = [WideRow(trace, one.annotator, one.verdicts) for trace, one in with_trace]
         return write_csv_wide(rows, request.taxonomy)
     data = [
@@ -351,7 +440,9 @@ def _label_studio(
     kinds: Mapping[str, AnnotatorKind],
     counts: Counts,
 ) -> str:
-    tasks = label_studio_tasks(work, records, kinds, texts_from_files(request.workspace))
+    tasks = label_studio_tasks(
+        work, records, kinds, _told(request, work, texts_from_files(request.workspace))
+    )
     counts["without_text"] = sum(not task["meta"][META]["texts"] for task in tasks)
     return _json(tasks)
 
@@ -362,14 +453,15 @@ def _doccano(
     records: Mapping[str, TraceRecord],
     counts: Counts,
 ) -> str:
-    lines, missing = doccano_lines(work, records, texts_from_files(request.workspace))
+    lines, missing = doccano_lines(
+        work, records, _told(request, work, texts_from_files(request.workspace))
+    )
     counts["without_text"] = len(missing)
     return "".join(lines)
 
 
 def _scores(
     request: Request,
-    file_format: str,
     work: Sequence[LongWork],
     kinds: Mapping[str, AnnotatorKind],
     counts: Counts,
@@ -380,15 +472,15 @@ def _scores(
         "phoenix": phoenix.TOOLS,
         "langsmith": langsmith.TOOLS,
         "inspect-scores": inspect_scores.TOOLS,
-    }[file_format]
-    native_of = native_from_files(request.workspace)
+    }[request.file_format]
+    native_of = _told(request, work, native_from_files(request.workspace))
     scores, left_out = scores_of(work, native_of, kinds, tools)
     counts["scores"] = len(scores)
     counts["without_id"] = {
         "traces": list(left_out.traces),
         "spans": [{"trace_id": trace, "key": key} for trace, key in left_out.spans],
     }
-    match file_format:
+    match request.file_format:
         case "langfuse":
             return "".join(langfuse.langfuse_lines(scores))
         case "phoenix":
@@ -396,6 +488,21 @@ def _scores(
         case "langsmith":
             return "".join(langsmith.langsmith_lines(scores))
     return "".join(inspect_scores.inspect_lines(scores))
+
+
+def _told(
+    request: Request, work: Sequence[LongWork], read: Callable[[str], Read]
+) -> Callable[[str], Read]:
+    """The same, which tells how many of the traces it has been asked for."""
+    of = len({one.trace_id for one in work})
+    asked: set[str] = set()
+
+    def reading(trace_id: str) -> Read:
+        asked.add(trace_id)
+        request.stage(f"Reading trace {len(asked):,} of {of:,}")
+        return read(trace_id)
+
+    return reading
 
 
 def _json(document: object) -> str:
