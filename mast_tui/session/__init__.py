@@ -7,7 +7,7 @@ from mast_tui.session.read_model import Suggestion
 from mast_tui.session.retests import Retests
 from mast_tui.session.session import LabelsStand, Session, known_trace
 from mast_tui.session.status import AnnotatorStatus, StatusReport, status
-from mast_tui.session.study_setup import set_study, with_traces
+from mast_tui.session.study_setup import check_changes, set_study, taken_away, with_traces
 from mast_tui.session.viewer import (
     Viewer,
     hidden_words,
@@ -49,6 +49,7 @@ __all__ = [
     "Viewer",
     "WithinSight",
     "anybody_finished",
+    "check_changes",
     "hidden_words",
     "known_person",
     "known_trace",
@@ -64,6 +65,7 @@ __all__ = [
     "set_study",
     "sight_values",
     "status",
+    "taken_away",
     "viewer_named",
     "viewer_of",
     "visible_traces_for_agreement",

@@ -8,7 +8,7 @@ from dataclasses import replace
 from mast_tui.errors import SessionError
 from mast_tui.labels import AnnotatorKind
 from mast_tui.session.progress import anybody_finished
-from mast_tui.study import Study, changes_to_figures
+from mast_tui.study import Study, annotators_of, changes_to_figures
 from mast_tui.workspace import NewEvent, Workspace
 from mast_tui.workspace.events.types import StudySet
 
@@ -24,12 +24,55 @@ def set_study(workspace: Workspace, who: str, study: Study) -> bool:
         if before == study:
             return False
         _check_traces(workspace, study)
-        if before is not None and anybody_finished(workspace, before):
-            _check_changes(before, study)
+        check_changes(workspace, study)
         for name in (*study.annotators, *study.adjudicators):
             workspace.add_annotator(name, AnnotatorKind.HUMAN)
         workspace.append([NewEvent(who, None, study.taxonomy, None, StudySet(before, study))])
     return True
+
+
+def check_changes(workspace: Workspace, study: Study) -> None:
+    """Refuse a study that would change what figures rest on already.
+
+    Args:
+        workspace: Where it is to be set up.
+        study: The study as it is to be.
+
+    Raises:
+        SessionError: An annotator has finished a trace under another protocol.
+    """
+    before = workspace.study(study.taxonomy)
+    if before is None or not anybody_finished(workspace, before):
+        return
+    changed = changes_to_figures(before, study)
+    if changed:
+        raise SessionError(
+            f"traces have been finished under this study, so {_listed(changed)} can no longer "
+            "change: its figures would rest on two protocols. Set the other study up in a "
+            "workspace of its own (--workspace PATH); traces can be taken in here as before, and "
+            "adjudicators, retests and how adjudication goes can change"
+        )
+
+
+def taken_away(workspace: Workspace, study: Study) -> dict[str, int]:
+    """Count by name the traces that somebody has begun and that a changed study gives to others.
+
+    Args:
+        workspace: Where the study is set up.
+        study: The study as it is to be.
+    """
+    before = workspace.study(study.taxonomy)
+    found: dict[str, set[str]] = {}
+    if before is None:
+        return {}
+    for one in workspace.passes(taxonomy=study.taxonomy):
+        if (
+            one.kind.is_reading
+            and one.annotator in annotators_of(before, one.trace_id)
+            and one.annotator not in annotators_of(study, one.trace_id)
+        ):
+            found.setdefault(one.annotator, set()).add(one.trace_id)
+    return {name: len(traces) for name, traces in found.items()}
 
 
 def with_traces(study: Study, trace_ids: Iterable[str]) -> Study:
@@ -47,17 +90,6 @@ def _check_traces(workspace: Workspace, study: Study) -> None:
                 f"trace {trace_id!r} is not known in this workspace; take it in with "
                 "mast-tui study add PATH"
             )
-
-
-def _check_changes(before: Study, after: Study) -> None:
-    changed = changes_to_figures(before, after)
-    if changed:
-        raise SessionError(
-            f"traces have been finished under this study, so {_listed(changed)} can no longer "
-            "change: its figures would rest on two protocols. Set the other study up in a "
-            "workspace of its own (--workspace PATH); traces can be taken in here as before, and "
-            "adjudicators, retests and how adjudication goes can change"
-        )
 
 
 def _listed(words: tuple[str, ...]) -> str:

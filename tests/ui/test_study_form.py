@@ -57,7 +57,7 @@ def test_what_it_begins_with_suits_two_people() -> None:
     assert study == Study("mast@1", ("alice", "bob"), batches=(("t1", "t2"),))
 
 
-def test_only_what_has_a_field_is_changed() -> None:
+def test_only_the_fields_that_differ_are_changed() -> None:
     before = Study("mast@1", ("alice", "bob"), batches=(("t1",),), reasons=True, boundaries=True)
     texts = {**texts_of(before, ()), "seed": "7", "sight": "assisted", "withheld": "12.5"}
     after = study_of(texts, taxonomy="mast@1", before=before)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from textual.widgets import Static
 
-from mast_tui.session import set_study
+from mast_tui.session import known_trace, set_study
 from mast_tui.study import OpenModes, Study, assigned
 from mast_tui.ui.library.screen import LibraryScreen
 from mast_tui.workspace import Workspace
@@ -47,9 +47,13 @@ async def test_a_study_is_set_up_by_keys_and_its_annotators_go_through_what_is_t
         assert "No study is set up here" in on.text
         await on.press("a")
         assert "e sets one up" in said(on)
-        # Two people, assisted, open modes left open.
-        await on.press("e", *", bob", "down", *"carol", "down", "down", "down", "space")
+        # Two people, suggestions shown, open modes left open.
+        await on.press("e", *", bob", "down", *"carol", "down", "down", "down", "down", "space")
         await on.press("down", "down", "down", "right", "enter")
+        assert "3 traces, labelled by each of them." in on.text
+        assert "alice  3 traces" in on.text
+        assert study_in(office) is None
+        await on.press("enter")
         study = study_in(office)
         assert study is not None
         assert (study.annotators, study.adjudicators) == (("alice", "bob"), ("carol",))
@@ -77,7 +81,7 @@ async def test_what_figures_rest_on_is_refused_in_words_and_a_further_lot_is_tak
     async with stage(office.folder, workspace=office.workspace) as on:
         assert "1 of 1 finished" in on.lines[0]
         assert "Nothing is left for you to do" in on.text
-        await on.press("Y", "e", *["down"] * 9, "9", "enter")
+        await on.press("Y", "e", *["down"] * 13, "9", "enter")
         about = on.app.screen.query_one("#about", Static)
         assert "the seed can no longer change" in str(about.render())
         await on.press("escape", "a", "y")
@@ -88,6 +92,47 @@ async def test_what_figures_rest_on_is_refused_in_words_and_a_further_lot_is_tak
         assert "3 traces in 2 lots" in on.text
         await on.press("L")
         assert listed(on) == [one for one in assigned(study, "alice") if one not in ids]
+
+
+async def test_all_that_the_command_sets_can_be_set_and_a_change_is_shown_before_it_is_written(
+    office: Office,
+) -> None:
+    store = Workspace.open(office.workspace)
+    ids = [known_trace(store, office.trace(name)) for name in ("one", "two", "three")]
+    store.close()
+    set_up(office, study_of(tuple(sorted(ids))))
+    async with stage(office.folder, workspace=office.workspace) as on:
+        # The judge before the decision, places a conflict, reasons asked, and another seed.
+        await on.press("Y", "e", *["down"] * 10, "space", "down", "space", "down", "space")
+        await on.press("down", "backspace", "7", "enter")
+        assert "judge: after → before" in on.text
+        assert "seed: 0 → 7" in on.text
+        await on.press("escape")
+        assert "another choice" in on.text
+        await on.press("enter")
+        assert study_in(office) == study_of(tuple(sorted(ids)))
+        await on.press("enter")
+        study = study_in(office)
+        assert study is not None
+        assert (study.judge_first, study.boundaries, study.reasons) == (True, True, True)
+        assert (study.seed, len(study.batches)) == (7, 1)
+        await on.press("e", "enter")
+        assert "Nothing is changed yet" in on.text
+
+
+async def test_the_traces_of_a_study_are_those_that_the_library_lists(office: Office) -> None:
+    async with stage(office.folder, workspace=office.workspace) as on:
+        await on.press("/", *"one.json", "enter", "Y", "e", *", bob", "down", "down", "space")
+        assert "listed there (1)" in on.text
+        await on.press("enter")
+        assert "1 trace, labelled by each of them." in on.text
+        await on.press("enter")
+        study = study_in(office)
+        assert study is not None
+        assert len(study.traces) == 1
+        await on.press("a")
+        assert "Take in 2 traces?" in on.text
+        assert "alice  1 → 3 traces" in on.text
 
 
 def set_up(office: Office, study: Study) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from textual import on, work
@@ -19,13 +19,14 @@ from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.registry import Where, bindings_for
 from mast_tui.ui.dialogs.question import Ask
 from mast_tui.ui.screens.table_screen import TableScreen
-from mast_tui.ui.services.open_workspace import OpenWorkspace, people
+from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_loader import TraceLoader
-from mast_tui.ui.study.setup import StudySetup, Texts, study_of, texts_of
+from mast_tui.ui.study.preview import assignment_words
+from mast_tui.ui.study.setup import Lot, StudySetup, Wanted, lots_here
 from mast_tui.ui.styles import BASE_SCREEN, RUNS, STUDY
 from mast_tui.ui.widgets.column_table import Column, ColumnTable, TableRow
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import plain_title
+from mast_tui.ui.wording import counted, plain_title
 
 BAR_CELLS: Final = 24
 
@@ -262,11 +263,16 @@ def _deciding(study: Study) -> str:
     return f"In adjudication: {', '.join(words)}."
 
 
+def _about(study: Study, ids: Iterable[str]) -> Study:
+    """The same study about these traces alone."""
+    return replace(study, batches=(tuple(sorted(set(ids))),))
+
+
 NO_STUDY: Final = """No study is set up here, so every trace is everybody's.
 
 A study fixes once who labels which traces, in which order and under which conditions, and keeps that with the labels. Each annotator then has a queue of what is theirs to do, figures say what they rest on, and a reader can tell how the gold came about.
 
-e sets one up over the traces of the library: a form of ten fields, of which only the names need a look."""  # noqa: E501
+e sets one up: a form over the traces of the library, of which only the names need a look. Enter shows who would label how much before anything is written; until somebody finishes a trace, e changes all of it."""  # noqa: E501
 
 KEPT_AT_ONCE: Final = 100
 """Traces that are made known in one transaction, so that others can write in between."""
@@ -382,95 +388,101 @@ class StudyScreen(TableScreen):
 
     def _ask(self, opened: OpenWorkspace) -> None:
         before = opened.study()
-        known = self._traces_here()
-        if before is None and known is None:
+        lots = self._lots(opened, before)
+        if not lots:
             return
-        ids = [trace.identity.trace_id for trace in known or ()]
 
-        def check(texts: Texts) -> None:
-            study = study_of(texts, taxonomy=opened.taxonomy.ref, before=before, traces=ids)
-            if before is not None:
-                self._change(opened, study)
-
-        def answered(texts: Texts | None) -> None:
-            if texts is None:
-                return
-            if before is not None:
-                self._is_set_up(opened, "The study is set up as you said")
-                return
+        def answered(wanted: Wanted) -> None:
             self.hints.prompt("Setting the study up …")
-            study = study_of(texts, taxonomy=opened.taxonomy.ref, before=None)
-            self.take_in(opened, study, known or [])
+            self.set_up(opened, wanted.study, wanted.lot)
 
-        count = f"{len(ids):,} trace{'' if len(ids) == 1 else 's'}"
-        title = f"A study of {count}" if before is None else "Change the study"
-        texts = texts_of(before, people(opened.workspace))
-        self.app.push_screen(StudySetup(title, texts, check), answered)
+        self.app.push_screen(StudySetup(opened, before, lots, answered))
 
-    @staticmethod
-    def _change(opened: OpenWorkspace, study: Study) -> None:
-        """Change the study; what is refused is raised, for the form to say."""
-        set_study(opened.workspace, opened.annotator, study)
+    def _lots(self, opened: OpenWorkspace, before: Study | None) -> tuple[Lot, ...]:
+        """The traces that a study can be about; none, which is said, where they are not known."""
+        catalog = self.mast.catalog
+        if not catalog.complete:
+            self.hints.say("Traces are still being looked for; try again when that is done")
+            return ()
+        known = [record.trace_id for record in opened.workspace.traces()]
+        lots = lots_here(list(catalog.traces.values()), self.mast.queue, known, before)
+        if not lots:
+            self.hints.say("No trace is known here: start mast-tui with a folder of them")
+        return lots
 
     def action_add(self) -> None:
-        """Take in the library's traces that are not in the study yet, as a further lot."""
+        """Take traces in that are not in the study yet, as a further lot."""
         view, opened = self.view, self.mast.opened
         if view is None or opened is None:
             self.hints.say("There is no study yet: e sets one up")
             return
-        known = self._traces_here()
-        if known is None:
-            return
+        lots = self._lots(opened, view.study)
         there = frozenset(view.study.traces)
-        new = [trace for trace in known if trace.identity.trace_id not in there]
-        if not new:
-            self.hints.say("All traces of the library are in the study already")
+        new = [lot for lot in lots[1:] if not there.issuperset(lot.ids)]
+        offered = dict(zip("ylk", new, strict=False))
+        if not offered:
+            if lots:
+                self.hints.say("All traces of the library are in the study already")
             return
 
         def answered(answer: str | None) -> None:
-            if answer == "y":
+            if answer in offered:
                 self.hints.prompt("Taking traces in …")
-                self.take_in(opened, view.study, new)
+                self.set_up(opened, view.study, offered[answer], more=True)
 
-        count = "1 trace" if len(new) == 1 else f"{len(new):,} traces"
+        first = next(iter(offered.values()))
+        after = with_traces(view.study, first.ids)
         self.app.push_screen(
             Ask(
-                f"Take in {count}?",
+                f"Take in {counted(len(after.traces) - len(there), 'trace')}?",
                 "They come as a further lot, after the others in every queue. Who labels those "
-                "stays as it is. Traces cannot be taken out again once somebody has finished one.",
-                (("y", "take them in"), ("n", "leave the study as it is")),
+                "stays as it is. Traces cannot be taken out again once somebody has finished one."
+                f"\n\n{assignment_words(view.study, after)}",
+                (
+                    *(
+                        (key, f"take in those of {lot.title}" if key != "y" else "take them in")
+                        for key, lot in offered.items()
+                    ),
+                    ("n", "leave the study as it is"),
+                ),
                 default="y",
             ),
             answered,
         )
 
-    def _traces_here(self) -> list[Trace] | None:
-        """The traces of the library; None, which is said, where they are not all known."""
-        catalog = self.mast.catalog
-        if not catalog.complete:
-            self.hints.say("Traces are still being looked for; try again when that is done")
-            return None
-        if not catalog.traces:
-            self.hints.say("There are no traces in the library", error=True)
-            return None
-        return list(catalog.traces.values())
-
     @work(thread=True, group="take-in", exclusive=True)
-    def take_in(self, opened: OpenWorkspace, study: Study, traces: Sequence[Trace]) -> None:
-        """Set the study up with these traces on top of those that it has."""
+    def set_up(
+        self, opened: OpenWorkspace, study: Study, lot: Lot | None, *, more: bool = False
+    ) -> None:
+        """Set a study up.
+
+        Args:
+            opened: The workspace, and who works in it.
+            study: The study.
+            lot: The traces it is about, which become known; None for those that it has.
+            more: Whether these come on top of those that it has.
+        """
         ids: list[str] = []
         try:
-            for first in range(0, len(traces), KEPT_AT_ONCE):
-                some = traces[first : first + KEPT_AT_ONCE]
-                with opened.workspace.transaction():
-                    ids += [known_trace(opened.workspace, trace.anew()) for trace in some]
-            set_study(opened.workspace, opened.annotator, with_traces(study, ids))
+            if lot is not None:
+                for first in range(0, len(lot.traces), KEPT_AT_ONCE):
+                    some = lot.traces[first : first + KEPT_AT_ONCE]
+                    with opened.workspace.transaction():
+                        ids += [known_trace(opened.workspace, trace.anew()) for trace in some]
+                ids = ids or list(lot.ids)
+                whole = with_traces(study, ids) if more else _about(study, ids)
+            else:
+                whole = study
+            set_study(opened.workspace, opened.annotator, whole)
         except MastError as error:
             self.post_message(self.SetUp(str(error), problem=True))
             return
-        count = "1 trace" if len(ids) == 1 else f"{len(ids):,} traces"
+        if lot is None:
+            self.post_message(self.SetUp("The study is set up as you said"))
+            return
+        count = len(whole.traces) - (len(study.traces) if more else 0)
         then = "L shows what is yours to do" if opened.annotates else "L opens the library"
-        self.post_message(self.SetUp(f"{count} taken in · {then}"))
+        self.post_message(self.SetUp(f"{counted(count, 'trace')} taken in · {then}"))
 
     def on_study_screen_set_up(self, message: SetUp) -> None:
         """Say what came of it, and show the study as it is now."""

@@ -1,43 +1,31 @@
-"""The form by which a study is set up, or changed; by keys alone."""
+"""The form by which a study is set up, or changed: what its fields mean, and what becomes of it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final
-
-from rich.text import Text
-from textual import events, on
-from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.content import Content
-from textual.screen import ModalScreen
-from textual.widget import Widget
-from textual.widgets import Input, Static
+from typing import Final
 
 from mast_tui.errors import MastError
 from mast_tui.labels import checked_person
 from mast_tui.safe_text import one_line
+from mast_tui.session import anybody_finished, check_changes, taken_away
 from mast_tui.study import OpenModes, Study
-from mast_tui.ui.context import context_of
-from mast_tui.ui.styles import DIALOGS, STUDY
-from mast_tui.ui.widgets.text_line import TextLine
-from mast_tui.ui.wording import plain_lines, plain_title
-
-Texts = Mapping[str, str]
-"""What stands in the fields, by their names."""
+from mast_tui.traces.model import Trace
+from mast_tui.ui.dialogs.form import Field, Form, Texts
+from mast_tui.ui.services.open_workspace import OpenWorkspace, people
+from mast_tui.ui.study.preview import preview_words
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
-    """One field: a line to write on, or one of some choices."""
+class Lot:
+    """Traces that a study can be about: those of the library, which are made known, or the ids of
+    such as are."""
 
-    name: str
     title: str
-    help: str
-    choices: tuple[str, ...] = ()
+    ids: tuple[str, ...]
+    traces: Sequence[Trace] = ()
 
 
 FIELDS: Final = (
@@ -86,6 +74,24 @@ FIELDS: Final = (
         "Whether adjudication shows whose side is whose before a key asks for it.",
         ("hidden", "shown"),
     ),
+    Field(
+        "judge",
+        "judge",
+        "Whether adjudication shows what a judge says only after the decision, or before it too.",
+        ("after", "before"),
+    ),
+    Field(
+        "places",
+        "places",
+        "Whether different places of one mode are a conflict that adjudication decides.",
+        ("no conflict", "conflict"),
+    ),
+    Field(
+        "reasons",
+        "reasons",
+        "Whether each decision asks for a reason.",
+        ("not asked", "asked"),
+    ),
     Field("seed", "seed", "Any whole number; it decides who labels what, and in which order."),
 )
 
@@ -103,6 +109,9 @@ def texts_of(study: Study | None, people: Sequence[str]) -> dict[str, str]:
             "retests": "0 %",
             "open_modes": "ask",
             "names": "hidden",
+            "judge": "after",
+            "places": "no conflict",
+            "reasons": "not asked",
             "seed": "0",
         }
     return {
@@ -115,6 +124,9 @@ def texts_of(study: Study | None, people: Sequence[str]) -> dict[str, str]:
         "sight": "blind" if study.blind else "suggestions shown",
         "open_modes": study.open_modes.value,
         "names": "hidden" if study.names_hidden else "shown",
+        "judge": "before" if study.judge_first else "after",
+        "places": "conflict" if study.boundaries else "no conflict",
+        "reasons": "asked" if study.reasons else "not asked",
         "seed": str(study.seed),
     }
 
@@ -122,17 +134,24 @@ def texts_of(study: Study | None, people: Sequence[str]) -> dict[str, str]:
 def study_of(
     texts: Texts, *, taxonomy: str, before: Study | None, traces: Sequence[str] = ()
 ) -> Study:
-    """The study that the fields describe; what has no field stays as it was ``before``.
+    """Make the study that the fields describe.
 
-    ``traces`` are those of a new study. Raises ``MastError`` in words that name the field.
+    Args:
+        texts: What stands in the fields.
+        taxonomy: Under which taxonomy, as ``id@version``.
+        before: The study as it is, None where there is none.
+        traces: The traces it is about, in place of those that it has.
+
+    Raises:
+        MastError: A field says what cannot be; it is named.
     """
     annotators = _names(texts["annotators"], "annotators")
     if not annotators:
         raise MastError("annotators: a study needs at least one")
-    batches = (tuple(traces),) if traces else ()
-    start = before or Study(taxonomy, annotators, batches=batches, per_trace=1)
+    start = before or Study(taxonomy, annotators, per_trace=1)
     return replace(
         start,
+        batches=(tuple(traces),) if traces else start.batches,
         annotators=annotators,
         adjudicators=_names(texts["adjudicators"], "adjudicators"),
         per_trace=_whole(texts["per_trace"], "per trace"),
@@ -142,6 +161,9 @@ def study_of(
         blind=texts["sight"] == "blind",
         open_modes=OpenModes(texts["open_modes"]),
         names_hidden=texts["names"] == "hidden",
+        judge_first=texts["judge"] == "before",
+        boundaries=texts["places"] == "conflict",
+        reasons=texts["reasons"] == "asked",
         seed=_whole(texts["seed"], "seed"),
     )
 
@@ -178,144 +200,124 @@ def _names(text: str, title: str) -> tuple[str, ...]:
         raise MastError(f"{title}: {error}") from error
 
 
-KEYS = "Enter sets it up · ↑ ↓ move · space another choice · Esc leaves"
+def lots_here(
+    library: Sequence[Trace], listed: Sequence[str], known: Sequence[str], before: Study | None
+) -> tuple[Lot, ...]:
+    """Offer the traces that a study can be about; nothing where no trace is known.
+
+    Args:
+        library: The traces at hand.
+        listed: The ids of those that the library lists now.
+        known: The ids of those that the workspace knows.
+        before: The study as it is, None where there is none.
+    """
+    ids = tuple(sorted(trace.identity.trace_id for trace in library))
+    few = tuple(sorted(set(listed)))
+    lots = []
+    if before is not None:
+        lots.append(Lot(f"as they are ({len(before.traces):,})", before.traces))
+    if ids:
+        lots.append(Lot(f"the library ({len(ids):,})", ids, library))
+    if few and set(few) < set(ids):
+        some = [trace for trace in library if trace.identity.trace_id in set(few)]
+        lots.append(Lot(f"listed there ({len(few):,})", few, some))
+    if known and not set(known) <= set(ids):
+        lots.append(Lot(f"all that is known ({len(known):,})", tuple(sorted(known))))
+    return tuple(lots)
 
 
-class ChoiceLine(Static, can_focus=True):
-    """One of some words; space, ← and → take another."""
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A study as it is to be, and the traces it is to be about: None for those that it has."""
 
-    def __init__(self, field: Field, value: str) -> None:
-        super().__init__(id=field.name, classes="choice")
-        self._choices = field.choices
-        self.value = value
-
-    def on_mount(self) -> None:
-        """Show what is chosen."""
-        self._show()
-
-    def _show(self) -> None:
-        parts = []
-        for choice in self._choices:
-            chosen = choice == self.value
-            parts.append((f"{'●' if chosen else '○'} {choice}   ", "bold" if chosen else ""))
-        self.update(Content.assemble(*parts))
-
-    def on_key(self, event: events.Key) -> None:
-        """Take the next choice, or the one before."""
-        step = {"space": 1, "right": 1, "left": -1}.get(event.key)
-        if step is not None:
-            event.stop()
-            self.turn(step)
-
-    def on_click(self) -> None:
-        """Take the next choice."""
-        self.turn(1)
-
-    def turn(self, step: int) -> None:
-        """Take another choice."""
-        place = (self._choices.index(self.value) + step) % len(self._choices)
-        self.value = self._choices[place]
-        self._show()
+    study: Study
+    lot: Lot | None
 
 
-class StudySetup(ModalScreen[dict[str, str] | None]):
-    """Gives back what stands in the fields, or None after Escape.
+class StudySetup(Form):
+    """Asks for a study, shows what it comes to, and gives it to ``answered`` once that is agreed.
 
-    ``check`` refuses by raising ``MastError`` with what is wrong, which is said; the form stays.
+    ``answered`` writes it. What cannot be is said at its field, and the form stays.
     """
 
-    CSS_PATH = [DIALOGS, STUDY]
-    dialog_keys: ClassVar = (
-        *(("Enter", "sets it up"), ("↑ ↓", "move"), ("space", "another choice")),
-        ("Esc", "leaves"),
-    )
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", show=False),
-        Binding("down,tab", "field(1)", show=False),
-        Binding("up,shift+tab", "field(-1)", show=False),
-        Binding("enter", "keep", show=False),
-    ]
+    def __init__(
+        self,
+        opened: OpenWorkspace,
+        before: Study | None,
+        lots: Sequence[Lot],
+        answered: Callable[[Wanted], None],
+    ) -> None:
+        """Ask for a study, or a change of it.
 
-    def __init__(self, title: str, texts: Texts, check: Callable[[Texts], None]) -> None:
-        super().__init__()
-        self._title = title
-        self._texts = texts
-        self._check = check
+        Args:
+            opened: The workspace, and who works in it.
+            before: The study as it is, None where there is none.
+            lots: The traces it can be about, those that it has first.
+            answered: Is given the study, once it is agreed to.
+        """
+        self._lots = {lot.title: lot for lot in lots}
+        traces = Field(
+            "traces",
+            "traces",
+            "Which traces it is about. Of a study that is under way further ones are better taken "
+            "in with a, which changes nothing for the earlier ones."
+            if before
+            else "Which traces it is about: those at hand, of these what the library lists after "
+            "a filter (/), or all that the workspace knows.",
+            tuple(self._lots),
+        )
+        texts = {**texts_of(before, people(opened.workspace)), "traces": lots[0].title}
+        title = "Set a study up" if before is None else "Change the study"
+        super().__init__(title, (*FIELDS[:2], traces, *FIELDS[2:]), texts)
+        self._opened = opened
+        self._before = before
+        self._answered = answered
 
-    def compose(self) -> ComposeResult:
-        """The fields, one a line, and what the one with the cursor is for."""
-        with Vertical(classes="dialog study-form") as box:
-            box.border_title = plain_title(self._title)
-            with VerticalScroll(can_focus=False, classes="fields"):
-                for field in FIELDS:
-                    with Horizontal(classes="field"):
-                        yield Static(Text(field.title), classes="field-title")
-                        yield self._line(field)
-            yield Static(classes="hint", id="about")
-            yield Static(Content(KEYS), classes="keys")
+    def wanted(self, texts: Texts) -> Wanted:
+        """Make the study of the fields; what cannot be is raised."""
+        before, lot = self._before, self._lots[texts["traces"]]
+        stays = before is not None and lot.ids == before.traces
+        study = study_of(
+            texts,
+            taxonomy=self._opened.taxonomy.ref,
+            before=before,
+            traces=() if stays else lot.ids,
+        )
+        check_changes(self._opened.workspace, study)
+        return Wanted(study, None if stays else lot)
 
-    def _line(self, field: Field) -> Widget:
-        value = self._texts[field.name]
-        if field.choices:
-            return ChoiceLine(field, value)
-        # What stands there is gone on with, not typed over.
-        return TextLine(value, id=field.name, select_on_focus=False)
-
-    def on_mount(self) -> None:
-        """Begin with the first field."""
-        self._lines()[0].focus()
-
-    def _lines(self) -> list[Input | ChoiceLine]:
-        found: list[Input | ChoiceLine] = []
-        for field in FIELDS:
-            line = self.query_one(f"#{field.name}")
-            assert isinstance(line, Input | ChoiceLine)
-            found.append(line)
-        return found
-
-    @on(events.DescendantFocus)
-    def _field_changed(self, event: events.DescendantFocus) -> None:
-        field = next((one for one in FIELDS if one.name == event.widget.id), None)
-        if field is not None:
-            self._say(field.help)
-
-    def _say(self, words: str, *, error: bool = False) -> None:
-        about = self.query_one("#about", Static)
-        about.update(plain_lines(words))
-        about.set_class(error, "-error")
-
-    @on(Input.Submitted)
-    def _submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        self.action_keep()
-
-    def action_field(self, step: int) -> None:
-        """To the next or previous field."""
-        lines = self._lines()
-        place = next((i for i, line in enumerate(lines) if line.has_focus), 0)
-        lines[(place + step) % len(lines)].focus()
-
-    def action_keep(self) -> None:
-        """Take what stands in the fields, where it can be."""
-        context_of(self).writes.do(self._keep)
-
-    def _keep(self) -> None:
-        texts = {line.id or "": line.value for line in self._lines()}
-        try:
-            self._check(texts)
-        except MastError as error:
-            self._refuse(str(error))
+    def take(self, texts: Texts) -> None:
+        """Show what the study comes to; Enter there sets it up."""
+        wanted, before, workspace = self.wanted(texts), self._before, self._opened.workspace
+        if wanted.study == before:
+            self.refuse("Nothing is changed yet; Esc leaves the study as it is")
             return
-        self.dismiss(texts)
+        was = {} if before is None else {**self._texts}
+        changed = [
+            (field.title, was[field.name], texts[field.name].strip())
+            for field in self._fields
+            if before is not None and was[field.name].strip() != texts[field.name].strip()
+        ]
+        words = preview_words(
+            before,
+            wanted.study,
+            changed=changed,
+            away=taken_away(workspace, wanted.study),
+            finished=before is not None and anybody_finished(workspace, before),
+        )
+        does = "sets it up" if before is None else "changes it"
+        self.show_words(
+            words, f"Enter {does} · ↑ ↓ scroll · Esc back to the fields", then=self._agreed
+        )
 
-    def _refuse(self, words: str) -> None:
-        """Say what is wrong, at the field that it is about."""
-        title = words.partition(":")[0]
-        field = next((one for one in FIELDS if one.title == title), None)
-        if field is not None:
-            self.query_one(f"#{field.name}").focus()
-        self.call_after_refresh(lambda: self._say(one_line(words, 600), error=True))
+    def _agreed(self) -> None:
+        self.mast.writes.do(self._answer)
 
-    def action_leave(self) -> None:
-        """Nothing is set up."""
+    def _answer(self) -> None:
+        try:
+            wanted = self.wanted(self.texts)
+        except MastError as error:
+            self.refuse(str(error))
+            return
         self.dismiss(None)
+        self._answered(wanted)

@@ -1,0 +1,84 @@
+"""What a study comes to before it is set up, in words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from mast_tui.session import check_changes, taken_away
+from mast_tui.study import Study, assigned
+from mast_tui.traces.model import Trace
+from mast_tui.ui.study.preview import EFFECTS, assignment_words, preview_words, work_words
+from mast_tui.ui.study.setup import lots_here
+from tests.session.build import put, span
+from tests.session.studies import Class, study_of
+from tests.ui.office import Office
+from tests.workspace.build import MODES
+
+TRACES = tuple(f"t{number:02}" for number in range(12))
+
+
+def test_it_says_who_labels_how_much() -> None:
+    study = study_of(TRACES, overlap=0.5, withheld=0.25, retests=0.2)
+    lines = assignment_words(None, study).splitlines()
+    assert lines[0] == "12 traces: 6 labelled by each of them, 6 by one."
+    for name, line in zip(study.annotators, lines[1:], strict=True):
+        assert line.startswith(f"{name:<5}  {len(assigned(study, name))} traces · 6 with others")
+        assert "without suggestions" in line
+        assert "repeat" in line
+
+
+def test_of_a_change_it_says_from_how_many_to_how_many() -> None:
+    before = study_of(TRACES, per_trace=1)
+    words = assignment_words(before, study_of(TRACES))
+    assert "alice  6 → 12 traces" in words
+
+
+def test_every_part_of_the_protocol_says_what_it_does_to_work() -> None:
+    before = study_of(TRACES)
+    values: dict[str, object] = {
+        "blind": True,
+        "withheld": 0.5,
+        "retests": 0.5,
+        "open_modes": "leave",
+        "judge_first": True,
+        "names_hidden": False,
+        "boundaries": True,
+        "reasons": True,
+    }
+    assert values.keys() == EFFECTS.keys()
+    for field, value in values.items():
+        after = replace(before, **{field: value})  # type: ignore[arg-type]
+        assert work_words(before, after, {}) == [EFFECTS[field]]
+        assert "Who labels what stays as it is." not in assignment_words(before, after)
+        assert EFFECTS[field] in preview_words(before, after)
+
+
+def test_who_has_begun_what_is_dealt_to_others_is_told() -> None:
+    set_up = Class(traces=4)
+    put(set_up.open("t00"), MODES[0], span(0))
+    after = replace(set_up.study, annotators=("bob", "carol"))
+    assert taken_away(set_up.workspace, after) == {"alice": 1}
+    words = preview_words(set_up.study, after, away={"alice": 1})
+    assert "alice has begun 1 trace that would no longer be theirs." in words
+    assert "Queues are dealt anew" in words
+    check_changes(set_up.workspace, after)
+
+
+def test_the_same_study_changes_nothing() -> None:
+    assert preview_words(study_of(TRACES), study_of(TRACES)) == "Nothing changes."
+
+
+def test_what_a_study_can_be_about(tmp_path: Path) -> None:
+    office = Office(tmp_path / "set")
+    library: list[Trace] = [office.trace(name) for name in ("one", "two", "three")]
+    ids = sorted(trace.identity.trace_id for trace in library)
+    (whole,) = lots_here(library, ids, ids[:1], None)
+    assert whole.title == "the library (3)"
+    _, few, known = lots_here(library, ids[:1], [*ids, "elsewhere"], None)
+    assert (few.title, few.ids) == ("listed there (1)", (ids[0],))
+    assert [trace.identity.trace_id for trace in few.traces] == ids[:1]
+    assert (known.title, known.traces) == ("all that is known (4)", ())
+    before: Study = study_of(("x",))
+    assert lots_here(library, ids, [], before)[0].title == "as they are (1)"
+    assert lots_here([], [], [], None) == ()
