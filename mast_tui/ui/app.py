@@ -32,6 +32,8 @@ from mast_tui.ui.context import (
     ShowAgreement,
     ShowDisagreement,
     ShowDisagreements,
+    ShowExport,
+    ShowExportFormats,
     ShowGuidelines,
     ShowHelp,
     ShowLibrary,
@@ -88,6 +90,8 @@ SCREENS: Final[Mapping[type[object], str]] = {
     ShowHelp: "mast_tui.ui.dialogs.help:HelpScreen",
     ShowPalette: "mast_tui.ui.dialogs.palette:Palette",
     ShowThemes: "mast_tui.ui.dialogs.themes:ThemeChoice",
+    ShowExportFormats: "mast_tui.ui.dialogs.export:ExportFormats",
+    ShowExport: "mast_tui.ui.dialogs.export:ExportForm",
 }
 """Where the screens are; each is imported when it is first shown."""
 
@@ -406,6 +410,21 @@ class MastApp(TextualApp):
     def action_theme(self) -> None:
         """Choose the colours."""
         self.push_screen(make_screen(ShowThemes(self.theme)))
+
+    def action_export(self) -> None:
+        """Write labels to a file, once there is a workspace."""
+        if self.refused is not None:
+            self.complain("No workspace is open, so there is nothing to export")
+            return
+        self.when_ready(self._choose_format)
+
+    def _choose_format(self, opened: OpenWorkspace) -> None:
+        def chosen(file_format: str | None) -> None:
+            if file_format is not None:
+                self.push_screen(make_screen(ShowExport(opened, file_format)))
+
+        formats: Screen[Any] = make_screen(ShowExportFormats())
+        self.push_screen(formats, chosen)
 
     async def _chosen(self, screen: Screen[Any], value: str | None) -> None:
         """Do what was chosen in the palette: an action, or a place to go to."""

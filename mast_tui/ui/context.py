@@ -139,6 +139,17 @@ class ShowThemes(NamedTuple):
     current: str
 
 
+class ShowExportFormats(NamedTuple):
+    """The formats in which labels can be exported, above the screen that is open."""
+
+
+class ShowExport(NamedTuple):
+    """Where an export in a format goes and what it holds, above the screen that is open."""
+
+    opened: OpenWorkspace
+    file_format: str
+
+
 Destination = (
     ShowLibrary
     | ShowTrace
@@ -154,6 +165,8 @@ Destination = (
     | ShowHelp
     | ShowPalette
     | ShowThemes
+    | ShowExportFormats
+    | ShowExport
 )
 
 

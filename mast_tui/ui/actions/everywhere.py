@@ -81,6 +81,13 @@ EVERYWHERE = (
         command="app.theme",
     ),
     _everywhere(
+        name="export",
+        keys="V",
+        title="export",
+        help="Export labels to a file: gold, one person's or all, in any format",
+        command="app.export",
+    ),
+    _everywhere(
         name="undo", keys="u", title="undo", help="Take back the last change on this trace"
     ),
     _everywhere(name="redo", keys="U ctrl+r", title="redo", help="Do again what was taken back"),

@@ -1,0 +1,378 @@
+"""Writing labels to files from the app: which format, whose labels, where to, and what came of it.
+
+What is written, what must not be written over and whose sight it keeps to is the same as of
+``mast-tui export``: both ask ``exchange/exporters/files.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from textual import work
+from textual.message import Message
+from textual.worker import get_current_worker
+
+from mast_tui.errors import MastError
+from mast_tui.exchange.exporters.files import (
+    Request,
+    add_export,
+    add_workspace,
+    check_output,
+    usual_pass,
+)
+from mast_tui.exchange.exporters.summary import left_out_lines, written_lines
+from mast_tui.exchange.formats import GOLD_FORMATS
+from mast_tui.exchange.selection import ALL, GOLD
+from mast_tui.labels import checked_person
+from mast_tui.output_files import InTheWay, is_stream
+from mast_tui.safe_text import one_line
+from mast_tui.session import viewer_named
+from mast_tui.ui.dialogs.finder import Choice, Finder
+from mast_tui.ui.dialogs.form import Field, Form, Texts
+from mast_tui.ui.services.open_workspace import OpenWorkspace
+from mast_tui.ui.wording import counted
+from mast_tui.workspace.outputs import outputs_beside
+from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A format as one chooses it: what it holds, and what its file is called at first."""
+
+    format: str
+    words: str
+    file: str
+
+
+KINDS: Final = (
+    Kind("gold", "the gold with every side, agreement, and a datasheet", "gold.json"),
+    Kind("csv-long", "a row for each label or verdict", "labels.csv"),
+    Kind("csv-wide", "a row for each annotator and trace, a column a mode", "verdicts.csv"),
+    Kind("jsonl", "the whole workspace, without loss: to keep or to merge", "workspace.jsonl"),
+    Kind("huggingface", "a folder that load_dataset loads, with a card", "dataset"),
+    Kind("mast-data", "records with mast_annotation, as MAST-Data has them", "mast-data.json"),
+    Kind("label-studio", "tasks for Label Studio, and its configuration", "label-studio.json"),
+    Kind("doccano", "texts with marks, for doccano", "doccano.jsonl"),
+    Kind("codebook", "definitions, guidelines and cases, for a paper", "codebook.md"),
+    Kind("langfuse", "scores for traces that Langfuse recorded", "langfuse.jsonl"),
+    Kind("phoenix", "annotations for traces that Phoenix recorded", "phoenix.json"),
+    Kind("langsmith", "feedback for traces that LangSmith recorded", "langsmith.jsonl"),
+    Kind("inspect-scores", "scores for logs of Inspect", "inspect-scores.jsonl"),
+)
+"""Every format, those that are asked for most first."""
+
+
+class ExportFormats(Finder):
+    """Gives back the format in which to export, or None."""
+
+    def __init__(self) -> None:
+        choices = [Choice(kind.format, kind.format, kind.words) for kind in KINDS]
+        super().__init__("Export as", choices, placeholder="a format, or what it holds")
+
+
+def fields_of(file_format: str, names: Sequence[str]) -> tuple[Field, ...]:
+    """Make the fields of an export: what its format can hold, and no more.
+
+    Args:
+        file_format: The format.
+        names: Who has labelled here, judges among them.
+    """
+    folder = file_format == "huggingface"
+    file = Field(
+        "file",
+        "folder" if folder else "file",
+        f"Where it is written, from {one_line(str(Path.cwd()), 120)}. → takes what is suggested.",
+        path=True,
+    )
+    pseudonyms = Field(
+        "pseudonyms",
+        "names",
+        "People's names as they are, or letters, the same in every export of this workspace.",
+        ("as they are", "letters"),
+    )
+    if file_format == "jsonl":
+        return (file,)
+    if file_format == "codebook":
+        return (file, pseudonyms)
+    which = Field(
+        "which",
+        "pass",
+        "Which reading counts, where somebody has labelled a trace again.",
+        ("first", "last"),
+    )
+    majority = Field(
+        "majority",
+        "majority",
+        "Whether more than half settle a verdict of the gold that nobody has decided.",
+        ("no", "yes"),
+    )
+    if file_format in GOLD_FORMATS:
+        return (
+            file,
+            Field(
+                "gold",
+                "gold",
+                "All of it, or only what two agreed on or somebody decided.",
+                ("all", "settled"),
+            ),
+            Field("annotators", "annotators", "The sides of the gold, with commas. Empty: all."),
+            majority,
+            which,
+            Field(
+                "datasheet",
+                "datasheet",
+                "Who labelled, licence, contact and such (TOML). Empty: datasheet.toml beside the "
+                "workspace, where there is one.",
+                path=True,
+            ),
+            pseudonyms,
+        )
+    return (
+        file,
+        Field(
+            "labels",
+            "whose labels",
+            "The gold, what everybody has said, or what one has. What others say is left out of "
+            "traces that you have not finished.",
+            (GOLD, ALL, *names),
+        ),
+        which,
+        majority,
+        pseudonyms,
+    )
+
+
+def texts_at_first(file_format: str) -> dict[str, str]:
+    """Make what stands in the fields at first: what the command does where nothing is said."""
+    return {
+        "file": next(kind.file for kind in KINDS if kind.format == file_format),
+        "labels": GOLD,
+        "gold": "all",
+        "annotators": "",
+        "majority": "no",
+        "which": usual_pass(file_format),
+        "datasheet": "",
+        "pseudonyms": "as they are",
+    }
+
+
+def request_of(opened: OpenWorkspace, file_format: str, texts: Texts) -> Request:
+    """Make of the fields what is to be exported.
+
+    Args:
+        opened: The workspace, and who works in it.
+        file_format: The format.
+        texts: What stands in the fields that it has.
+
+    Raises:
+        MastError: A field says what cannot be; it is named.
+    """
+    said = {**texts_at_first(file_format), **texts}
+    if not said["file"].strip():
+        title = fields_of(file_format, ())[0].title
+        raise MastError(f"{title}: say where to write it")
+    workspace, datasheet = opened.workspace, said["datasheet"].strip()
+    return Request(
+        workspace,
+        opened.taxonomy,
+        viewer_named(
+            workspace,
+            opened.taxonomy.ref,
+            opened.annotator,
+            blind=opened.blind,
+            assisted=not opened.blind,
+        ),
+        file_format,
+        Path(said["file"].strip()).expanduser().absolute(),
+        labels=said["labels"],
+        which="first" if said["which"] == "first" else "last",
+        annotators=_names(said["annotators"]),
+        majority=said["majority"] == "yes",
+        gold="settled" if said["gold"] == "settled" else None,
+        datasheet=Path(datasheet).expanduser() if datasheet else None,
+        pseudonyms=pseudonyms_of(workspace) if said["pseudonyms"] == "letters" else None,
+    )
+
+
+def _names(text: str) -> list[str] | None:
+    try:
+        return [checked_person(name) for name in text.split(",") if name.strip()] or None
+    except MastError as error:
+        raise MastError(f"annotators: {error}") from error
+
+
+def done_words(request: Request, counts: Mapping[str, Any], said: Sequence[str]) -> str:
+    """Say what was written, what the gold leaves open, and what is left out and why.
+
+    Args:
+        request: What was exported.
+        counts: What is in it.
+        said: What was told on the way.
+    """
+    told = []
+    if counts.get("traces") == 0:
+        told.append("No trace is in it: it holds what is labelled, of gold what is finished (D).")
+    unresolved = counts.get("unresolved", 0)
+    if unresolved:
+        told.append(f"{counted(unresolved, 'verdict')} unresolved: A opens what is left to decide.")
+    told += [*left_out_lines(counts, request.file_format), *said]
+    lines = ["Written:", *written_lines(str(request.output), counts)]
+    for words in told:
+        lines += ["", words]
+    return "\n".join(one_line(line, 2000) for line in lines)
+
+
+class _Stopped(Exception):
+    """Nobody waits for the export any more."""
+
+
+def exported(request: Request, at: Callable[[str], None], *, force: bool) -> str:
+    """Write an export; what was written, in words. Slow: for workers.
+
+    Args:
+        request: What is exported.
+        at: Is told what is at work; it may raise an error to stop.
+        force: Whether to replace what looks like a trace, a database or somebody else's file.
+
+    Raises:
+        MastError: Something that is named is not there, or a file that is in the way stays.
+        OSError: It could not be written.
+    """
+    said: list[str] = []
+    outputs = outputs_beside(request.workspace, force=force)
+    check_output(outputs, request.file_format, request.output)
+    if request.file_format == "jsonl":
+        at("Reading the workspace")
+        counts = add_workspace(request.workspace, outputs, request.output, said.append)
+    else:
+        counts = add_export(replace(request, say=said.append, stage=at), outputs)
+    at("Writing")
+    outputs.commit()
+    return done_words(request, counts, said)
+
+
+class ExportForm(Form):
+    """Where an export goes and what it holds; it is written beside the screen, and told of."""
+
+    @dataclass
+    class Stage(Message):
+        """What an export is at; ``turn`` is which one, as an earlier one may have been stopped."""
+
+        turn: int
+        words: str
+
+    @dataclass
+    class Ended(Message):
+        """What came of an export: words, what is in the way, or what went wrong."""
+
+        turn: int
+        words: str = ""
+        in_the_way: Callable[[], None] | None = None
+        problem: str = ""
+
+    def __init__(self, opened: OpenWorkspace, file_format: str) -> None:
+        """Ask for what an export in this format needs.
+
+        Args:
+            opened: The workspace, and who works in it.
+            file_format: The format.
+        """
+        names = [info.name for info in opened.workspace.annotators()]
+        fields = fields_of(file_format, names)
+        at_first = texts_at_first(file_format)
+        texts = {field.name: at_first[field.name] for field in fields}
+        super().__init__(f"Export as {file_format}", fields, texts)
+        self._opened = opened
+        self._format = file_format
+        self._turn = 0
+
+    def take(self, texts: Texts) -> None:
+        """Write it, unless something lies there that is asked about first."""
+        request = request_of(self._opened, self._format, texts)
+        try:
+            check_output(
+                outputs_beside(request.workspace, force=False), self._format, request.output
+            )
+        except InTheWay as found:
+            self._ask_to_replace(request, found)
+            return
+        except OSError as error:
+            self.refuse(_said_by(error))
+            return
+        if request.output.exists() and not is_stream(request.output):
+            self.show_words(
+                f"{one_line(str(request.output))} is there already. The export takes its place, "
+                "once all of it is written.",
+                "Enter replaces it · Esc back to the fields",
+                then=partial(self._begin, request),
+            )
+        else:
+            self._begin(request)
+
+    def _ask_to_replace(self, request: Request, found: InTheWay) -> None:
+        self.show_words(
+            f"{one_line(str(found.path))} {one_line(found.reason)}. Is it to be replaced all the "
+            "same? What is in it now is lost then.",
+            "Enter replaces it · Esc back to the fields",
+            then=partial(self._begin, request, force=True),
+        )
+
+    def _begin(self, request: Request, *, force: bool = False) -> None:
+        self._turn += 1
+        self._at("Beginning")
+        self._write(self._turn, request, force=force)
+
+    def _at(self, words: str) -> None:
+        self.show_words(f"{words} …", "Esc stops; nothing is written then", back=self._stop)
+
+    def _stop(self) -> None:
+        self._turn += 1
+        self.workers.cancel_group(self, "export")
+        self.refuse("Stopped: nothing was written")
+
+    @work(thread=True, group="export", exclusive=True)
+    def _write(self, turn: int, request: Request, *, force: bool) -> None:
+        worker = get_current_worker()
+
+        def at(words: str) -> None:
+            if worker.is_cancelled:
+                raise _Stopped
+            self.post_message(self.Stage(turn, words))
+
+        try:
+            ended = self.Ended(turn, exported(request, at, force=force))
+        except _Stopped:
+            return
+        except InTheWay as found:
+            ended = self.Ended(turn, in_the_way=partial(self._ask_to_replace, request, found))
+        except MastError as error:
+            ended = self.Ended(turn, problem=str(error))
+        except OSError as error:
+            ended = self.Ended(turn, problem=_said_by(error))
+        self.post_message(ended)
+
+    def on_export_form_stage(self, message: Stage) -> None:
+        """Say what the export is at."""
+        if message.turn == self._turn:
+            self._at(message.words)
+
+    def on_export_form_ended(self, message: Ended) -> None:
+        """Say what came of it."""
+        if message.turn != self._turn:
+            return
+        if message.in_the_way is not None:
+            message.in_the_way()
+        elif message.problem:
+            self.refuse(message.problem)
+        else:
+            close = partial(self.dismiss, None)
+            self.show_words(message.words, "Enter closes", then=close, back=close)
+
+
+def _said_by(error: OSError) -> str:
+    place = f"{error.filename}: " if error.filename else ""
+    return f"{place}{error.strerror or error}"

@@ -1,0 +1,162 @@
+"""Exporting from the app: which format, whose labels, where to, and what came of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mast_tui.exchange.formats import EXPORT_FORMATS
+from mast_tui.session import set_study
+from mast_tui.ui.dialogs.export import KINDS, ExportForm
+from mast_tui.ui.dialogs.form import completed
+from mast_tui.workspace import Workspace
+from tests.session.studies import study_of
+from tests.ui.office import Office
+from tests.ui.stage import Stage, stage
+
+ROW = "trace_id,annotator,mode,value"
+
+
+@pytest.fixture
+def office(tmp_path: Path) -> Office:
+    """One trace that alice and bob have finished, and one that only bob has."""
+    office = Office(tmp_path / "set")
+    office.label("alice", "one", {"1.3": (3, 8), "2.6": (9, 9)})
+    office.label("bob", "one", {"1.3": (3, 8)})
+    office.label("bob", "two", {"3.1": (12, 12)})
+    return office
+
+
+async def choose(on: Stage, file_format: str) -> None:
+    """Open the form of a format."""
+    await on.press("V")
+    await on.press(*file_format)
+    await on.press("enter")
+    assert isinstance(on.app.screen, ExportForm)
+
+
+async def write_over(on: Stage, name: Path | str) -> None:
+    """Put another name in the place of the one that stands in the first field."""
+    await on.press("end", "ctrl+u", *str(name), "enter")
+
+
+def test_every_format_of_the_command_can_be_chosen() -> None:
+    assert sorted(kind.format for kind in KINDS) == sorted(EXPORT_FORMATS)
+
+
+async def test_gold_is_written_and_it_is_said_what_is_in_it_and_what_it_leaves_open(
+    office: Office, tmp_path: Path
+) -> None:
+    async with stage(office.folder, workspace=office.workspace) as on:
+        await on.press("K")
+        await choose(on, "gold")
+        await write_over(on, tmp_path / "gold.json")
+        assert "1 verdict unresolved: A opens what is left to decide" in on.text
+        assert "1 trace is left out" in on.text
+        assert "written with it" in on.text
+        await on.press("enter")
+        assert not isinstance(on.app.screen, ExportForm)
+    assert (tmp_path / "gold.datasheet.md").exists()
+    document = json.loads((tmp_path / "gold.json").read_text())
+    # What bob says of a trace that alice has not finished is not told to her.
+    assert [len(trace["unresolved"]) for trace in document["traces"]] == [1]
+
+
+async def test_from_the_palette_with_one_persons_labels(office: Office) -> None:
+    async with stage(office.folder, workspace=office.workspace) as on:
+        await on.press(":", *"Export", "enter")
+        await on.press(*"csv-long", "enter")
+        assert "labels.csv" in on.text
+        await on.press("down", "space", "space", "enter")
+        assert "1 traces, 2 labels" in on.text
+    written = Path("labels.csv").read_text()
+    assert written.startswith(ROW)
+    assert {line.split(",")[1] for line in written.splitlines()[1:]} == {"alice"}
+
+
+async def test_an_earlier_file_is_asked_about_and_a_foreign_one_named(
+    office: Office, tmp_path: Path
+) -> None:
+    earlier = tmp_path / "earlier.csv"
+    earlier.write_text(f"{ROW}\n")
+    foreign = office.file("three").rename(tmp_path / "trace.json")
+    before = foreign.read_bytes()
+    async with stage(office.folder, workspace=office.workspace) as on:
+        await choose(on, "csv-long")
+        await write_over(on, earlier)
+        assert "is there already" in on.text
+        assert earlier.read_text() == f"{ROW}\n"
+        await on.press("enter")
+        assert "Written" in on.text
+        assert len(earlier.read_text().splitlines()) > 2
+        await on.press("enter")
+        await choose(on, "csv-long")
+        await write_over(on, foreign)
+        assert "looks like a trace" in on.text
+        await on.press("escape")
+        assert "whose labels" in on.text
+        assert foreign.read_bytes() == before
+        await on.press("enter", "enter")
+        assert "Written" in on.text
+        assert foreign.read_text().startswith(ROW)
+
+
+async def test_what_cannot_be_is_said_in_words_and_the_fields_stay(
+    office: Office, tmp_path: Path
+) -> None:
+    async with stage(office.folder, workspace=office.workspace) as on:
+        await choose(on, "gold")
+        await write_over(on, "")
+        assert "file: say where to write it" in on.text
+        await write_over(on, tmp_path / "missing" / "gold.json")
+        assert "no such folder; make it first" in on.text
+        await write_over(on, office.workspace)
+        assert "the labels are kept in this file" in on.text
+        await write_over(on, office.folder / "one.json")
+        assert "traces are never written to" in on.text
+        await write_over(on, tmp_path / "gold.json")
+        assert "Written" in on.text
+
+
+async def test_stopping_leaves_nothing_behind(
+    office: Office, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with stage(office.folder, workspace=office.workspace) as on:
+        await choose(on, "jsonl")
+        form = on.app.screen
+        assert isinstance(form, ExportForm)
+        # The worker is as far as the first stage when Escape is pressed.
+        monkeypatch.setattr(
+            "mast_tui.ui.dialogs.export.add_workspace",
+            lambda *_: on.app.call_from_thread(form.action_leave) or {"traces": 0, "lines": 0},
+        )
+        await write_over(on, tmp_path / "all.jsonl")
+        assert "Stopped: nothing was written" in on.text
+    assert not (tmp_path / "all.jsonl").exists()
+
+
+async def test_whoever_works_blind_gets_no_ones_words_but_their_own(
+    office: Office, tmp_path: Path
+) -> None:
+    store = Workspace.open(office.workspace)
+    ids = tuple(record.trace_id for record in store.traces())
+    set_study(store, "carol", study_of(ids, annotators=("alice", "bob", "dora")))
+    store.close()
+    async with stage(office.folder, workspace=office.workspace, annotator="dora") as on:
+        await choose(on, "csv-long")
+        await on.press("down", "space", "up")
+        await write_over(on, tmp_path / "all.csv")
+        assert "2 traces are left out" in on.text
+        assert "No trace is in it" in on.text
+    assert len((tmp_path / "all.csv").read_text().splitlines()) == 1
+
+
+def test_names_of_files_are_completed(tmp_path: Path) -> None:
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "gold.json").touch()
+    assert completed(f"{tmp_path}/res") == f"{tmp_path}/results/"
+    assert completed(f"{tmp_path}/results/g") == f"{tmp_path}/results/gold.json"
+    assert completed(f"{tmp_path}/results/") is None
+    assert completed(f"{tmp_path}/nowhere/g") is None
