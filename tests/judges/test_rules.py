@@ -83,6 +83,14 @@ class TestRepetition:
             trace.run("kubectl apply -f ledger.yaml", "error: no such file", failed=True)
         assert found(trace, REPETITION) == [(4, 7)]
 
+    def test_a_call_that_is_not_the_same_to_the_letter_is_not_called_so(self) -> None:
+        trace = start()
+        for text in ("a = [1, 2, 3]\nprint(a)", "a = 1, 2, 3\nprint(a)", "a = 1, 2, 3\nprint(a)"):
+            trace.run(f"python - <<'EOF'\n{text}\nEOF", None)
+        assert "nearly the same call as #2, with no result" in only(trace).rationale
+        trace = start().run("ls /srv", None).run("ls /srv", None).run("ls /srv", None)
+        assert ": the same call as #2, with no result" in only(trace).rationale
+
     def test_polling_without_a_wait_while_only_numbers_move(self) -> None:
         trace = start().think("Read the gauge.")
         for value in ("2511.4", "2498.0", "2533.8", "2502.1"):

@@ -99,7 +99,7 @@ def find_same(walk: Walk) -> Iterator[Finding]:
         if not chain.moving and chain.answer is not None
         for call in chain.exact
     ]
-    yield from _findings(walk, again, "the same call", "with the same answer")
+    yield from _findings(walk, again, "with the same answer")
 
 
 def find_similar(walk: Walk) -> Iterator[Finding]:
@@ -111,19 +111,16 @@ def find_similar(walk: Walk) -> Iterator[Finding]:
     yield from _findings(
         walk,
         [(call, chain) for chain in moving for call in chain.again],
-        "the same call",
         "without a wait, and the answers differ in numbers only",
     )
     yield from _findings(
         walk,
         [(call, chain) for chain in unanswered for call in chain.again],
-        "the same call",
         "with no result shown",
     )
     yield from _findings(
         walk,
         [(call, chain) for chain in alike for call in chain.alike],
-        "nearly the same call",
         "with the same answer",
     )
 
@@ -205,9 +202,7 @@ def _go_on(chain: _Chain, call: Call, plain: str, doubts: int, waited: bool) -> 
     (chain.exact if plain == chain.plain else chain.alike).append(call)
 
 
-def _findings(
-    walk: Walk, again: Iterable[tuple[Call, _Chain]], what: str, answer: str
-) -> Iterator[Finding]:
+def _findings(walk: Walk, again: Iterable[tuple[Call, _Chain]], answer: str) -> Iterator[Finding]:
     """A finding for each block of repetitions that follow each other, with no other work between.
 
     Two questions that are asked in turns, again and again, are one block.
@@ -219,6 +214,8 @@ def _findings(
         numbers = ", ".join(call.step.number for call in calls[:6])
         more = " …" if len(calls) > 6 else ""
         of_all = len(block[0][1].again)
+        to_the_letter = all(any(call is one for one in chain.exact) for call, chain in block)
+        what = "the same call" if to_the_letter else "nearly the same call"
         times = f"{len(calls)} calls" if len(first) > 1 else _times(len(calls), of_all)
         yield walk.finding(
             MODE,
