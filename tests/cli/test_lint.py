@@ -62,7 +62,9 @@ def test_a_finding_names_file_and_line_where_the_source_has_lines(cli: Cli, tmp_
         "runs/support_desk_exchange.json",
     }
     text = cli("lint", "runs").out
-    assert text.startswith("mast-tui lint: judge:rules@2: 11 findings in 16 traces, 11 of them")
+    assert text.startswith(
+        "mast-tui lint: judge:rules@2: 11 findings in 16 traces; --fail-on any: 11"
+    )
     assert "\nruns/ad-restart-loop.jsonl:125: error: 1.3 Step repetition (repeated-call): #67" in (
         text
     )

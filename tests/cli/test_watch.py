@@ -236,7 +236,7 @@ def test_it_ends_at_the_moment_a_rule_finds_something(runs: Path, tmp_path: Path
         r"\d\d:\d\d:\d\d #4 runs/r\.jsonl:5: error: 1\.3 Step repetition \(repeated-call\): .+\n",
         out,
     )
-    assert err == "\amast-tui watch: 1 finding in 2 traces, 1 of them on --fail-on any\n"
+    assert err == "\amast-tui watch: 1 finding in 2 traces; --fail-on any: 1\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -250,7 +250,7 @@ def test_a_signal_ends_it_with_a_summary(
         process.send_signal(number)
         out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, out) == (128 + number, "")
-    assert err == "mast-tui watch: 1 finding in 2 traces, 1 of them on --fail-on any\n"
+    assert err == "mast-tui watch: 1 finding in 2 traces; --fail-on any: 1\n"
 
 
 def test_a_command_is_told_by_its_environment_and_no_shell_reads_foreign_text(
@@ -296,7 +296,7 @@ def test_only_what_is_named_ends_it(runs: Path, tmp_path: Path) -> None:
         process.send_signal(signal.SIGTERM)
         _out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 128 + signal.SIGTERM
-    assert err == "mast-tui watch: 1 finding in 2 traces, 0 of them on --fail-on 3.3\n"
+    assert err == "mast-tui watch: 1 finding in 2 traces; --fail-on 3.3: 0\n"
 
 
 @pytest.mark.parametrize(

@@ -67,8 +67,7 @@ def text_line(finding: PlacedFinding) -> str:
 def _sums(report: LintReport) -> str:
     return (
         f"{report.judge}: {counted(len(report.findings), 'finding')} in "
-        f"{counted(len(report.traces), 'trace')}, {report.failing} of them on --fail-on "
-        f"{report.fail_on}"
+        f"{counted(len(report.traces), 'trace')}; --fail-on {report.fail_on}: {report.failing}"
     )
 
 

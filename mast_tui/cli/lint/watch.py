@@ -106,7 +106,7 @@ def watch_command(
         code = _BY_SIGNAL + ended.number
     say(
         f"mast-tui watch: {counted(told.findings, 'finding')} in "
-        f"{counted(running.traces, 'trace')}, {told.failing} of them on --fail-on {fail_on}"
+        f"{counted(running.traces, 'trace')}; --fail-on {fail_on}: {told.failing}"
     )
     return code
 
