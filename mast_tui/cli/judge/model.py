@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -36,13 +36,14 @@ from mast_tui.judges.llm.client.hosts import check_address
 from mast_tui.judges.llm.client.keys import find_key
 from mast_tui.judges.llm.run.consent import is_told, note_told, what_is_sent
 from mast_tui.judges.llm.run.estimate import estimate_run
-from mast_tui.judges.llm.run.running import Watch, run_model_judge
+from mast_tui.judges.llm.run.recording import open_record, recording, replaying
+from mast_tui.judges.llm.run.running import Watch, connect_to_server, run_model_judge
 from mast_tui.workspace.places import find_workspace
 from mast_tui.workspace.registers.hold_out import set_aside
 
 if TYPE_CHECKING:
     from mast_tui.judges.llm.run.estimate import Estimate
-    from mast_tui.judges.llm.run.running import ModelRunSummary
+    from mast_tui.judges.llm.run.running import Connect, ModelRunSummary
     from mast_tui.judges.llm.run.setup import Setup
     from mast_tui.traces.model import FileReport
     from mast_tui.workspace import Workspace
@@ -84,8 +85,9 @@ def judge_with_model(command: ModelCommand) -> int:
     """Estimate, tell what is sent where, run, and sum up; the exit code."""
     request = SetupRequest.of(command.asked)
     setup = made_setup(request, load_chosen_taxonomy(command.taxonomy))
-    check_address(setup.base_url, allow_http=setup.allow_http)
-    if not request.dry_run:
+    if request.replay is None:
+        check_address(setup.base_url, allow_http=setup.allow_http)
+    if not request.dry_run and request.replay is None:
         find_key(setup.base_url, setup.key_variable)  # rather missed now than after the estimate
     place = _workspace(command, request)
     if request.hold_out is not None and place is not None and not request.dry_run:
@@ -98,14 +100,26 @@ def judge_with_model(command: ModelCommand) -> int:
         estimate = _estimate(command, setup, place, reports)
         return _dry_run(command, setup, estimate, reports)
     assert place is not None
+    if request.replay is not None:
+        return _run(command, setup, place, None, replaying(request.replay))
+    with ExitStack() as files:
+        connect: Connect = connect_to_server
+        if request.record is not None:
+            connect = recording(files.enter_context(open_record(request.record)))
+        return _ask(command, setup, place, connect)
+
+
+def _ask(command: ModelCommand, setup: Setup, place: Workspace, connect: Connect) -> int:
+    """Tell first what it takes and what is sent."""
+    reports: list[FileReport] = []
     if command.quiet:  # nobody would read the estimate, which costs reading every trace
         _tell_once(setup, place)
-        return _run(command, setup, place, None)
+        return _run(command, setup, place, None, connect)
     estimate = _estimate(command, setup, place, reports)
     say_estimate(estimate, setup)
     if estimate.to_judge:
         _tell_once(setup, place)
-    return _run(command, setup, place, estimate)
+    return _run(command, setup, place, estimate, connect)
 
 
 def _workspace(command: ModelCommand, request: SetupRequest) -> Workspace | None:
@@ -148,7 +162,13 @@ def _tell_once(setup: Setup, place: Workspace) -> None:
         note_told(place, setup)
 
 
-def _run(command: ModelCommand, setup: Setup, place: Workspace, estimate: Estimate | None) -> int:
+def _run(
+    command: ModelCommand,
+    setup: Setup,
+    place: Workspace,
+    estimate: Estimate | None,
+    connect: Connect,
+) -> int:
     reports: list[FileReport] = []
     ended = Ended()
     hidden = command.asks.hides_judges(place, setup.taxonomy)
@@ -159,7 +179,7 @@ def _run(command: ModelCommand, setup: Setup, place: Workspace, estimate: Estima
 
     shown = run_progress(estimate, setup.prices, hidden=hidden)
     try:
-        summary = asyncio.run(_judge_all(command, setup, place, shown, reports, ended))
+        summary = asyncio.run(_judge_all(command, setup, place, shown, reports, ended, connect))
     except asyncio.CancelledError:
         if ended.by is None:
             raise
@@ -191,6 +211,7 @@ async def _judge_all(
     shown: Lines | BarLines,
     reports: list[FileReport],
     ended: Ended,
+    connect: Connect,
 ) -> ModelRunSummary:
     with _ended_by_signals(ended), seldom_collecting(), shown:
         return await run_model_judge(
@@ -201,6 +222,7 @@ async def _judge_all(
             watch=Watch(
                 shown.on_trace, shown.on_use, shown.on_wait, on_cancelled=ended.on_cancelled
             ),
+            connect=connect,
         )
 
 

@@ -101,6 +101,18 @@ _OPTIONS: Final = (
         "--no-hints", is_flag=True, help="Do not show the model what the rules have counted."
     ),
     click.option(
+        "--record",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        help="Write what the model answers into a file, behind what stands in it.",
+    ),
+    click.option(
+        "--replay",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        help="Answer from such a file; nothing is sent, and no key is wanted.",
+    ),
+    click.option(
         "--dry-run", is_flag=True, help="Only tell what would be sent where, and what it costs."
     ),
 )
@@ -125,6 +137,8 @@ MODEL_OPTIONS: Final[Mapping[str, str]] = {
         "redact",
         "no_redact",
         "no_hints",
+        "record",
+        "replay",
         "dry_run",
     )
 }

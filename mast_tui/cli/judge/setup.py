@@ -52,6 +52,8 @@ class SetupRequest:
     redact: Path | None
     no_redact: bool
     no_hints: bool
+    record: Path | None
+    replay: Path | None
     dry_run: bool
 
     @classmethod
@@ -62,6 +64,8 @@ class SetupRequest:
             raise click.UsageError("--examples goes with --few-shot gold")
         if request.redact is not None and request.no_redact:
             raise click.UsageError("--redact and --no-redact exclude each other; give one of them")
+        if request.record is not None and request.replay is not None:
+            raise click.UsageError("--record and --replay exclude each other; give one of them")
         return request
 
 

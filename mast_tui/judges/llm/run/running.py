@@ -127,10 +127,10 @@ async def run_model_judge(
     """
     run = _Run(setup, workspace, watch or Watch(), again)
     with run_lock(workspace.path, setup.judge):
-        return await run.over(traces, connect or _connected)
+        return await run.over(traces, connect or connect_to_server)
 
 
-def _connected(
+def connect_to_server(
     setup: Setup, spent: Usage, on_wait: Tell, on_remark: Tell
 ) -> AbstractAsyncContextManager[Asks]:
     """A client of the server that the setup names."""

@@ -1,0 +1,204 @@
+"""Runs that can be repeated: what a model answered goes into a file, and comes from it again.
+
+A line for each answer, as JSON: ``request``, the SHA-256 of what was asked; ``about``, the trace's
+id; ``room``, the tokens that the answer might take; and ``reply``, or why there was none in
+``unanswered`` or ``too_long``. The mark that is drawn for each run is no part of what was asked;
+keys, addresses and headers stand in no line.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO, Any, Final
+
+import orjson
+
+from mast_tui.errors import MastError
+from mast_tui.judges.llm.errors import ContextOverflow, RunStops, Unanswered
+from mast_tui.judges.llm.model import Asks, Correction, Parameters, Reply, Request
+from mast_tui.judges.llm.run.running import Connect, Tell, connect_to_server
+from mast_tui.judges.llm.run.setup import Setup
+from mast_tui.safe_text import one_line
+from mast_tui.traces.io.private_files import open_private
+from mast_tui.workspace import Usage
+
+_Answers = Mapping[str, Mapping[int, Mapping[str, Any]]]
+"""By question, and by the room for its answer, what a line tells."""
+
+_FINISHES: Final = ("stop", "length", "refusal")
+
+
+class RecordingError(MastError):
+    """A file of recorded answers cannot be used; the message says why, and what to do."""
+
+
+def open_record(path: Path) -> IO[bytes]:
+    """Open a file to write answers behind those in it; made for its owner alone, as they quote
+    the traces.
+
+    Raises:
+        RecordingError: Something else stands in it.
+        OSError: From the file system.
+    """
+    if path.exists() and path.stat().st_size:
+        _read(path)
+    file = os.fdopen(open_private(path), "r+b")
+    whole = file.read().rfind(b"\n") + 1  # a run that was broken off may have left half a line
+    file.truncate(whole)
+    file.seek(whole)
+    return file
+
+
+def recording(file: IO[bytes]) -> Connect:
+    """Ask as ever, and write every answer down, behind what stands in the file.
+
+    Args:
+        file: As ``open_record`` opens it.
+    """
+
+    @asynccontextmanager
+    async def connect(
+        setup: Setup, spent: Usage, on_wait: Tell, on_remark: Tell
+    ) -> AsyncIterator[Asks]:
+        async with connect_to_server(setup, spent, on_wait, on_remark) as asks:
+            yield _Recorder(asks, setup.parameters, file)
+
+    return connect
+
+
+def replaying(path: Path) -> Connect:
+    """Answer from a file of recorded answers; nothing is sent.
+
+    Raises:
+        RecordingError: The file cannot be read, or is none of recorded answers.
+    """
+    answers = _read(path)
+
+    @asynccontextmanager
+    async def connect(
+        setup: Setup, _spent: Usage, _on_wait: Tell, _on_remark: Tell
+    ) -> AsyncIterator[Asks]:
+        yield _Player(answers, setup.parameters, path)
+
+    return connect
+
+
+class _Recorder:
+    """Asks somebody else, and keeps what was answered."""
+
+    def __init__(self, asks: Asks, parameters: Parameters, file: IO[bytes]) -> None:
+        self._asks, self._parameters, self._file = asks, parameters, file
+
+    async def ask(
+        self, request: Request, answer_tokens: int, correction: Correction | None = None
+    ) -> Reply:
+        """Ask, and write down what came of it."""
+        try:
+            reply = await self._asks.ask(request, answer_tokens, correction)
+        except ContextOverflow as error:
+            told = {"too_long": str(error), "longest_answer": error.room}
+            self._write(request, answer_tokens, correction, told)
+            raise
+        except Unanswered as error:
+            self._write(request, answer_tokens, correction, {"unanswered": str(error)})
+            raise
+        self._write(request, answer_tokens, correction, {"reply": asdict(reply)})
+        return reply
+
+    def note(self, problem: str | None) -> None:
+        """Pass on whether the last answer could be used."""
+        self._asks.note(problem)
+
+    def _write(
+        self,
+        request: Request,
+        room: int,
+        correction: Correction | None,
+        told: Mapping[str, object],
+    ) -> None:
+        key = _key(request, self._parameters, correction)
+        line = {"request": key, "about": request.about, "room": room, **told}
+        self._file.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+        self._file.flush()
+
+
+class _Player:
+    """Answers as somebody did before."""
+
+    def __init__(
+        self,
+        answers: Mapping[str, Mapping[int, Mapping[str, Any]]],
+        parameters: Parameters,
+        path: Path,
+    ) -> None:
+        self._answers, self._parameters, self._path = answers, parameters, path
+
+    async def ask(
+        self, request: Request, answer_tokens: int, correction: Correction | None = None
+    ) -> Reply:
+        """Give what was answered to this question.
+
+        How much room an answer gets depends on what others took before; one that was given in
+        more room, or else in less, answers the question too.
+        """
+        known = self._answers.get(_key(request, self._parameters, correction))
+        if known is None:
+            raise RunStops(
+                f"{self._path.name} has no answer to what is asked about "
+                f"{one_line(request.about, 80)}: it was recorded with another model, other options "
+                "or other traces"
+            )
+        line = known[min((room for room in known if room >= answer_tokens), default=max(known))]
+        if "too_long" in line:
+            raise ContextOverflow(line["too_long"], room=line.get("longest_answer"))
+        if "unanswered" in line:
+            raise Unanswered(line["unanswered"])
+        return Reply(**line["reply"])
+
+    def note(self, problem: str | None) -> None:
+        """Nothing follows from it: all answers are known."""
+
+
+def _key(request: Request, parameters: Parameters, correction: Correction | None) -> str:
+    """What is asked of which model, and how; not the mark, and not the room for the answer."""
+    digest = hashlib.sha256(request.fingerprint().encode())
+    corrected = None if correction is None else [correction.answer, correction.problem]
+    digest.update(
+        orjson.dumps(
+            [
+                parameters.model,
+                parameters.temperature,
+                sorted(parameters.extra_body),
+                request.schema,
+                corrected,
+            ]
+        )
+    )
+    return digest.hexdigest()
+
+
+def _read(path: Path) -> _Answers:
+    """What was answered last."""
+    answers: dict[str, dict[int, Mapping[str, Any]]] = {}
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise RecordingError(f"{path}: cannot be read: {error.strerror or error}") from error
+    for number, line in enumerate(lines, 1):
+        try:
+            told = orjson.loads(line)
+            answers.setdefault(str(told["request"]), {})[int(told["room"])] = told
+            if "reply" in told and Reply(**told["reply"]).finish not in _FINISHES:
+                raise ValueError("no such ending")
+        except (ValueError, TypeError, KeyError) as error:
+            if number == len(lines) and number > 1:
+                break  # a run was broken off while it was written
+            raise RecordingError(
+                f"{path}, line {number}: no recorded answer; name a file that --record has written"
+            ) from error
+    return answers
