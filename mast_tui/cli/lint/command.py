@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from mast_tui.cli.judge.files import usual_lengths
-from mast_tui.cli.lint.findings import LintedTrace, LintReport, judged_now
+from mast_tui.cli.lint.findings import LintedTrace, LintReport, PlacedFinding, judged_now
 from mast_tui.cli.lint.formats import FORMATS
-from mast_tui.cli.lint.gate import Gate, fail_on_option, gate_of, rules_for, rules_option
+from mast_tui.cli.lint.gate import fail_on_option, gate_of, rules_for, rules_option
+from mast_tui.cli.lint.kept import KeptFindings, NotJudged
 from mast_tui.cli.lint.sight import checked_may_see
 from mast_tui.cli.shared.common import (
     common_options,
     force_option,
     json_option,
     load_chosen_taxonomy,
+    open_workspace,
     say,
 )
 from mast_tui.judges.rules import RulesJudge
@@ -28,8 +31,13 @@ from mast_tui.workspace.outputs import database_files, what_looks_precious
 from mast_tui.workspace.places import find_workspace
 
 if TYPE_CHECKING:
-    from mast_tui.judges.rules import Rule
-    from mast_tui.taxonomy.model import Taxonomy
+    from mast_tui.traces.model import Trace
+
+RULES_NOW: Final = "rules"
+"""The value of ``--judge`` by which rules look."""
+
+Find = Callable[["Trace"], Sequence[PlacedFinding]]
+"""Tells what is found in a trace."""
 
 FAILS: Final = 3
 """The exit code where there are findings that fail."""
@@ -40,6 +48,14 @@ ALL_IS_TOLD: Final = "all that it tells is what a judge finds"
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH …")
 @fail_on_option
+@click.option(
+    "--judge",
+    "judge_name",
+    default=RULES_NOW,
+    show_default=True,
+    metavar="rules|NAME",
+    help="Who judges: the rules now, or a judge that has, whose suggestions are in the workspace.",
+)
 @rules_option
 @click.option(
     "--format",
@@ -61,6 +77,7 @@ ALL_IS_TOLD: Final = "all that it tells is what a judge finds"
 def lint_command(
     paths: tuple[Path, ...],
     fail_on: str,
+    judge_name: str,
     rule_names: str | None,
     form: str | None,
     output: Path | None,
@@ -73,21 +90,32 @@ def lint_command(
 ) -> int:
     """Fail where a judge finds failure modes in traces: for CI and hooks.
 
-    The rules look, which need no model and no network. Each finding is told with file and line, its
-    mode, the rule, the words that show it and why. No workspace is made, and nothing is written but
-    OUT. Exit code 0: nothing that --fail-on names was found; 3: something was; 1: a file could not
-    be read, or there is no trace.
+    The rules look, which need no model and no network; or what a model has found is taken, with
+    --judge. Each finding is told with file and line, its mode, the rule, the words that show it and
+    why. No workspace is made or changed, and nothing is written but OUT. Exit code 0: nothing that
+    --fail-on names was found; 3: something was; 1: a file could not be read, or there is no trace.
     """
     if as_json and form not in (None, "json"):
         raise click.UsageError(f"--json is --format json; leave out --format {form}")
     chosen = load_chosen_taxonomy(taxonomy)
     gate = gate_of(fail_on, chosen)
-    rules = rules_for(rule_names, gate, chosen)
+    if judge_name != RULES_NOW and rule_names is not None:
+        raise click.UsageError(f"--rules is for --judge rules; {judge_name} has judged already")
+    rules = rules_for(rule_names, gate, chosen) if judge_name == RULES_NOW else ()
     checked_may_see(workspace, annotator, chosen, assisted=assisted)
     outputs = Outputs(Rules(_never_replaced(paths), what_looks_precious, force))
     if output is not None:
         outputs.check(output)
-    report = _linted(paths, output, rules, gate, fail_on, chosen)
+    if judge_name == RULES_NOW:
+        judge = RulesJudge(rules, usual_lengths(rules, paths))
+        find: Find = partial(judged_now, judge, gate, chosen)
+        by_name = tuple((rule.name, chosen.mode(rule.mode)) for rule in rules)
+        report = LintReport(judge.name, chosen, by_name, fail_on)
+    else:
+        kept = KeptFindings(open_workspace(workspace, create=False), judge_name, gate, chosen)
+        find = kept.of
+        report = LintReport(kept.judge, chosen, tuple((None, mode) for mode in kept.modes), fail_on)
+    _look(paths, output, find, report)
     for path, reason in report.failed:
         say(f"mast-tui lint: {path}: {reason}")
     if not report.traces and not report.failed:
@@ -105,17 +133,8 @@ def lint_command(
     return 1 if report.failed else 0
 
 
-def _linted(
-    paths: tuple[Path, ...],
-    output: Path | None,
-    rules: tuple[Rule, ...],
-    gate: Gate,
-    fail_on: str,
-    taxonomy: Taxonomy,
-) -> LintReport:
-    judge = RulesJudge(rules, usual_lengths(rules, paths))
-    of_rules = tuple((rule.name, taxonomy.mode(rule.mode)) for rule in rules)
-    report = LintReport(judge.name, taxonomy, of_rules, fail_on)
+def _look(paths: tuple[Path, ...], output: Path | None, find: Find, report: LintReport) -> None:
+    """Have all traces judged, and put what came of it into the report."""
     for found in scan(paths, without=() if output is None else (output,)):
         if found.failed is not None:
             report.failed.append((found.path, found.failed))
@@ -123,13 +142,14 @@ def _linted(
             report.skipped.append((found.path, found.skipped))
         for trace in found.traces:
             try:
-                findings = judged_now(judge, trace, gate, taxonomy)
+                findings = find(trace)
             except OSError as error:
                 report.failed.append((trace.path, error.strerror or str(error)))
-                continue
-            told = LintedTrace(trace.identity.trace_id, trace.path, tuple(findings))
-            report.traces.append(told)
-    return report
+            except NotJudged as error:
+                report.failed.append((trace.path, str(error)))
+            else:
+                told = LintedTrace(trace.identity.trace_id, trace.path, tuple(findings))
+                report.traces.append(told)
 
 
 def _never_replaced(paths: tuple[Path, ...]) -> Callable[[Path], str | None]:

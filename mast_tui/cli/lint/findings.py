@@ -61,11 +61,15 @@ class LintedTrace:
 
 @dataclass(slots=True)
 class LintReport:
-    """What came of all traces; ``failed`` and ``skipped`` are files, each with the reason."""
+    """What came of all traces.
+
+    ``rules`` are what could be found: rules by name with their modes, of a model the modes alone.
+    ``failed`` and ``skipped`` are files, each with the reason.
+    """
 
     judge: str
     taxonomy: Taxonomy
-    rules: tuple[tuple[str, Mode], ...]
+    rules: tuple[tuple[str | None, Mode], ...]
     fail_on: str
     traces: list[LintedTrace] = field(default_factory=list)
     failed: list[tuple[Path, str]] = field(default_factory=list)
@@ -89,15 +93,15 @@ def shown_path(path: Path) -> str:
 
 
 def judged_now(
-    judge: RulesJudge, trace: Trace, gate: Gate, taxonomy: Taxonomy
+    judge: RulesJudge, gate: Gate, taxonomy: Taxonomy, trace: Trace, /
 ) -> Sequence[PlacedFinding]:
     """Read a trace to its end and tell what the rules find in it.
 
     Args:
         judge: The rules.
-        trace: What they look at.
         gate: Tells what fails.
         taxonomy: Where the modes stand.
+        trace: What they look at.
 
     Returns:
         The findings, in reading order.

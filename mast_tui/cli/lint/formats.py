@@ -88,7 +88,9 @@ def as_json(report: LintReport) -> str:
         {
             "judge": report.judge,
             "taxonomy": report.taxonomy.ref,
-            "rules": [{"name": name, "mode": mode.code} for name, mode in report.rules],
+            "rules": [
+                {"name": name, "mode": mode.code} for name, mode in report.rules if name is not None
+            ],
             "fail_on": report.fail_on,
             "traces": [
                 {"path": shown_path(one.path), "trace": one.trace_id, "findings": len(one.findings)}
@@ -152,7 +154,7 @@ def as_sarif(report: LintReport) -> str:
     return _dumped({"$schema": _SARIF_SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
-def _descriptor(name: str, mode: Mode) -> dict[str, Any]:
+def _descriptor(name: str | None, mode: Mode) -> dict[str, Any]:
     return {
         "id": _rule_id(mode, name),
         "name": "".join(word.capitalize() for word in mode.slug.split("_")),

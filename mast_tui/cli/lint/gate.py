@@ -45,7 +45,8 @@ class Gate:
     """Which findings fail: all, those of ``modes``, those that are ``fatal``.
 
     ``fatal`` are the modes that count as fatal where a judge does not say what decided the
-    outcome; None where nobody asks for that. All are slugs.
+    outcome, none where nobody has said of any mode; None where that is not asked for. All are
+    slugs.
     """
 
     everything: bool
@@ -75,7 +76,7 @@ def gate_of(text: str, taxonomy: Taxonomy) -> Gate:
         What fails.
 
     Raises:
-        click.UsageError: There is no such mode, or nobody knows which ones are fatal.
+        click.UsageError: There is no such mode.
     """
     words = [word.strip() for word in text.split(",") if word.strip()]
     if not words:
@@ -98,9 +99,7 @@ def gate_of(text: str, taxonomy: Taxonomy) -> Gate:
 def _fatal_modes(taxonomy: Taxonomy) -> tuple[str, ...]:
     stated = stated_for(taxonomy.ref)
     if stated is None:
-        raise click.UsageError(
-            f"--fail-on fatal: nobody has said which modes of {taxonomy.ref} are fatal; name codes"
-        )
+        return ()
     return tuple(slug for slug, kind in stated.classes.items() if kind == FATAL)
 
 
@@ -157,6 +156,11 @@ def rules_for(
     for slug in gate.modes:
         if slug not in seen:
             raise click.UsageError(_never_found(slug, known, able))
+    if gate.fatal == ():
+        raise click.UsageError(
+            f"--fail-on fatal: nobody has said which modes of {taxonomy.ref} are fatal, and the "
+            "rules do not say it of a finding; name codes"
+        )
     if gate.fatal is not None and seen.isdisjoint(gate.fatal):
         codes = ", ".join(sorted(known[slug] for slug in gate.fatal))
         raise click.UsageError(

@@ -139,7 +139,7 @@ class RunningTraces:
     def _judged(self, trace: Trace) -> Iterator[PlacedFinding]:
         known = self._known.setdefault((trace.path, trace.record), _Known())
         anew = known.opened is None or known.opened.changed() is not None
-        findings = judged_now(self._judge, trace, self._gate, self._taxonomy)
+        findings = judged_now(self._judge, self._gate, self._taxonomy, trace)
         known.opened = trace.opened
         for finding in findings:
             first = finding.first - 1
