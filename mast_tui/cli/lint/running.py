@@ -73,7 +73,8 @@ class RunningTraces:
         self._states: Mapping[Path, _State] = {}
         self._parts: dict[Path, tuple[Path, ...]] = {}
         self._known: dict[_Place, _Known] = {}
-        self._not_read: set[Path] = set()
+        self._not_read: dict[Path, str | None] = {}
+        """Files that cannot be read with the reason, None once that was told."""
 
     @property
     def traces(self) -> int:
@@ -81,9 +82,17 @@ class RunningTraces:
         return len(self._known)
 
     def look(self) -> Iterator[PlacedFinding | NotRead]:
-        """Look at what was written since the last look, and tell what is new."""
+        """Look at what was written since the last look, and tell what is new.
+
+        A file that cannot be read is told when nobody has written to it for one look: what is
+        being written is often half there.
+        """
         states = self._states_now()
         same = self._unchanged(states)
+        for path, reason in self._not_read.items():
+            if reason is not None and (path in same or path not in states):
+                self._not_read[path] = None
+                yield NotRead(path, reason)
         if len(same) == len(states):
             return
         walk = scan(self._paths, without=same)
@@ -123,7 +132,7 @@ class RunningTraces:
         new = {path for path in strange if _is_sub_agent(path)} if same else set[Path]()
         return {run for run in same if new.isdisjoint(members_beside(run))} if new else same
 
-    def _news(self, report: FileReport) -> Iterator[PlacedFinding | NotRead]:
+    def _news(self, report: FileReport) -> Iterator[PlacedFinding]:
         reason = report.failed
         for trace in report.traces:
             try:
@@ -131,10 +140,9 @@ class RunningTraces:
             except OSError as error:
                 reason = error.strerror or str(error)
         if reason is None:
-            self._not_read.discard(report.path)
-        elif report.path not in self._not_read:
-            self._not_read.add(report.path)
-            yield NotRead(report.path, reason)
+            self._not_read.pop(report.path, None)
+        elif self._not_read.get(report.path, "") is not None:
+            self._not_read[report.path] = reason
 
     def _judged(self, trace: Trace) -> Iterator[PlacedFinding]:
         known = self._known.setdefault((trace.path, trace.record), _Known())

@@ -116,8 +116,9 @@ def _follow(running: RunningTraces, told: _Told, *, leave: bool, existing: bool)
     before = 0
     begins = True
     while True:
-        began = time.monotonic()
+        began, telling = time.monotonic(), 0.0
         for news in running.look():
+            told_at = time.monotonic()
             if isinstance(news, NotRead):
                 say(f"mast-tui watch: {news.path}: {news.reason}")
             elif begins and not existing:
@@ -126,11 +127,13 @@ def _follow(running: RunningTraces, told: _Told, *, leave: bool, existing: bool)
                 told.tell(news)
                 if leave and news.fails:
                     return FAILS
+            telling += time.monotonic() - told_at  # a command may take long; looking has not
         if begins:
             hidden = f"; {counted(before, 'finding')} stood there before" if before else ""
             say(f"mast-tui watch: following {counted(running.traces, 'trace')}{hidden}")
         begins = False
-        time.sleep(max(LOOK_EVERY, rest_after(time.monotonic() - began)))
+        looked = time.monotonic() - began - telling
+        time.sleep(max(LOOK_EVERY, rest_after(looked)))
 
 
 @dataclass(slots=True)
