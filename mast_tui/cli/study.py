@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -16,10 +16,12 @@ from mast_tui.cli.shared.common import (
     kept_taxonomy,
     open_workspace,
     print_json,
+    print_table,
     say,
 )
 from mast_tui.cli.study_shown import (
     NO_SIGHT,
+    kept_study,
     plan_document,
     print_plan,
     queue_command,
@@ -28,8 +30,15 @@ from mast_tui.cli.study_shown import (
 from mast_tui.cli.words import split_options
 from mast_tui.labels import checked_person
 from mast_tui.safe_text import one_line
-from mast_tui.session import known_trace, set_study, with_traces
-from mast_tui.study import OpenModes, Study
+from mast_tui.session import (
+    given_back,
+    known_trace,
+    set_study,
+    with_annotator,
+    with_traces,
+    without_annotator,
+)
+from mast_tui.study import OpenModes, Study, assigned
 from mast_tui.traces.library import scan
 from mast_tui.workspace.places import suggested_name
 
@@ -190,6 +199,88 @@ def add_command(
         place.close()
 
 
+_WHO: Final = click.argument("name", metavar="NAME")
+_DRY: Final = click.option(
+    "--dry-run", is_flag=True, help="Only tell who would get what; nothing is written."
+)
+
+
+@study_command.command("join")
+@_WHO
+@_DRY
+@common_options(blind=NO_SIGHT, assisted=NO_SIGHT)
+@json_option
+def join_command(name: str, **given: Any) -> None:
+    """Let NAME join as an annotator, from the next lot on.
+
+    They also get what others give back from now on. Nothing of what is dealt out changes.
+    """
+    _change_people(name, given, lambda _place, study, who: with_annotator(study, who))
+
+
+@study_command.command("leave")
+@_WHO
+@_DRY
+@common_options(blind=NO_SIGHT, assisted=NO_SIGHT)
+@json_option
+def leave_command(name: str, **given: Any) -> None:
+    """Let NAME leave: what they have finished stays, the rest goes to the others.
+
+    Each trace goes to whoever has fewest. 'study join NAME' lets them come back.
+    """
+    _change_people(name, given, without_annotator)
+
+
+@study_command.command("release")
+@_WHO
+@_DRY
+@common_options(blind=NO_SIGHT, assisted=NO_SIGHT)
+@json_option
+def release_command(name: str, **given: Any) -> None:
+    """Give what NAME has not finished to the others; NAME stays, and gets of later lots.
+
+    Each trace goes to whoever has fewest.
+    """
+    _change_people(name, given, given_back)
+
+
+def _change_people(
+    name: str, given: Mapping[str, Any], change: Callable[[Workspace, Study, str], Study]
+) -> None:
+    """Change who is there, and tell what each has then, and had before."""
+    who = _person(name)
+    place = open_workspace(given["workspace"], create=False)
+    try:
+        _chosen, before = kept_study(place, given["taxonomy"])
+        study = change(place, before, who)
+        changed = study != before
+        if not given["dry_run"]:
+            changed = set_study(place, _who(given["annotator"]), study)
+        rows = [
+            {
+                "name": one,
+                "assigned": len(assigned(study, one)),
+                "before": len(assigned(before, one)) if one in before.annotators else 0,
+                "present": one in study.present,
+            }
+            for one in study.annotators
+        ]
+        if given["as_json"]:
+            print_json({"changed": changed, "people": rows, **plan_document(place, study)})
+            return
+    finally:
+        place.close()
+    if not changed:
+        click.echo("nothing changed")
+    table = [("annotator", "traces", "before", "there")]
+    for row in rows:
+        there = "yes" if row["present"] else "has left"
+        table.append((str(row["name"]), str(row["assigned"]), str(row["before"]), there))
+    print_table(table)
+    if given["dry_run"]:
+        say("nothing was written; leave --dry-run out to do it")
+
+
 study_command.add_command(show_command, "show")
 study_command.add_command(queue_command, "queue")
 
@@ -198,8 +289,13 @@ def _names(text: str | None, option: str) -> tuple[str, ...] | None:
     """The names in ``A,B,…``, fit for people; None where the option is not given."""
     if text is None:
         return None
+    return tuple(_person(name, option) for name in text.split(",") if name.strip())
+
+
+def _person(name: str, option: str = "NAME") -> str:
+    """A name that a person can have."""
     try:
-        return tuple(checked_person(name) for name in text.split(",") if name.strip())
+        return checked_person(name)
     except ValueError as error:
         raise click.UsageError(f"{option}: {error}") from error
 
@@ -239,10 +335,7 @@ def _who(annotator: str | None) -> str:
         if not name:
             raise click.UsageError("say who sets the study up: --annotator NAME")
         return name
-    try:
-        return checked_person(annotator)
-    except ValueError as error:
-        raise click.UsageError(f"--annotator: {error}") from error
+    return _person(annotator, "--annotator")
 
 
 def _trace_ids(place: Workspace, paths: Sequence[Path]) -> tuple[str, ...]:

@@ -159,6 +159,11 @@ def plan_document(place: Workspace, study: Study) -> dict[str, Any]:
         "taxonomy": study.taxonomy,
         "study": {
             "annotators": list(study.annotators),
+            "present": list(study.present),
+            "memberships": [one._asdict() for one in study.memberships],
+            "releases": [
+                {"annotator": one.annotator, "traces": len(one.traces)} for one in study.releases
+            ],
             "adjudicators": list(study.adjudicators),
             "traces": len(study.traces),
             "batches": [len(batch) for batch in study.batches],
@@ -217,7 +222,7 @@ def print_plan(study: Study) -> None:
     several = "everybody" if study.per_trace == len(study.annotators) else f"{study.per_trace}"
     lines = [
         f"study under {study.taxonomy}: {len(study.traces)} traces{lots}, "
-        f"annotators {', '.join(study.annotators)}",
+        f"annotators {', '.join(_with_lots(study, name) for name in study.annotators)}",
         f"{shared} traces labelled by {several}, {len(study.traces) - shared} by one; "
         f"seed {study.seed}",
         "blind" if study.blind else f"suggestions shown, {study.withheld:.0%} without suggestions",
@@ -231,6 +236,21 @@ def print_plan(study: Study) -> None:
     ]
     for line in lines:
         click.echo(one_line(line))
+
+
+def _with_lots(study: Study, name: str) -> str:
+    """A name, and of which lots its annotator was dealt traces where that is not all of them."""
+    told = [one for one in study.memberships if one.annotator == name]
+    spans = []
+    for one in told:
+        if one.end is None:
+            spans.append(f"from lot {one.first + 1} on")
+        elif one.end > one.first:
+            spans.append(f"lots {one.first + 1} to {one.end}")
+        else:
+            spans.append("no whole lot")
+    left = "" if name in study.present else "; has left"
+    return f"{name} ({', '.join(spans)}{left})" if told else name
 
 
 def print_progress(rows: list[dict[str, Any]]) -> None:

@@ -7,7 +7,15 @@ from mast_tui.session.read_model import Suggestion
 from mast_tui.session.retests import Retests
 from mast_tui.session.session import LabelsStand, Session, known_trace
 from mast_tui.session.status import AnnotatorStatus, StatusReport, status
-from mast_tui.session.study_setup import check_changes, set_study, taken_away, with_traces
+from mast_tui.session.study_setup import (
+    check_changes,
+    given_back,
+    set_study,
+    taken_away,
+    with_annotator,
+    with_traces,
+    without_annotator,
+)
 from mast_tui.session.viewer import (
     Viewer,
     hidden_words,
@@ -50,6 +58,7 @@ __all__ = [
     "WithinSight",
     "anybody_finished",
     "check_changes",
+    "given_back",
     "hidden_words",
     "known_person",
     "known_trace",
@@ -69,7 +78,9 @@ __all__ = [
     "viewer_named",
     "viewer_of",
     "visible_traces_for_agreement",
+    "with_annotator",
     "with_traces",
     "within_sight",
+    "without_annotator",
     "works_blind",
 ]

@@ -8,7 +8,14 @@ from dataclasses import replace
 from mast_tui.errors import SessionError
 from mast_tui.labels import AnnotatorKind
 from mast_tui.session.progress import anybody_finished
-from mast_tui.study import Study, annotators_of, changes_to_figures
+from mast_tui.study import (
+    Membership,
+    Release,
+    Study,
+    annotators_of,
+    assigned,
+    changes_to_figures,
+)
 from mast_tui.workspace import NewEvent, Workspace
 from mast_tui.workspace.events.types import StudySet
 
@@ -80,6 +87,65 @@ def with_traces(study: Study, trace_ids: Iterable[str]) -> Study:
     known = frozenset(study.traces)
     new = tuple(sorted(set(trace_ids) - known))
     return replace(study, batches=(*study.batches, new)) if new else study
+
+
+def with_annotator(study: Study, name: str) -> Study:
+    """Have somebody join: they are dealt traces of the lots to come, and what others give back.
+
+    Args:
+        study: The study as it is.
+        name: Who joins, or comes back.
+
+    Raises:
+        SessionError: They are there already.
+    """
+    if name in study.present:
+        raise SessionError(f"{name} is an annotator of this study already")
+    joined = Membership(name, len(study.batches))
+    return replace(
+        study,
+        annotators=tuple(dict.fromkeys((*study.annotators, name))),
+        memberships=(*study.memberships, joined),
+    )
+
+
+def without_annotator(workspace: Workspace, study: Study, name: str) -> Study:
+    """Have somebody leave: what they have finished stays, the rest goes to the others.
+
+    Args:
+        workspace: Where the study is kept.
+        study: The study as it is.
+        name: Who leaves.
+
+    Raises:
+        SessionError: They are not there, or nobody else is.
+    """
+    given = given_back(workspace, study, name)
+    if study.present == (name,):
+        raise SessionError(f"{name} is the last annotator; let somebody join before")
+    told = [one for one in study.memberships if one.annotator == name] or [Membership(name, 0)]
+    others = [one for one in study.memberships if one.annotator != name]
+    ended = [one._replace(end=len(study.batches)) if one.end is None else one for one in told]
+    return replace(given, memberships=(*others, *ended))
+
+
+def given_back(workspace: Workspace, study: Study, name: str) -> Study:
+    """Give what somebody has not finished to the others; they stay, and get of later lots.
+
+    Args:
+        workspace: Where the study is kept.
+        study: The study as it is.
+        name: Whose traces they are.
+
+    Raises:
+        SessionError: They are no annotator of the study now.
+    """
+    if name not in study.present:
+        there = ", ".join(study.present)
+        raise SessionError(f"{name} is no annotator of this study now; there are {there}")
+    finished = workspace.finished_traces(name, study.taxonomy)
+    left = tuple(one for one in assigned(study, name) if one not in finished)
+    return replace(study, releases=(*study.releases, Release(name, left))) if left else study
 
 
 def _check_traces(workspace: Workspace, study: Study) -> None:

@@ -2,7 +2,7 @@
 
 from mast_tui.study.chance import random_sample
 from mast_tui.study.changes import changes_to_figures
-from mast_tui.study.model import OpenModes, Study
+from mast_tui.study.model import Membership, OpenModes, Release, Study
 from mast_tui.study.plan import (
     RETEST_GAP,
     annotators_of,
@@ -16,7 +16,9 @@ from mast_tui.study.plan import (
 
 __all__ = [
     "RETEST_GAP",
+    "Membership",
     "OpenModes",
+    "Release",
     "Study",
     "annotators_of",
     "assigned",

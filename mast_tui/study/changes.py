@@ -8,11 +8,13 @@ from mast_tui.study.model import Study
 def changes_to_figures(before: Study, after: Study) -> tuple[str, ...]:
     """What of a protocol is changed that figures rest on, in words; nothing where all may change.
 
-    Taking in traces as a further lot, adjudicators, retests and how adjudication goes may change.
-    The order in which annotators are named says nothing.
+    Taking in traces as a further lot, who is there from the next lot on, what is given back,
+    adjudicators, retests and how adjudication goes may change. The order in which annotators are
+    named says nothing.
     """
     found = []
-    if set(before.annotators) != set(after.annotators):
+    lots = range(len(before.batches)) or range(1)
+    if any(set(before.members(lot)) != set(after.members(lot)) for lot in lots):
         found.append("the annotators")
     for field, words in (
         ("per_trace", "how many label a trace"),
@@ -26,4 +28,6 @@ def changes_to_figures(before: Study, after: Study) -> tuple[str, ...]:
             found.append(words)
     if after.batches[: len(before.batches)] != before.batches:
         found.append("the traces taken in")
+    if after.releases[: len(before.releases)] != before.releases:
+        found.append("the traces given back")
     return tuple(found)

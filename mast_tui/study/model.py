@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from mast_tui.errors import MastError
 
@@ -20,6 +21,22 @@ class OpenModes(StrEnum):
     ABSENT = "absent"
 
 
+class Membership(NamedTuple):
+    """An annotator is dealt traces of the lots from ``first`` on, counted from 0, up to ``end``
+    (exclusive); None while there is no end."""
+
+    annotator: str
+    first: int
+    end: int | None = None
+
+
+class Release(NamedTuple):
+    """Traces that an annotator has not finished and gives back: others label them."""
+
+    annotator: str
+    traces: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Study:
     """The protocol of a labelling study under one taxonomy (``id@version``).
@@ -33,6 +50,9 @@ class Study:
     ``withheld`` traces they see none all the same, so that the pull of suggestions can be measured.
     Of a share of ``retests`` an annotator's finished traces come back to be labelled once more
     without sight of the first time. ``open_modes`` fixes the answer at finishing.
+
+    ``memberships`` tell of those annotators who joined or left when; one of whom they tell nothing
+    is there all the time. ``releases`` are what was given back, in the order in which it was.
 
     In adjudication ``names_hidden`` shows sides without names until asked, ``judge_first`` shows
     the judge before the decision too, ``boundaries`` makes different places of one mode a
@@ -55,6 +75,8 @@ class Study:
     judge_first: bool = False
     boundaries: bool = False
     reasons: bool = False
+    memberships: tuple[Membership, ...] = ()
+    releases: tuple[Release, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.annotators:
@@ -68,12 +90,32 @@ class Study:
                 f"{self.per_trace} annotators a trace need as many in the study, which has "
                 f"{len(self.annotators)}"
             )
+        told = [one.annotator for one in self.memberships]
+        told += [one.annotator for one in self.releases]
+        for name in told:
+            if name not in self.annotators:
+                raise InvalidStudy(f"{name!r} is no annotator of the study")
         for name in ("overlap", "withheld", "retests"):
             share = getattr(self, name)
             if not 0 <= share <= 1:
                 raise InvalidStudy(f"{name} is a share between 0 and 1, not {share}")
         if self.blind and self.withheld:
             raise InvalidStudy("a blind study shows no suggestions at all, so no share is without")
+
+    def members(self, lot: int) -> tuple[str, ...]:
+        """Those who are dealt traces of a lot, counted from 0."""
+        told = {one.annotator for one in self.memberships}
+        there = {
+            one.annotator
+            for one in self.memberships
+            if one.first <= lot and (one.end is None or lot < one.end)
+        }
+        return tuple(name for name in self.annotators if name in there or name not in told)
+
+    @property
+    def present(self) -> tuple[str, ...]:
+        """Those who are there now, and are dealt the traces to come."""
+        return self.members(len(self.batches))
 
     @property
     def traces(self) -> tuple[str, ...]:

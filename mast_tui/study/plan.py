@@ -8,7 +8,7 @@ so far, so that the whole study has its share also where traces come one by one.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations, pairwise
@@ -97,11 +97,11 @@ def _plan(study: Study) -> _Plan:
     held: dict[str, set[str]] = defaultdict(set)
     back: dict[str, list[str]] = defaultdict(list)
     before = 0
-    for batch in study.batches:
+    for lot, batch in enumerate(study.batches):
         several = _several(study, batch, before)
         before += len(batch)
         overlap += [one for one in batch if one in several]
-        dealing.deal(batch, several)
+        dealing.deal(batch, several, study.members(lot))
         for name, queue in queues.items():
             own = _in_order(study, name, [x for x in batch if name in dealing.annotators[x]])
             held[name] |= set(_spread(study, "withheld", name, own, len(queue), study.withheld))
@@ -109,12 +109,25 @@ def _plan(study: Study) -> _Plan:
                 study, "retest", name, own, len(queue), study.retests, room=RETEST_GAP
             )
             queue += own
+    passed_on = dealing.pass_on()
+    for name, queue in queues.items():
+        own = _in_order(study, name, passed_on[name])
+        held[name] |= set(_spread(study, "withheld", name, own, len(queue), study.withheld))
+        back[name] += _spread(
+            study, "retest", name, own, len(queue), study.retests, room=RETEST_GAP
+        )
+        queue += own
+
+    def still(name: str, ids: Iterable[str]) -> tuple[str, ...]:
+        """Of what was dealt to an annotator that which was not given back."""
+        return tuple(one for one in ids if name in dealing.annotators[one])
+
     return _Plan(
         dealing.annotators,
         tuple(overlap),
-        {name: tuple(queue) for name, queue in queues.items()},
-        {name: frozenset(ids) for name, ids in held.items()},
-        {name: tuple(ids) for name, ids in back.items()},
+        {name: still(name, queue) for name, queue in queues.items()},
+        {name: frozenset(still(name, ids)) for name, ids in held.items()},
+        {name: still(name, ids) for name, ids in back.items()},
     )
 
 
@@ -141,21 +154,50 @@ class _Dealing:
         self._met: Counter[tuple[str, str]] = Counter()
         self._all: Counter[str] = Counter()
 
-    def deal(self, batch: Sequence[str], several: Collection[str]) -> None:
-        """Deal out a lot, of which ``several`` go to more than one."""
+    def deal(self, batch: Sequence[str], several: Collection[str], people: Sequence[str]) -> None:
+        """Deal out a lot to people, of which ``several`` go to more than one."""
         for ids, how_many in (
             ([one for one in batch if one in several], self._study.per_trace),
             ([one for one in batch if one not in several], 1),
         ):
             had: Counter[str] = Counter()
             for trace_id in ids:
-                self.annotators[trace_id] = self._choose(trace_id, how_many, had)
+                self.annotators[trace_id] = self._choose(trace_id, how_many, had, people)
 
-    def _choose(self, trace_id: str, how_many: int, had: Counter[str]) -> tuple[str, ...]:
+    def pass_on(self) -> Mapping[str, list[str]]:
+        """Give to others what was given back, each to whoever has fewest; by name who got what.
+
+        Where nobody else is left a trace has one annotator less.
+        """
+        given: dict[str, list[str]] = defaultdict(list)
+        had_it: dict[str, set[str]] = defaultdict(set)
+        for release in self._study.releases:
+            for trace_id in release.traces:
+                if release.annotator not in self.annotators.get(trace_id, ()):
+                    continue
+                had_it[trace_id].update(self.annotators[trace_id])
+                others = [one for one in self._study.present if one not in had_it[trace_id]]
+                stay = {*self.annotators[trace_id]} - {release.annotator}
+                self._all[release.annotator] -= 1
+                if others:
+                    draws = self._draws(trace_id, others)
+                    chosen = min(others, key=lambda x: (self._all[x], draws[x], x))
+                    given[chosen].append(trace_id)
+                    self._all[chosen] += 1
+                    stay.add(chosen)
+                self.annotators[trace_id] = tuple(sorted(stay))
+        return given
+
+    def _draws(self, trace_id: str, people: Iterable[str]) -> dict[str, int]:
         seed, root = self._study.seed, stem(trace_id)
-        draws = {name: drawn(seed, "deal", root, name) for name in self._study.annotators}
+        return {name: drawn(seed, "deal", root, name) for name in people}
+
+    def _choose(
+        self, trace_id: str, how_many: int, had: Counter[str], people: Sequence[str]
+    ) -> tuple[str, ...]:
+        draws = self._draws(trace_id, people)
         chosen: list[str] = []
-        for _ in range(how_many):
+        for _ in range(min(how_many, len(people))):
             left = [name for name in draws if name not in chosen]
             chosen.append(min(left, key=lambda x: self._rank(x, chosen, had, draws[x])))
         had.update(chosen)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from mast_tui.gold.model import Guideline
@@ -120,8 +120,15 @@ def _with_names(fact: Fact, names: Mapping[str, str]) -> Fact:
 def _renamed_study(study: Study | None, names: Mapping[str, str]) -> Study | None:
     if study is None:
         return None
-    batches = tuple(tuple(names.get(one, one) for one in batch) for batch in study.batches)
-    return replace(study, batches=batches)
+
+    def renamed(traces: Iterable[str]) -> tuple[str, ...]:
+        return tuple(names.get(one, one) for one in traces)
+
+    return replace(
+        study,
+        batches=tuple(map(renamed, study.batches)),
+        releases=tuple(one._replace(traces=renamed(one.traces)) for one in study.releases),
+    )
 
 
 def _renamed_guideline(guideline: Guideline | None, names: Mapping[str, str]) -> Guideline | None:

@@ -59,6 +59,9 @@ def test_a_study_is_set_up_and_deals_out_its_traces(cli: Cli, tmp_path: Path) ->
     assert done.json["changed"]
     assert done.json["study"] == {
         "annotators": ["alice", "bob", "eve"],
+        "present": ["alice", "bob", "eve"],
+        "memberships": [],
+        "releases": [],
         "adjudicators": ["carol"],
         "traces": 10,
         "batches": [10],
@@ -296,3 +299,48 @@ def test_who_is_not_in_the_study_counts_only_where_they_are_named(cli: Cli, tmp_
     sheet = (tmp_path / "gold.datasheet.md").read_text("utf-8")
     assert "Not counted, as they have no part in the study: zoe (3 traces)" in sheet
     assert cli("status", "--json").json["conflicts"]["left"] == 0
+
+
+def test_one_leaves_and_one_joins_and_nothing_finished_is_touched(cli: Cli, tmp_path: Path) -> None:
+    folder = runs(tmp_path, 12)
+    set_up = ("study", "set", folder, "--annotators", "alice,bob", "--per-trace", 1)
+    assert cli(*set_up, "--annotator", "olga").code == 0
+    of_bob = ids(cli, "bob")
+    finish("bob", *of_bob[:2])
+    done = cli("study", "join", "eve", "--annotator", "olga", "--json")
+    assert done.json["changed"]
+    assert [row["assigned"] for row in done.json["people"]] == [6, 6, 0]
+    before = ids(cli, "alice")
+    told = cli("study", "leave", "bob", "--annotator", "olga", "--dry-run")
+    assert "bob             2       6  has left" in told.out
+    assert ids(cli, "bob") == of_bob[2:]
+    done = cli("study", "leave", "bob", "--annotator", "olga", "--json")
+    people = {row["name"]: row["assigned"] for row in done.json["people"]}
+    assert people == {"alice": 6, "bob": 2, "eve": 4}
+    assert ids(cli, "alice") == before
+    assert sorted(ids(cli, "eve")) == sorted(of_bob[2:])
+    shown = cli("study", "show", "--annotator", "olga").out
+    assert "bob (lots 1 to 1; has left), eve (from lot 2 on)" in shown
+    more = runs(tmp_path, 4, "more")
+    assert cli("study", "add", more, "--annotator", "olga").code == 0
+    assert ids(cli, "bob") == []
+    assert len(ids(cli, "eve")) == 6
+    assert cli("study", "join", "bob", "--annotator", "olga").code == 0
+    assert cli("study", "join", "bob", "--annotator", "olga").code == 1
+
+
+def test_what_is_given_back_goes_to_the_others_and_the_last_one_stays(
+    cli: Cli, tmp_path: Path
+) -> None:
+    folder = runs(tmp_path, 6)
+    set_up = ("study", "set", folder, "--annotators", "alice,bob", "--per-trace", 1)
+    assert cli(*set_up, "--annotator", "olga").code == 0
+    finish("alice", *ids(cli, "alice")[:1])
+    done = cli("study", "release", "alice", "--annotator", "olga", "--json")
+    assert {row["name"]: row["assigned"] for row in done.json["people"]} == {"alice": 1, "bob": 5}
+    assert cli("study", "release", "alice", "--annotator", "olga").out.startswith("nothing changed")
+    assert cli("study", "leave", "alice", "--annotator", "olga").code == 0
+    last = cli("study", "leave", "bob", "--annotator", "olga")
+    assert last.code == 1
+    assert "last annotator" in last.err
+    assert "there are bob" in cli("study", "leave", "eve", "--annotator", "olga").err

@@ -7,11 +7,14 @@ from dataclasses import replace
 from decimal import ROUND_HALF_UP, Decimal
 from itertools import combinations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mast_tui.study import (
     RETEST_GAP,
+    Membership,
+    Release,
     Study,
     annotators_of,
     assigned,
@@ -21,7 +24,9 @@ from mast_tui.study import (
     retest_traces,
     retests_due,
     withheld,
+    withheld_traces,
 )
+from mast_tui.study.model import InvalidStudy
 
 SHARES = st.sampled_from([0.0, 0.1, 0.2, 0.25, 0.3, 0.5, 0.9, 1.0])
 NAMES = ("alice", "bob", "čeněk", "dora", "eve")
@@ -231,3 +236,88 @@ def test_what_figures_rest_on_is_named() -> None:
     ):
         (found,) = changes_to_figures(study, other)
         assert word in found
+
+
+# People who come and go
+
+
+@st.composite
+def changed(draw: st.DrawFn) -> tuple[Study, Study, frozenset[str], str]:
+    """A study before and after somebody left it, what they had finished, and who it was."""
+    before = draw(studies().filter(lambda study: len(study.annotators) > 1 and study.batches))
+    name = draw(st.sampled_from(before.annotators))
+    own = assigned(before, name)
+    finished = frozenset(own[: draw(st.integers(0, len(own)))])
+    left = tuple(one for one in own if one not in finished)
+    after = replace(
+        before,
+        memberships=(Membership(name, 0, len(before.batches)),),
+        releases=(Release(name, left),) if left else (),
+    )
+    return before, after, finished, name
+
+
+@given(changed())
+def test_who_leaves_keeps_what_is_finished_and_others_keep_all_they_had(
+    case: tuple[Study, Study, frozenset[str], str],
+) -> None:
+    before, after, finished, name = case
+    assert changes_to_figures(before, after) == ()
+    assert set(assigned(after, name)) == finished
+    for other in before.annotators:
+        if other == name:
+            continue
+        had = assigned(before, other)
+        assert assigned(after, other)[: len(had)] == had
+        assert withheld_traces(before, other) <= withheld_traces(after, other)
+        assert {*retest_traces(before, other)} <= {*retest_traces(after, other)}
+    everybody = set(before.annotators)
+    for trace_id in before.traces:
+        had_it, have_it = set(annotators_of(before, trace_id)), annotators_of(after, trace_id)
+        given_on = name in had_it and trace_id not in finished
+        somebody = bool(everybody - had_it) or not given_on
+        assert len(have_it) == len(had_it) - (not somebody)
+        assert all(trace_id in assigned(after, one) for one in have_it)
+
+
+@given(studies().filter(lambda study: "dora" not in study.annotators))
+def test_who_joins_is_dealt_the_lots_to_come_and_nothing_else_changes(before: Study) -> None:
+    joined = replace(
+        before,
+        annotators=(*before.annotators, "dora"),
+        memberships=(Membership("dora", len(before.batches)),),
+    )
+    for name in before.annotators:
+        assert assigned(joined, name) == assigned(before, name)
+    assert assigned(joined, "dora") == ()
+    assert changes_to_figures(before, joined) == () or not before.batches
+    more = tuple(f"new-{number}" for number in range(60))
+    later = replace(joined, batches=(*joined.batches, more))
+    assert assigned(later, "dora")
+    for name in before.annotators:
+        had = assigned(before, name)
+        assert assigned(later, name)[: len(had)] == had
+
+
+def test_what_is_given_back_goes_to_whoever_has_fewest() -> None:
+    study = simple(12, annotators=("alice", "bob", "eve"), per_trace=1)
+    own = assigned(study, "alice")
+    joined = replace(
+        study,
+        annotators=("alice", "bob", "eve", "dora"),
+        memberships=(Membership("dora", 1),),
+        releases=(Release("alice", own),),
+    )
+    assert Counter({name: len(assigned(joined, name)) for name in joined.annotators}) == {
+        "alice": 0,
+        "bob": 4,
+        "eve": 4,
+        "dora": 4,
+    }
+
+
+def test_what_was_given_back_stays_so_once_figures_rest_on_it() -> None:
+    before = simple(8, releases=(Release("alice", ("t0-1",)),))
+    assert changes_to_figures(before, replace(before, releases=()))
+    with pytest.raises(InvalidStudy):
+        replace(before, releases=(Release("zoe", ()),))

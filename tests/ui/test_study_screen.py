@@ -8,7 +8,7 @@ import pytest
 from textual.widgets import Static
 
 from mast_tui.session import known_trace, set_study
-from mast_tui.study import OpenModes, Study, assigned
+from mast_tui.study import Membership, OpenModes, Study, assigned
 from mast_tui.ui.library.screen import LibraryScreen
 from mast_tui.workspace import Workspace
 from tests.session.studies import study_of
@@ -140,3 +140,18 @@ def set_up(office: Office, study: Study) -> None:
     store = Workspace.open(office.workspace)
     set_study(store, "carol", study)
     store.close()
+
+
+async def test_who_has_left_is_told(office: Office) -> None:
+    async with stage(office.folder, workspace=office.workspace) as on:
+        traces = tuple(trace.identity.trace_id for trace in on.app.catalog.traces.values())
+        left = (Membership("bob", 0, 1),)
+        study = Study(MAST.ref, ("alice", "bob", "eve"), batches=(traces,), memberships=left)
+        store = Workspace.open(office.workspace)
+        for trace in on.app.catalog.traces.values():
+            known_trace(store, trace)
+        set_study(store, "olga", study)
+        store.close()
+        await on.press("Y")
+        assert "alice and eve label; where they differ anybody may decide." in on.text
+        assert "bob has left; what they finished counts." in on.text

@@ -18,7 +18,7 @@ from mast_tui.exchange.csv_long import read_csv_long
 from mast_tui.exchange.jsonl import workspace_lines
 from mast_tui.gold import Guideline
 from mast_tui.labels import PassKind, VerdictValue
-from mast_tui.study import Study
+from mast_tui.study import Release, Study
 from mast_tui.workspace import (
     Event,
     NewEvent,
@@ -103,7 +103,8 @@ def test_a_trace_may_have_another_name_in_another_workspace() -> None:
         here.register_trace(TraceRecord.of(trace_of("one")))
         there.register_trace(TraceRecord.of(trace_of("another")))
         started(there, label(there))
-        study = Study(MAST.ref, ("alice", "bob"), batches=((TRACE,),))
+        released = (Release("alice", (TRACE,)),)
+        study = Study(MAST.ref, ("alice", "bob"), batches=((TRACE,),), releases=released)
         words = Guideline("g", MODES[0], "only with a reason", "alice", "now", TRACE)
         there.append(
             [

@@ -11,7 +11,7 @@ import pytest
 
 from mast_tui.gold import Guideline
 from mast_tui.labels import AnnotatorKind
-from mast_tui.study import Study
+from mast_tui.study import Membership, Release, Study
 from mast_tui.workspace import NewEvent, RunTrace, TraceRecord, Workspace, WorkspaceError, merge
 from mast_tui.workspace.events.types import (
     GuidelineSet,
@@ -99,7 +99,13 @@ def test_a_study_and_its_guidelines_speak_of_the_traces_under_their_names_here(
 ) -> None:
     here.register_trace(TraceRecord.of(trace_of("one")))
     there.register_trace(TraceRecord.of(trace_of("another")))
-    study = Study(MAST.ref, ("alice", "bob"), batches=((TRACE,), ("not there",)))
+    study = Study(
+        MAST.ref,
+        ("alice", "bob"),
+        batches=((TRACE,), ("not there",)),
+        memberships=(Membership("alice", 0, 2), Membership("alice", 3)),
+        releases=(Release("alice", ("not there", TRACE)),),
+    )
     words = Guideline("g", MAST.modes[0].slug, "only with a reason", "bob", "now", TRACE)
     there.append(
         [
@@ -109,7 +115,11 @@ def test_a_study_and_its_guidelines_speak_of_the_traces_under_their_names_here(
     )
     merge(here, there)
     moved = f"{TRACE}~2"
-    assert here.study(MAST.ref) == replace(study, batches=((moved,), ("not there",)))
+    assert here.study(MAST.ref) == replace(
+        study,
+        batches=((moved,), ("not there",)),
+        releases=(Release("alice", ("not there", moved)),),
+    )
     assert here.guidelines(MAST.ref) == (replace(words, trace_id=moved),)
     assert merge(here, there).added == 0
 

@@ -204,14 +204,20 @@ def protocol_words(view: StudyView) -> str:
 
 
 def _people(study: Study) -> str:
-    words = f"{_named(study.annotators)} label{'s' if len(study.annotators) == 1 else ''}"
+    present = study.present
+    words = f"{_named(present)} label{'s' if len(present) == 1 else ''}"
+    gone = [name for name in study.annotators if name not in present]
+    left = ""
+    if gone:
+        left = f" {_named(gone)} {'has' if len(gone) == 1 else 'have'} left; "
+        left += "what they finished counts."
     if study.per_trace == 1:
-        return f"{words}."
+        return f"{words}.{left}"
     deciders = "anybody may decide"
     if study.adjudicators:
         one = len(study.adjudicators) == 1
         deciders = f"{_named(study.adjudicators)} decide{'s' if one else ''}"
-    return f"{words}; where they differ {deciders}."
+    return f"{words}; where they differ {deciders}.{left}"
 
 
 def _named(names: Sequence[str]) -> str:

@@ -269,6 +269,6 @@ def _named_payload(fact: StudySet | GuidelineSet) -> str:
         if isinstance(said, dict):
             if "trace_id" in said:
                 said["trace_id"] = _named(said["trace_id"])
-            for batch in said.get("batches", ()):
+            for batch in (*said.get("batches", ()), *said.get("releases", ())):
                 batch["traces"] = [_named(trace_id) for trace_id in batch["traces"]]
     return _ENCODER.encode(values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mast_tui.gold.model import Guideline
-from mast_tui.study.model import OpenModes, Study
+from mast_tui.study.model import Membership, OpenModes, Release, Study
 from mast_tui.workspace.events.fields import Fields
 from mast_tui.workspace.events.values import Values, compact
 
@@ -26,6 +26,15 @@ def study_to_dict(study: Study) -> Values:
         "judge_first": study.judge_first,
         "boundaries": study.boundaries,
         "reasons": study.reasons,
+        **compact(
+            {
+                "memberships": [one._asdict() for one in study.memberships],
+                "releases": [
+                    {"annotator": one.annotator, "traces": list(one.traces)}
+                    for one in study.releases
+                ],
+            }
+        ),
     }
 
 
@@ -47,6 +56,14 @@ def study_from(fields: Fields) -> Study:
         judge_first=fields.flag("judge_first"),
         boundaries=fields.flag("boundaries"),
         reasons=fields.flag("reasons"),
+        memberships=tuple(
+            Membership(one.text("annotator"), one.whole("first"), one.whole_or_none("end"))
+            for one in fields.children("memberships")
+        ),
+        releases=tuple(
+            Release(one.text("annotator"), one.texts("traces"))
+            for one in fields.children("releases")
+        ),
     )
 
 
