@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Collection, Container, Mapping
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from mast_tui.adjudication.trace_files import traces_from_files
 from mast_tui.adjudication.words import OrderOf, TraceWords, words_by_trace
 from mast_tui.figures.judge.confusion import compared, trace_sums
 from mast_tui.figures.judge.input import judge_input_from_workspace
 from mast_tui.figures.prevalence import prevalence
+from mast_tui.reports.examples import extras_from_workspace
 
 if TYPE_CHECKING:
     from mast_tui.figures.signatures.model import SignatureInput
     from mast_tui.figures.signatures.report import Corrected
     from mast_tui.figures.source.verdicts import GoldOf
-    from mast_tui.gold import GoldTrace
+    from mast_tui.gold import GoldTrace, Order
+    from mast_tui.reports.examples import Extras
     from mast_tui.taxonomy.model import Taxonomy
+    from mast_tui.traces.model import Trace
     from mast_tui.workspace import Workspace
+    from mast_tui.workspace.registers.pseudonyms import Pseudonyms
 
 _ONE_BY_ONE: Final = 500
 """Of more traces than this the gold is made with all others', in few queries."""
@@ -72,3 +78,45 @@ def corrected_prevalence(
         found = prevalence(part, labelled, rounds=rounds, seed=seed)
         groups[name] = {code: dict(one) for code, one in found.items()}
     return groups
+
+
+def extras_for(
+    workspace: Workspace,
+    taxonomy: Taxonomy,
+    given: SignatureInput,
+    *,
+    places: bool,
+    letters: Pseudonyms | None = None,
+) -> Extras:
+    """What a report shows beside its figures; with ``places`` spans from the traces' files.
+
+    Notes bear the ``letters`` of those who wrote them, where these are given.
+    """
+
+    def nowhere(_trace: str) -> Trace | None:
+        return None
+
+    trace_of = cache(traces_from_files(workspace)) if places else nowhere
+
+    def order_of(trace_id: str) -> Order:
+        # A trace is read only when one of its spans is asked for.
+        def order(key: str) -> int | None:
+            trace = trace_of(trace_id)
+            return None if trace is None else trace.index_of(key)
+
+        return order
+
+    def text_of(trace_id: str, key: str) -> str:
+        trace = trace_of(trace_id)
+        index = None if trace is None else trace.index_of(key)
+        return "" if trace is None or index is None else trace.text(index)
+
+    return extras_from_workspace(
+        workspace,
+        taxonomy,
+        given,
+        gold_of=gold_of(workspace, taxonomy, order_of),
+        order_of=order_of,
+        text_of=text_of,
+        called=str if letters is None else letters.name,
+    )

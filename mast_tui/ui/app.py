@@ -27,6 +27,7 @@ from mast_tui.ui.actions.registry import Where, bindings_for, find_action, shown
 from mast_tui.ui.colours import line_colours
 from mast_tui.ui.context import (
     Destination,
+    HasReport,
     Judged,
     ShowAdjudication,
     ShowAgreement,
@@ -419,11 +420,14 @@ class MastApp(TextualApp):
         self.when_ready(self._choose_format)
 
     def _choose_format(self, opened: OpenWorkspace) -> None:
+        screen = self.screen
+        report = screen.report_to_write() if isinstance(screen, HasReport) else None
+
         def chosen(file_format: str | None) -> None:
             if file_format is not None:
-                self.push_screen(make_screen(ShowExport(opened, file_format)))
+                self.push_screen(make_screen(ShowExport(opened, file_format, report)))
 
-        formats: Screen[Any] = make_screen(ShowExportFormats())
+        formats: Screen[Any] = make_screen(ShowExportFormats(report))
         self.push_screen(formats, chosen)
 
     async def _chosen(self, screen: Screen[Any], value: str | None) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from mast_tui.adjudication.guidelines import Case
     from mast_tui.configuration import Configuration
+    from mast_tui.reports.model import Report
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.traces.model import Trace
     from mast_tui.ui.actions.registry import Keymap, Where
@@ -139,8 +140,30 @@ class ShowThemes(NamedTuple):
     current: str
 
 
+class ReportToWrite(NamedTuple):
+    """A report that a screen shows: what its file is called, and what makes all of it anew.
+
+    ``make`` is slow, for workers; it asks now and then whether nobody waits any more, which may
+    raise an error to stop.
+    """
+
+    name: str
+    make: Callable[[OpenWorkspace, Callable[[], bool]], Report]
+
+
+@runtime_checkable
+class HasReport(Protocol):
+    """A screen that shows a report which can be written to a file."""
+
+    def report_to_write(self) -> ReportToWrite | None:
+        """What is on screen, None while there are no figures."""
+
+
 class ShowExportFormats(NamedTuple):
-    """The formats in which labels can be exported, above the screen that is open."""
+    """The formats in which can be exported, above the screen that is open: those of labels, and
+    of its report where it has one."""
+
+    report: ReportToWrite | None = None
 
 
 class ShowExport(NamedTuple):
@@ -148,6 +171,7 @@ class ShowExport(NamedTuple):
 
     opened: OpenWorkspace
     file_format: str
+    report: ReportToWrite | None = None
 
 
 Destination = (

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from mast_tui.cli import main
 from mast_tui.exchange.formats import EXPORT_FORMATS
 from mast_tui.session import set_study
 from mast_tui.ui.dialogs.export import KINDS, ExportForm
@@ -62,6 +63,61 @@ async def test_gold_is_written_and_it_is_said_what_is_in_it_and_what_it_leaves_o
     document = json.loads((tmp_path / "gold.json").read_text())
     # What bob says of a trace that alice has not finished is not told to her.
     assert [len(trace["unresolved"]) for trace in document["traces"]] == [1]
+
+
+async def test_the_report_on_screen_is_written_as_a_page_and_as_figures(
+    office: Office, tmp_path: Path
+) -> None:
+    async with stage(office.folder, workspace=office.workspace) as on:
+        await on.press("K")
+        await choose(on, "html")
+        assert "agreement.html" in on.text
+        await write_over(on, tmp_path / "agreement.html")
+        assert "Written" in on.text
+        await on.press("enter", "S")
+        await choose(on, "csv")
+        await write_over(on, tmp_path / "signatures.csv")
+        assert "Written" in on.text
+        await on.press("enter", "L", "V", *"html")
+        # The library shows no report.
+        assert "as one page" not in on.text
+    page = (tmp_path / "agreement.html").read_text()
+    assert page.startswith("<!doctype html>")
+    assert "alice" in page
+    assert "Only traces that alice has finished or adjudicates count" not in page
+    assert "No judge was measured" in page
+    assert (tmp_path / "signatures.csv").read_text().startswith("scope,group,mode,")
+
+
+async def test_where_there_are_no_figures_no_report_is_offered(office: Office) -> None:
+    async with stage(office.folder, workspace=office.workspace, annotator="dora") as on:
+        for screen in "KS":
+            await on.press(screen, "V", *"html")
+            assert "as one page" not in on.text
+            await on.press("escape")
+
+
+def run(*arguments: str) -> None:
+    """Run a command to its good end."""
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 0
+
+
+async def test_the_page_is_the_one_of_the_command(office: Office, tmp_path: Path) -> None:
+    async with stage(office.folder, workspace=office.workspace) as on:
+        await on.press("K")
+        await choose(on, "csv")
+        await write_over(on, tmp_path / "app.csv")
+        await on.press("enter", "S")
+        await choose(on, "csv")
+        await write_over(on, tmp_path / "signatures-app.csv")
+    common = ["--workspace", str(office.workspace), "--annotator", "alice", "--csv"]
+    run("agree", *common, str(tmp_path / "shell.csv"))
+    run("report", *common, str(tmp_path / "signatures-shell.csv"))
+    assert (tmp_path / "app.csv").read_text() == (tmp_path / "shell.csv").read_text()
+    written = (tmp_path / "signatures-app.csv").read_text()
+    assert written == (tmp_path / "signatures-shell.csv").read_text()
 
 
 async def test_from_the_palette_with_one_persons_labels(office: Office) -> None:

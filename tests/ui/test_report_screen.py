@@ -91,6 +91,9 @@ class Given:
             return Page(words="Nothing is here. x does something.")
         return Page(Section(self._host.page, "", (self.found,)))
 
+    def whole_report(self) -> None:
+        """Nothing is written."""
+
     def list_behind(self, behind: Behind) -> Callable[[OpenWorkspace], Listing | None]:
         one = Row("t", {"name": "one.json"})
         listed = Table("traces", "", (Column("name", "trace", Kind.TEXT),), ((one,),))

@@ -12,7 +12,7 @@ import click
 
 from mast_tui.cli.agree.input import Wanted, judge_named, whole_report
 from mast_tui.cli.agree.traces import print_traces, traces_document
-from mast_tui.cli.report.files import print_text, rendered
+from mast_tui.cli.report.files import print_text
 from mast_tui.cli.shared.asking import asked_by, say_left_out
 from mast_tui.cli.shared.common import (
     checked_sight,
@@ -28,6 +28,7 @@ from mast_tui.cli.shared.common import (
 )
 from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.reports.agreement import agreement_report
+from mast_tui.reports.render import rendered
 from mast_tui.session import sight_values
 from mast_tui.workspace.outputs import outputs_beside
 from mast_tui.workspace.registers.pseudonyms import pseudonyms_of

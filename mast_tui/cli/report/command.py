@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from mast_tui.adjudication import traces_from_files
-from mast_tui.adjudication.for_signatures import corrected_prevalence
-from mast_tui.cli.report.files import Files, extras_for, print_text
+from mast_tui.adjudication.for_signatures import corrected_prevalence, extras_for
+from mast_tui.cli.report.files import Files, print_text
 from mast_tui.cli.report.input import outcomes_shown, sight_of_labels, signature_input
 from mast_tui.cli.shared.asking import asked_by, say_left_out
 from mast_tui.cli.shared.common import (

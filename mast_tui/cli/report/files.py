@@ -6,43 +6,25 @@ import shutil
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from mast_tui.adjudication import traces_from_files
-from mast_tui.adjudication.for_signatures import gold_of
 from mast_tui.output_files import Outputs
-from mast_tui.reports.examples import extras_from_workspace
+from mast_tui.reports.render import rendered
 from mast_tui.reports.render.images import check_format, image_of
 from mast_tui.reports.render.svg import MARK
 from mast_tui.reports.render.text import render_text
 from mast_tui.safe_text import one_line
-from mast_tui.traces.model import Trace
 from mast_tui.workspace.outputs import marked
 
 if TYPE_CHECKING:
-    from mast_tui.figures.signatures.model import SignatureInput
-    from mast_tui.gold import Order
-    from mast_tui.reports.examples import Extras
     from mast_tui.reports.model import Report
-    from mast_tui.taxonomy.model import Taxonomy
-    from mast_tui.workspace import Workspace
-    from mast_tui.workspace.registers.pseudonyms import Pseudonyms
 
 
 WIDTH: Final = 100
 """How wide text is that does not go to a terminal."""
-
-
-def rendered(report: Report, language: str) -> str:
-    """Write a report as ``html``, ``markdown``, ``csv`` or ``latex``; loads what that takes."""
-    renderer = import_module(f"mast_tui.reports.render.{language}")
-    text: str = getattr(renderer, f"render_{language}")(report)
-    return text
 
 
 def print_text(report: Report) -> None:
@@ -108,45 +90,3 @@ class Files:
             said.append(f"{file}: {told[language]}")
         outputs.commit()
         return said
-
-
-def extras_for(
-    workspace: Workspace,
-    taxonomy: Taxonomy,
-    given: SignatureInput,
-    *,
-    places: bool,
-    letters: Pseudonyms | None = None,
-) -> Extras:
-    """What a report shows beside its figures; with ``places`` spans from the traces' files.
-
-    Notes bear the ``letters`` of those who wrote them, where these are given.
-    """
-
-    def nowhere(_trace: str) -> Trace | None:
-        return None
-
-    trace_of = cache(traces_from_files(workspace)) if places else nowhere
-
-    def order_of(trace_id: str) -> Order:
-        # A trace is read only when one of its spans is asked for.
-        def order(key: str) -> int | None:
-            trace = trace_of(trace_id)
-            return None if trace is None else trace.index_of(key)
-
-        return order
-
-    def text_of(trace_id: str, key: str) -> str:
-        trace = trace_of(trace_id)
-        index = None if trace is None else trace.index_of(key)
-        return "" if trace is None or index is None else trace.text(index)
-
-    return extras_from_workspace(
-        workspace,
-        taxonomy,
-        given,
-        gold_of=gold_of(workspace, taxonomy, order_of),
-        order_of=order_of,
-        text_of=text_of,
-        called=str if letters is None else letters.name,
-    )

@@ -17,7 +17,7 @@ def written_lines(output: str, counts: Mapping[str, Any]) -> list[str]:
         output: The file or folder.
         counts: What ``add_export`` or ``add_workspace`` has counted.
     """
-    written = [f"{n} {name}" for name, n in counts.items() if isinstance(n, int)]
+    written = [f"{n} {name.replace('_', ' ')}" for name, n in counts.items() if isinstance(n, int)]
     beside = [f"{one}: written with it" for one in counts.get("beside", ())]
     return [f"{output}: {', '.join(written)}", *beside]
 

@@ -1,1 +1,16 @@
 """Renderers: each shows any report, and knows none."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mast_tui.reports.model import Report
+
+
+def rendered(report: Report, language: str) -> str:
+    """Write a report as ``html``, ``markdown``, ``csv`` or ``latex``; loads what that takes."""
+    renderer = import_module(f"mast_tui.reports.render.{language}")
+    text: str = getattr(renderer, f"render_{language}")(report)
+    return text

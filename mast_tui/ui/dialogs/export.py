@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from textual import work
 from textual.message import Message
@@ -28,9 +28,11 @@ from mast_tui.exchange.exporters.summary import left_out_lines, written_lines
 from mast_tui.exchange.formats import GOLD_FORMATS
 from mast_tui.exchange.selection import ALL, GOLD
 from mast_tui.labels import checked_person
-from mast_tui.output_files import InTheWay, is_stream
+from mast_tui.output_files import InTheWay, Outputs, is_stream
+from mast_tui.reports.render import rendered
 from mast_tui.safe_text import one_line
 from mast_tui.session import viewer_named
+from mast_tui.ui.context import ReportToWrite
 from mast_tui.ui.dialogs.finder import Choice, Finder
 from mast_tui.ui.dialogs.form import Field, Form, Texts
 from mast_tui.ui.services.open_workspace import OpenWorkspace
@@ -63,14 +65,30 @@ KINDS: Final = (
     Kind("langsmith", "feedback for traces that LangSmith recorded", "langsmith.jsonl"),
     Kind("inspect-scores", "scores for logs of Inspect", "inspect-scores.jsonl"),
 )
-"""Every format, those that are asked for most first."""
+"""Every format of labels, those that are asked for most first."""
+
+REPORTS: Final[Mapping[str, tuple[str, str]]] = {
+    "html": ("the report on this screen as one page", "html"),
+    "markdown": ("the report on this screen as Markdown", "md"),
+    "csv": ("every figure of the report on this screen", "csv"),
+    "latex": ("the tables of the report on this screen, for LaTeX", "tex"),
+}
+"""What a report can be written as: what that is, and how its file ends."""
 
 
 class ExportFormats(Finder):
     """Gives back the format in which to export, or None."""
 
-    def __init__(self) -> None:
+    def __init__(self, report: ReportToWrite | None = None) -> None:
+        """List them.
+
+        Args:
+            report: The report on the screen, which stands first.
+        """
         choices = [Choice(kind.format, kind.format, kind.words) for kind in KINDS]
+        if report is not None:
+            told = [Choice(name, name, words) for name, (words, _) in REPORTS.items()]
+            choices = [*told, *choices]
         super().__init__("Export as", choices, placeholder="a format, or what it holds")
 
 
@@ -81,13 +99,7 @@ def fields_of(file_format: str, names: Sequence[str]) -> tuple[Field, ...]:
         file_format: The format.
         names: Who has labelled here, judges among them.
     """
-    folder = file_format == "huggingface"
-    file = Field(
-        "file",
-        "folder" if folder else "file",
-        f"Where it is written, from {one_line(str(Path.cwd()), 120)}. → takes what is suggested.",
-        path=True,
-    )
+    file = _file_field("folder" if file_format == "huggingface" else "file")
     pseudonyms = Field(
         "pseudonyms",
         "names",
@@ -146,6 +158,15 @@ def fields_of(file_format: str, names: Sequence[str]) -> tuple[Field, ...]:
     )
 
 
+def _file_field(title: str) -> Field:
+    return Field(
+        "file",
+        title,
+        f"Where it is written, from {one_line(str(Path.cwd()), 120)}. → takes what is suggested.",
+        path=True,
+    )
+
+
 def texts_at_first(file_format: str) -> dict[str, str]:
     """Make what stands in the fields at first: what the command does where nothing is said."""
     return {
@@ -172,9 +193,6 @@ def request_of(opened: OpenWorkspace, file_format: str, texts: Texts) -> Request
         MastError: A field says what cannot be; it is named.
     """
     said = {**texts_at_first(file_format), **texts}
-    if not said["file"].strip():
-        title = fields_of(file_format, ())[0].title
-        raise MastError(f"{title}: say where to write it")
     workspace, datasheet = opened.workspace, said["datasheet"].strip()
     return Request(
         workspace,
@@ -187,7 +205,7 @@ def request_of(opened: OpenWorkspace, file_format: str, texts: Texts) -> Request
             assisted=not opened.blind,
         ),
         file_format,
-        Path(said["file"].strip()).expanduser().absolute(),
+        _place(said["file"], "folder" if file_format == "huggingface" else "file"),
         labels=said["labels"],
         which="first" if said["which"] == "first" else "last",
         annotators=_names(said["annotators"]),
@@ -196,6 +214,12 @@ def request_of(opened: OpenWorkspace, file_format: str, texts: Texts) -> Request
         datasheet=Path(datasheet).expanduser() if datasheet else None,
         pseudonyms=pseudonyms_of(workspace) if said["pseudonyms"] == "letters" else None,
     )
+
+
+def _place(text: str, title: str) -> Path:
+    if not text.strip():
+        raise MastError(f"{title}: say where to write it")
+    return Path(text.strip()).expanduser().absolute()
 
 
 def _names(text: str) -> list[str] | None:
@@ -230,29 +254,76 @@ class _Stopped(Exception):
     """Nobody waits for the export any more."""
 
 
-def exported(request: Request, at: Callable[[str], None], *, force: bool) -> str:
-    """Write an export; what was written, in words. Slow: for workers.
+At = Callable[[str], None]
+"""Is told what is at work; it raises an error to stop."""
 
-    Args:
-        request: What is exported.
-        at: Is told what is at work; it may raise an error to stop.
-        force: Whether to replace what looks like a trace, a database or somebody else's file.
 
-    Raises:
-        MastError: Something that is named is not there, or a file that is in the way stays.
-        OSError: It could not be written.
-    """
-    said: list[str] = []
-    outputs = outputs_beside(request.workspace, force=force)
-    check_output(outputs, request.file_format, request.output)
-    if request.file_format == "jsonl":
-        at("Reading the workspace")
-        counts = add_workspace(request.workspace, outputs, request.output, said.append)
-    else:
-        counts = add_export(replace(request, say=said.append, stage=at), outputs)
-    at("Writing")
-    outputs.commit()
-    return done_words(request, counts, said)
+class Order(Protocol):
+    """Something that is to be written."""
+
+    @property
+    def output(self) -> Path:
+        """The file or folder that was named."""
+
+    def check(self, outputs: Outputs) -> None:
+        """Refuse a place where it cannot or must not be written."""
+
+    def add(self, outputs: Outputs, at: At) -> str:
+        """Add its files; what is in them, in words. Slow: for workers."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelsOrder:
+    """An export of labels."""
+
+    request: Request
+
+    @property
+    def output(self) -> Path:
+        """The file or folder that was named."""
+        return self.request.output
+
+    def check(self, outputs: Outputs) -> None:
+        """Refuse a place where it cannot or must not be written."""
+        check_output(outputs, self.request.file_format, self.output)
+
+    def add(self, outputs: Outputs, at: At) -> str:
+        """Add its files; what is in them, in words."""
+        request, said = self.request, list[str]()
+        if request.file_format == "jsonl":
+            at("Reading the workspace")
+            counts = add_workspace(request.workspace, outputs, self.output, said.append)
+        else:
+            counts = add_export(replace(request, say=said.append, stage=at), outputs)
+        return done_words(request, counts, said)
+
+
+@dataclass(frozen=True, slots=True)
+class ReportOrder:
+    """A report, written in one of the languages of ``REPORTS``."""
+
+    opened: OpenWorkspace
+    report: ReportToWrite
+    language: str
+    output: Path
+
+    def check(self, outputs: Outputs) -> None:
+        """Refuse a place where it cannot or must not be written."""
+        outputs.check(self.output)
+
+    def add(self, outputs: Outputs, at: At) -> str:
+        """Add its file; what it is, in words."""
+
+        def stopped() -> bool:
+            at("Counting the figures")
+            return False
+
+        stopped()
+        made = self.report.make(self.opened, stopped)
+        at("Putting them into words")
+        outputs.add(self.output, rendered(made, self.language))
+        lines = ["Written:", str(self.output), "", made.about]
+        return "\n".join(one_line(line, 2000) for line in lines)
 
 
 class ExportForm(Form):
@@ -274,57 +345,69 @@ class ExportForm(Form):
         in_the_way: Callable[[], None] | None = None
         problem: str = ""
 
-    def __init__(self, opened: OpenWorkspace, file_format: str) -> None:
+    def __init__(
+        self, opened: OpenWorkspace, file_format: str, report: ReportToWrite | None = None
+    ) -> None:
         """Ask for what an export in this format needs.
 
         Args:
             opened: The workspace, and who works in it.
-            file_format: The format.
+            file_format: A format of labels, or what the report is to be written as.
+            report: The report on the screen.
         """
-        names = [info.name for info in opened.workspace.annotators()]
-        fields = fields_of(file_format, names)
-        at_first = texts_at_first(file_format)
-        texts = {field.name: at_first[field.name] for field in fields}
-        super().__init__(f"Export as {file_format}", fields, texts)
         self._opened = opened
         self._format = file_format
+        self._report = report if file_format in REPORTS else None
+        if self._report is not None:
+            fields: tuple[Field, ...] = (_file_field("file"),)
+            at_first = {"file": f"{self._report.name}.{REPORTS[file_format][1]}"}
+            title = f"Write the report: {file_format}"
+        else:
+            names = [info.name for info in opened.workspace.annotators()]
+            fields, at_first = fields_of(file_format, names), texts_at_first(file_format)
+            title = f"Export as {file_format}"
+        super().__init__(title, fields, {field.name: at_first[field.name] for field in fields})
         self._turn = 0
+
+    def _order(self, texts: Texts) -> Order:
+        if self._report is None:
+            return LabelsOrder(request_of(self._opened, self._format, texts))
+        place = _place(texts["file"], "file")
+        return ReportOrder(self._opened, self._report, self._format, place)
 
     def take(self, texts: Texts) -> None:
         """Write it, unless something lies there that is asked about first."""
-        request = request_of(self._opened, self._format, texts)
+        order = self._order(texts)
         try:
-            check_output(
-                outputs_beside(request.workspace, force=False), self._format, request.output
-            )
+            order.check(outputs_beside(self._opened.workspace, force=False))
         except InTheWay as found:
-            self._ask_to_replace(request, found)
+            self._ask_to_replace(order, found)
             return
         except OSError as error:
             self.refuse(_said_by(error))
             return
-        if request.output.exists() and not is_stream(request.output):
+        if order.output.exists() and not is_stream(order.output):
             self.show_words(
-                f"{one_line(str(request.output))} is there already. The export takes its place, "
-                "once all of it is written.",
+                f"{one_line(str(order.output))} is there already. What is written takes its place, "
+                "once all of it is there.",
                 "Enter replaces it · Esc back to the fields",
-                then=partial(self._begin, request),
+                then=partial(self._begin, order),
             )
         else:
-            self._begin(request)
+            self._begin(order)
 
-    def _ask_to_replace(self, request: Request, found: InTheWay) -> None:
+    def _ask_to_replace(self, order: Order, found: InTheWay) -> None:
         self.show_words(
             f"{one_line(str(found.path))} {one_line(found.reason)}. Is it to be replaced all the "
             "same? What is in it now is lost then.",
             "Enter replaces it · Esc back to the fields",
-            then=partial(self._begin, request, force=True),
+            then=partial(self._begin, order, force=True),
         )
 
-    def _begin(self, request: Request, *, force: bool = False) -> None:
+    def _begin(self, order: Order, *, force: bool = False) -> None:
         self._turn += 1
         self._at("Beginning")
-        self._write(self._turn, request, force=force)
+        self._write(self._turn, order, force=force)
 
     def _at(self, words: str) -> None:
         self.show_words(f"{words} …", "Esc stops; nothing is written then", back=self._stop)
@@ -335,7 +418,7 @@ class ExportForm(Form):
         self.refuse("Stopped: nothing was written")
 
     @work(thread=True, group="export", exclusive=True)
-    def _write(self, turn: int, request: Request, *, force: bool) -> None:
+    def _write(self, turn: int, order: Order, *, force: bool) -> None:
         worker = get_current_worker()
 
         def at(words: str) -> None:
@@ -344,11 +427,16 @@ class ExportForm(Form):
             self.post_message(self.Stage(turn, words))
 
         try:
-            ended = self.Ended(turn, exported(request, at, force=force))
+            outputs = outputs_beside(self._opened.workspace, force=force)
+            order.check(outputs)
+            words = order.add(outputs, at)
+            at("Writing")
+            outputs.commit()
+            ended = self.Ended(turn, words)
         except _Stopped:
             return
         except InTheWay as found:
-            ended = self.Ended(turn, in_the_way=partial(self._ask_to_replace, request, found))
+            ended = self.Ended(turn, in_the_way=partial(self._ask_to_replace, order, found))
         except MastError as error:
             ended = self.Ended(turn, problem=str(error))
         except OSError as error:

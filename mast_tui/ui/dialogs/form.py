@@ -156,6 +156,10 @@ class Form(ModalScreen[dict[str, str] | None]):
         self._texts = texts
         self._then: Callable[[], object] | None = None
         self._back: Callable[[], object] | None = None
+        self._stands_on = fields[0].name
+        """The field that has the cursor, or had it before words took its place."""
+        self._refused = ("", "")
+        """The field that is refused, and why."""
 
     @abstractmethod
     def take(self, texts: Texts) -> None:
@@ -214,8 +218,15 @@ class Form(ModalScreen[dict[str, str] | None]):
 
     @on(events.DescendantFocus)
     def _field_changed(self, event: events.DescendantFocus) -> None:
+        name, words = self._refused
         field = next((one for one in self._fields if one.name == event.widget.id), None)
-        if field is not None:
+        if field is None:
+            return
+        self._stands_on = field.name
+        if field.name == name:
+            self._say(words, error=True)
+        else:
+            self._refused = ("", "")
             self._say(field.help)
 
     def _say(self, words: str, *, error: bool = False) -> None:
@@ -256,9 +267,12 @@ class Form(ModalScreen[dict[str, str] | None]):
             words: They may begin with the title of a field and a colon.
         """
         title = words.partition(":")[0]
-        field = next((one for one in self._fields if one.title == title), None)
-        self.show_fields(None if field is None else field.name)
-        self.call_after_refresh(lambda: self._say(one_line(words, 600), error=True))
+        names = [one.name for one in self._fields if one.title == title]
+        name = (*names, self._stands_on)[0]
+        # The field says it again when it gets the cursor, which may come later.
+        self._refused = (name, one_line(words, 600))
+        self._say(self._refused[1], error=True)
+        self.show_fields(name)
 
     # Words in their place
 
@@ -288,13 +302,9 @@ class Form(ModalScreen[dict[str, str] | None]):
         self.query_one("#words").focus()
 
     def show_fields(self, name: str | None = None) -> None:
-        """Show the fields again, with the cursor on the one of this name."""
+        """Show the fields again, with the cursor on the one of this name, else where it was."""
         self._face(words=False, keys=FIELD_KEYS)
-        lines = self._lines()
-        if name is not None:
-            self.query_one(f"#{name}").focus()
-        elif not any(line.has_focus for line in lines):
-            lines[0].focus()
+        self.query_one(f"#{name or self._stands_on}").focus()
 
     def _face(self, *, words: bool, keys: str) -> None:
         self.query_one("#words").display = words

@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 from mast_tui.adjudication import orders_from_files, words_by_trace
 from mast_tui.adjudication.trace_files import SpanPlaces, traces_from_files
+from mast_tui.errors import MastError
 from mast_tui.figures.agreement import report as people_figures
 from mast_tui.figures.agreement.report import StudyInput
 from mast_tui.figures.judge.confusion import Compared, compared
@@ -24,7 +25,7 @@ from mast_tui.gold import Order, no_order
 from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.reports.agreement import agreement_report
 from mast_tui.reports.judge import against_words, judge_section
-from mast_tui.reports.model import Behind, Note, Section
+from mast_tui.reports.model import Behind, Note, Report, Section
 from mast_tui.reports.places import places_section
 from mast_tui.safe_text import one_line
 from mast_tui.session import library_view, record_reveal, visible_traces_for_agreement
@@ -299,6 +300,27 @@ class AgreementSource:
         keys = ("c against", "] judge")
         return Page(judge.section, pending=judge.pending, notes=notes, keys=keys)
 
+    def whole_report(self) -> Callable[[OpenWorkspace, Stopped], Report] | None:
+        """People and places; a judge where its page was looked at, as it tells what judges say."""
+        passes, choice = self.passes, self.choice
+        if self.people is None or self.people.report is None:
+            return None
+        with_judge = self.judge is not None and self.judge.report is not None
+
+        def made(opened: OpenWorkspace, stopped: Stopped) -> Report:
+            *_, people = count_people(opened, passes)
+            if people.report is None:
+                raise MastError(nothing_to_count(people))
+            *_, spans = count_spans(opened, people, passes, stopped)
+            document: dict[str, object] = {**people.report, "spans": spans.report}
+            if with_judge:
+                *_, judge = count_judge(opened, choice, passes, stopped)
+                document["judge"] = judge.report
+            document["revisions"] = list(opened.workspace.revisions_read(opened.taxonomy.ref))
+            return agreement_report(document, sight=_sight(opened, people))
+
+        return made
+
     # The traces behind
 
     def list_behind(self, behind: Behind) -> Callable[[OpenWorkspace], Listing | None]:
@@ -435,12 +457,10 @@ def count_people(opened: OpenWorkspace, passes: PassChoice) -> Iterator[People]:
         workspace, taxonomy, annotators=names, which=passes, traces=visible
     )
     record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(shared & visible))
-    hidden = len(found.hidden)
-    sight = {"annotator": opened.annotator, "blind": opened.blind, "left_out": hidden}
     count = people_figures.agreement_report
     for pending in (True, False):
         figures = count(study, rounds=0) if pending else count(study)
-        report = agreement_report(figures, sight=sight if hidden else None)
+        report = agreement_report(figures, sight=_sight(opened, found))
         yield replace(
             found,
             report=figures,
@@ -449,6 +469,14 @@ def count_people(opened: OpenWorkspace, passes: PassChoice) -> Iterator[People]:
             sections={section.id: section for section in report.sections},
             notes=tuple(note for note in report.notes if note.reason not in ELSEWHERE),
         )
+
+
+def _sight(opened: OpenWorkspace, people: People) -> dict[str, object] | None:
+    """Whose sight limits the figures, None where it leaves nothing out."""
+    hidden = len(people.hidden)
+    if not hidden:
+        return None
+    return {"annotator": opened.annotator, "blind": opened.blind, "left_out": hidden}
 
 
 def count_spans(

@@ -22,7 +22,7 @@ from mast_tui.errors import MastError
 from mast_tui.reports.model import Row, Table
 from mast_tui.safe_text import one_line
 from mast_tui.ui.actions.registry import Where, bindings_for
-from mast_tui.ui.context import TraceLocation
+from mast_tui.ui.context import ReportToWrite, TraceLocation
 from mast_tui.ui.dialogs.question import Ask
 from mast_tui.ui.reports.agreement import AgreementSource
 from mast_tui.ui.reports.cells import choosable, notes_words, row_title, row_words
@@ -224,6 +224,11 @@ class ReportScreen(TablesScreen):
                 f"{counted(left, 'trace')} left out: you have begun to label; finish first",
                 markup=False,
             )
+
+    def report_to_write(self) -> ReportToWrite | None:
+        """What is on screen, None while there are no figures."""
+        make = self.source.whole_report()
+        return None if make is None else ReportToWrite(self.where.value, make)
 
     # Showing
 

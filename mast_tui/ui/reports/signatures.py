@@ -12,7 +12,8 @@ from math import isfinite, nan
 from typing import Final
 
 from mast_tui.adjudication import OrderOf, orders_from_files
-from mast_tui.adjudication.for_signatures import corrected_prevalence, gold_of
+from mast_tui.adjudication.for_signatures import corrected_prevalence, extras_for, gold_of
+from mast_tui.errors import MastError
 from mast_tui.figures.signatures.groups import GroupJson
 from mast_tui.figures.signatures.model import SignatureInput
 from mast_tui.figures.signatures.report import Report, signature_report
@@ -23,7 +24,7 @@ from mast_tui.labels import JUDGE_PREFIX, AnnotatorKind, annotator_kind
 from mast_tui.reports import model
 from mast_tui.reports.examples import Extras
 from mast_tui.reports.model import Behind, Section
-from mast_tui.reports.signatures import group_report
+from mast_tui.reports.signatures import group_report, signatures_report
 from mast_tui.safe_text import one_line
 from mast_tui.session import (
     library_view,
@@ -297,6 +298,22 @@ class SignaturesSource:
         if section.id == "together":
             return f"None of these {which} shows a mode.{all_of_them}"
         return f"There are no {which} here.{all_of_them}"
+
+    def whole_report(self) -> Callable[[OpenWorkspace, Stopped], model.Report] | None:
+        """All groups, with the examples and traces that the command's report has."""
+        choice, orders = self.choice, self._orders
+        if self.found is None or not self.found.groups:
+            return None
+
+        def made(opened: OpenWorkspace, stopped: Stopped) -> model.Report:
+            *_, found = count_signatures(opened, choice, orders, stopped)
+            if found.report is None or found.given is None or not found.groups:
+                raise MastError(nothing_words(found))
+            workspace, taxonomy = opened.workspace, opened.taxonomy
+            extras = extras_for(workspace, taxonomy, found.given, places=True)
+            return signatures_report(found.report, extras=extras)
+
+        return made
 
     # The traces behind
 

@@ -10,7 +10,7 @@ from textual.app import App
 
 from mast_tui.adjudication import OrderOf
 from mast_tui.gold import Order
-from mast_tui.reports.model import Behind, Note, Row, Section, Table
+from mast_tui.reports.model import Behind, Note, Report, Row, Section, Table
 from mast_tui.ui.context import AppContext, Destination, TraceLocation
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.widgets.hint_bar import HintBar
@@ -143,6 +143,12 @@ class Source(Protocol):
 
     def shown(self) -> Page:
         """The open page."""
+
+    def whole_report(self) -> Callable[[OpenWorkspace, Stopped], Report] | None:
+        """Take what is chosen now; in a worker that counts all pages of it, with intervals.
+
+        None while there are no figures.
+        """
 
     def list_behind(self, behind: Behind) -> Callable[[OpenWorkspace], Listing | None]:
         """Take what is on the open page now; in a worker that lists the traces behind a figure.
