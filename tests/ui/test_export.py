@@ -216,3 +216,19 @@ def test_names_of_files_are_completed(tmp_path: Path) -> None:
     assert completed(f"{tmp_path}/results/g") == f"{tmp_path}/results/gold.json"
     assert completed(f"{tmp_path}/results/") is None
     assert completed(f"{tmp_path}/nowhere/g") is None
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+async def test_a_form_shows_its_fields_and_lets_no_key_through(
+    office: Office, size: tuple[int, int]
+) -> None:
+    async with stage(office.folder, workspace=office.workspace, size=size) as on:
+        await choose(on, "gold")
+        form = on.app.screen
+        for title in ("file", "gold", "annotators", "majority", "pass", "datasheet", "names"):
+            assert any(f"  {title}  " in line for line in on.lines), title
+        # On a choice, letters are no text, and mean nothing of what is under the form.
+        await on.press("down", *"LKSYVJQ:?uU", "f9")
+        assert on.app.screen is form
+        await on.press("escape")
+        assert not isinstance(on.app.screen, ExportForm)

@@ -116,3 +116,14 @@ def test_places_that_overlap_are_not_left_to_decide(tmp_path: Path) -> None:
     assert quick is not None
     assert seen.conflicts == 2  # the two places of 3.1
     assert quick.conflicts is None
+
+
+def test_whoever_runs_the_study_sees_all_shares_and_an_annotator_their_own() -> None:
+    room = Class(12, overlap=0.5, withheld=0.25)
+
+    def shares(who: str) -> list[tuple[str, str]]:
+        rows = table_rows(seen_by(room, who), who)[:2]
+        return [(row.cells["shared"], row.cells["withheld"]) for row in rows]
+
+    assert shares("carol") == [("6", "2"), ("6", "2")]
+    assert shares("alice") == [("6", "2"), ("", "")]

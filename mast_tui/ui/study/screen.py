@@ -37,6 +37,8 @@ COLUMNS: Final = (
     Column("finished", "finished", figure=True, keeps=95),
     Column("open", "open", figure=True, keeps=80),
     Column("left", "left", figure=True, keeps=85),
+    Column("shared", "with others", figure=True, keeps=40),
+    Column("withheld", "without suggestions", figure=True, keeps=45),
     Column("back", "repeat", figure=True, keeps=50),
 )
 
@@ -150,6 +152,8 @@ def _person(one: Progress, view: StudyView, me: str) -> TableRow:
     taken = f"{len(again.done)} of {one.planned}" if view.back and one.planned else ""
     if again.lost and taken:
         taken += f", {len(again.lost)} lost"
+    # An annotator is told so much of their own share alone, as by the command.
+    told = view.back or one.name == me
     cells = {
         "name": one_line(one.name),
         "bar": bar(finished, begun, one.assigned),
@@ -157,6 +161,8 @@ def _person(one: Progress, view: StudyView, me: str) -> TableRow:
         "finished": f"{finished:,}",
         "open": f"{begun:,}",
         "left": f"{left:,}",
+        "shared": f"{one.shared:,}" if told and one.shared < one.assigned else "",
+        "withheld": f"{one.withheld:,}" if told and one.withheld else "",
         "back": taken,
     }
     glyph = "●" if not left else "◐" if finished or begun else "○"
