@@ -24,8 +24,9 @@ CONCURRENCY: Final = 8
 WINDOW_TOKENS: Final = 24_000
 ANSWER_TOKENS: Final = 4_000
 TIMEOUT: Final = 600.0
-"""Requests under way at once, what one may show, what its answer may take, and the seconds for it,
-unless somebody says otherwise."""
+BATCH_PRICE: Final = 0.5
+"""Requests under way at once, what one may show, what its answer may take, the seconds for it,
+and what a batch costs of the price, unless somebody says otherwise."""
 
 PRESETS: Final = MappingProxyType(
     {
@@ -51,6 +52,10 @@ class Prices:
         """What so many tokens cost."""
         return (tokens_in * self.input + tokens_out * self.output) / 1e6
 
+    def times(self, factor: float) -> Prices:
+        """The same, so many times as high."""
+        return Prices(self.input * factor, self.output * factor)
+
 
 @dataclass(frozen=True, slots=True)
 class JudgeConfiguration:
@@ -58,7 +63,8 @@ class JudgeConfiguration:
 
     ``base_url`` is where the model is asked; ``key_variable`` names the environment variable that
     holds the key, never the key itself. ``redact`` is a file of patterns; ``allow_http`` says that
-    another machine may be asked in the clear. ``prices`` are by model. ``body`` and ``headers`` are
+    another machine may be asked in the clear. ``prices`` are by model; a batch costs
+    ``batch_price`` times as much. ``body`` and ``headers`` are
     sent with each request, beside what is always sent.
     """
 
@@ -77,6 +83,7 @@ class JudgeConfiguration:
     redact: Path | None = None
     allow_http: bool = False
     prices: Mapping[str, Prices] = field(default_factory=dict)
+    batch_price: float = BATCH_PRICE
 
     def sent_headers(self) -> dict[str, str]:
         """Put what the environment says into the headers that name a variable, such as ``$TOKEN``.
@@ -212,6 +219,10 @@ def _number(name: str, value: object, least: float, most: float) -> float:
 
 def _temperature(name: str, value: object) -> float:
     return _number(name, value, 0.0, 2.0)
+
+
+def _factor(name: str, value: object) -> float:
+    return _number(name, value, 0.0, 10.0)
 
 
 def _seconds(name: str, value: object) -> float:
@@ -375,6 +386,12 @@ SETTINGS: Final = (
     ),
     Setting(
         ("judge", "allow_http"), _flag, "false", "Whether another machine is asked in the clear."
+    ),
+    Setting(
+        ("judge", "batch_price"),
+        _factor,
+        f"{BATCH_PRICE:g}",
+        "What requests in batches cost: so many times the price.",
     ),
     Setting(
         ("judge", "prices"),

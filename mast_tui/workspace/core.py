@@ -213,6 +213,11 @@ class WorkspaceCore:
         with self._database.reading() as connection:
             return run_register.answers_about(connection, run_id, trace_id)
 
+    def unusable_answers(self) -> tuple[Asked, ...]:
+        """Return all answers that could not be used, of whatever run, as they came."""
+        with self._database.reading() as connection:
+            return run_register.unusable_answers(connection)
+
     def answer_keys(self) -> frozenset[str]:
         """The keys of all questions that ``find_answer`` finds an answer to; reads them all."""
         with self._database.reading() as connection:

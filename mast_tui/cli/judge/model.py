@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from mast_tui.cli.judge.batch import batch_document, opened_batch
 from mast_tui.cli.judge.files import traces_under
 from mast_tui.cli.judge.progress import BarLines, Counting, Lines, run_progress
 from mast_tui.cli.judge.setup import SetupRequest, made_setup, with_examples
@@ -34,7 +35,7 @@ from mast_tui.cli.shared.common import (
 from mast_tui.gc_tuning import seldom_collecting
 from mast_tui.judges.llm.client.hosts import check_address
 from mast_tui.judges.llm.client.keys import find_key
-from mast_tui.judges.llm.run.consent import is_told, note_told, what_is_sent
+from mast_tui.judges.llm.run.consent import is_told, note_told, what_is_sent, what_is_written
 from mast_tui.judges.llm.run.estimate import estimate_run
 from mast_tui.judges.llm.run.recording import open_record, recording, replaying
 from mast_tui.judges.llm.run.running import Watch, connect_to_server, run_model_judge
@@ -42,6 +43,7 @@ from mast_tui.workspace.places import find_workspace
 from mast_tui.workspace.registers.hold_out import set_aside
 
 if TYPE_CHECKING:
+    from mast_tui.judges.llm.run.batch_files import Batch
     from mast_tui.judges.llm.run.estimate import Estimate
     from mast_tui.judges.llm.run.running import Connect, ModelRunSummary
     from mast_tui.judges.llm.run.setup import Setup
@@ -85,9 +87,10 @@ def judge_with_model(command: ModelCommand) -> int:
     """Estimate, tell what is sent where, run, and sum up; the exit code."""
     request = SetupRequest.of(command.asked)
     setup = made_setup(request, load_chosen_taxonomy(command.taxonomy))
-    if request.replay is None:
+    asks_now = request.replay is None and not request.by_files
+    if asks_now:
         check_address(setup.base_url, allow_http=setup.allow_http)
-    if not request.dry_run and request.replay is None:
+    if asks_now and not request.dry_run:
         find_key(setup.base_url, setup.key_variable)  # rather missed now than after the estimate
     place = _workspace(command, request)
     if request.hold_out is not None and place is not None and not request.dry_run:
@@ -103,23 +106,37 @@ def judge_with_model(command: ModelCommand) -> int:
     if request.replay is not None:
         return _run(command, setup, place, None, replaying(request.replay))
     with ExitStack() as files:
+        if request.by_files:
+            batch = opened_batch(request, setup, place, files, again=command.again)
+            return _ask(command, setup, place, batch.connect, batch)
         connect: Connect = connect_to_server
         if request.record is not None:
             connect = recording(files.enter_context(open_record(request.record)))
         return _ask(command, setup, place, connect)
 
 
-def _ask(command: ModelCommand, setup: Setup, place: Workspace, connect: Connect) -> int:
+def _ask(
+    command: ModelCommand,
+    setup: Setup,
+    place: Workspace,
+    connect: Connect,
+    batch: Batch | None = None,
+) -> int:
     """Tell first what it takes and what is sent."""
     reports: list[FileReport] = []
+    if batch is not None and batch.requests is None:  # nothing is sent, and nothing more to pay
+        return _run(command, setup, place, None, connect, batch)
     if command.quiet:  # nobody would read the estimate, which costs reading every trace
-        _tell_once(setup, place)
-        return _run(command, setup, place, None, connect)
+        if batch is None:
+            _tell_once(setup, place)
+        return _run(command, setup, place, None, connect, batch)
     estimate = _estimate(command, setup, place, reports)
     say_estimate(estimate, setup)
-    if estimate.to_judge:
+    if estimate.to_judge and batch is not None:
+        say(what_is_written(setup))
+    elif estimate.to_judge:
         _tell_once(setup, place)
-    return _run(command, setup, place, estimate, connect)
+    return _run(command, setup, place, estimate, connect, batch)
 
 
 def _workspace(command: ModelCommand, request: SetupRequest) -> Workspace | None:
@@ -168,6 +185,7 @@ def _run(
     place: Workspace,
     estimate: Estimate | None,
     connect: Connect,
+    batch: Batch | None = None,
 ) -> int:
     reports: list[FileReport] = []
     ended = Ended()
@@ -175,11 +193,20 @@ def _run(
 
     def sum_up(summary: ModelRunSummary) -> Document:
         document = model_document(summary, setup, estimate, reports)
+        if batch is not None:
+            document["batch"] = batch_document(batch, summary)
         return without_findings(document) if hidden else document
 
-    shown = run_progress(estimate, setup.prices, hidden=hidden)
+    shown: Lines | BarLines = Lines(command.quiet, hidden=hidden)
+    if batch is None:
+        shown = run_progress(estimate, setup.prices, hidden=hidden)
+    deferred = batch is not None
     try:
-        summary = asyncio.run(_judge_all(command, setup, place, shown, reports, ended, connect))
+        summary = asyncio.run(
+            _judge_all(command, setup, place, shown, reports, ended, connect, deferred)
+        )
+        if batch is not None and batch.requests is not None:
+            batch.requests.done()
     except asyncio.CancelledError:
         if ended.by is None:
             raise
@@ -212,6 +239,7 @@ async def _judge_all(
     reports: list[FileReport],
     ended: Ended,
     connect: Connect,
+    deferred: bool,
 ) -> ModelRunSummary:
     with _ended_by_signals(ended), seldom_collecting(), shown:
         return await run_model_judge(
@@ -223,6 +251,7 @@ async def _judge_all(
                 shown.on_trace, shown.on_use, shown.on_wait, on_cancelled=ended.on_cancelled
             ),
             connect=connect,
+            deferred=deferred,
         )
 
 

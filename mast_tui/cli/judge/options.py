@@ -113,6 +113,21 @@ _OPTIONS: Final = (
         help="Answer from such a file; nothing is sent, and no key is wanted.",
     ),
     click.option(
+        "--write-batch",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        help="Ask nothing: write what would be asked into FILE, as the OpenAI Batch API and "
+        "vllm run-batch take it.",
+    ),
+    click.option(
+        "--read-batch",
+        type=click.Path(path_type=Path, dir_okay=False),
+        multiple=True,
+        metavar="FILE",
+        help="Ask nothing: take the answers from what they have written; several times for several "
+        "files.",
+    ),
+    click.option(
         "--dry-run", is_flag=True, help="Only tell what would be sent where, and what it costs."
     ),
 )
@@ -139,6 +154,8 @@ MODEL_OPTIONS: Final[Mapping[str, str]] = {
         "no_hints",
         "record",
         "replay",
+        "write_batch",
+        "read_batch",
         "dry_run",
     )
 }

@@ -54,7 +54,14 @@ class SetupRequest:
     no_hints: bool
     record: Path | None
     replay: Path | None
+    write_batch: Path | None
+    read_batch: tuple[Path, ...]
     dry_run: bool
+
+    @property
+    def by_files(self) -> bool:
+        """Whether requests and answers go through files that somebody else carries."""
+        return self.write_batch is not None or bool(self.read_batch)
 
     @classmethod
     def of(cls, asked: Mapping[str, Any]) -> SetupRequest:
@@ -66,6 +73,10 @@ class SetupRequest:
             raise click.UsageError("--redact and --no-redact exclude each other; give one of them")
         if request.record is not None and request.replay is not None:
             raise click.UsageError("--record and --replay exclude each other; give one of them")
+        if request.by_files and (request.record is not None or request.replay is not None):
+            raise click.UsageError(
+                "--write-batch and --read-batch ask nobody; leave out --record and --replay"
+            )
         return request
 
 
@@ -95,6 +106,8 @@ def made_setup(request: SetupRequest, taxonomy: Taxonomy) -> Setup:
         redact=request.redact,
         no_redact=request.no_redact,
     )
+    if request.by_files and setup.prices is not None:
+        setup = replace(setup, prices=setup.prices.times(configuration.batch_price))
     return replace(
         setup,
         concurrency=request.concurrency or setup.concurrency,

@@ -67,7 +67,7 @@ def model_document(
     counted = sum(document["traces"].values())
     at_end = summary.stopped is None and summary.ending is None
     all_traces = None if estimate is None else estimate.traces
-    left = 0 if at_end else all_traces and max(0, all_traces - counted)
+    left = summary.waiting if at_end else all_traces and max(summary.waiting, all_traces - counted)
     document["traces"]["left"] = left
     used, prices = summary.usage, setup.prices
     quotes = summary.quotes
@@ -210,8 +210,32 @@ def _print_use(document: Document) -> None:
         _line(f"{remark} ({traces} traces)" if traces > 1 else remark)
     if len(by_count) > _REMARKS_SHOWN:
         _line(f"and {len(by_count) - _REMARKS_SHOWN} other remarks; --json has them all")
+    if "batch" in document:
+        _print_batch(document["batch"])
     if document["ending"]:
         _line(f"ended: {document['ending']}; {document['allowance']}")
+
+
+def _print_batch(batch: Document) -> None:
+    """What was written, what was read, and what is left."""
+    if batch["files"]:
+        named = ", ".join(batch["files"])
+        _line(f"{counted(batch['written'], 'request')} written to {named}")
+    if batch["answers"]:
+        used = counted(batch["read"], "answer")
+        _line(f"{used} taken of the {batch['answers']} in the files")
+    for words, count in batch["troubles"].items():
+        _line(f"{counted(count, 'request')} without an answer: {words}")
+    if batch["strangers"]:
+        belong = "belongs" if batch["strangers"] == 1 else "belong"
+        _line(f"{counted(batch['strangers'], 'answer')} {belong} to no request of this run")
+    if batch["broken"]:
+        _line(f"{counted(batch['broken'], 'line')} could not be read as an answer")
+    if batch["waiting"] and not batch["files"]:
+        _line(
+            f"{counted(batch['waiting'], 'trace')} still to be asked about: --write-batch writes "
+            "what is missing, and without it the same command asks"
+        )
 
 
 def failed_files(document: Document) -> int:
@@ -221,7 +245,9 @@ def failed_files(document: Document) -> int:
     if document.get("stopped"):
         say(f"mast-tui judge: {document['stopped']}")
     stopped = document.get("stopped") or document.get("ending")
-    return 1 if document["failed"] or stopped else 0
+    batch = document.get("batch")
+    left = batch is not None and batch["waiting"] and not batch["written"]
+    return 1 if document["failed"] or stopped or left else 0
 
 
 def say_estimate(estimate: Estimate, setup: Setup) -> None:

@@ -28,6 +28,10 @@ class ContextOverflow(TraceFails):
         self.room = room
 
 
+class Deferred(AskError):
+    """The answer comes with another command: nothing is wrong with the question."""
+
+
 class RunStops(AskError):
     """No question will be answered: a wrong key, an unknown model, no server."""
 

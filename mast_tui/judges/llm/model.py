@@ -119,6 +119,7 @@ class Reply:
     ``text`` is what the model said, or why it refused. Tokens are as the server counted them;
     ``counted`` is False where it did not and they are estimates. Of those in ``tokens_cached`` were
     known to the server from an earlier request, of those out ``tokens_thought`` are in no text.
+    ``kept`` says that it came before and stands in the workspace already.
     """
 
     text: str
@@ -129,6 +130,7 @@ class Reply:
     counted: bool = True
     tokens_cached: int = 0
     tokens_thought: int = 0
+    kept: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,6 +159,12 @@ def answers_about(connection: Connection, run_id: str, trace_id: str) -> tuple[A
     return tuple(map(_asked, rows.mappings()))
 
 
+def unusable_answers(connection: Connection) -> tuple[Asked, ...]:
+    """All answers that could not be used, of whatever run, in the order in which they came."""
+    rows = connection.execute(select(_ASKED).where(~_ASKED.c.usable).order_by(_ASKED.c.id))
+    return tuple(map(_asked, rows.mappings()))
+
+
 def _asked(row: RowMapping) -> Asked:
     return Asked(
         run_id=row["run"],

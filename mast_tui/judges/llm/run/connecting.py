@@ -15,6 +15,24 @@ from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.workspace import Usage
 
 
+def budget_of(setup: Setup, spent: Usage) -> Budget:
+    """Make what may be spent.
+
+    Args:
+        setup: Says the allowance and the prices.
+        spent: What the run has used already.
+    """
+    prices = setup.prices
+    return Budget(
+        max_tokens=setup.allowance.tokens,
+        max_cost=setup.allowance.cost,
+        price_in=None if prices is None else prices.input,
+        price_out=None if prices is None else prices.output,
+        spent_in=spent.tokens_in,
+        spent_out=spent.tokens_out,
+    )
+
+
 @asynccontextmanager
 async def connected(
     setup: Setup,
@@ -30,21 +48,12 @@ async def connected(
         RunStops: the address may not be asked, or there is no key for it.
     """
     check_address(setup.base_url, allow_http=setup.allow_http)
-    prices = setup.prices
-    budget = Budget(
-        max_tokens=setup.allowance.tokens,
-        max_cost=setup.allowance.cost,
-        price_in=None if prices is None else prices.input,
-        price_out=None if prices is None else prices.output,
-        spent_in=spent.tokens_in,
-        spent_out=spent.tokens_out,
-    )
     async with Client(
         setup.parameters,
         base_url=setup.base_url,
         api_key=find_key(setup.base_url, setup.key_variable),
         timeout=setup.timeout,
-        budget=budget,
+        budget=budget_of(setup, spent),
         limiter=RateLimiter(setup.concurrency, ramp=RAMP, first=FIRST),
         key_variable=setup.key_variable,
         allow_http=setup.allow_http,

@@ -23,6 +23,15 @@ def what_is_sent(setup: Setup) -> str:
     )
 
 
+def what_is_written(setup: Setup) -> str:
+    """What of a trace a file of requests holds, after which redaction; one sentence each."""
+    return (
+        "Nothing is sent: the file holds the texts of the traces, their tasks and the names of "
+        "agents and tools, for whoever it is given to; labels, notes, outcomes and file names are "
+        f"not in it. {what_is_taken_out(setup)}"
+    )
+
+
 def what_is_taken_out(setup: Setup) -> str:
     """What the redaction takes out before anything is sent, in one sentence."""
     names = list(dict.fromkeys(one_line(rule.name, 40) for rule in setup.redaction.rules))

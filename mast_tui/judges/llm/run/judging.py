@@ -16,7 +16,7 @@ from mast_tui.judges.llm.answer.merging import (
     verdict_of,
 )
 from mast_tui.judges.llm.answer.parsing import Answer, parse_answer
-from mast_tui.judges.llm.errors import ContextOverflow, TraceFails, Unanswered
+from mast_tui.judges.llm.errors import ContextOverflow, Deferred, TraceFails, Unanswered
 from mast_tui.judges.llm.model import Asks, Fact, Parameters, Request, Window
 from mast_tui.judges.llm.prompt.prompt import Prompt
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
@@ -160,8 +160,14 @@ class Reading:
         self._locator = Locator(self._view)
         self._samples = []
         self._shortened, self._odd = [], []
+        deferred: Deferred | None = None
         for sample in range(self._parameters.samples):
-            windows = await self._sample(sample, windows, on_part)
+            try:
+                windows = await self._sample(sample, windows, on_part)
+            except Deferred as error:  # the other samples need not wait for this one
+                deferred = error
+        if deferred is not None:
+            raise deferred
         return len(windows)
 
     async def _aside(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:

@@ -65,10 +65,11 @@ def answer_key(
 class AnswerRoom:
     """How many tokens an answer may take: what was asked for, and more where that is too little.
 
-    One for a run: what one trace has taught holds for the others.
+    One for a run: what one trace has taught holds for the others, where it ``learns``.
     """
 
-    def __init__(self, asked_for: int) -> None:
+    def __init__(self, asked_for: int, *, learns: bool = True) -> None:
+        self._learns = learns
         self.now = asked_for
         """For the next question."""
         most = max(MOST_ROOM, 2 * asked_for)
@@ -91,7 +92,7 @@ class AnswerRoom:
         if room == self.all[-1]:
             return None
         wider = min(room * (4 if thought else 2), self.all[-1])
-        if thought:
+        if thought and self._learns:
             self.now = max(self.now, wider)
         return wider
 
@@ -173,8 +174,9 @@ class RequestLoop(Generic[A]):
             reply = await self._reply(request, room, correction)
             answer, problem = _read(reply, read)
             key = self._key_of(request, room)
-            # Whatever was said to what had been too long takes the place of the note of that.
-            await self._ledger.keep(key, reply, answer is not None or key in self._doubted)
+            if not reply.kept:
+                # Whatever was said to what had been too long takes the place of the note of that.
+                await self._ledger.keep(key, reply, answer is not None or key in self._doubted)
             if answer is not None:
                 self.forms.add(reply.form)
                 self._asks.note(None)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from mast_tui.judges.llm.errors import AllowanceSpent, RunStops, TraceFails, Unanswered
+from mast_tui.judges.llm.errors import AllowanceSpent, Deferred, RunStops, TraceFails, Unanswered
 from mast_tui.judges.llm.model import Asks, Reply
 from mast_tui.judges.llm.run.judging import Reading, TraceResult
 from mast_tui.judges.llm.run.request_loop import AnswerRoom
@@ -81,6 +81,7 @@ class ModelRunSummary:
     they were found. ``shortened`` counts the traces of which not all was shown, ``remarks`` those
     of which each other thing was said. ``ending`` says why the run is over before its traces are,
     ``allowance`` what was used by then, ``stopped`` why it was broken off and can go on.
+    ``waiting`` counts the traces whose answers are to come with another command.
     """
 
     judge: str
@@ -99,6 +100,7 @@ class ModelRunSummary:
     ending: str | None = None
     allowance: str | None = None
     stopped: str | None = None
+    waiting: int = 0
 
     @property
     def suggestions(self) -> int:
@@ -114,6 +116,7 @@ async def run_model_judge(
     again: bool = False,
     watch: Watch | None = None,
     connect: Connect | None = None,
+    deferred: bool = False,
 ) -> ModelRunSummary:
     """Let a model judge traces, several at once, and keep each judgement in one transaction.
 
@@ -122,10 +125,12 @@ async def run_model_judge(
     not asked for again. With ``again`` all traces are judged anew and everything is asked anew.
     ``traces`` is drawn from in a thread, one trace after the other. A trace that cannot be read,
     or gets no answer, is noted and the run goes on. Cancelling the task keeps what was answered.
+    With ``deferred`` answers come with other commands: what one trace teaches does not change what
+    is asked about others, and traces that fail alike stop nothing, as nothing more is paid.
     Raises ``WorkspaceError`` where the workspace fails, ``RunStops`` where another process has
     this judge at work in it.
     """
-    run = _Run(setup, workspace, watch or Watch(), again)
+    run = _Run(setup, workspace, watch or Watch(), again, deferred)
     with run_lock(workspace.path, setup.judge):
         return await run.over(traces, connect or connect_to_server)
 
@@ -210,7 +215,9 @@ def _words_of(error: TraceFails | OSError) -> str:
 class _Run:
     """A run as far as it has come."""
 
-    def __init__(self, setup: Setup, workspace: Workspace, watch: Watch, again: bool) -> None:
+    def __init__(
+        self, setup: Setup, workspace: Workspace, watch: Watch, again: bool, deferred: bool
+    ) -> None:
         known = {mode.slug for mode in setup.taxonomy.modes}
         if not known.intersection(setup.prompt.modes):
             raise WorkspaceError(f"{setup.judge} knows no mode of {setup.taxonomy.ref}")
@@ -228,7 +235,9 @@ class _Run:
         self._form: str | None = None
         self._asked = 0
         self._spent: str | None = None
-        self._room = AnswerRoom(setup.parameters.answer_tokens)
+        self._room = AnswerRoom(setup.parameters.answer_tokens, learns=not deferred)
+        self._deferred = deferred
+        self._waiting = 0
         self._failing = ""
         self._in_a_row = 0
         """How many traces have failed one after the other, and as what."""
@@ -285,15 +294,18 @@ class _Run:
         while (found := await feed.next()) is not None:
             try:
                 self._tell(await self._one(found, asks))
+            except Deferred:
+                self._waiting += 1
+            except AllowanceSpent as error:
+                # What others have asked already is paid for: their answers are waited for.
+                self._spent = str(error)
+                feed.end()
+            else:
                 if self._fail_alike is not None:
                     raise RunStops(
                         f"{MOST_IN_A_ROW} traces in a row failed for the same reason:"
                         f" {self._fail_alike}"
                     )
-            except AllowanceSpent as error:
-                # What others have asked already is paid for: their answers are waited for.
-                self._spent = str(error)
-                feed.end()
             del found
 
     async def _one(self, found: _AtHand, asks: Asks) -> Progress:
@@ -321,6 +333,8 @@ class _Run:
 
     def _note_unanswered(self, reason: str) -> None:
         """Count how many traces have failed in a row for one reason, whatever their numbers."""
+        if self._deferred:
+            return
         kind = _NUMBERS.sub("0", reason)
         self._in_a_row = self._in_a_row + 1 if kind == self._failing else 1
         self._failing = kind
@@ -389,7 +403,7 @@ class _Run:
     def _sum_up(self, stopped: str | None) -> ModelRunSummary:
         spent = self._spent if stopped is None else None
         ending = None if spent is None else ALLOWANCE_SPENT
-        if stopped is None:
+        if stopped is None and not self._waiting:
             self._record.end(ending)
         return ModelRunSummary(
             judge=self._record.judge,
@@ -408,4 +422,5 @@ class _Run:
             ending=ending,
             allowance=spent,
             stopped=stopped,
+            waiting=self._waiting,
         )
