@@ -67,6 +67,10 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
             "mast_tui.cli.study:study_command",
             "Set up a study: who labels which traces, in which order, and how.",
         ),
+        "taxonomy": Command(
+            "mast_tui.cli.taxonomy:taxonomy_command",
+            "Compare versions of a taxonomy, and carry labels over to the next.",
+        ),
         "agree": Command(
             "mast_tui.cli.agree.command:agree_command",
             "Show how far annotators agree, and how good a judge is.",

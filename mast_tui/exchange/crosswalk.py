@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,6 +32,15 @@ class Link:
     taxonomy: str = ANY
 
 
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a file says of one mode: which modes stand for it, none where it has no counterpart."""
+
+    source: str
+    targets: tuple[str, ...]
+    taxonomy: str = ANY
+
+
 def find_crosswalk(path: Path) -> Path:
     """The file itself, or the one of that name which comes with the package.
 
@@ -46,16 +56,28 @@ def find_crosswalk(path: Path) -> Path:
 
 
 def read_crosswalk(path: Path) -> tuple[Link, ...]:
-    """The links in a CSV file (``from,to`` and, optional, ``taxonomy``) or a TOML file.
+    """The links in a file, as ``read_entries`` reads it; raises ``ExchangeError``."""
+    return tuple(
+        Link(entry.source, target, entry.taxonomy)
+        for entry in read_entries(path)
+        for target in entry.targets
+    )
 
-    In TOML a table ``[modes]`` holds ``"name" = "1.3"`` or a list of codes; a table named by a
-    taxonomy's reference holds those of that taxonomy only, and may be empty to say that nothing
-    of it has a counterpart. Raises ``ExchangeError``.
+
+def read_entries(path: Path) -> tuple[Entry, ...]:
+    """What a CSV file (``from,to`` and, optional, ``taxonomy``), a TOML or a JSON file says.
+
+    In TOML a table ``[modes]`` holds ``"name" = "1.3"`` or a list of codes, which is empty for a
+    mode without a counterpart; a table named by a taxonomy's reference holds those of that
+    taxonomy only, and may be empty to say that nothing of it has one. JSON has the same shape.
+    Raises ``ExchangeError``.
     """
-    return _from_csv(path) if path.suffix.lower() == ".csv" else _from_toml(path)
+    if path.suffix.lower() == ".csv":
+        return _from_csv(path)
+    return _from_tables(_tables(path), path)
 
 
-def _from_csv(path: Path) -> tuple[Link, ...]:
+def _from_csv(path: Path) -> tuple[Entry, ...]:
     table = read_csv(path)
     check_columns(table, path, known=_COLUMNS, needed=_COLUMNS[:2])
     if table.problems:
@@ -65,29 +87,39 @@ def _from_csv(path: Path) -> tuple[Link, ...]:
         source, target = row.cells["from"].strip(), row.cells["to"].strip()
         if not source or not target:
             raise ExchangeError(str(row.problem("both 'from' and 'to' are needed")))
-        links.append(Link(source, target, row.cells.get("taxonomy", "").strip()))
+        links.append(Entry(source, (target,), row.cells.get("taxonomy", "").strip()))
     if not links:
         raise ExchangeError(f"{path}: the crosswalk is empty")
     return tuple(links)
 
 
-def _from_toml(path: Path) -> tuple[Link, ...]:
+def _tables(path: Path) -> Mapping[str, object]:
+    is_json = path.suffix.lower() == ".json"
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ExchangeError(f"{path}: not TOML: {error}") from None
-    links = []
+        text = path.read_text(encoding="utf-8-sig")
+        document = json.loads(text) if is_json else tomllib.loads(text)
+    except OSError as error:
+        raise ExchangeError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except (tomllib.TOMLDecodeError, json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ExchangeError(f"{path}: not {'JSON' if is_json else 'TOML'}: {error}") from None
+    if not isinstance(document, dict):
+        raise ExchangeError(f"{path}: a crosswalk is an object with tables, such as 'modes'")
+    return document
+
+
+def _from_tables(document: Mapping[str, object], path: Path) -> tuple[Entry, ...]:
+    entries = []
     if not document:
         raise ExchangeError(f"{path}: the crosswalk is empty")
     for name, table in document.items():
         if not isinstance(table, dict):
             raise ExchangeError(f"{path}: {name!r} stands outside a table; put it under [modes]")
         for source, targets in table.items():
-            for target in targets if isinstance(targets, list) else [targets]:
-                if not isinstance(target, str):
-                    raise ExchangeError(f'{path}: {source!r} wants a code such as "1.3"')
-                links.append(Link(source, target, ANY if name == "modes" else name))
-    return tuple(links)
+            listed = targets if isinstance(targets, list) else [targets]
+            if not all(isinstance(target, str) for target in listed):
+                raise ExchangeError(f'{path}: {source!r} wants a code such as "1.3"')
+            entries.append(Entry(source, tuple(listed), ANY if name == "modes" else name))
+    return tuple(entries)
 
 
 def crossed(incoming: Incoming, links: Sequence[Link], target: Taxonomy, path: Path) -> Incoming:

@@ -44,9 +44,10 @@ from mast_tui.workspace.registers.hold_out import add_shares, shares_set_aside
 from mast_tui.workspace.registers.taxonomies import Revision
 
 FORMAT: Final = "mast-tui-workspace"
-VERSION: Final = 4
+VERSION: Final = 5
 """Version 1 knew less of judges, version 2 nothing of studies and guidelines, version 3 nothing of
-chains; programs of those times would drop it without a word, or stumble."""
+chains, version 4 nothing of codebooks that change; programs of those times would drop it without a
+word, or stumble."""
 
 
 def workspace_lines(workspace: Workspace) -> Iterator[str]:

@@ -83,17 +83,18 @@ def goes_on(workspace: Workspace, asked: str) -> bool:
     )
 
 
-def find_import(workspace: Workspace, wanted: str) -> ImportRecord:
+def find_import(workspace: Workspace, wanted: str, *, only: str | None = None) -> ImportRecord:
     """The import that is meant.
 
     Args:
         workspace: where it was made.
         wanted: its id, an end of its id that no other has, or empty for the last one that stands.
+        only: the format that it has, None for any.
 
     Raises:
         ExchangeError: there is none such, or it was taken back already.
     """
-    every = workspace.imports()
+    every = [one for one in workspace.imports() if only in (None, one.format)]
     if not wanted:
         standing = [one for one in every if one.state is not ImportState.UNDONE]
         if not standing:
@@ -157,6 +158,7 @@ class _Undoing:
         self._workspace = workspace
         self._record = record
         self._noted = workspace.noted_events(record)
+        self._undoing = f"{IMPORT_PREFIX}undo:{record.id}"
         self.look()
 
     def look(self) -> None:
@@ -202,7 +204,6 @@ class _Undoing:
         """Append what undoes a work's events, the last first; returns how many were undone."""
         events = self._events(work)
         ours = [event for event in reversed(events) if self._is_ours(event)]
-        action = f"{IMPORT_PREFIX}undo:{self._record.id}"
         count = 0
         for undoes, together in groupby(ours, key=lambda event: event.action):
             inverses = [
@@ -210,7 +211,7 @@ class _Undoing:
                 for event in together
                 if (fact := _taken_back(event, events)) is not None
             ]
-            count += len(self._workspace.append(inverses, action=action, undoes=undoes))
+            count += len(self._workspace.append(inverses, action=self._undoing, undoes=undoes))
         return count
 
     def _events(self, work: _Work) -> Sequence[Event]:
@@ -226,7 +227,8 @@ class _Undoing:
     def _came_along(self, name: str, work: _Work, kind: type[Fact]) -> bool:
         """Whether all that somebody said of this kind of a trace came with the same import."""
         said = [e for e in self._events((name, *work[1:])) if isinstance(e.fact, kind)]
-        return all(map(self._is_ours, said))
+        # What was taken back of it a moment ago is nothing that somebody said since.
+        return all(self._is_ours(e) or e.action == self._undoing for e in said)
 
 
 def _effective(events: Sequence[Event]) -> Iterator[Event]:

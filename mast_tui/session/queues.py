@@ -26,7 +26,8 @@ class QueueKind(StrEnum):
 
     ``mine``: what the annotator has not finished, retests that are due among it. ``disagreements``
     and ``judge``: finished traces on which somebody else, or a judge, says otherwise. ``unsure``:
-    where the annotator said unsure. ``sample``: drawn by a seed from all of their traces.
+    where the annotator said unsure. ``changed``: where they had seen a mode that the codebook has
+    split since, and its parts are open. ``sample``: drawn by a seed from all of their traces.
     ``retests``: what is to be labelled once more, for whoever runs the study and not for the
     annotator, who is to take it for ordinary work.
     """
@@ -35,6 +36,7 @@ class QueueKind(StrEnum):
     DISAGREEMENTS = "disagreements"
     JUDGE = "judge"
     UNSURE = "unsure"
+    CHANGED = "changed"
     SAMPLE = "sample"
     RETESTS = "retests"
 
@@ -81,6 +83,8 @@ def queue(
             return desk.items(random_sample(desk.traces(), chosen, n))
         case QueueKind.UNSURE:
             return desk.unsure()
+        case QueueKind.CHANGED:
+            return desk.changed()
         case QueueKind.DISAGREEMENTS:
             return desk.differing(Kind.HUMAN)
         case QueueKind.JUDGE:
@@ -142,6 +146,19 @@ class _Desk:
         for verdict in self.workspace.verdicts(annotator=self.annotator, taxonomy=self.taxonomy):
             if verdict.value is VerdictValue.UNSURE and verdict.trace_id not in self.retests.now:
                 modes[verdict.trace_id].append(verdict.mode)
+        return self.items(self._as_mine(modes), modes)
+
+    def changed(self) -> tuple[QueueItem, ...]:
+        """Where a change of the codebook has left modes open that the annotator can tell of."""
+        last = self.workspace.verdicts(annotator=self.annotator, taxonomy=self.taxonomy)
+        said = {(verdict.trace_id, verdict.mode) for verdict in last}
+        again = self.workspace.look_again(self.annotator, self.taxonomy)
+        modes = {
+            trace_id: left
+            for trace_id, asked in again.items()
+            if trace_id not in self.retests.now
+            and (left := [mode for mode in asked if (trace_id, mode) not in said])
+        }
         return self.items(self._as_mine(modes), modes)
 
     def differing(self, kind: Kind) -> tuple[QueueItem, ...]:

@@ -55,6 +55,15 @@ class WorkspaceCore:
         with self._database.reading() as connection:
             return packed.used_taxonomies(connection)
 
+    def current_taxonomies(self) -> tuple[str, ...]:
+        """Those of them that were not carried over to another, by name."""
+        carried = {
+            one.files[0]
+            for one in self.imports()
+            if one.format == import_register.MIGRATION and one.state is ImportState.FINISHED
+        }
+        return tuple(ref for ref in self.used_taxonomies() if ref not in carried)
+
     def packed_verdicts(
         self, taxonomy: str, slugs: Sequence[str], annotator: str | None = None
     ) -> tuple[packed.PackedVerdicts, ...]:

@@ -43,7 +43,7 @@ from mast_tui.workspace.events.rows import (
     span_note_of,
     verdict_of,
 )
-from mast_tui.workspace.events.types import EventKind, SpansRead
+from mast_tui.workspace.events.types import EventKind, LookAgainSet, SpansRead
 from mast_tui.workspace.events.values import decision_from
 from mast_tui.workspace.records import Judgement
 
@@ -230,6 +230,26 @@ def reads(
         tuple(sorted({key for fact in read for key in fact.keys})),
         tuple(sorted({run for fact in read for run in fact.runs})),
     )
+
+
+def look_again(connection: Connection, annotator: str, taxonomy: str) -> dict[str, tuple[str, ...]]:
+    """The modes that an annotator is to look at again, by trace: what was said of it last."""
+    table = schema.events
+    statement = (
+        select(table)
+        .where(
+            table.c.annotator == annotator,
+            table.c.taxonomy == taxonomy,
+            table.c.kind == EventKind.LOOK_AGAIN_SET.value,
+        )
+        .order_by(table.c.seq, table.c.id)
+    )
+    found: dict[str, tuple[str, ...]] = {}
+    for row in connection.execute(statement).mappings():
+        fact = event_of(row).fact
+        assert isinstance(fact, LookAgainSet)
+        found[row["trace_id"]] = fact.after
+    return {trace_id: modes for trace_id, modes in found.items() if modes}
 
 
 def _retests(connection: Connection, annotator: str, trace_id: str, taxonomy: str) -> list[int]:

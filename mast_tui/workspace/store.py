@@ -439,6 +439,11 @@ class Workspace(WorkspaceCore):
         with self._database.reading() as connection:
             return queries.reads(connection, annotator, trace_id, taxonomy, pass_number)
 
+    def look_again(self, annotator: str, taxonomy: str) -> Mapping[str, tuple[str, ...]]:
+        """The modes that an annotator was asked to look at again, by trace, done or not."""
+        with self._database.reading() as connection:
+            return queries.look_again(connection, annotator, taxonomy)
+
     def decisions(
         self, trace_id: str, taxonomy: str, *, annotator: str | None = None
     ) -> tuple[Decision, ...]:

@@ -91,7 +91,12 @@ class TestReading:
         room.finish("t00", annotator="bob")
         put(room.open("t02"), MODES[1], span(0))
         counts = count_queues(opened_by(room), list(room.traces))
-        assert counts.sizes == {QueueName.ALL: 3, QueueName.MINE: 1, QueueName.UNSURE: 0}
+        assert counts.sizes == {
+            QueueName.ALL: 3,
+            QueueName.MINE: 1,
+            QueueName.UNSURE: 0,
+            QueueName.CHANGED: 0,
+        }
         assert counts.finished == 2
 
         def reveals() -> int:

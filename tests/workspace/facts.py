@@ -25,6 +25,7 @@ from mast_tui.workspace.events.types import (
     LabelAdded,
     LabelChanged,
     LabelRemoved,
+    LookAgainSet,
     PassFinished,
     PassKindSet,
     PassStarted,
@@ -179,6 +180,11 @@ def facts(annotator: str = "alice", pass_number: int = 1) -> st.SearchStrategy[F
         st.builds(Decided, names, decisions, decisions),
         st.builds(StudySet, studies, studies),
         st.builds(GuidelineSet, names, guidelines, guidelines),
+        st.builds(
+            LookAgainSet,
+            st.lists(modes, max_size=3).map(tuple),
+            st.lists(modes, max_size=3).map(tuple),
+        ),
         st.builds(
             Judged,
             st.lists(modes, max_size=3).map(tuple),

@@ -160,14 +160,15 @@ def kept_taxonomy(workspace: Workspace, wanted: Path | None) -> Taxonomy:
     """The taxonomy under which a workspace is read.
 
     ``wanted`` is a file, or the name ``id@version`` of one that the workspace keeps. Without it
-    this is MAST, or where nobody has labelled with MAST the only one that was labelled with.
+    this is MAST, or where nobody has labelled with MAST the only one that was labelled with and
+    not carried over to another.
     """
     kept = {taxonomy.ref: taxonomy for taxonomy in workspace.taxonomies()}
     if wanted is not None and str(wanted) in kept and not wanted.exists():
         return kept[str(wanted)]
     chosen = load_chosen_taxonomy(wanted)
     if wanted is None:
-        used = workspace.used_taxonomies()
+        used = workspace.current_taxonomies()
         if used and chosen.ref not in used:
             if len(used) > 1:
                 raise click.ClickException(

@@ -14,9 +14,13 @@ from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.events.model import IMPORT_PREFIX
 from mast_tui.workspace.events.types import EventKind
+from mast_tui.workspace.registers.imports import MIGRATION
 
 LONGEST_PAUSE: Final = 5
 """So many minutes without an event may lie within the work; a longer pause is cut out whole."""
+
+_MIGRATED: Final = f"{IMPORT_PREFIX}{MIGRATION}:"
+"""So begin the actions of what came from another codebook, with the times that it had there."""
 
 PassKey = tuple[str, str, int]
 """Annotator, trace id and number of a pass."""
@@ -40,7 +44,7 @@ def minutes_worked(workspace: Workspace, taxonomy: Taxonomy) -> Mapping[PassKey,
                 continue
             key = (annotator, trace_id, number)
             found[key].append((at, kind == EventKind.PASS_FINISHED.value))
-            if action.startswith(IMPORT_PREFIX):
+            if action.startswith(IMPORT_PREFIX) and not action.startswith(_MIGRATED):
                 imported.add(key)
         return found
 

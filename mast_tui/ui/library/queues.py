@@ -43,6 +43,7 @@ class QueueName(StrEnum):
     DISAGREEMENTS = "disagreements"
     JUDGE = "judge"
     UNSURE = "unsure"
+    CHANGED = "changed"
     SAMPLE = "sample"
 
 
@@ -55,6 +56,7 @@ _WORDS: Final = {
     QueueName.DISAGREEMENTS: "disagreements",
     QueueName.JUDGE: "the judge against me",
     QueueName.UNSURE: "unsure",
+    QueueName.CHANGED: "codebook changed",
     QueueName.SAMPLE: "random sample",
 }
 
@@ -63,6 +65,7 @@ _EMPTY: Final = {
     QueueName.DISAGREEMENTS: "Nobody else says otherwise on the traces that you have finished.",
     QueueName.JUDGE: "No judge says otherwise on the traces that you have finished.",
     QueueName.UNSURE: "You have called no mode unsure.",
+    QueueName.CHANGED: "No change of the codebook asks you to look again.",
     QueueName.SAMPLE: "There are no traces to draw from.",
 }
 
@@ -145,7 +148,7 @@ def count_queues(opened: OpenWorkspace, known: Sequence[str]) -> Counts:
     """Count the queues without telling what is hidden, and so without recording anything. Slow:
     for workers."""
     sizes = {QueueName.ALL: len(known)}
-    for name in (QueueName.MINE, QueueName.UNSURE):
+    for name in (QueueName.MINE, QueueName.UNSURE, QueueName.CHANGED):
         sizes[name] = len(read_queue(opened, Wanted(name), known).trace_ids or ())
     return Counts(sizes, len(opened.finished()))
 
@@ -224,6 +227,7 @@ KEYS: Final[Mapping[QueueName, tuple[str, str]]] = {
     QueueName.DISAGREEMENTS: ("d", "disagreements with others"),
     QueueName.JUDGE: ("j", "the judge against me"),
     QueueName.UNSURE: ("u", "unsure"),
+    QueueName.CHANGED: ("c", "codebook changed"),
     QueueName.SAMPLE: ("s", "a random sample"),
 }
 """By queue its key and what it is called here."""

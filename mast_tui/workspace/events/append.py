@@ -121,7 +121,7 @@ def _record(
     undoes: str | None,
     redoes: str | None,
 ) -> tuple[Event, ...]:
-    at = now()
+    recorded_at = now()
     is_linked = chain.links(action)
     recorded = list[Event]()
     rows = list[Values]()
@@ -129,7 +129,7 @@ def _record(
     links: dict[str, str] = {}
     known = _known_ids(connection, [event.id for event in new if event.id is not None])
     for event in new:
-        name, trace_id, taxonomy, pass_number, fact, replaces, named = event
+        name, trace_id, taxonomy, pass_number, fact, replaces, named, happened = event
         if named in known:
             continue
         if isinstance(fact, _LABELLING):
@@ -141,6 +141,7 @@ def _record(
             counters[name] = last or 0
             if chain.has_chain(name):
                 links[name] = before
+        at = happened or recorded_at
         seq = counters[name] = counters[name] + 1
         own_id, payload = named or new_id(), payload_text(fact)
         chained: str | None = None

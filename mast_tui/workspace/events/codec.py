@@ -23,6 +23,7 @@ from mast_tui.workspace.events.types import (
     LabelAdded,
     LabelChanged,
     LabelRemoved,
+    LookAgainSet,
     PassFinished,
     PassKindSet,
     PassStarted,
@@ -67,6 +68,7 @@ _KINDS: Final[dict[type, EventKind]] = {
     Judged: EventKind.JUDGED,
     StudySet: EventKind.STUDY_SET,
     GuidelineSet: EventKind.GUIDELINE_SET,
+    LookAgainSet: EventKind.LOOK_AGAIN_SET,
 }
 KIND_NAMES: Final[dict[type, str]] = {fact: kind.value for fact, kind in _KINDS.items()}
 """The name of each fact's kind as it is written; an enum's own ``value`` takes long to look up."""
@@ -142,6 +144,8 @@ def fact_to_dict(fact: Fact) -> Values:
                 "before": old_words and guideline_to_dict(old_words),
                 "after": words and guideline_to_dict(words),
             }
+        case LookAgainSet(old_modes, modes):
+            return {"before": list(old_modes), "after": list(modes)}
 
 
 def _finish_to_dict(fact: PassFinished) -> Values:
@@ -257,6 +261,8 @@ def fact_from(
                 _guideline_or_none(fields.child_or_none("before")),
                 _guideline_or_none(fields.child_or_none("after")),
             )
+        case EventKind.LOOK_AGAIN_SET:
+            return LookAgainSet(fields.texts("before"), fields.texts("after"))
 
 
 def _finish_from(fields: Fields) -> PassFinished:

@@ -22,6 +22,7 @@ class NewEvent(NamedTuple):
     ``pass_number`` is None for what belongs to no pass; ``trace_id`` and ``taxonomy`` for what
     belongs to no trace. ``replaces`` are ids of events that this one makes void. With ``id`` an
     import gives an event a lasting name, so that it is recorded once however often it comes.
+    ``at`` is when it happened (ISO 8601 in UTC), None for now.
     """
 
     annotator: str
@@ -31,6 +32,7 @@ class NewEvent(NamedTuple):
     fact: Fact
     replaces: tuple[str, ...] = ()
     id: str | None = None
+    at: str | None = None
 
 
 class Event(NamedTuple):

@@ -34,6 +34,7 @@ class EventKind(StrEnum):
     JUDGED = "judged"
     STUDY_SET = "study_set"
     GUIDELINE_SET = "guideline_set"
+    LOOK_AGAIN_SET = "look_again_set"
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +215,15 @@ class GuidelineSet:
     after: Guideline | None
 
 
+@dataclass(frozen=True, slots=True)
+class LookAgainSet:
+    """These modes of a trace are to be looked at again, for the codebook has changed: one of them,
+    nobody knows which, shows where the annotator had seen a mode that is no more."""
+
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+
 Fact = (
     PassStarted
     | PassWithdrawn
@@ -234,6 +244,7 @@ Fact = (
     | Judged
     | StudySet
     | GuidelineSet
+    | LookAgainSet
 )
 
 
@@ -267,6 +278,8 @@ def inverse(fact: Fact) -> Fact | None:
             return Decided(item, after, before)
         case GuidelineSet(id, before, after):
             return GuidelineSet(id, after, before)
+        case LookAgainSet(before, after):
+            return LookAgainSet(after, before)
         case _:
             return None
 

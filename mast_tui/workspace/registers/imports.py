@@ -20,6 +20,10 @@ _EVENTS: Final = schema.events
 Work = tuple[str, str | None, str | None]
 """Annotator, trace id and taxonomy, the last two None for what is about none."""
 
+MIGRATION: Final = "migration"
+"""The format of what a migration from one codebook to another brings; its events keep the times of
+what they come from. Its files are the two taxonomies' names."""
+
 _NOTE: Final = insert(_NOTED).prefix_with("OR IGNORE")
 
 

@@ -1,0 +1,397 @@
+"""``mast-tui taxonomy``: what changed between two versions, and labels carried over to the new."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from mast_tui.cli.shared.asking import asked_by, say_left_out
+from mast_tui.cli.shared.common import (
+    common_options,
+    json_option,
+    open_workspace,
+    print_json,
+    print_table,
+    say,
+)
+from mast_tui.exchange.crosswalk import find_crosswalk
+from mast_tui.exchange.migration.mapping import Change, CodebookMap, codebook_map
+from mast_tui.exchange.migration.migrate import Migrated, migrate, standing_migrations
+from mast_tui.exchange.undo_import import find_import, undo_import
+from mast_tui.labels import Label, VerdictValue
+from mast_tui.safe_text import one_line
+from mast_tui.session import known_person, sight_values
+from mast_tui.taxonomy.changes import Candidate, Differs, TaxonomyChanges, changes
+from mast_tui.taxonomy.loader import load_mast, load_taxonomy
+from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.workspace import Workspace, find_workspace
+from mast_tui.workspace.registers.imports import MIGRATION
+
+_NAMED: Final = "OLD and NEW name the taxonomies"
+_NO_LABELS: Final = "it looks at taxonomies, not at labels"
+_WIDEST: Final = 44
+"""So many characters of a mode's name stand in a table."""
+
+_SHOWN: Final = 20
+"""So many places are listed where nobody asks for JSON."""
+
+
+@click.group()
+def taxonomy_command() -> None:
+    """Compare versions of a taxonomy, and carry labels over to the next.
+
+    OLD and NEW are taxonomy files, names id@version of taxonomies in the workspace, or mast.
+    """
+
+
+@taxonomy_command.command("diff")
+@click.argument("old")
+@click.argument("new")
+@common_options(annotator=_NO_LABELS, taxonomy=_NAMED, blind=_NO_LABELS, assisted=_NO_LABELS)
+@json_option
+def diff_command(old: str, new: str, workspace: str | None, as_json: bool) -> None:
+    """Show what changed: words, names, codes, and which modes came, went, or may have become
+    others.
+
+    Labels can stay where the last line says so; else 'taxonomy migrate' carries them over.
+    """
+    path = find_workspace(workspace)
+    place = open_workspace(workspace, create=False) if workspace or path.exists() else None
+    before, after = _named(old, place), _named(new, place)
+    found = changes(before, after)
+    if as_json:
+        print_json({"from": before.ref, "to": after.ref, **_changes_values(found)})
+        return
+    click.echo(one_line(f"{before.ref} → {after.ref}"))
+    for line in _changes_lines(found, after):
+        click.echo(line)
+
+
+@taxonomy_command.command("migrate")
+@click.argument("old", required=False)
+@click.argument("new", required=False)
+@click.option(
+    "--map",
+    "map_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="What becomes of modes that have no namesake: TOML, JSON or CSV as for a crosswalk, or "
+    "the name of one that comes with mast-tui.",
+)
+@click.option("--dry-run", is_flag=True, help="Tell what would come of it, and write nothing.")
+@click.option("--undo", is_flag=True, help="Take the last migration back.")
+@common_options(
+    taxonomy=_NAMED,
+    blind="it tells of no trace that is hidden from who asks",
+    assisted="it tells of no trace that is hidden from who asks",
+)
+@json_option
+def migrate_command(
+    old: str | None,
+    new: str | None,
+    map_file: Path | None,
+    dry_run: bool,
+    undo: bool,
+    workspace: str | None,
+    annotator: str | None,
+    as_json: bool,
+) -> int:
+    """Carry everybody's labels, passes, decisions, guidelines and times from OLD over to NEW.
+
+    Nothing under OLD changes: figures of both can be had. A mode without an entry in the map
+    becomes the one of the same slug. Where a mode was split, whoever had seen it is to look again:
+    the library's queue 'codebook changed' holds these traces.
+    """
+    if undo and (old or new or map_file or dry_run):
+        raise click.UsageError("--undo takes the last migration back; leave the rest out")
+    if not undo and (old is None or new is None):
+        raise click.UsageError("name two taxonomies: mast-tui taxonomy migrate OLD NEW --map FILE")
+    place = open_workspace(workspace, create=False)
+    who = known_person(place) or annotator
+    if undo:
+        return _undo(place, who, as_json)
+    before, after = _named(str(old), place), _named(str(new), place)
+    mapping = codebook_map(before, after, None if map_file is None else find_crosswalk(map_file))
+    _check_lead(place, before, who)
+    viewer = asked_by(place, before.ref, annotator, blind=False, assisted=False)
+    shown, left_out = _seen_by(viewer.name if viewer.limited else None, viewer), viewer.hidden
+    if dry_run:
+        with place.trial() as copy:
+            document = _document(migrate(copy, mapping, who), mapping, copy, shown)
+        document |= {"dry_run": True, "import": None}
+    else:
+        document = _document(migrate(place, mapping, who), mapping, place, shown)
+    viewer.reveal(viewer.traces or ())
+    document |= sight_values(viewer, left_out)
+    if as_json:
+        print_json(document)
+    else:
+        _print(document, mapping)
+        say_left_out(viewer, left_out)
+    return 1 if document["lost"] else 0
+
+
+def _named(name: str, place: Workspace | None) -> Taxonomy:
+    """The taxonomy in a file, of that name in the workspace, or MAST."""
+    if Path(name).is_file():
+        return load_taxonomy(Path(name))
+    kept = {} if place is None else {one.ref: one for one in place.taxonomies()}
+    mast = load_mast()
+    kept.setdefault(mast.ref, mast)
+    kept.setdefault(mast.id, kept[mast.ref])
+    if name not in kept:
+        raise click.ClickException(
+            f"{name}: no such file, and no taxonomy of that name here; there are "
+            f"{', '.join(sorted(ref for ref in kept if '@' in ref))}"
+        )
+    return kept[name]
+
+
+def _check_lead(place: Workspace, old: Taxonomy, who: str | None) -> None:
+    lead = place.study_leads().get(old.ref)
+    if lead is not None and who != lead:
+        raise click.ClickException(
+            f"a study is set up under {old.ref}, so only {lead}, who set it up, may carry it over; "
+            + (f"you are {who} here" if who else f"say who you are: --annotator {lead}")
+        )
+
+
+def _seen_by(name: str | None, viewer: Any) -> Callable[[str, str], bool]:
+    """Whether somebody may see what an annotator said of a trace."""
+    return lambda annotator, trace_id: (
+        name is None or annotator == name or viewer.may_see_others(trace_id)
+    )
+
+
+def _undo(place: Workspace, who: str | None, as_json: bool) -> int:
+    if not standing_migrations(place):
+        raise click.ClickException("there is no migration here that could be taken back")
+    record = find_import(place, "", only=MIGRATION)
+    undone = undo_import(place, record, who)
+    for told in undone.built_on:
+        say(f"mast-tui taxonomy migrate: {told}")
+    if undone.built_on:
+        say(
+            f"mast-tui taxonomy migrate: the migration {' → '.join(record.files)} stays, as "
+            "something was built on it since; take that back first"
+        )
+    if as_json:
+        print_json(
+            {
+                "import": record.id,
+                "from": record.files[0],
+                "to": record.files[1],
+                "undone": not undone.built_on,
+                "events": undone.events,
+                "built_on": list(undone.built_on),
+            }
+        )
+    elif not undone.built_on:
+        told = f"took the migration {' → '.join(record.files)} back: {undone.events} events"
+        click.echo(one_line(told))
+    return 1 if undone.built_on else 0
+
+
+# What a migration did
+
+
+def _document(
+    done: Migrated, mapping: CodebookMap, place: Workspace, shown: Callable[[str, str], bool]
+) -> dict[str, Any]:
+    seen = [label for label in done.carried.values() if shown(label.annotator, label.trace_id)]
+    again = [one for one in done.look_again if shown(one.annotator, one.trace_id)]
+    dropped = [one for one in done.dropped if shown(one.annotator, one.trace_id)]
+    return {
+        "from": mapping.old.ref,
+        "to": mapping.new.ref,
+        "dry_run": False,
+        "import": None if done.record is None else done.record.id,
+        "events": done.events,
+        "works": len(done.works),
+        "modes": _modes(mapping, place, shown),
+        "added": list(mapping.added),
+        "labels": {
+            "carried": len(seen),
+            "joined": sum(label.id in done.joined for label in seen),
+            "look_again": sum(len(one.places) for one in again),
+            "dropped": len(dropped),
+        },
+        "look_again": [
+            {
+                "annotator": one.annotator,
+                "trace_id": one.trace_id,
+                "modes": list(one.modes),
+                "places": [_place(label) for label in one.places],
+            }
+            for one in again
+        ],
+        "dropped": [
+            {"annotator": one.annotator, "trace_id": one.trace_id, **_place(one)} for one in dropped
+        ],
+        "left": [
+            {"annotator": name, "trace_id": trace_id}
+            for name, trace_id in done.left
+            if shown(name, trace_id)
+        ],
+        "lost": [
+            {"annotator": one.annotator, "trace_id": one.trace_id, **_place(one)}
+            for one in done.lost
+        ],
+    }
+
+
+def _modes(
+    mapping: CodebookMap, place: Workspace, shown: Callable[[str, str], bool]
+) -> list[dict[str, Any]]:
+    """Each old mode, what it became, and how often it was said, in everybody's last pass."""
+    said = Counter(
+        (one.mode, one.value)
+        for one in place.verdicts(taxonomy=mapping.old.ref)
+        if shown(one.annotator, one.trace_id)
+    )
+    return [
+        {
+            "mode": mode.slug,
+            "code": mode.code,
+            "change": mapping.change(mode.slug).value,
+            "becomes": list(mapping.targets[mode.slug]),
+            **{value.value: said[mode.slug, value] for value in VerdictValue},
+        }
+        for mode in mapping.old.modes
+    ]
+
+
+def _place(label: Label) -> dict[str, Any]:
+    target = label.target
+    return {
+        "mode": label.mode,
+        "first": target.first,
+        "last": target.last,
+        "quote": target.quote,
+        "note": label.note,
+    }
+
+
+def _print(document: dict[str, Any], mapping: CodebookMap) -> None:
+    would = "would carry" if document["dry_run"] else "carried"
+    labels = document["labels"]
+    click.echo(
+        one_line(
+            f"{document['from']} → {document['to']}: {would} {document['works']} readings with "
+            f"{labels['carried']} labels over ({labels['joined']} joined with another)"
+        )
+    )
+    rows = [
+        (
+            f"{one['code']} {one['mode']}"[:_WIDEST],
+            one["change"],
+            _becomes(one, mapping),
+            *(str(one[v]) for v in VerdictValue),
+        )
+        for one in document["modes"]
+    ]
+    heading = ("mode", "change", "becomes", *(value.value for value in VerdictValue))
+    print_table([heading, *rows], numbers_from=3)
+    if document["added"]:
+        click.echo(one_line(f"new, and open everywhere: {', '.join(document['added'])}"))
+    again = [
+        f"{one['trace_id']} · {one['annotator']} · {', '.join(one['modes'])} "
+        f"({len(one['places'])} places)"
+        for one in document["look_again"]
+    ]
+    _list("traces to look at again", again)
+    _list("labels of dropped modes stay under the old taxonomy", _where(document["dropped"]))
+    left = [f"{one['trace_id']} · {one['annotator']}" for one in document["left"]]
+    _list("readings left as they are, for there is work under the new taxonomy", left)
+    _list("labels lost", _where(document["lost"]))
+
+
+def _becomes(one: dict[str, Any], mapping: CodebookMap) -> str:
+    if mapping.change(one["mode"]) is Change.SAME:
+        return ""
+    return ", ".join(mapping.new.mode(slug).code for slug in one["becomes"])
+
+
+def _where(labels: Sequence[dict[str, Any]]) -> list[str]:
+    return [
+        f"{one['trace_id']} · {one['annotator']} · {one['mode']} · {one['first'] or 'whole trace'}"
+        for one in labels
+    ]
+
+
+def _list(title: str, lines: Sequence[str]) -> None:
+    click.echo(f"{title}: {len(lines)}")
+    for line in lines[:_SHOWN]:
+        click.echo(f"  {one_line(line)}")
+    if len(lines) > _SHOWN:
+        click.echo(f"  and {len(lines) - _SHOWN} more; --json lists all")
+
+
+# What changed between two taxonomies
+
+
+def _changes_values(found: TaxonomyChanges) -> dict[str, Any]:
+    return {
+        "same": found.same,
+        "wording": {slug: list(texts) for slug, texts in found.wording.items()},
+        "names": _differs(found.names),
+        "codes": _differs(found.codes),
+        "moved": _differs(found.moved),
+        "categories": list(found.categories),
+        "reordered": found.reordered,
+        "added": list(found.added),
+        "dropped": list(found.dropped),
+        "renamed": _candidates(found.renamed),
+        "split": _candidates(found.split),
+        "merged": _candidates(found.merged),
+    }
+
+
+def _differs(found: Sequence[Differs]) -> list[dict[str, str]]:
+    return [{"mode": one.mode, "from": one.before, "to": one.after} for one in found]
+
+
+def _candidates(found: Sequence[Candidate]) -> list[dict[str, Any]]:
+    return [
+        {"from": list(one.before), "to": list(one.after), "likeness": one.likeness} for one in found
+    ]
+
+
+def _changes_lines(found: TaxonomyChanges, new: Taxonomy) -> Iterator[str]:
+    for slug, texts in found.wording.items():
+        yield one_line(f"wording   {slug}: {', '.join(texts)}")
+    for title, differs in (("name", found.names), ("code", found.codes), ("moved", found.moved)):
+        for one in differs:
+            yield one_line(f"{title:<9} {one.mode}: {one.before} → {one.after}")
+    for category in found.categories:
+        gone = category.startswith("-")
+        yield one_line(f"category  {category.removeprefix('-')} {'is gone' if gone else 'is new'}")
+    if found.reordered:
+        yield "order     the modes stand in another order"
+    for title, slugs in (("added", found.added), ("dropped", found.dropped)):
+        for slug in slugs:
+            yield one_line(f"{title:<9} {slug}")
+    for title, candidates in (
+        ("renamed?", found.renamed),
+        ("split?", found.split),
+        ("merged?", found.merged),
+    ):
+        for pair in candidates:
+            told = f"{', '.join(pair.before)} → {', '.join(pair.after)}"
+            yield one_line(f"{title:<9} {told} ({pair.likeness:.2f} alike)")
+    if found.same:
+        yield f"labels can stay under {new.ref}: only words differ, or nothing"
+        return
+    yield f"labels cannot stay: carry them over with 'mast-tui taxonomy migrate', to {new.ref}"
+    if found.dropped:
+        yield "a map to begin with; look at each line:"
+        yield "  [modes]"
+        guesses = [(one.before, one.after) for one in (*found.renamed, *found.split, *found.merged)]
+        for slug in found.dropped:
+            parts = dict.fromkeys(b for before, after in guesses if slug in before for b in after)
+            told = ", ".join(f'"{part}"' for part in parts)
+            yield f"  {slug} = " + (told if len(parts) == 1 else f"[{told}]")

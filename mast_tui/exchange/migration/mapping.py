@@ -1,0 +1,127 @@
+"""What becomes of each mode of an old codebook in a new one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from pathlib import Path
+
+from mast_tui.exchange.crosswalk import ANY, Entry, read_entries
+from mast_tui.exchange.errors import ExchangeError
+from mast_tui.taxonomy.model import Mode, Taxonomy
+
+
+class Change(StrEnum):
+    """What happens to a mode."""
+
+    SAME = "same"
+    RENAMED = "renamed"
+    MERGED = "merged"
+    SPLIT = "split"
+    DROPPED = "dropped"
+
+
+@dataclass(frozen=True)
+class CodebookMap:
+    """For each slug of ``old``, in its order, the slugs of ``new`` that it becomes."""
+
+    old: Taxonomy
+    new: Taxonomy
+    targets: Mapping[str, tuple[str, ...]]
+
+    @cached_property
+    def sources(self) -> Mapping[str, tuple[str, ...]]:
+        """For each slug of ``new``, in its order, the slugs of ``old`` that become it."""
+        return {
+            mode.slug: tuple(slug for slug, found in self.targets.items() if mode.slug in found)
+            for mode in self.new.modes
+        }
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """The slugs of ``new`` that nothing of ``old`` becomes: nobody has looked for them."""
+        return tuple(slug for slug, found in self.sources.items() if not found)
+
+    def one(self, slug: str) -> str | None:
+        """The slug that an old one becomes; None for one that is split, dropped or unknown."""
+        found = self.targets.get(slug, ())
+        return found[0] if len(found) == 1 else None
+
+    def change(self, slug: str) -> Change:
+        """What happens to a mode of ``old``."""
+        found = self.targets.get(slug, ())
+        if not found:
+            return Change.DROPPED
+        if len(found) > 1:
+            return Change.SPLIT
+        if len(self.sources[found[0]]) > 1:
+            return Change.MERGED
+        return Change.SAME if found[0] == slug else Change.RENAMED
+
+
+def codebook_map(old: Taxonomy, new: Taxonomy, path: Path | None) -> CodebookMap:
+    """Work out what becomes of each mode: what a file says, else the mode of the same slug.
+
+    Args:
+        old: The codebook that labels are under.
+        new: The one that they are to come under.
+        path: A crosswalk, None where slugs say it all.
+
+    Raises:
+        ExchangeError: The file cannot be read or names no mode, both are the same codebook, or a
+            mode has neither an entry nor a namesake.
+    """
+    if old.ref == new.ref:
+        raise ExchangeError(
+            f"{old.ref} is both the old and the new taxonomy; give the new one another version. "
+            "Words alone may change under one version, without a migration"
+        )
+    told = {} if path is None else _told(old, new, path)
+    slugs = {mode.slug for mode in new.modes}
+    targets = {
+        mode.slug: told.get(mode.slug, (mode.slug,) if mode.slug in slugs else None)
+        for mode in old.modes
+    }
+    left = [slug for slug, found in targets.items() if found is None]
+    if left:
+        first = left[0]
+        raise ExchangeError(
+            f"{new.ref} has no mode {', '.join(map(repr, left))}; say with --map FILE what becomes "
+            f'of each, under [modes]: {first} = "its new slug", a list for a split, [] where it is '
+            "dropped"
+        )
+    return CodebookMap(old, new, {slug: found or () for slug, found in targets.items()})
+
+
+def _told(old: Taxonomy, new: Taxonomy, path: Path) -> dict[str, tuple[str, ...]]:
+    entries = [entry for entry in read_entries(path) if entry.taxonomy in (ANY, old.ref)]
+    if not entries:
+        raise ExchangeError(f"{path}: says nothing of {old.ref}; put its modes under [modes]")
+    found: dict[str, tuple[str, ...]] = {}
+    for entry in entries:
+        source = _found(old, entry.source, path)
+        targets = [_found(new, target, path).slug for target in entry.targets]
+        found[source.slug] = tuple(dict.fromkeys([*found.get(source.slug, ()), *targets]))
+    _refuse_contradictions(entries, path)
+    return found
+
+
+def _found(taxonomy: Taxonomy, name: str, path: Path) -> Mode:
+    mode = taxonomy.find(name)
+    if mode is None:
+        raise ExchangeError(f"{path}: {name!r} is no mode of {taxonomy.ref}")
+    return mode
+
+
+def _refuse_contradictions(entries: Sequence[Entry], path: Path) -> None:
+    """Refuse a mode that is dropped in one place and kept in another."""
+    dropped = _named(entry for entry in entries if not entry.targets)
+    both = dropped & _named(entry for entry in entries if entry.targets)
+    if both:
+        raise ExchangeError(f"{path}: {sorted(both)[0]!r} is both dropped and kept")
+
+
+def _named(entries: Iterable[Entry]) -> set[str]:
+    return {entry.source for entry in entries}

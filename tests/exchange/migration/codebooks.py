@@ -1,0 +1,37 @@
+"""A codebook and its next version, and the map between them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mast_tui.exchange.migration.mapping import CodebookMap
+from mast_tui.taxonomy.model import Mode, Taxonomy
+from tests.taxonomy.rewording import changed
+from tests.workspace.build import MAST, MODES
+
+RENAMED, MERGED, INTO, SPLIT, DROPPED = MODES[0], MODES[1], MODES[2], MODES[3], MODES[4]
+NAMED, FIRST, SECOND = "another_name", "first_part", "second_part"
+PARTS = (FIRST, SECOND)
+
+
+def _next(modes: list[Mode]) -> list[Mode]:
+    bare = [replace(mode, confusable=()) for mode in modes]
+    named = replace(bare[0], slug=NAMED, name="Another name")
+    parts = [
+        replace(bare[3], slug=slug, code=code, name=slug)
+        for slug, code in zip(PARTS, ("1.4", "1.6"), strict=True)
+    ]
+    return [named, bare[2], *parts, *bare[5:]]
+
+
+NEXT: Taxonomy = changed(MAST, _next, version="4")
+"""MAST with a mode renamed, two merged, one split and one dropped."""
+
+TARGETS = {
+    **{mode: (mode,) for mode in MODES},
+    RENAMED: (NAMED,),
+    MERGED: (INTO,),
+    SPLIT: PARTS,
+    DROPPED: (),
+}
+MAP = CodebookMap(MAST, NEXT, TARGETS)

@@ -1,0 +1,129 @@
+"""MAST's own versions, 18 modes and then 17 and then 14, replayed on its human labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from mast_tui.exchange.apply import apply_incoming
+from mast_tui.exchange.crosswalk import find_crosswalk, read_entries
+from mast_tui.exchange.importers.mast_human import read_mast_human
+from mast_tui.exchange.migration.mapping import Change, codebook_map
+from mast_tui.exchange.migration.migrate import Migrated, migrate
+from mast_tui.figures.agreement.report import agreement_report
+from mast_tui.figures.source.agreement import study_from_workspace
+from mast_tui.session.queues import QueueKind, queue
+from mast_tui.taxonomy.loader import load_mast
+from mast_tui.workspace import Workspace
+from tests.traces.checks import CORPUS, needs_corpus
+
+MAST = load_mast()
+PEOPLE = ("annotator_1", "annotator_2", "annotator_3")
+LABELS = CORPUS / "mast-human" / "annotations_rounds_1_2.json"
+EARLIER = {"early-mast-18": 18, "interim-mast-17": 17}
+
+
+@pytest.fixture
+def workspace() -> Iterator[Workspace]:
+    with closing(Workspace.open(":memory:")) as opened:
+        incoming = read_mast_human([LABELS])
+        apply_incoming(
+            incoming, opened, source="mast-human", skip_errors=False, files=[], asked="", who=None
+        )
+        yield opened
+
+
+def carried(workspace: Workspace, name: str) -> Migrated:
+    path = find_crosswalk(Path(f"{name}-to-mast"))
+    mapping = codebook_map(workspace.taxonomy(f"{name}@1"), MAST, path)
+    return migrate(workspace, mapping, None)
+
+
+def kappa(workspace: Workspace, ref: str) -> tuple[int, float | None]:
+    """Traces finished by all three, and the mean κ of their pairs, all modes pooled."""
+    study = study_from_workspace(
+        workspace, workspace.taxonomy(ref), annotators=PEOPLE, which="first"
+    )
+    report = agreement_report(study, rounds=0)
+    return report["traces"]["finished_by_all"], report["pooled"]["cohen_kappa"].get("value")
+
+
+@pytest.mark.parametrize(("name", "modes"), EARLIER.items())
+def test_every_mode_of_an_earlier_version_is_linked_once(name: str, modes: int) -> None:
+    entries = read_entries(find_crosswalk(Path(f"{name}-to-mast")))
+    assert {entry.taxonomy for entry in entries} == {f"{name}@1"}
+    assert len(entries) == len({entry.source for entry in entries}) == modes
+    targets = [target for entry in entries for target in entry.targets]
+    assert sorted(targets) == sorted(mode.code for mode in MAST.modes)
+
+
+@needs_corpus
+@pytest.mark.parametrize(("name", "modes"), EARLIER.items())
+def test_the_crosswalks_are_those_of_the_headings(
+    workspace: Workspace, name: str, modes: int
+) -> None:
+    taxonomy = workspace.taxonomy(f"{name}@1")
+    mapping = codebook_map(taxonomy, MAST, find_crosswalk(Path(f"{name}-to-mast")))
+    assert len(taxonomy.modes) == modes
+    kinds = {mapping.change(mode.slug) for mode in taxonomy.modes}
+    assert kinds == {Change.SAME, Change.RENAMED, Change.DROPPED}
+    assert mapping.added == ()
+
+
+@needs_corpus
+def test_the_three_versions_stand_in_one_workspace_and_nothing_is_lost(
+    workspace: Workspace,
+) -> None:
+    early, interim = (carried(workspace, name) for name in EARLIER)
+    assert (early.lost, interim.lost) == ([], [])
+    assert (len(early.carried), len(interim.carried)) == (66, 21)
+    assert (early.look_again, interim.look_again) == ([], [])
+    assert [one.mode for one in early.dropped] == ["waiting_for_known_information"] * 6
+    assert interim.dropped == []
+    found = {
+        ref: kappa(workspace, ref) for ref in ("early-mast-18@1", "interim-mast-17@1", MAST.ref)
+    }
+    assert found == {
+        "early-mast-18@1": (5, 1.0),
+        "interim-mast-17@1": (5, 1.0),
+        MAST.ref: (10, 1.0),
+    }
+    # What the study itself published of these traces under the present names is the same.
+    said = {
+        name: {
+            (one.trace_id, one.mode): one.value
+            for one in workspace.verdicts(annotator=name, taxonomy=MAST.ref)
+        }
+        for name in (*PEOPLE, "mast-consensus")
+    }
+    assert all(said[name] == said["mast-consensus"] for name in PEOPLE)
+
+
+@needs_corpus
+def test_a_version_that_parts_a_mode_asks_for_no_more_than_where_it_was_seen(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    # As if 18 modes had been cut so: who saw that nobody verified is to say which of two it was.
+    file = tmp_path / "parted.toml"
+    text = find_crosswalk(Path("early-mast-18-to-mast")).read_text("utf-8")
+    parted = '"lack_of_result_verification" = '
+    assert parted + '"3.2"' in text
+    file.write_text(text.replace(parted + '"3.2"', parted + '["3.2", "3.1"]'))
+    mapping = codebook_map(workspace.taxonomy("early-mast-18@1"), MAST, file)
+    done = migrate(workspace, mapping, None)
+    seen = {
+        (one.annotator, one.trace_id)
+        for one in workspace.labels(taxonomy="early-mast-18@1")
+        if one.mode == "lack_of_result_verification"
+    }
+    assert {(one.annotator, one.trace_id) for one in done.look_again} == seen
+    assert len(seen) == 6
+    assert done.lost == []
+    for name in PEOPLE:
+        waiting = queue(workspace, MAST, name, QueueKind.CHANGED)
+        assert [item.modes for item in waiting] == [
+            ("premature_termination", "no_or_incomplete_verification")
+        ] * 2

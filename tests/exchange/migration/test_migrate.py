@@ -1,0 +1,555 @@
+"""What was said under one codebook, said under the next: nothing is lost, and it can be undone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlalchemy import select
+
+from mast_tui.exchange.errors import ExchangeError
+from mast_tui.exchange.exporters.working_time import minutes_worked
+from mast_tui.exchange.jsonl import merge_content, read_jsonl, workspace_lines
+from mast_tui.exchange.migration.mapping import CodebookMap
+from mast_tui.exchange.migration.migrate import Migrated, migrate
+from mast_tui.exchange.undo_import import find_import, undo_import
+from mast_tui.gold.model import Decision, Guideline, Said
+from mast_tui.gold.places import item_id
+from mast_tui.labels import Label, Target, VerdictValue
+from mast_tui.session import Session, SessionError
+from mast_tui.session.queues import QueueItem, QueueKind, queue
+from mast_tui.workspace import MergeRefused, NewEvent, Workspace, merge, schema
+from mast_tui.workspace.events.types import (
+    Decided,
+    Fact,
+    GuidelineSet,
+    LabelAdded,
+    LabelChanged,
+    LabelRemoved,
+    SightSet,
+    StudySet,
+)
+from tests.exchange.migration.codebooks import (
+    DROPPED,
+    FIRST,
+    INTO,
+    MAP,
+    MERGED,
+    NAMED,
+    NEXT,
+    PARTS,
+    RENAMED,
+    SECOND,
+    SPLIT,
+)
+from tests.session.build import finding, put, span
+from tests.session.studies import Class
+from tests.workspace import facts as any_facts
+from tests.workspace.build import MAST, MODES
+
+ABSENT, UNSURE, PRESENT = VerdictValue.ABSENT, VerdictValue.UNSURE, VerdictValue.PRESENT
+SAME = MODES[5]
+
+
+def tables(workspace: Workspace, ref: str | None = None) -> dict[str, list[tuple[Any, ...]]]:
+    """The rows of all state tables, of one taxonomy or all; a pass that was withdrawn is none."""
+    found = {}
+    with workspace._database.reading() as connection:
+        for table in schema.STATE_TABLES:
+            statement = select(table)
+            if "withdrawn" in table.columns:
+                statement = statement.where(table.c.withdrawn.is_(False))
+            if ref is not None and "taxonomy" in table.columns:
+                statement = statement.where(table.c.taxonomy == ref)
+            found[table.name] = sorted(map(tuple, connection.execute(statement)), key=repr)
+    return found
+
+
+def tables_of(
+    found: dict[str, list[tuple[Any, ...]]], ref: str
+) -> dict[str, list[tuple[Any, ...]]]:
+    """Those of the rows that are of one taxonomy, or of none."""
+    with_one = {table.name for table in schema.STATE_TABLES if "taxonomy" in table.columns}
+    return {
+        name: [row for row in rows if name not in with_one or ref in row]
+        for name, rows in found.items()
+    }
+
+
+def undo(workspace: Workspace) -> tuple[str, ...]:
+    return undo_import(workspace, find_import(workspace, ""), "alice").built_on
+
+
+def said(workspace: Workspace, trace_id: str, annotator: str = "alice") -> dict[str, VerdictValue]:
+    verdicts = workspace.verdicts(trace_id=trace_id, annotator=annotator, taxonomy=NEXT.ref)
+    return {verdict.mode: verdict.value for verdict in verdicts}
+
+
+def go_on(room: Class, trace_id: str, annotator: str = "alice") -> Session:
+    return Session.open(room.workspace, room.traces[trace_id], NEXT, annotator, blind=False)
+
+
+@pytest.fixture
+def room() -> Iterator[Class]:
+    room = Class(6)
+    yield room
+    room.workspace.close()
+
+
+def carried(room: Class) -> Migrated:
+    return migrate(room.workspace, MAP, "alice")
+
+
+def test_a_renamed_mode_keeps_its_labels_with_all_that_stands_beside_them(room: Class) -> None:
+    session = room.open("t00")
+    put(session, RENAMED, span(1))
+    session.note_span("k0", "look here")
+    session.finish(open_modes="absent")
+    (old,) = room.workspace.labels(taxonomy=MAST.ref)
+    done = carried(room)
+    (new,) = room.workspace.labels(taxonomy=NEXT.ref)
+    assert new == replace(old, id=new.id, taxonomy=NEXT.ref, mode=NAMED)
+    assert new.id != old.id
+    assert said(room.workspace, "t00") == {
+        mode.slug: PRESENT if mode.slug == NAMED else ABSENT for mode in NEXT.modes
+    }
+    (note,) = room.workspace.span_notes(taxonomy=NEXT.ref)
+    assert note.text == "look here"
+    (was,), (now,) = (room.workspace.passes(taxonomy=one.ref) for one in (MAST, NEXT))
+    assert now == replace(was, taxonomy=NEXT.ref)
+    assert minutes_worked(room.workspace, NEXT) == minutes_worked(room.workspace, MAST)
+    assert minutes_worked(room.workspace, NEXT)
+    assert (done.lost, done.look_again, done.dropped, done.left) == ([], [], [], [])
+
+
+def test_two_modes_that_become_one_are_present_where_either_is(room: Class) -> None:
+    for trace_id, mode in (("t00", MERGED), ("t01", INTO)):
+        room.finish(trace_id, mode=mode)
+    room.finish("t02")
+    session = room.open("t03")
+    session.set_verdict(MERGED, ABSENT)
+    session.set_verdict(INTO, UNSURE)
+    session = room.open("t04")
+    session.set_verdict(MERGED, ABSENT)
+    carried(room)
+    found = [said(room.workspace, f"t0{n}").get(INTO) for n in range(5)]
+    assert found == [PRESENT, PRESENT, ABSENT, UNSURE, None]
+
+
+def test_labels_of_merged_modes_at_one_place_become_one_with_both_notes(room: Class) -> None:
+    session = room.open("t00")
+    for mode in (MERGED, INTO):
+        put(session, mode, span(0))
+        (own,) = [one for one in session.labels if one.mode == mode]
+        session.edit_label(own.id, note=f"as {mode}")
+    put(session, INTO, span(1))
+    done = carried(room)
+    labels = room.workspace.labels(taxonomy=NEXT.ref)
+    notes = {label.target.first: label.note for label in labels}
+    assert notes == {"k0": f"as {MERGED}\nas {INTO}", "k1": ""}
+    assert (len(done.carried), len(done.joined), done.lost) == (3, 1, [])
+
+
+def test_a_split_opens_just_what_nobody_knows(room: Class) -> None:
+    room.finish("t00", mode=SPLIT)
+    room.finish("t01", mode=SAME)
+    room.finish("t00", annotator="bob")
+    session = room.open("t02")
+    session.set_verdict(SPLIT, UNSURE)
+    session.finish(open_modes="absent")
+    done = carried(room)
+    (again,) = done.look_again
+    assert (again.annotator, again.trace_id, again.modes) == ("alice", "t00", PARTS)
+    assert [label.target for label in again.places] == [Target("k0", "k0")]
+    assert [said(room.workspace, "t00").get(part) for part in PARTS] == [None, None]
+    assert [said(room.workspace, "t00", "bob")[part] for part in PARTS] == [ABSENT, ABSENT]
+    assert [said(room.workspace, "t02")[part] for part in PARTS] == [UNSURE, UNSURE]
+    finished = {
+        (one.annotator, one.trace_id): one.finished
+        for one in room.workspace.passes(taxonomy=NEXT.ref)
+    }
+    assert finished == {
+        ("alice", "t00"): False,
+        ("alice", "t01"): True,
+        ("alice", "t02"): True,
+        ("bob", "t00"): True,
+    }
+    waiting = queue(room.workspace, NEXT, "alice", QueueKind.CHANGED)
+    assert waiting == (QueueItem("t00", PARTS, begun=True),)
+    assert queue(room.workspace, NEXT, "bob", QueueKind.CHANGED) == ()
+
+
+def test_looking_again_goes_on_in_the_same_pass_and_empties_the_queue(room: Class) -> None:
+    room.finish("t00", mode=SPLIT)
+    carried(room)
+    session = go_on(room, "t00")
+    put(session, SECOND, span(0))
+    waiting = queue(room.workspace, NEXT, "alice", QueueKind.CHANGED)
+    assert waiting == (QueueItem("t00", (FIRST,), begun=True),)
+    session.finish(open_modes="absent")
+    assert queue(room.workspace, NEXT, "alice", QueueKind.CHANGED) == ()
+    (only,) = room.workspace.passes(taxonomy=NEXT.ref)
+    assert (only.number, only.finished) == (1, True)
+    assert said(room.workspace, "t00")[FIRST] is ABSENT
+
+
+def test_labels_of_a_dropped_mode_are_listed_and_stay_in_the_old_one(room: Class) -> None:
+    room.finish("t00", mode=DROPPED)
+    done = carried(room)
+    (dropped,) = done.dropped
+    assert (dropped.mode, dropped.trace_id) == (DROPPED, "t00")
+    assert room.workspace.labels(taxonomy=NEXT.ref) == ()
+    assert [one.mode for one in room.workspace.labels(taxonomy=MAST.ref)] == [DROPPED]
+    assert done.lost == []
+
+
+def test_suggestions_and_answers_to_them_cross(room: Class) -> None:
+    room.judge("t00")
+    session = room.open("t00")
+    (suggestion,) = session.suggestions
+    session.accept(suggestion.id)
+    session.finish(open_modes="absent")
+    carried(room)
+    judged, own = sorted(room.workspace.labels(taxonomy=NEXT.ref), key=lambda one: one.origin)[::-1]
+    if judged.annotator == "alice":
+        judged, own = own, judged
+    assert own.suggestion == judged.id
+    (review,) = room.workspace.reviews(taxonomy=NEXT.ref)
+    assert (review.suggestion, review.label) == (judged.id, own.id)
+    (judgement,) = room.workspace.judgements(taxonomy=NEXT.ref)
+    assert judgement.looks_at == tuple(mode.slug for mode in NEXT.modes)
+    assert go_on(room, "t00").suggestions
+    assert undo(room.workspace) == ()
+    assert room.workspace.labels(taxonomy=NEXT.ref) == ()
+
+
+def decide(room: Class, mode: str, value: VerdictValue, item: str | None = None) -> None:
+    target = Target("k0", "k0")
+    given = [
+        Said("alice", PRESENT, (target,)),
+        Said("bob", ABSENT),
+    ]
+    decision = Decision(
+        mode,
+        item or mode,
+        value,
+        (target,) if value is PRESENT else (),
+        ("alice",),
+        tuple(given),
+        "carol",
+        f"2026-05-04T10:20:3{len(tuple(room.workspace.events(annotator='carol')))}Z",
+        reason=f"about {mode}",
+    )
+    fact = Decided(decision.item, None, decision)
+    room.workspace.append([NewEvent("carol", "t00", MAST.ref, None, fact)])
+
+
+def test_decisions_cross_and_those_of_a_split_mode_only_where_it_is_absent(room: Class) -> None:
+    room.finish("t00", mode=RENAMED)
+    place = item_id(RENAMED, Target("k0", "k0"))
+    for mode, value, item in (
+        (RENAMED, PRESENT, None),
+        (RENAMED, PRESENT, place),
+        (MERGED, ABSENT, None),
+        (SPLIT, ABSENT, None),
+        (DROPPED, PRESENT, None),
+    ):
+        decide(room, mode, value, item)
+    carried(room)
+    found = {one.item: (one.value, one.reason) for one in room.workspace.decisions("t00", NEXT.ref)}
+    assert found == {
+        NAMED: (PRESENT, f"about {RENAMED}"),
+        item_id(NAMED, Target("k0", "k0")): (PRESENT, f"about {RENAMED}"),
+        INTO: (ABSENT, f"about {MERGED}"),
+        FIRST: (ABSENT, f"about {SPLIT}"),
+        SECOND: (ABSENT, f"about {SPLIT}"),
+    }
+
+
+def test_a_decision_on_one_of_two_that_merge_does_not_speak_for_the_other(room: Class) -> None:
+    room.finish("t00", mode=INTO)
+    decide(room, MERGED, ABSENT)
+    carried(room)
+    assert room.workspace.decisions("t00", NEXT.ref) == ()
+    undo(room.workspace)
+    decide(room, INTO, PRESENT)
+    carried(room)
+    (decision,) = room.workspace.decisions("t00", NEXT.ref)
+    assert (decision.item, decision.value) == (INTO, PRESENT)
+    assert decision.reason == f"about {MERGED}\nabout {INTO}"
+
+
+def test_the_study_and_guidelines_cross(room: Class) -> None:
+    room.finish("t00")
+    for name, mode in (("one", MERGED), ("two", SPLIT)):
+        words = Guideline(name, mode, f"of {mode}", "carol", "2026-05-04T10:20:30Z")
+        fact = GuidelineSet(name, None, words)
+        room.workspace.append([NewEvent("carol", None, MAST.ref, None, fact)])
+    carried(room)
+    study = room.workspace.study(NEXT.ref)
+    assert study == replace(room.study, taxonomy=NEXT.ref)
+    (guideline,) = room.workspace.guidelines(NEXT.ref)
+    assert (guideline.mode, guideline.text) == (INTO, f"of {MERGED}")
+
+
+def test_what_stands_under_the_new_codebook_already_is_left_and_told(room: Class) -> None:
+    room.finish("t00", "t01", mode=RENAMED)
+    session = go_on(room, "t00")
+    session.finish(open_modes="absent")
+    before = tables(room.workspace, NEXT.ref)["verdicts"]
+    done = carried(room)
+    assert done.left == [("alice", "t00")]
+    after = tables(room.workspace, NEXT.ref)["verdicts"]
+    assert set(before) <= set(after)
+    assert said(room.workspace, "t01")[NAMED] is PRESENT
+
+
+def test_what_is_labelled_under_the_old_one_later_crosses_when_it_is_asked_again(
+    room: Class,
+) -> None:
+    room.finish("t00", mode=RENAMED)
+    carried(room)
+    room.finish("t01", mode=RENAMED)
+    done = carried(room)
+    assert done.works == [("alice", "t01")]
+    assert {one.trace_id for one in room.workspace.labels(taxonomy=NEXT.ref)} == {"t00", "t01"}
+    assert carried(room).events == 0
+    assert len(room.workspace.imports()) == 2
+
+
+def test_it_is_not_undone_over_work_that_was_built_on_it(room: Class) -> None:
+    room.finish("t00", mode=SPLIT)
+    carried(room)
+    put(go_on(room, "t00"), FIRST, span(0))
+    before = tables(room.workspace)
+    built_on = undo(room.workspace)
+    assert built_on == ("alice on t00: labels added since",)
+    assert tables(room.workspace) == before
+
+
+def test_it_can_be_undone_and_done_again(room: Class) -> None:
+    room.finish("t00", mode=SPLIT)
+    room.finish("t01", mode=RENAMED)
+    before = tables(room.workspace)
+    carried(room)
+    first = tables(room.workspace)
+    assert undo(room.workspace) == ()
+    assert tables(room.workspace) == before
+    assert queue(room.workspace, NEXT, "alice", QueueKind.CHANGED) == ()
+    assert room.workspace.current_taxonomies() == (MAST.ref,)
+    done = carried(room)
+    assert [one.trace_id for one in done.look_again] == ["t00"]
+    again = tables(room.workspace)
+    assert {name: len(rows) for name, rows in again.items()} == {
+        name: len(rows) for name, rows in first.items()
+    }
+    assert room.workspace.current_taxonomies() == (NEXT.ref,)
+
+
+def test_a_change_after_a_change_keeps_what_is_still_to_be_looked_at(room: Class) -> None:
+    room.finish("t00", mode=SPLIT)
+    carried(room)
+    later = replace(NEXT, version="5")
+    same = CodebookMap(NEXT, later, {mode.slug: (mode.slug,) for mode in NEXT.modes})
+    (again,) = migrate(room.workspace, same, None).look_again
+    assert (again.trace_id, again.modes) == ("t00", PARTS)
+    assert len(queue(room.workspace, later, "alice", QueueKind.CHANGED)) == 1
+
+
+def test_nothing_to_carry_is_told() -> None:
+    with closing(Workspace.open(":memory:")) as workspace:
+        workspace.add_taxonomy(MAST)
+        with pytest.raises(ExchangeError, match="nobody has labelled under mast@3"):
+            migrate(workspace, MAP, None)
+
+
+def test_an_export_brings_the_migration_along(room: Class, tmp_path: Path) -> None:
+    room.finish("t00", mode=SPLIT)
+    carried(room)
+    file = tmp_path / "all.jsonl"
+    file.write_text("".join(workspace_lines(room.workspace)))
+    with closing(Workspace.open(":memory:")) as other:
+        merge_content(read_jsonl(file), other)
+        assert tables(other) == tables(room.workspace)
+        assert other.edited_histories() == ()
+        assert queue(other, NEXT, "alice", QueueKind.CHANGED)[0].modes == PARTS
+
+
+# Whatever was done
+
+Targets = dict[str, tuple[str, ...]]
+TOLD = st.fixed_dictionaries(
+    {
+        mode: st.sampled_from([(), (NAMED,), (INTO,), PARTS, (SAME, FIRST), (SAME,)])
+        for mode in MODES[:6]
+    }
+)
+
+
+def map_of(told: Targets) -> CodebookMap:
+    """The map from MAST to its next version in which these modes do not keep their slugs."""
+    return CodebookMap(MAST, NEXT, {mode: told.get(mode, (mode,)) for mode in MODES})
+
+
+def of_a_trace(fact: Fact) -> bool:
+    return not isinstance(fact, SightSet | StudySet | GuidelineSet)
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[NewEvent]:
+    """What two people and a judge did, in any order, sensible or not."""
+    events = []
+    for _ in range(draw(st.integers(1, 14))):
+        who = draw(st.sampled_from(["alice", "bob", "judge:m@1"]))
+        number = draw(st.sampled_from([1, 1, 2]))
+        trace_id = draw(st.sampled_from(["run-1", "run-2"]))
+        fact = draw(any_facts.facts(who, number).filter(of_a_trace))
+        events.append(NewEvent(who, trace_id, MAST.ref, number, _at(fact, trace_id)))
+    return events
+
+
+def _at(fact: Fact, trace_id: str) -> Fact:
+    match fact:
+        case LabelAdded(own):
+            return LabelAdded(_of(own, trace_id))
+        case LabelRemoved(own):
+            return LabelRemoved(_of(own, trace_id))
+        case LabelChanged(before, after):
+            return LabelChanged(_of(before, trace_id), _of(after, trace_id))
+        case _:
+            return fact
+
+
+def _of(own: Label, trace_id: str) -> Label:
+    # In one workspace an id is that of one label.
+    return replace(own, trace_id=trace_id, id=f"{trace_id}:{own.pass_number}:{own.id}")
+
+
+def recorded(workspace: Workspace, events: list[NewEvent]) -> None:
+    workspace.add_taxonomy(MAST)
+    for one in events:
+        workspace.append([one])
+
+
+DOING = ("put", "put", "absent", "unsure", "note", "accept", "undo", "redo", "finish", "judge")
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(DOING),
+        st.sampled_from(["alice", "bob"]),
+        st.sampled_from(["t00", "t01"]),
+        st.sampled_from(MODES[:6]),
+        st.integers(0, 1),
+    ),
+    max_size=14,
+)
+Step = tuple[str, str, str, str, int]
+
+
+def work(room: Class, steps: list[Step]) -> None:
+    """People and a judge at work, as far as what they do can be done."""
+    for step, who, trace_id, mode, place in steps:
+        if step == "judge":
+            room.judge(trace_id, findings=[finding(mode, place)])
+            continue
+        session = room.open(trace_id, who)
+        with suppress(SessionError):
+            match step:
+                case "put":
+                    session.toggle_label(mode, span(place), suggestions_on_screen=False)
+                case "accept" if session.pending:
+                    session.accept(session.pending[0].id)
+                case "absent":
+                    session.set_verdict(mode, ABSENT)
+                case "unsure":
+                    session.set_verdict(mode, UNSURE)
+                case "note":
+                    session.note_span(f"k{place}", mode)
+                case "undo":
+                    session.undo()
+                case "redo":
+                    session.redo()
+                case "finish":
+                    session.finish(open_modes="absent")
+
+
+@settings(deadline=None, max_examples=40)
+@given(STEPS, TOLD)
+def test_migrating_and_undoing_gives_the_same_workspace(steps: list[Step], told: Targets) -> None:
+    room = Class(2)
+    with closing(room.workspace) as workspace:
+        work(room, steps)
+        before = tables(workspace)
+        done = migrate(workspace, map_of(told), None)
+        assert done.lost == []
+        assert tables(workspace, MAST.ref) == tables_of(before, MAST.ref)
+        kept = tables(workspace)
+        workspace.rebuild()
+        assert tables(workspace) == kept
+        assert undo(workspace) == ()
+        assert tables(workspace) == before
+        assert workspace.edited_histories() == ()
+
+
+@settings(deadline=None, max_examples=30)
+@given(histories(), TOLD)
+def test_every_label_is_carried_looked_at_again_or_listed(
+    events: list[NewEvent], told: Targets
+) -> None:
+    with closing(Workspace.open(":memory:")) as workspace:
+        recorded(workspace, events)
+        old = workspace.labels(taxonomy=MAST.ref, pass_number=None)
+        done = migrate(workspace, map_of(told), None)
+        new = {
+            (one.annotator, one.trace_id, one.pass_number, one.mode, one.target)
+            for one in workspace.labels(taxonomy=NEXT.ref, pass_number=None)
+        }
+        for one in old:
+            targets = map_of(told).targets[one.mode]
+            if len(targets) == 1:
+                key = (one.annotator, one.trace_id, one.pass_number, targets[0], one.target)
+                assert key in new
+                assert one.id in done.carried
+            else:
+                assert one.id not in done.carried
+        sources = {
+            (one.annotator, one.trace_id, one.pass_number, target, one.target)
+            for one in old
+            for target in map_of(told).targets[one.mode]
+        }
+        assert new <= sources
+
+
+def _state_or_refusal(into: Workspace, other: Workspace) -> dict[str, Any] | None:
+    with suppress(MergeRefused):
+        merge(into, other)
+        return tables(into)
+    return None
+
+
+@settings(deadline=None, max_examples=30)
+@given(STEPS, STEPS, STEPS, TOLD)
+def test_two_machines_of_which_one_has_migrated_come_out_the_same_or_are_refused(
+    steps: list[Step], here_later: list[Step], there_later: list[Step], told: Targets
+) -> None:
+    here, there = Class(2), Class(2)
+    with closing(there.workspace):
+        pass
+    there.workspace = Workspace.open(":memory:")
+    again = Workspace.open(":memory:")
+    with closing(here.workspace), closing(there.workspace), closing(again):
+        work(here, steps)
+        merge(there.workspace, here.workspace)
+        work(here, here_later)
+        migrate(here.workspace, map_of(told), None)
+        work(there, there_later)
+        merge(again, there.workspace)
+        one = _state_or_refusal(there.workspace, here.workspace)
+        other = _state_or_refusal(here.workspace, again)
+        if one is not None and other is not None:
+            assert one == other
