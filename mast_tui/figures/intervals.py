@@ -46,6 +46,23 @@ def wilson(hits: int, n: int, *, level: float = LEVEL) -> Interval | None:
     return (0.0 if hits == 0 else middle - half), (1.0 if hits == n else middle + half)
 
 
+def wilson_of(share: float, n: float, z: float) -> Interval:
+    """Give the score interval of a share that rests on so many cases, whole or not.
+
+    Args:
+        share: The share, between 0 and 1.
+        n: How many independent cases tell as much.
+        z: The quantile that goes with the level.
+
+    Returns:
+        Both ends, between 0 and 1.
+    """
+    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    # At either end the interval ends there, as above.
+    return (0.0 if share <= 0 else middle - half), (1.0 if share >= 1 else middle + half)
+
+
 def share(hits: int, n: int, *, level: float = LEVEL) -> Coefficient:
     """Give a share with its Wilson interval; ``no_overlap`` of nothing. Raises as ``wilson``."""
     if n == 0:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from math import ceil
 from typing import Final, Literal, NotRequired, TypedDict
 
 import numpy as np
 
 from mast_tui.figures.agreement.coefficients import CoefficientJson, Withheld
 from mast_tui.figures.bootstrap import Interval, interval, resampled_sums
-from mast_tui.figures.intervals import share
+from mast_tui.figures.intervals import normal_quantile, share, wilson_of
+from mast_tui.figures.jackknife import student_t
 from mast_tui.figures.judge.confusion import TraceSums
 from mast_tui.figures.judge.input import JudgeInput
 from mast_tui.figures.two_by_two import Tables, Values, true_negative_rate, true_positive_rate
@@ -39,6 +41,18 @@ class CorrectedJson(TypedDict):
     undefined: NotRequired[Refused]
 
 
+MARGIN: Final = 0.03
+"""Half the width of an interval for which the labels still needed are counted."""
+
+_UNSEEN_ERRORS: Final = 0.2
+"""So much of a trace is added to either kind of error before the spread is taken: of a judge that
+hardly errs a hundred labelled traces may show no error at all, and the interval would be too
+narrow (scripts/simulate_prevalence.py)."""
+
+_LEAST_POWERED: Final = 100
+"""Labelled traces below which the prediction-powered interval does not hold what it says."""
+
+
 class PrevalenceJson(TypedDict):
     """One mode over the traces that only the judge saw.
 
@@ -53,6 +67,24 @@ class PrevalenceJson(TypedDict):
     n_negatives: int
     apparent: CoefficientJson
     corrected: CorrectedJson
+    overall: OverallJson
+
+
+class OverallJson(TypedDict):
+    """How often a mode shows over all traces, of which people have labelled a part.
+
+    Of ``n`` that the judge has judged ``n_labelled`` have a verdict of the reference too.
+    ``people`` is the share among these alone, ``powered`` the prediction-powered one, with
+    ``judge_weight``, from 0 to 1, as the weight of the judge's word. So many ``more_labels`` would
+    bring its interval to ``MARGIN`` on either side, where it has one.
+    """
+
+    n: int
+    n_labelled: int
+    people: CoefficientJson
+    powered: CoefficientJson
+    judge_weight: float | None
+    more_labels: int | None
 
 
 def rogan_gladen(apparent: Values, tpr: Values, tnr: Values) -> Values:
@@ -139,8 +171,66 @@ def prevalence(
             "n_negatives": fp + tn,
             "apparent": share(present, present + absent).to_json(),
             "corrected": corrected_prevalence(own.total, unlabelled[i], own.resampled, drawn[:, i]),
+            "overall": powered(own.total, unlabelled[i]),
         }
     return result
+
+
+def powered(labelled: Tables, unlabelled: Tables) -> OverallJson:
+    """Join what people say of a part with what the judge says of all: prediction-powered inference.
+
+    θ = λ f̄ + mean(y − λ f): the judge's share f̄ of the unlabelled traces, and how far people's
+    word y differs from the judge's f on the labelled ones; the weight λ that makes its variance
+    least (PPI++: Angelopoulos, Duchi and Zrnic 2023, arXiv 2311.01453), between 0 and 1. A judge at
+    chance gets the weight 0, and what is left is people's own share.
+
+    The interval is Wilson's for the effective number of traces, θ(1 − θ)/Var θ, with Student's t
+    (Korn and Graubard 1998, Survey Methodology 24:193-201): that of the paper, which is symmetric,
+    holds the truth too seldom where a mode is rare.
+
+    Args:
+        labelled: The counts TP, FP, FN, TN of the judge against the reference.
+        unlabelled: How many further traces it calls present, and absent.
+
+    Returns:
+        The prevalence over all. It holds where the labelled traces are a random sample of them.
+    """
+    tp, fp, fn, _tn = (int(count) for count in labelled)
+    n, further = int(labelled.sum()), int(unlabelled.sum())
+    found: OverallJson = {
+        "n": n + further,
+        "n_labelled": n,
+        "people": share(tp + fn, n).to_json(),
+        "powered": {"value": None, "undefined": "no_overlap"},
+        "judge_weight": None,
+        "more_labels": None,
+    }
+    if n < 2 or not further:
+        return found
+    said, of_all = unlabelled[0] / further, (tp + fp + unlabelled[0]) / (n + further)
+    spread = of_all * (1 - of_all) * (n + further) / (n + further - 1)
+    together = tp / n - (tp + fn) / n * (tp + fp) / n
+    weight = min(1.0, max(0.0, together / ((1 + n / further) * spread))) if spread else 0.0
+    value = weight * said + (tp + fn - weight * (tp + fp)) / n
+    value = min(1.0, max(0.0, float(value)))
+    missed, invented, seen = fn + _UNSEEN_ERRORS, fp + _UNSEEN_ERRORS, n + 2 * _UNSEEN_ERRORS
+    off = (tp + missed - weight * (tp + invented)) / seen
+    squares = (tp * (1 - weight) ** 2 + invented * weight**2 + missed) / seen
+    variance = weight**2 * said * (1 - said) / further + (squares - off**2) / (n - 1)
+    found["powered"] = {"value": value, "ci": None}
+    found["judge_weight"] = float(weight)
+    if n < _LEAST_POWERED:
+        found["powered"] |= {"ci_withheld": "few_traces", "ci_needs": _LEAST_POWERED}
+        return found
+    effective = min(max(value * (1 - value) / variance, n / 2), n + further)
+    ends = wilson_of(value, effective, student_t(n - 1))
+    found["powered"]["ci"] = [float(end) for end in ends]
+    wanted = normal_quantile() ** 2 * value * (1 - value) / MARGIN**2
+    if ends[1] - ends[0] > 2 * MARGIN:
+        found["more_labels"] = min(further, max(0, ceil(n * (wanted / effective - 1))))
+    else:
+        found["more_labels"] = 0
+    return found
 
 
 def _unlabelled(given: JudgeInput, slugs: list[str]) -> Tables:

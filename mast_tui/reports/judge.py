@@ -114,6 +114,7 @@ def judge_section(
         _answers(judge),
         _localisation(judge),
         _prevalence(judge, sight),
+        _overall(judge),
         _withheld(judge),
         None if judges is None else compared_table(judges),
     )
@@ -507,7 +508,60 @@ def _prevalence(judge: Values, sight: Values | None) -> Table | None:
         (tuple(rows),),
         f"As {judge['judge']} says, and corrected for its errors (Rogan and Gladen 1978). "
         f"{resampled_note(judge['bootstrap'])} What it says has Wilson's.",
-        (*notes, *withheld_notes(judge["prevalence"])),
+        (*notes, *withheld_notes(*(one["corrected"] for one in judge["prevalence"].values()))),
+    )
+
+
+def _overall(judge: Values) -> Table | None:
+    """How often a mode shows over all traces, by people on a part and the judge on all."""
+    alone = judge["traces"]["unlabelled"]
+    if not alone or not judge["prevalence"]:
+        return None
+    rows = []
+    for code, one in judge["prevalence"].items():
+        found = one["overall"]
+        cells: dict[str, Cell] = {
+            "code": code,
+            "name": judge["modes"][code]["name"],
+            "n_labelled": found["n_labelled"],
+            "people": Estimate.of(found["people"]),
+            "powered": Estimate.of(found["powered"]),
+            "judge_weight": found["judge_weight"],
+            "more_labels": found["more_labels"],
+        }
+        rows.append(Row(judge["modes"][code]["slug"], cells))
+    total = max((one["overall"]["n"] for one in judge["prevalence"].values()), default=0)
+    figures = {code: one["overall"] for code, one in judge["prevalence"].items()}
+    return Table(
+        "judge_overall",
+        f"Prevalence over all {counted(total, 'trace')}: people on a part, the judge on all",
+        (
+            _CODE,
+            _NAME,
+            Column("n_labelled", "labelled", Kind.COUNT, "traces with people's verdict", keeps=96),
+            Column("people", "people alone", Kind.SHARE, "people call present", keeps=97),
+            Column("powered", "with the judge", Kind.SHARE, "prediction-powered", keeps=99),
+            Column("judge_weight", "λ", Kind.NUMBER, "weight of the judge's word", keeps=60),
+            Column(
+                "more_labels",
+                "for ± 3",
+                Kind.COUNT,
+                "traces to label for ± 3 points",
+                keeps=95,
+            ),
+        ),
+        (tuple(rows),),
+        f"What people say of the traces that they labelled, and the same joined with what "
+        f"{judge['judge']} says of all (prediction-powered inference, PPI++: Angelopoulos, Duchi "
+        "and Zrnic 2023). The intervals are Wilson's.",
+        (
+            Note(
+                "with the judge: it holds where the traces that people labelled are a random "
+                "sample of all, however the judge errs.",
+                "powered",
+            ),
+            *withheld_notes(figures),
+        ),
     )
 
 

@@ -1,0 +1,79 @@
+"""Prediction-powered prevalence, beside the library of its authors and by what must hold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mast_tui.figures.prevalence import MARGIN, powered
+
+# What ppi_mean_pointestimate of ppi-python 0.2 gives (lam=None) for the labels that these counts
+# stand for: TP, FP, FN, TN of the judge, and how many more it calls present and absent.
+OF_THE_LIBRARY = (
+    ((24, 7, 6, 63), (310, 690), 0.30000000000000004),
+    ((4, 10, 1, 85), (120, 880), 0.044396495781959755),
+    ((40, 3, 2, 55), (400, 560), 0.40911937950689825),
+    ((10, 20, 10, 20), (500, 500), 0.3333333333333333),
+    ((12, 5, 8, 175), (70, 430), 0.11856253867356695),
+)
+
+
+@pytest.mark.parametrize(("labelled", "further", "value"), OF_THE_LIBRARY)
+def test_the_value_is_that_of_the_library_of_its_authors(
+    labelled: tuple[int, ...], further: tuple[int, ...], value: float
+) -> None:
+    found = powered(np.array(labelled), np.array(further))
+    assert found["powered"]["value"] == pytest.approx(value, abs=1e-9)
+
+
+def test_a_judge_at_chance_has_no_weight_and_a_right_one_most_of_it() -> None:
+    at_chance = powered(np.array((10, 20, 10, 20)), np.array((500, 500)))
+    assert at_chance["judge_weight"] == 0
+    assert at_chance["powered"]["value"] == at_chance["people"]["value"]
+    right = powered(np.array((30, 0, 0, 70)), np.array((300, 700)))
+    assert right["judge_weight"] == pytest.approx(1000 / 1100, abs=0.01)
+
+
+def test_what_is_still_to_label_falls_with_what_is_labelled() -> None:
+    few = powered(np.array((24, 7, 6, 63)), np.array((310, 690)))
+    many = powered(np.array((240, 70, 60, 630)), np.array((310, 690)))
+    assert few["more_labels"] is not None
+    assert many["more_labels"] is not None
+    assert few["more_labels"] > many["more_labels"]
+    enough = powered(np.array((960, 280, 240, 2520)), np.array((310, 690)))
+    ends = enough["powered"]["ci"]
+    assert ends is not None
+    assert ends[1] - ends[0] <= 2 * MARGIN
+    assert enough["more_labels"] == 0
+
+
+def test_what_there_is_too_little_of_is_told() -> None:
+    found = powered(np.array((5, 1, 1, 20)), np.array((100, 200)))
+    assert found["powered"]["ci_withheld"] == "few_traces"
+    assert found["powered"]["ci_needs"] == 100
+    assert found["more_labels"] is None
+    nothing = powered(np.array((5, 1, 1, 20)), np.array((0, 0)))
+    assert nothing["powered"] == {"value": None, "undefined": "no_overlap"}
+
+
+COUNTS = st.integers(0, 400)
+
+
+@given(st.tuples(COUNTS, COUNTS, COUNTS, COUNTS), st.tuples(COUNTS, COUNTS))
+def test_every_figure_is_a_share_with_the_value_inside_its_interval(
+    labelled: tuple[int, ...], further: tuple[int, ...]
+) -> None:
+    found = powered(np.array(labelled), np.array(further))
+    assert (found["n_labelled"], found["n"]) == (sum(labelled), sum(labelled) + sum(further))
+    value = found["powered"]["value"]
+    if value is None:
+        return
+    assert 0 <= value <= 1
+    assert 0 <= (found["judge_weight"] or 0) <= 1
+    ends = found["powered"].get("ci")
+    if ends is not None:
+        assert 0 <= ends[0] <= value <= ends[1] <= 1
+    if found["more_labels"] is not None:
+        assert 0 <= found["more_labels"] <= sum(further)
