@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from mast_tui.cli.judge.setup import SetupRequest
     from mast_tui.judges.llm.run.running import ModelRunSummary
     from mast_tui.judges.llm.run.setup import Setup
+    from mast_tui.judges.llm.run.vendor_batches import VendorBatches
     from mast_tui.workspace import Workspace
 
 
@@ -37,17 +38,22 @@ def opened_batch(
     return Batch(setup, place, again=again, answers=answers, requests=requests)
 
 
-def batch_document(batch: Batch, summary: ModelRunSummary) -> dict[str, Any]:
+def batch_document(
+    batch: Batch, summary: ModelRunSummary, vendor: VendorBatches | None = None
+) -> dict[str, Any]:
     """Tell what went through files.
 
     Args:
         batch: The files.
         summary: What came of the run.
+        vendor: Who carried them, where it was not a person.
     """
     answers, requests = batch.answers, batch.requests
     return {
-        "written": 0 if requests is None else requests.requests,
-        "files": [] if requests is None else [str(path) for path in requests.paths],
+        "written": 0 if requests is None or vendor is not None else requests.requests,
+        "files": [str(path) for path in requests.paths] if requests and vendor is None else [],
+        "submitted": 0 if vendor is None else vendor.submitted,
+        "batches": None if vendor is None else vendor.ids,
         "answers": 0 if answers is None else len(answers),
         "read": batch.news.read,
         "troubles": dict(batch.news.troubles.most_common()),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -39,6 +40,7 @@ from mast_tui.judges.llm.run.consent import is_told, note_told, what_is_sent, wh
 from mast_tui.judges.llm.run.estimate import estimate_run
 from mast_tui.judges.llm.run.recording import open_record, recording, replaying
 from mast_tui.judges.llm.run.running import Watch, connect_to_server, run_model_judge
+from mast_tui.judges.llm.run.vendor_batches import VendorBatches
 from mast_tui.workspace.places import find_workspace
 from mast_tui.workspace.registers.hold_out import set_aside
 
@@ -110,6 +112,10 @@ def judge_with_model(command: ModelCommand) -> int:
             batch = opened_batch(request, setup, place, files, again=command.again)
             return _ask(command, setup, place, batch.connect, batch)
         connect: Connect = connect_to_server
+        if request.batch:
+            tell = (lambda _: None) if command.quiet else say
+            vendor = VendorBatches(setup, place, again=command.again, say=tell)
+            return _ask(command, setup, place, connect, vendor=vendor)
         if request.record is not None:
             connect = recording(files.enter_context(open_record(request.record)))
         return _ask(command, setup, place, connect)
@@ -121,22 +127,25 @@ def _ask(
     place: Workspace,
     connect: Connect,
     batch: Batch | None = None,
+    vendor: VendorBatches | None = None,
 ) -> int:
     """Tell first what it takes and what is sent."""
     reports: list[FileReport] = []
     if batch is not None and batch.requests is None:  # nothing is sent, and nothing more to pay
         return _run(command, setup, place, None, connect, batch)
+    if vendor is not None and vendor.under_way:  # it was told when that was sent
+        return _run(command, setup, place, None, connect, vendor=vendor)
     if command.quiet:  # nobody would read the estimate, which costs reading every trace
         if batch is None:
             _tell_once(setup, place)
-        return _run(command, setup, place, None, connect, batch)
+        return _run(command, setup, place, None, connect, batch, vendor)
     estimate = _estimate(command, setup, place, reports)
     say_estimate(estimate, setup)
     if estimate.to_judge and batch is not None:
         say(what_is_written(setup))
     elif estimate.to_judge:
         _tell_once(setup, place)
-    return _run(command, setup, place, estimate, connect, batch)
+    return _run(command, setup, place, estimate, connect, batch, vendor)
 
 
 def _workspace(command: ModelCommand, request: SetupRequest) -> Workspace | None:
@@ -186,6 +195,7 @@ def _run(
     estimate: Estimate | None,
     connect: Connect,
     batch: Batch | None = None,
+    vendor: VendorBatches | None = None,
 ) -> int:
     reports: list[FileReport] = []
     ended = Ended()
@@ -193,28 +203,36 @@ def _run(
 
     def sum_up(summary: ModelRunSummary) -> Document:
         document = model_document(summary, setup, estimate, reports)
-        if batch is not None:
-            document["batch"] = batch_document(batch, summary)
+        had = batch if vendor is None else vendor.batch
+        if had is not None:
+            document["batch"] = batch_document(had, summary, vendor)
         return without_findings(document) if hidden else document
 
     shown: Lines | BarLines = Lines(command.quiet, hidden=hidden)
-    if batch is None:
+    if batch is None and vendor is None:
         shown = run_progress(estimate, setup.prices, hidden=hidden)
-    deferred = batch is not None
+    over = partial(_over_traces, command, setup, place, shown, reports, ended)
     try:
-        summary = asyncio.run(
-            _judge_all(command, setup, place, shown, reports, ended, connect, deferred)
-        )
+        with shown:
+            if vendor is not None:
+                run = vendor.run(lambda one: over(one.connect, deferred=True))
+            else:
+                run = over(connect, deferred=batch is not None)
+            summary = asyncio.run(_until_signal(run, ended))
         if batch is not None and batch.requests is not None:
             batch.requests.done()
     except asyncio.CancelledError:
         if ended.by is None:
             raise
+        waits = vendor is not None and vendor.under_way
         if ended.summary is not None:
             _sum_up(command, setup, sum_up(ended.summary))
+        kept = (
+            f"what was sent is under way at {setup.host}" if waits else "what was answered is kept"
+        )
         say(
-            f"mast-tui judge: ended by {ended.by.name}; what was answered is kept, and the same "
-            "command goes on where it stopped"
+            f"mast-tui judge: ended by {ended.by.name}; {kept}, and the same command goes on where "
+            "it stopped"
         )
         return BY_SIGNAL + ended.by
     finally:
@@ -231,7 +249,12 @@ def _sum_up(command: ModelCommand, setup: Setup, document: Document) -> None:
         print_summary(document, setup.taxonomy)
 
 
-async def _judge_all(
+async def _until_signal(run: Coroutine[Any, Any, ModelRunSummary], ended: Ended) -> ModelRunSummary:
+    with _ended_by_signals(ended), seldom_collecting():
+        return await run
+
+
+async def _over_traces(
     command: ModelCommand,
     setup: Setup,
     place: Workspace,
@@ -239,20 +262,19 @@ async def _judge_all(
     reports: list[FileReport],
     ended: Ended,
     connect: Connect,
+    *,
     deferred: bool,
 ) -> ModelRunSummary:
-    with _ended_by_signals(ended), seldom_collecting(), shown:
-        return await run_model_judge(
-            setup,
-            traces_under(command.paths, reports),
-            place,
-            again=command.again,
-            watch=Watch(
-                shown.on_trace, shown.on_use, shown.on_wait, on_cancelled=ended.on_cancelled
-            ),
-            connect=connect,
-            deferred=deferred,
-        )
+    reports.clear()  # of an earlier time that the same command went over them
+    return await run_model_judge(
+        setup,
+        traces_under(command.paths, reports),
+        place,
+        again=command.again,
+        watch=Watch(shown.on_trace, shown.on_use, shown.on_wait, on_cancelled=ended.on_cancelled),
+        connect=connect,
+        deferred=deferred,
+    )
 
 
 @contextmanager

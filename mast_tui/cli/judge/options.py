@@ -113,6 +113,12 @@ _OPTIONS: Final = (
         help="Answer from such a file; nothing is sent, and no key is wanted.",
     ),
     click.option(
+        "--batch",
+        is_flag=True,
+        help="Ask through the server's Batch API, at half the price and within a day; the same "
+        "command goes on waiting, or collects.",
+    ),
+    click.option(
         "--write-batch",
         type=click.Path(path_type=Path, dir_okay=False),
         metavar="FILE",
@@ -154,6 +160,7 @@ MODEL_OPTIONS: Final[Mapping[str, str]] = {
         "no_hints",
         "record",
         "replay",
+        "batch",
         "write_batch",
         "read_batch",
         "dry_run",

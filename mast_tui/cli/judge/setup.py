@@ -54,6 +54,7 @@ class SetupRequest:
     no_hints: bool
     record: Path | None
     replay: Path | None
+    batch: bool
     write_batch: Path | None
     read_batch: tuple[Path, ...]
     dry_run: bool
@@ -73,9 +74,15 @@ class SetupRequest:
             raise click.UsageError("--redact and --no-redact exclude each other; give one of them")
         if request.record is not None and request.replay is not None:
             raise click.UsageError("--record and --replay exclude each other; give one of them")
-        if request.by_files and (request.record is not None or request.replay is not None):
+        if request.batch and request.by_files:
             raise click.UsageError(
-                "--write-batch and --read-batch ask nobody; leave out --record and --replay"
+                "--batch sends and collects by itself; leave out --write-batch and --read-batch"
+            )
+        if (request.by_files or request.batch) and (
+            request.record is not None or request.replay is not None
+        ):
+            raise click.UsageError(
+                "--record and --replay are for what is asked directly, not for batches"
             )
         return request
 
@@ -106,7 +113,7 @@ def made_setup(request: SetupRequest, taxonomy: Taxonomy) -> Setup:
         redact=request.redact,
         no_redact=request.no_redact,
     )
-    if request.by_files and setup.prices is not None:
+    if (request.by_files or request.batch) and setup.prices is not None:
         setup = replace(setup, prices=setup.prices.times(configuration.batch_price))
     return replace(
         setup,

@@ -223,7 +223,8 @@ def _print_batch(batch: Document) -> None:
         _line(f"{counted(batch['written'], 'request')} written to {named}")
     if batch["answers"]:
         used = counted(batch["read"], "answer")
-        _line(f"{used} taken of the {batch['answers']} in the files")
+        where = "files" if batch["batches"] is None else "batch"
+        _line(f"{used} taken of the {batch['answers']} in the {where}")
     for words, count in batch["troubles"].items():
         _line(f"{counted(count, 'request')} without an answer: {words}")
     if batch["strangers"]:
@@ -232,10 +233,10 @@ def _print_batch(batch: Document) -> None:
     if batch["broken"]:
         _line(f"{counted(batch['broken'], 'line')} could not be read as an answer")
     if batch["waiting"] and not batch["files"]:
-        _line(
-            f"{counted(batch['waiting'], 'trace')} still to be asked about: --write-batch writes "
-            "what is missing, and without it the same command asks"
-        )
+        how = "the same command sends what is missing in another batch"
+        if batch["batches"] is None:
+            how = "--write-batch writes what is missing, and without it the same command asks"
+        _line(f"{counted(batch['waiting'], 'trace')} still to be asked about: {how}")
 
 
 def failed_files(document: Document) -> int:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import email
 import json
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tests.judges.llm.made_answers import said
-from tests.judges.llm.server import MODEL
+from tests.judges.llm.server import MODEL, Action, Seen, document, raw, status
 
 Line = dict[str, Any]
 Answers = Callable[[Line, int], Line]
@@ -77,3 +79,104 @@ def run_batch(requests: Path, answers: Path, says: Answers = right) -> int:
     ]
     answers.write_text("\n".join(reversed(lines)) + "\n", "utf-8")
     return len(lines)
+
+
+@dataclass
+class BatchDesk:
+    """A vendor's files and batches, for ``ModelServer.desk``.
+
+    A batch is under way for ``looks`` looks at it, and ends as ``ends``. ``says`` answers its
+    requests, the last first; errors lie in a file of their own. ``refuses`` may answer a call
+    before anything is done, by method and path; ``after`` may do so once it is done.
+    """
+
+    says: Answers = right
+    looks: int = 1
+    ends: str = "completed"
+    problem: str = ""
+    refuses: Callable[[str, str], Action | None] = lambda _method, _path: None
+    after: Callable[[str, str], Action | None] = lambda _method, _path: None
+    files: dict[str, bytes] = field(default_factory=dict)
+    batches: dict[str, Line] = field(default_factory=dict)
+    seen: dict[str, int] = field(default_factory=dict)
+
+    def __call__(self, request: Seen, content: bytes) -> Action | None:
+        path = request.path.split("?")[0].removeprefix("/v1")
+        if not path.startswith(("/files", "/batches")):
+            return None
+        action = self.refuses(request.method, path)
+        if action is None:
+            done = self._do(request, path, content)
+            action = self.after(request.method, path) or done
+        return action
+
+    def _do(self, request: Seen, path: str, content: bytes) -> Action:
+        if path == "/files":
+            name = f"file-{len(self.files)}"
+            self.files[name] = _uploaded(content, request.headers["content-type"])
+            return document({"id": name, "object": "file", "bytes": 1, "purpose": "batch"})
+        if path.startswith("/files/"):
+            found = self.files.get(path.split("/")[2])
+            return status(404, "no such file") if found is None else raw(found)
+        if request.method == "POST":
+            return document(self._made(request.body))
+        if path == "/batches":
+            return document({"object": "list", "data": [*self.batches.values()], "has_more": False})
+        batch = self.batches.get(path.split("/")[2])
+        return status(404, "no such batch") if batch is None else document(self._looked_at(batch))
+
+    def _made(self, asked: Line) -> Line:
+        count = len(self.files[str(asked["input_file_id"])].splitlines())
+        name = f"batch_{len(self.batches)}"
+        self.batches[name] = {
+            **asked,
+            "id": name,
+            "object": "batch",
+            "created_at": 1,
+            "status": "validating",
+            "request_counts": {"total": count, "completed": 0, "failed": 0},
+        }
+        return self.batches[name]
+
+    def _looked_at(self, batch: Line) -> Line:
+        name = batch["id"]
+        self.seen[name] = self.seen.get(name, 0) + 1
+        if self.seen[name] <= self.looks:
+            batch["status"] = "in_progress"
+        elif batch["status"] != self.ends:
+            batch["status"] = self.ends
+            if self.ends == "failed":
+                batch["errors"] = {"object": "list", "data": [{"message": self.problem}]}
+            else:
+                self._answered(batch)
+        return batch
+
+    def _answered(self, batch: Line) -> None:
+        asked = [json.loads(line) for line in self.files[batch["input_file_id"]].splitlines()]
+        right_ones: list[str] = []
+        wrong: list[str] = []
+        for n, line in enumerate(asked):
+            said_to = {"id": f"r{n}", "custom_id": line["custom_id"], **self.says(line["body"], n)}
+            (wrong if said_to["error"] else right_ones).append(json.dumps(said_to))
+        for kind, lines in (("output", right_ones), ("error", wrong)):
+            if lines:
+                name = f"{batch['id']}-{kind}"
+                self.files[name] = "\n".join(reversed(lines)).encode()
+                batch[f"{kind}_file_id"] = name
+        counts = batch["request_counts"]
+        batch["request_counts"] = {
+            **counts,
+            "completed": len(right_ones),
+            "failed": len(wrong),
+        }
+
+
+def _uploaded(content: bytes, kind: str) -> bytes:
+    """The file in a form."""
+    parts = email.message_from_bytes(f"content-type: {kind}\r\n\r\n".encode() + content)
+    for part in parts.walk():
+        if part.get_filename():
+            found = part.get_payload(decode=True)
+            assert isinstance(found, bytes)
+            return found.strip()
+    raise AssertionError("no file was sent")

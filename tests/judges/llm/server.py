@@ -195,7 +195,8 @@ class ModelServer:
     """A loopback server for the time of a ``with``; every request is kept in ``requests``.
 
     ``script`` says what each chat request gets, ``models`` what ``/v1/models`` lists (None: it
-    is not found), or ``listing`` does it in its own way. ``script`` may be set anew at any time.
+    is not found), or ``listing`` does it in its own way. ``desk`` may answer what asks no model,
+    from the request and its bytes. ``script`` may be set anew at any time.
     """
 
     def __init__(
@@ -204,6 +205,7 @@ class ModelServer:
         self.script: Script = script or (lambda _body, _n: answer("{}"))
         self.models = models
         self.listing: Action | None = None
+        self.desk: Callable[[Seen, bytes], Action | None] | None = None
         self._traffic = _Traffic()
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
@@ -298,10 +300,14 @@ class ModelServer:
             for name, _, value in (line.partition(":") for line in head[1:] if line)
         }
         content = await reader.readexactly(int(headers.get("content-length", "0")))
-        body = json.loads(content) if content else {}
+        plain = "multipart" not in headers.get("content-type", "")
+        body = json.loads(content) if content and plain else {}
         seen = Seen(method, path, headers, body, time.monotonic())
         self._traffic.seen.append(seen)
         try:
+            special = None if self.desk is None or seen.is_chat else self.desk(seen, content)
+            if special is not None:
+                return await self._send(special, reader, writer)
             if not seen.is_chat:
                 return await self._send(self._models(path), reader, writer)
             return await self._chat(body, reader, writer)

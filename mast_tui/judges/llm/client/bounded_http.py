@@ -19,7 +19,7 @@ class TooMuch(httpx2.RequestError):
 
 
 class BoundedClient(openai.DefaultAsyncHttpxClient):
-    """Hands out responses whose body is there, whole and unpacked, of ``MOST_BYTES`` at most.
+    """Hands out responses whose body is there, whole and unpacked, of ``most`` bytes at most.
 
     Of a content type only the type is left: with a name such as ``zlib`` or ``punycode`` in the
     place of a character set the text would be unpacked once more, or take for ever to be read.
@@ -28,13 +28,15 @@ class BoundedClient(openai.DefaultAsyncHttpxClient):
         TooMuch: a body is longer, or packed more than once, in words.
     """
 
+    most: int = MOST_BYTES
+
     async def send(
         self, request: httpx2.Request, *, stream: bool = False, **options: Any
     ) -> httpx2.Response:
         """Send a request and read the response to its end."""
         response = await super().send(request, stream=True, **options)
         try:
-            content = await _content(response)
+            content = await _content(response, self.most)
         finally:
             await response.aclose()
         headers = [
@@ -51,13 +53,13 @@ class BoundedClient(openai.DefaultAsyncHttpxClient):
         )
 
 
-async def _content(response: httpx2.Response) -> bytes:
+async def _content(response: httpx2.Response, most: int) -> bytes:
     packings = response.headers.get_list("content-encoding", split_commas=True)
     if len([packing for packing in packings if packing.strip().lower() != "identity"]) > 1:
         raise TooMuch("it packs its answer more than once")
     content = bytearray()
     async for part in response.aiter_bytes():
         content += part
-        if len(content) > MOST_BYTES:
-            raise TooMuch(f"its answer is longer than {MOST_BYTES >> 20} MB")
+        if len(content) > most:
+            raise TooMuch(f"its answer is longer than {most >> 20} MB")
     return bytes(content)

@@ -158,7 +158,7 @@ class Client:
         """By the tokens that the server counted which request it was, and what it had."""
         self._stopped: str | None = None
         self._stopping = asyncio.Lock()
-        self._openai = _library(base_url, api_key, timeout, headers or {})
+        self._openai = library_client(base_url, api_key, timeout, headers or {})
         self._hidden = KeyFilter(api_key)
         self._hidden.watch()
 
@@ -499,11 +499,13 @@ class Client:
         return one_line(scrub(text, self._key).strip().rstrip("."), WORDS)
 
 
-def _connections(base_url: str, limits: openai.Timeout) -> httpx2.AsyncClient:
+def _connections(
+    base_url: str, limits: openai.Timeout, kind: type[BoundedClient]
+) -> httpx2.AsyncClient:
     if not is_this_machine(base_url):
-        return BoundedClient(timeout=limits, follow_redirects=False)
+        return kind(timeout=limits, follow_redirects=False)
     plain = base_url.strip().lower().startswith("http:")
-    return BoundedClient(
+    return kind(
         timeout=limits,
         follow_redirects=False,
         trust_env=False,
@@ -512,12 +514,26 @@ def _connections(base_url: str, limits: openai.Timeout) -> httpx2.AsyncClient:
     )
 
 
-def _library(
-    base_url: str, api_key: str, timeout: float, headers: Mapping[str, str]
+def library_client(
+    base_url: str,
+    api_key: str,
+    timeout: float,
+    headers: Mapping[str, str],
+    kind: type[BoundedClient] = BoundedClient,
 ) -> openai.AsyncOpenAI:
-    """The library's client, without its retries, redirects, and proxies to this machine.
+    """Make the library's client, without its retries, redirects, and proxies to this machine.
 
     What stands behind a ``?`` in the address goes with each request (Azure's ``api-version``).
+
+    Args:
+        base_url: Where it asks.
+        api_key: Sent there and nowhere else.
+        timeout: Seconds for one answer.
+        headers: Sent with each request.
+        kind: What bounds its answers.
+
+    Raises:
+        RunStops: The address cannot be asked.
     """
     address = urlsplit(base_url.strip())
     if address.hostname and address.hostname.endswith(".openai.azure.com"):
@@ -525,7 +541,7 @@ def _library(
     limits = openai.Timeout(timeout, connect=min(CONNECT, timeout))
     problem = None
     try:
-        http = _connections(base_url, limits)
+        http = _connections(base_url, limits, kind)
         client = openai.AsyncOpenAI(
             api_key=api_key,
             base_url=urlunsplit(address._replace(query="", fragment="")),

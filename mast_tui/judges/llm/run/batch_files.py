@@ -105,6 +105,8 @@ class RequestFiles:
         """How many were written."""
         self.paths: list[Path] = []
         """Where they stand."""
+        self.counts: list[int] = []
+        """How many each holds."""
 
     def write(self, name: str, body: Mapping[str, object]) -> None:
         """Write one request."""
@@ -117,6 +119,7 @@ class RequestFiles:
             self._file = self._next()
         self._file.write(line)
         self._in_file += 1
+        self.counts[-1] += 1
         self._bytes += len(line)
         self.requests += 1
 
@@ -145,6 +148,7 @@ class RequestFiles:
             self._file.close()
         self.paths.append(self._named(len(self.paths) + 1))
         self._in_file = self._bytes = 0
+        self.counts.append(0)
         return os.fdopen(open_private(_half(self.paths[-1]), empty=True), "wb")
 
     def _named(self, number: int) -> Path:

@@ -1,0 +1,190 @@
+"""A vendor's Batch API: a file goes up, a batch of its requests is made, and its answers come down.
+
+As https://platform.openai.com/docs/api-reference/batch has it; read in November 2026.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+import httpx2
+import openai
+from openai.types import Batch
+
+from mast_tui.judges.llm.client.api_errors import Trouble, read_api_error, trouble_of
+from mast_tui.judges.llm.client.bounded_http import BoundedClient
+from mast_tui.judges.llm.client.client import WORDS, library_client
+from mast_tui.judges.llm.client.hosts import check_address, host_of
+from mast_tui.judges.llm.client.keys import scrub
+from mast_tui.judges.llm.errors import RunStops
+from mast_tui.safe_text import one_line
+
+ENDED: Final = frozenset({"completed", "failed", "expired", "cancelled"})
+
+_NOT_THERE: Final = frozenset({404, 405, 501})
+_LATER: Final = frozenset({Trouble.BUSY, Trouble.AGAIN, Trouble.LOADING})
+
+
+class Unreached(RunStops):
+    """The server could not be reached, or asks to come again: it may work another time."""
+
+
+class BatchGone(RunStops):
+    """The server knows no such batch any more."""
+
+
+class _FileClient(BoundedClient):
+    """Takes files of answers, which are as long as all answers together."""
+
+    most = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class BatchState:
+    """How far a batch is; ``files`` hold its answers and errors, ``problem`` why it failed."""
+
+    id: str
+    status: str
+    done: int = 0
+    failed: int = 0
+    total: int = 0
+    files: tuple[str, ...] = ()
+    problem: str = ""
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more comes of it."""
+        return self.status in ENDED
+
+
+class BatchClient:
+    """Speaks to one server's Batch API.
+
+    Raises:
+        RunStops: The address cannot be asked; from every method, the server does not do it.
+        Unreached: From every method: it may do it another time.
+    """
+
+    def __init__(
+        self,
+        *,
+        base_url: str,
+        api_key: str,
+        timeout: float,
+        key_variable: str,
+        headers: Mapping[str, str],
+        allow_http: bool,
+    ) -> None:
+        check_address(base_url, allow_http=allow_http)
+        self._host = host_of(base_url)
+        self._key, self._key_variable = api_key, key_variable
+        self._openai = library_client(base_url, api_key, timeout, headers, _FileClient)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._openai.close()
+
+    async def upload(self, path: Path) -> str:
+        """Send a file of requests; its id there."""
+        with self._told():
+            sent = await self._openai.files.create(file=path, purpose="batch")
+            return str(sent.id)
+
+    async def create(self, file: str) -> BatchState:
+        """Have the requests of a file answered."""
+        with self._told():
+            return self._state(
+                await self._openai.batches.create(
+                    input_file_id=file,
+                    endpoint="/v1/chat/completions",
+                    completion_window="24h",
+                )
+            )
+
+    async def find(self, file: str) -> BatchState | None:
+        """Look for the batch of a file among the last ones."""
+        with self._told():
+            listed = await self._openai.batches.list(limit=100)
+        found = (one for one in listed.data if one.input_file_id == file)
+        return next((self._state(one) for one in found), None)
+
+    async def state(self, batch: str) -> BatchState:
+        """Ask how far a batch is.
+
+        Raises:
+            BatchGone: There is no such batch.
+        """
+        with self._told(gone=batch):
+            return self._state(await self._openai.batches.retrieve(batch))
+
+    async def download(self, file: str, to: Path) -> None:
+        """Fetch a file of answers.
+
+        Args:
+            file: Its id there.
+            to: Where it is written.
+        """
+        with self._told(gone=file):
+            got = await self._openai.files.content(file)
+            to.write_bytes(got.content)
+
+    def _state(self, batch: Batch) -> BatchState:
+        counts = batch.request_counts
+        errors = () if batch.errors is None else batch.errors.data or ()
+        files = (batch.output_file_id, batch.error_file_id)
+        return BatchState(
+            batch.id,
+            batch.status,
+            done=0 if counts is None else counts.completed or 0,
+            failed=0 if counts is None else counts.failed or 0,
+            total=0 if counts is None else counts.total or 0,
+            files=tuple(file for file in files if file),
+            problem=self._clean("; ".join(error.message or "" for error in errors)),
+        )
+
+    @contextmanager
+    def _told(self, *, gone: str | None = None) -> Iterator[None]:
+        """Within, what the library raises is told in words."""
+        try:
+            yield
+        except openai.APIStatusError as error:
+            raise self._refused(error, gone) from error
+        except (openai.OpenAIError, httpx2.HTTPError) as error:
+            words = self._clean(str(error.__cause__ or error)) or type(error).__name__
+            raise Unreached(
+                f"{self._host} is not reached: {words}; the same command goes on"
+            ) from error
+
+    def _refused(self, error: openai.APIStatusError, gone: str | None) -> RunStops:
+        response = error.response
+        refusal = read_api_error(response.status_code, response.headers, response.content)
+        said = f"{'a web page' if refusal.page else self._clean(refusal.message)}"
+        said += f" ({refusal.status})"
+        trouble = trouble_of(refusal)
+        if refusal.status in _NOT_THERE:
+            if gone is not None:
+                return BatchGone(f"{self._host} knows no {one_line(gone, 80)}: {said}")
+            return RunStops(
+                f"{self._host} has no Batch API: {said}; --write-batch FILE writes the requests "
+                "for vLLM's run-batch, or leave out --batch"
+            )
+        if trouble in _LATER:
+            return Unreached(f"{self._host} does not do it now: {said}; the same command goes on")
+        if trouble in (Trouble.KEY, Trouble.DENIED):
+            return RunStops(f"{self._host} refuses the key that {self._key_variable} holds: {said}")
+        return RunStops(f"{self._host} refuses the batch: {said}")
+
+    def _clean(self, text: str) -> str:
+        return one_line(scrub(text, self._key).strip().rstrip("."), WORDS)
