@@ -135,6 +135,32 @@ async def test_the_traces_of_a_study_are_those_that_the_library_lists(office: Of
         assert "alice  1 → 3 traces" in on.text
 
 
+async def test_people_join_give_back_and_leave(office: Office) -> None:
+    store = Workspace.open(office.workspace)
+    ids = [known_trace(store, office.trace(name)) for name in ("one", "two", "three")]
+    store.close()
+    set_up(office, study_of(tuple(sorted(ids)), per_trace=1))
+    async with stage(office.folder, workspace=office.workspace, annotator="carol") as on:
+        await on.press("Y", "n", *"dora", "enter")
+        assert "dora   0 traces" in on.text
+        await on.press("y")
+        study = study_in(office)
+        assert study is not None
+        assert study.present == ("alice", "bob", "dora")
+        had = len(assigned(study, "alice"))
+        await on.press("g", "r")
+        assert f"alice  {had} → 0 traces" in on.text
+        await on.press("n")
+        assert study_in(office) == study
+        await on.press("x", "y")
+        after = study_in(office)
+        assert after is not None
+        assert after.present == ("bob", "dora")
+        assert assigned(after, "alice") == ()
+        await on.press("n", *"bob", "enter")
+        assert study_in(office) == after
+
+
 def set_up(office: Office, study: Study) -> None:
     """Somebody has set this study up before."""
     store = Workspace.open(office.workspace)

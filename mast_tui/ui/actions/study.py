@@ -18,6 +18,20 @@ STUDY = (
         help="Take in what of the library is not in it yet",
         hint=20,
     ),
+    _study(name="join", keys="n", title="join", help="Let somebody join as an annotator"),
+    _study(
+        name="release",
+        keys="r",
+        title="give back",
+        help="Give what the annotator under the cursor has not finished to the others",
+        command="give_back",
+    ),
+    _study(
+        name="leave_study",
+        keys="x",
+        title="leave",
+        help="Let the annotator under the cursor leave the study",
+    ),
     _study(
         name="text_down",
         keys="d",

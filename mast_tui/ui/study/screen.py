@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
@@ -12,11 +12,22 @@ from textual.message import Message
 
 from mast_tui.adjudication import conflicts_by_trace
 from mast_tui.errors import MastError
+from mast_tui.labels import checked_person
 from mast_tui.safe_text import one_line
-from mast_tui.session import Progress, known_trace, progress, set_study, with_traces
+from mast_tui.session import (
+    Progress,
+    given_back,
+    known_trace,
+    progress,
+    set_study,
+    with_annotator,
+    with_traces,
+    without_annotator,
+)
 from mast_tui.study import Study, annotators_of, overlap_traces
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.registry import Where, bindings_for
+from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.dialogs.question import Ask
 from mast_tui.ui.screens.table_screen import TableScreen
 from mast_tui.ui.services.open_workspace import OpenWorkspace
@@ -27,6 +38,7 @@ from mast_tui.ui.styles import BASE_SCREEN, RUNS, STUDY
 from mast_tui.ui.widgets.column_table import Column, ColumnTable, TableRow
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import counted, plain_title
+from mast_tui.workspace import Workspace
 
 BAR_CELLS: Final = 24
 
@@ -458,6 +470,87 @@ class StudyScreen(TableScreen):
                     ("n", "leave the study as it is"),
                 ),
                 default="y",
+            ),
+            answered,
+        )
+
+    # Who is there
+
+    def action_join(self) -> None:
+        """Ask who joins as an annotator, from the next lot on."""
+        view, opened = self.view, self.mast.opened
+        if view is None or opened is None:
+            self.hints.say("There is no study yet: e sets one up")
+            return
+
+        def answered(name: str | None) -> None:
+            if name:
+                self._offer(
+                    opened,
+                    lambda study: with_annotator(study, name),
+                    f"Let {name} join?",
+                    "They are dealt traces of the lots to come, and what others give back.",
+                )
+
+        self.app.push_screen(NoteScreen("Who joins?", check=checked_person), answered)
+
+    def action_leave_study(self) -> None:
+        """Let the annotator under the cursor leave."""
+        self._of_person(
+            without_annotator,
+            "Let {} leave?",
+            "What they have finished stays; the rest goes to the others.",
+        )
+
+    def action_give_back(self) -> None:
+        """Give what the annotator under the cursor has not finished to the others."""
+        self._of_person(
+            given_back,
+            "Give back what {} has not finished?",
+            "It goes to the others, each trace to whoever has fewest. They stay, and get of later "
+            "lots.",
+        )
+
+    def _of_person(
+        self, change: Callable[[Workspace, Study, str], Study], title: str, words: str
+    ) -> None:
+        opened, table = self.mast.opened, self.main_list
+        if self.view is None or opened is None:
+            self.hints.say("There is no study yet: e sets one up")
+            return
+        name = table.rows[table.cursor].id if table.rows else ""
+        if not name:
+            self.hints.say("Put the cursor on an annotator")
+            return
+        self._offer(
+            opened, lambda study: change(opened.workspace, study, name), title.format(name), words
+        )
+
+    def _offer(
+        self, opened: OpenWorkspace, change: Callable[[Study], Study], title: str, words: str
+    ) -> None:
+        """Say what a change of who is there comes to, and make it if that is agreed."""
+        before = self.mast.guarded(opened.study)
+        if before is None:
+            return
+        after = self.mast.guarded(lambda: change(before))
+        if after is None:
+            return
+        if after == before:
+            self.hints.say("Nothing is left to give back")
+            return
+
+        def answered(answer: str | None) -> None:
+            if answer == "y":
+                self.hints.prompt("Changing the study …")
+                self.set_up(opened, after, None)
+
+        self.app.push_screen(
+            Ask(
+                one_line(title),
+                f"{words}\n\n{assignment_words(before, after)}",
+                (("y", "yes, change the study"), ("n", "leave the study as it is")),
+                default="n",
             ),
             answered,
         )
