@@ -205,6 +205,7 @@ def _cases_of(letter: str) -> list[str]:
 
 
 def _forms_of(letter: str) -> tuple[bytes, bytes]:
-    return letter.encode("utf-8", "surrogatepass").lower(), json.dumps(letter)[
-        1:-1
-    ].lower().encode()
+    """As UTF-8, and how an escape of it ends; one of two halves may be escaped over again, with
+    more backslashes between them."""
+    escaped = json.dumps(letter)[1:-1][-_ESCAPE_BYTES:]
+    return letter.encode("utf-8", "surrogatepass").lower(), escaped.lower().encode()

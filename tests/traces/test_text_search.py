@@ -145,6 +145,14 @@ def test_a_search_finds_what_looking_at_every_text_finds(
     assert everything(search, max_bytes) == naive(trace, needle)
 
 
+def test_a_letter_of_two_halves_is_found_where_it_is_escaped_twice() -> None:
+    wrapped = json.dumps({"output": "done \U0001f642", "metadata": {"exit_code": 0}})
+    data = rollout_bytes([meta(), call("c0", "{}"), output("c0", wrapped)], plain=False)
+    assert b"\\\\ud83d\\\\ude42" in data
+    search = TextSearch(rollout_of(data)[0], Needle("\U0001f642"), 0)
+    assert everything(search, 1) == {1: 1}
+
+
 @settings(max_examples=30, deadline=None)
 @given(st.lists(words, min_size=1, max_size=12), needles)
 def test_plain_text_is_searched_the_same(paragraphs: list[str], needle: str) -> None:
