@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -137,6 +139,36 @@ def test_broken_off_after_any_step_nothing_is_asked_twice(
     assert ended.code == 0, ended.err
     assert ended.json["traces"]["judged"] == 4
     assert len(desk.batches) == 1, "the batch that was made is found again"
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("POST", "/batches"), ("GET", "/files/batch_0-output/content")]
+)
+def test_killed_at_a_step_the_next_command_takes_it_up(
+    judge: Judge, server: ModelServer, desk: BatchDesk, method: str, path: str
+) -> None:
+    started = threading.Event()
+    at_work: list[subprocess.Popen[bytes]] = []
+
+    def after(*call: str) -> Action | None:
+        if call != (method, path):
+            return None
+        assert started.wait(30)
+        at_work[0].kill()
+        return close()
+
+    desk.after = after
+    words = ("judge", "runs", "--judge", "llm", "--model", "test-model", "--batch")
+    command = (sys.executable, "-m", "mast_tui", *words, "--base-url", server.base_url)
+    at_work.append(subprocess.Popen(command, stderr=subprocess.DEVNULL))
+    started.set()
+    assert at_work[0].wait(60) == -signal.SIGKILL
+    desk.after = lambda *_: None
+    ended = judge()
+    assert ended.code == 0, ended.err
+    assert ended.json["traces"]["judged"] == 4
+    assert ended.json["batch"]["submitted"] == 0
+    assert len(desk.batches) == 1
 
 
 def test_a_server_that_is_away_for_a_while_is_looked_at_again(

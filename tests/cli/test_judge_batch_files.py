@@ -118,6 +118,18 @@ def test_requests_are_as_a_batch_takes_them_and_only_the_mark_is_drawn_anew(judg
     assert Path("one.jsonl").stat().st_mode & 0o77 == 0
 
 
+def test_what_is_taken_out_is_taken_out_of_the_file_and_nothing_says_it_is_sent(
+    judge: Judge, tmp_path: Path
+) -> None:
+    secret = "sk-" + "a1B2" * 8
+    run = [{"role": "user", "content": f"use {secret}"}, {"role": "assistant", "content": "no"}]
+    (tmp_path / "runs" / "secret.json").write_text(json.dumps(run))
+    written = judge("--write-batch", "ask.jsonl")
+    assert secret not in Path("ask.jsonl").read_text()
+    assert "Nothing is sent" in written.err
+    assert "e-mail" in written.err
+
+
 def test_reading_twice_changes_nothing(judge: Judge) -> None:
     def says(body: Line, n: int) -> Line:
         return done(completion("what?")) if "run 2 " in str(body) else right(body, n)

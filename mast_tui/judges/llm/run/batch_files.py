@@ -14,7 +14,7 @@ import secrets
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, Final, cast
 
@@ -197,26 +197,25 @@ class AnswerFiles:
         return len(self._places)
 
     def _read(self, path: Path, number: int) -> None:
-        lines = before = 0
-        place = 0
+        lines = broken = place = 0
         for raw in self._files[number]:
             if raw.strip():
                 lines += 1
                 line = _answer_line(raw)
                 if line is None:
-                    before += 1
+                    broken += 1
                 else:
                     right = _is_right(line)
                     name = str(line["custom_id"])
                     if right or not self._places.get(name, (0, 0, False))[2]:
                         self._places[name] = (number, place, right)
             place += len(raw)
-        if lines and lines == before:
+        if lines and lines == broken:
             raise BatchFileError(
                 f"{path}: no line in it is an answer of a batch; name the file that the Batch API "
                 "or vllm run-batch -o has written"
             )
-        self.broken += before
+        self.broken += broken
 
     def find(self, name: str) -> Mapping[str, Any] | None:
         """Give the line of this name, and note that it belongs here."""
@@ -385,16 +384,7 @@ class _BatchAsks:
             )
         if not self._key:
             return got
-        return Reply(
-            scrub(got.text, self._key),
-            got.finish,
-            got.form,
-            got.tokens_in,
-            got.tokens_out,
-            got.counted,
-            tokens_cached=got.tokens_cached,
-            tokens_thought=got.tokens_thought,
-        )
+        return replace(got, text=scrub(got.text, self._key))
 
     def _refused(self, error: ApiError, form: Form) -> Reply | None:
         words = one_line(scrub(error.message, self._key).strip().rstrip("."), _WORDS)
