@@ -20,7 +20,13 @@ from mast_tui.cli.shared.common import (
 )
 from mast_tui.exchange.crosswalk import find_crosswalk
 from mast_tui.exchange.migration.mapping import Change, CodebookMap, codebook_map
-from mast_tui.exchange.migration.migrate import Migrated, migrate, standing_migrations
+from mast_tui.exchange.migration.migrate import (
+    GONE_ON,
+    OWN_WORK,
+    Migrated,
+    migrate,
+    standing_migrations,
+)
 from mast_tui.exchange.undo_import import find_import, undo_import
 from mast_tui.labels import Label, VerdictValue
 from mast_tui.safe_text import one_line
@@ -35,6 +41,11 @@ _NAMED: Final = "OLD and NEW name the taxonomies"
 _NO_LABELS: Final = "it looks at taxonomies, not at labels"
 _WIDEST: Final = 44
 """So many characters of a mode's name stand in a table."""
+
+_WHY: Final = {
+    OWN_WORK: "has work under the new taxonomy that was not carried over",
+    GONE_ON: "was carried over before, and has gone on under the old taxonomy since",
+}
 
 _SHOWN: Final = 20
 """So many places are listed where nobody asks for JSON."""
@@ -233,9 +244,9 @@ def _document(
             {"annotator": one.annotator, "trace_id": one.trace_id, **_place(one)} for one in dropped
         ],
         "left": [
-            {"annotator": name, "trace_id": trace_id}
-            for name, trace_id in done.left
-            if shown(name, trace_id)
+            {"annotator": one.annotator, "trace_id": one.trace_id, "why": one.why}
+            for one in done.left
+            if shown(one.annotator, one.trace_id)
         ],
         "lost": [
             {"annotator": one.annotator, "trace_id": one.trace_id, **_place(one)}
@@ -305,8 +316,10 @@ def _print(document: dict[str, Any], mapping: CodebookMap) -> None:
     ]
     _list("traces to look at again", again)
     _list("labels of dropped modes stay under the old taxonomy", _where(document["dropped"]))
-    left = [f"{one['trace_id']} · {one['annotator']}" for one in document["left"]]
-    _list("readings left as they are, for there is work under the new taxonomy", left)
+    left = [
+        f"{one['trace_id']} · {one['annotator']} · {_WHY[one['why']]}" for one in document["left"]
+    ]
+    _list("readings left as they are", left)
     _list("labels lost", _where(document["lost"]))
 
 

@@ -24,7 +24,20 @@ from mast_tui.workspace.registers.imports import MIGRATION, ImportRecord, Import
 Work = tuple[str, str]
 """Annotator and trace id."""
 
-HAS_WORK: Final = "has work under the new taxonomy already"
+OWN_WORK: Final = "own_work"
+"""Why a reading is left: something was said under the new codebook that was not carried over."""
+
+GONE_ON: Final = "gone_on"
+"""Why a reading is left: it was carried over, and has gone on under the old codebook since."""
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A reading that stays as it is, and why: ``OWN_WORK`` or ``GONE_ON``."""
+
+    annotator: str
+    trace_id: str
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +59,8 @@ class Migrated:
 
     ``carried`` holds the labels of the old codebook that are there under the new one, by id, in
     all passes; ``joined`` those of them that are one label with another now. ``dropped`` are
-    labels of modes that are no more, in the last passes. ``left`` are works that stay as they are.
+    labels of modes that are no more, in the last passes. ``left`` are readings that stay as they
+    are, but for those that were carried over before and are as they were.
     ``lost`` should be empty: labels that should have been carried and are not there.
     """
 
@@ -57,7 +71,7 @@ class Migrated:
     joined: set[str] = field(default_factory=set)
     look_again: list[LookAgain] = field(default_factory=list)
     dropped: list[Label] = field(default_factory=list)
-    left: list[Work] = field(default_factory=list)
+    left: list[Left] = field(default_factory=list)
     lost: list[Label] = field(default_factory=list)
 
 
@@ -157,16 +171,22 @@ class _Migration:
     ) -> Iterator[tuple[Work, Sequence[NewEvent]]]:
         """What each work becomes, but for those that stay as they are."""
         for work, events in works.items():
-            if work in self._there:
-                self._done.left.append(work)
-                continue
             carried = CarriedWork(self._map, self._names, self._labelled)
             new = list(carried.carried(events))
+            if work in self._there:
+                self._leave(work, new)
+                continue
             self._owners |= carried.owners
             if carried.look_again:
                 self._again[work] = carried.look_again
             self._done.works.append(work)
             yield work, new
+
+    def _leave(self, work: Work, events: Sequence[NewEvent]) -> None:
+        """Note why a work is left, unless it was carried over as it is."""
+        known = self._workspace.known_facts([one.id for one in events if one.id is not None])
+        if len(known) < len(events):
+            self._done.left.append(Left(*work, GONE_ON if known else OWN_WORK))
 
     def append(self, events: Sequence[NewEvent]) -> None:
         """Record what is carried."""
