@@ -563,16 +563,24 @@ class Session:
     # Finishing
 
     def finish(self, *, open_modes: Literal["leave", "absent"]) -> Change:
-        """Freeze the pass; modes without a verdict stay open or are set absent."""
+        """Freeze the pass; modes without a verdict stay open or are set absent.
+
+        Where a mode that the annotator had seen was split, and they have said nothing of its parts
+        since, these stay open whatever is asked for: one of them shows.
+        """
         if self.finished:
             raise SessionError("this trace is finished already; an edit begins a new pass")
         if not self.trace.loaded.complete:
             raise SessionError("this trace is still being read; finish it when it is all there")
         change = self._begin()
         if open_modes == "absent":
-            present = {label.mode for label in change.state.labels.values()}
+            said = {label.mode for label in change.state.labels.values()}
+            said |= change.state.verdicts.keys()
+            again = self.workspace.look_again(self.annotator, self.taxonomy.ref, self.trace_id)
+            parts = again.get(self.trace_id, ())
+            stay = frozenset(parts) if said.isdisjoint(parts) else frozenset[str]()
             for mode in self.taxonomy.modes:
-                if mode.slug not in present and mode.slug not in change.state.verdicts:
+                if mode.slug not in said and mode.slug not in stay:
                     change.set_verdict(mode.slug, VerdictValue.ABSENT)
         change.record(self._finish(open_modes))
         return self._commit(change)

@@ -232,8 +232,10 @@ def reads(
     )
 
 
-def look_again(connection: Connection, annotator: str, taxonomy: str) -> dict[str, tuple[str, ...]]:
-    """The modes that an annotator is to look at again, by trace: what was said of it last."""
+def look_again(
+    connection: Connection, annotator: str, taxonomy: str, trace_id: str | None = None
+) -> dict[str, tuple[str, ...]]:
+    """The modes that an annotator is to look at again, by trace, of one or of all: as said last."""
     table = schema.events
     statement = (
         select(table)
@@ -244,6 +246,8 @@ def look_again(connection: Connection, annotator: str, taxonomy: str) -> dict[st
         )
         .order_by(table.c.seq, table.c.id)
     )
+    if trace_id is not None:
+        statement = statement.where(table.c.trace_id == trace_id)
     found: dict[str, tuple[str, ...]] = {}
     for row in connection.execute(statement).mappings():
         fact = event_of(row).fact

@@ -439,10 +439,12 @@ class Workspace(WorkspaceCore):
         with self._database.reading() as connection:
             return queries.reads(connection, annotator, trace_id, taxonomy, pass_number)
 
-    def look_again(self, annotator: str, taxonomy: str) -> Mapping[str, tuple[str, ...]]:
+    def look_again(
+        self, annotator: str, taxonomy: str, trace_id: str | None = None
+    ) -> Mapping[str, tuple[str, ...]]:
         """The modes that an annotator was asked to look at again, by trace, done or not."""
         with self._database.reading() as connection:
-            return queries.look_again(connection, annotator, taxonomy)
+            return queries.look_again(connection, annotator, taxonomy, trace_id)
 
     def decisions(
         self, trace_id: str, taxonomy: str, *, annotator: str | None = None

@@ -135,7 +135,11 @@ class Finish:
         self._view.show_dialog(question, answered)
 
     def _open_modes(self, session: Session) -> int:
-        return sum(session.verdict(mode.slug) is None for mode in self._state.taxonomy.modes)
+        return len(self._codes_open(session))
+
+    def _codes_open(self, session: Session) -> list[str]:
+        modes = self._state.taxonomy.modes
+        return [mode.code for mode in modes if session.verdict(mode.slug) is None]
 
     def _end(
         self, session: Session, open_modes: Literal["leave", "absent"], *, fixed: bool = False
@@ -149,9 +153,11 @@ class Finish:
         then = "> next trace · u takes it back"
         if not fixed:
             then += " · r shows what was hidden"
-        self._hints.say(
-            f"{finished_words(unread, total, was_open, open_modes, fixed=fixed)} · {then}"
-        )
+        stay = [] if open_modes == "leave" else self._codes_open(session)
+        words = finished_words(unread, total, was_open - len(stay), open_modes, fixed=fixed)
+        if stay:
+            words += f" · {', '.join(stay)} open, as the codebook has changed"
+        self._hints.say(f"{words} · {then}")
 
     def reveal(self) -> None:
         """After finishing: others' labels, the outcome, and what else was hidden."""

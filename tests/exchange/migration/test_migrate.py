@@ -199,6 +199,17 @@ def test_looking_again_goes_on_in_the_same_pass_and_empties_the_queue(room: Clas
     assert said(room.workspace, "t00")[FIRST] is ABSENT
 
 
+def test_finishing_without_a_look_says_nothing_of_the_parts(room: Class) -> None:
+    put(room.open("t00"), SPLIT, span(0))
+    carried(room)
+    session = go_on(room, "t00")
+    session.finish(open_modes="absent")
+    assert said(room.workspace, "t00") == {
+        mode.slug: ABSENT for mode in NEXT.modes if mode.slug not in PARTS
+    }
+    assert len(queue(room.workspace, NEXT, "alice", QueueKind.CHANGED)) == 1
+
+
 def test_labels_of_a_dropped_mode_are_listed_and_stay_in_the_old_one(room: Class) -> None:
     room.finish("t00", mode=DROPPED)
     done = carried(room)
