@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 import pytest
 from textual.widgets import Static
@@ -10,7 +12,10 @@ from textual.widgets import Static
 from mast_tui.session import known_trace, set_study
 from mast_tui.study import Membership, OpenModes, Study, assigned
 from mast_tui.ui.library.screen import LibraryScreen
+from mast_tui.ui.study import screen as study_screen
+from mast_tui.ui.study.screen import StudyView, study_view
 from mast_tui.workspace import Workspace
+from tests import waiting
 from tests.session.studies import study_of
 from tests.ui.office import Office, said
 from tests.ui.stage import MAST, Stage, stage
@@ -159,6 +164,27 @@ async def test_people_join_give_back_and_leave(office: Office) -> None:
         assert assigned(after, "alice") == ()
         await on.press("n", *"bob", "enter")
         assert study_in(office) == after
+
+
+async def test_keys_are_heard_while_the_study_is_still_counted(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Workspace.open(office.workspace)
+    ids = (known_trace(store, office.trace("one")),)
+    store.close()
+    set_up(office, study_of(ids))
+    counted = Event()
+
+    def slow_view(*args: Any, **options: Any) -> StudyView | None:
+        assert counted.wait(30)
+        return study_view(*args, **options)
+
+    monkeypatch.setattr(study_screen, "study_view", slow_view)
+    async with stage(office.folder, workspace=office.workspace, annotator="carol") as on:
+        await on.send("Y", "n", *"dora", "enter")
+        for _ in waiting.until(lambda: "dora   0 traces" in on.text):
+            await on.pilot.pause()
+        counted.set()
 
 
 def set_up(office: Office, study: Study) -> None:

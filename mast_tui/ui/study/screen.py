@@ -436,12 +436,20 @@ class StudyScreen(TableScreen):
 
     def action_add(self) -> None:
         """Take traces in that are not in the study yet, as a further lot."""
-        view, opened = self.view, self.mast.opened
-        if view is None or opened is None:
+        self._with_study(self._add)
+
+    def _with_study(self, do: Callable[[OpenWorkspace, Study], None]) -> None:
+        """Do something with the study, also where the screen has not counted it yet."""
+        opened = self.mast.opened
+        study = None if opened is None else self.mast.guarded(opened.study)
+        if opened is None or study is None:
             self.hints.say("There is no study yet: e sets one up")
-            return
-        lots = self._lots(opened, view.study)
-        there = frozenset(view.study.traces)
+        else:
+            do(opened, study)
+
+    def _add(self, opened: OpenWorkspace, study: Study) -> None:
+        lots = self._lots(opened, study)
+        there = frozenset(study.traces)
         new = [lot for lot in lots[1:] if not there.issuperset(lot.ids)]
         offered = dict(zip("ylk", new, strict=False))
         if not offered:
@@ -452,16 +460,16 @@ class StudyScreen(TableScreen):
         def answered(answer: str | None) -> None:
             if answer in offered:
                 self.hints.prompt("Taking traces in …")
-                self.set_up(opened, view.study, offered[answer], more=True)
+                self.set_up(opened, study, offered[answer], more=True)
 
         first = next(iter(offered.values()))
-        after = with_traces(view.study, first.ids)
+        after = with_traces(study, first.ids)
         self.app.push_screen(
             Ask(
                 f"Take in {counted(len(after.traces) - len(there), 'trace')}?",
                 "They come as a further lot, after the others in every queue. Who labels those "
                 "stays as it is. Traces cannot be taken out again once somebody has finished one."
-                f"\n\n{assignment_words(view.study, after)}",
+                f"\n\n{assignment_words(study, after)}",
                 (
                     *(
                         (key, f"take in those of {lot.title}" if key != "y" else "take them in")
@@ -478,11 +486,9 @@ class StudyScreen(TableScreen):
 
     def action_join(self) -> None:
         """Ask who joins as an annotator, from the next lot on."""
-        view, opened = self.view, self.mast.opened
-        if view is None or opened is None:
-            self.hints.say("There is no study yet: e sets one up")
-            return
+        self._with_study(self._join)
 
+    def _join(self, opened: OpenWorkspace, _: Study) -> None:
         def answered(name: str | None) -> None:
             if name:
                 self._offer(
