@@ -19,6 +19,10 @@ APP_COMMAND: Final = "mast_tui.cli.app:app_command"
 
 COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
     {
+        "web": Command(
+            "mast_tui.cli.web.command:web_command",
+            "Show the app in a browser, to yourself or to a team.",
+        ),
         "inspect": Command(
             "mast_tui.cli.inspect:inspect_command",
             "Show what was recognised in files and folders.",

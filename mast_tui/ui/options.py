@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -29,3 +29,8 @@ class AppOptions(NamedTuple):
     blind: bool
     assisted: bool
     furnish: Callable[[Workspace], None] | None = None
+
+
+def in_browser(environment: Mapping[str, str]) -> bool:
+    """Whether the app draws into a browser, as textual-serve asks Textual to."""
+    return environment.get("TEXTUAL_DRIVER", "").endswith(":WebDriver")

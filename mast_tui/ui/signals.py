@@ -24,6 +24,7 @@ from typing import Any, Final, NoReturn
 from textual.app import App
 
 from mast_tui.ui.crashes import told
+from mast_tui.ui.options import in_browser
 from mast_tui.ui.textual_internals import (
     has_given_terminal_back,
     restore_terminal,
@@ -39,8 +40,8 @@ AFTER_ANOTHER: Final = 1.0
 """Seconds that are left when another signal comes: a shell that goes sends its SIGHUP twice."""
 
 LOOK_EVERY: Final = 1.0
-"""Seconds between looks whether the terminal is still there: not everybody is sent a SIGHUP, and
-Textual would read from one that has gone over and over."""
+"""Seconds between looks whether the terminal is still there, or the server of a browser: not
+everybody is sent a SIGHUP, and Textual would read from one that has gone over and over."""
 
 
 class EndingSignals:
@@ -66,7 +67,7 @@ class EndingSignals:
             signal.signal(number, self._came)
         signal.signal(signal.SIGALRM, self._came)
         threading.excepthook = self._thread_broke
-        if sys.stdin is not None and sys.stdin.isatty():
+        if sys.stdin is not None and (sys.stdin.isatty() or in_browser(os.environ)):
             self._look_for_terminal(loop, sys.stdin.fileno())
         await self._app.run_async()
         self._restored = True

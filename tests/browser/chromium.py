@@ -8,7 +8,7 @@ import select
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -28,8 +28,8 @@ _OPTIONS: Final = (
     "--disable-sync",
     "--hide-scrollbars",
     "--remote-debugging-pipe",
-    # No name is looked up and no address is reached, whatever a page asks for.
-    "--host-resolver-rules=MAP * ~NOTFOUND",
+    # No name is looked up and no address is reached but this machine's, whatever a page asks for.
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost",
     "--proxy-server=127.0.0.1:9",
 )
 _PATIENCE: Final = 30.0
@@ -44,7 +44,7 @@ def chromium_path() -> str | None:
 class Page:
     """The one page of a browser; ``events`` are those that came so far, by their order."""
 
-    def __init__(self, to_browser: int, from_browser: int) -> None:
+    def __init__(self, to_browser: int, from_browser: int, *, offline: bool) -> None:
         self._to, self._from = to_browser, from_browser
         self._kept = b""
         self._number = 0
@@ -57,7 +57,7 @@ class Page:
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.send(f"{domain}.enable")
         conditions = {"latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
-        self.send("Network.emulateNetworkConditions", offline=True, **conditions)
+        self.send("Network.emulateNetworkConditions", offline=offline, **conditions)
 
     def send(self, method: str, **params: object) -> dict[str, Any]:
         """What the browser answers to a command; raises ``AssertionError`` where it refuses."""
@@ -87,11 +87,23 @@ class Page:
         found: dict[str, Any] = json.loads(message)
         return found
 
-    def open(self, path: Path) -> None:
-        """Load a file from disk, and wait until it has loaded with all that belongs to it."""
-        before, deadline = len(self.events), time.monotonic() + _PATIENCE
-        self.send("Page.navigate", url=path.as_uri())
-        while not any(e.get("method") == "Page.loadEventFired" for e in self.events[before:]):
+    def open(self, place: Path | str) -> None:
+        """Load a file or an address, and wait until it has loaded with all that belongs to it."""
+        address = place if isinstance(place, str) else place.as_uri()
+        self.loading(lambda: self.send("Page.navigate", url=address))
+
+    def loading(self, does: Callable[[], object]) -> None:
+        """Do what loads a page, and wait until it has loaded with all that belongs to it."""
+        before = len(self.events)
+        does()
+        self.until(
+            lambda: any(e.get("method") == "Page.loadEventFired" for e in self.events[before:])
+        )
+
+    def until(self, holds: Callable[[], bool]) -> None:
+        """Wait for events until something holds."""
+        deadline = time.monotonic() + _PATIENCE
+        while not holds():
             self.events.append(self._next(deadline))
 
     def size(self, width: int, height: int = 900) -> None:
@@ -141,8 +153,11 @@ class Page:
 
 
 @contextmanager
-def browser(program: str, profile: Path) -> Iterator[Page]:
-    """A browser with a new profile in the folder ``profile``; it ends with the block."""
+def browser(program: str, profile: Path, *, offline: bool = True) -> Iterator[Page]:
+    """A browser with a new profile in the folder ``profile``; it ends with the block.
+
+    What is not ``offline`` reaches this machine, and no other.
+    """
     read_here, write_there = os.pipe()
     read_there, write_here = os.pipe()
     # The browser reads commands from 3 and answers on 4.
@@ -158,7 +173,7 @@ def browser(program: str, profile: Path) -> Iterator[Page]:
     os.close(read_there)
     os.close(write_there)
     try:
-        yield Page(write_here, read_here)
+        yield Page(write_here, read_here, offline=offline)
     finally:
         # Where nobody can tell it anything any more, it ends with all that it has started.
         os.close(write_here)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from mast_tui.safe_text import one_line
+from mast_tui.ui.options import in_browser
 
 TERMINAL_CHARS: Final = 100_000
 """The longest text that is handed to a terminal, in code points: many take no more."""
@@ -36,12 +37,15 @@ _OF_X: Final = (
 def tools(environment: Mapping[str, str], platform: str = sys.platform) -> tuple[Tool, ...]:
     """Return what copies here: the system's own tool, and tmux; those that are installed.
 
-    Over SSH the clipboard of this machine is nobody's, but that of a display that was forwarded.
+    Over SSH the clipboard of this machine is nobody's, but that of a display that was forwarded;
+    in a browser it is the page that copies.
 
     Args:
         environment: Variables of the process.
         platform: As ``sys.platform`` names it.
     """
+    if in_browser(environment):
+        return ()
     remote = "SSH_CONNECTION" in environment or "SSH_TTY" in environment
     found: list[Tool] = []
     if platform == "darwin" and not remote:

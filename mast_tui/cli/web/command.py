@@ -1,0 +1,118 @@
+"""``mast-tui web``: the app in a browser."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+from pathlib import Path
+from typing import Final
+
+import click
+
+from mast_tui.cli.shared.common import checked_sight, common_options
+from mast_tui.errors import MastError
+from mast_tui.safe_text import one_line
+
+TOKEN_VARIABLE: Final = "MAST_TUI_WEB_TOKEN"
+_SHORTEST_TOKEN: Final = 16
+"""So many characters of a token of one's own are not guessed."""
+
+_HERE: Final = ("localhost", "127.0.0.1", "::1")
+
+
+@click.command()
+@click.argument("paths", nargs=-1, metavar="[PATH …]", type=click.Path(exists=True))
+@click.option(
+    "--host",
+    default="localhost",
+    metavar="ADDRESS",
+    show_default=True,
+    help="Where to listen. Another address than this machine's own needs --token.",
+)
+@click.option("--port", default=8000, show_default=True, type=click.IntRange(0, 65535))
+@click.option(
+    "--token",
+    is_flag=True,
+    help=f"Let in only who knows a token: that of the variable {TOKEN_VARIABLE}, or a new one, "
+    "which is printed.",
+)
+@click.option(
+    "--url",
+    metavar="URL",
+    help="The address that visitors type where a proxy stands in between, as "
+    "https://labels.example.org.",
+)
+@common_options()
+def web_command(
+    paths: tuple[str, ...],
+    host: str,
+    port: int,
+    token: bool,
+    url: str | None,
+    workspace: str | None,
+    annotator: str | None,
+    taxonomy: Path | None,
+    blind: bool,
+    assisted: bool,
+) -> int:
+    """Show the app in a browser, to yourself or to a team.
+
+    Every visitor has an app of their own, on the same traces and the same workspace, and labels
+    under the name that they give. Whoever gets in may do what the app may do here: read and write
+    files in your name. Without --token only this machine gets in.
+    """
+    checked_sight(blind, assisted)
+    if taxonomy is not None and not taxonomy.is_file():
+        raise click.BadParameter(f"{taxonomy}: no such file", param_hint="--taxonomy")
+    if host not in _HERE and not token:
+        raise click.UsageError(
+            f"--host {host} lets other machines in, who may then read and write files in your "
+            "name; add --token"
+        )
+    try:
+        from mast_tui.cli.web.server import Server, checked_url  # it is an extra
+    except ModuleNotFoundError as error:
+        raise MastError(
+            f"the browser needs an extra: pip install 'mast-tui[web]' ({error.name} is missing)"
+        ) from error
+    options = _options(workspace, taxonomy, blind=blind, assisted=assisted)
+    server = Server(
+        (sys.executable, "-m", "mast_tui", *options),
+        tuple(str(Path(path).absolute()) for path in paths),
+        token=_token() if token else None,
+        url=None if url is None else checked_url(url),
+        annotator=annotator,
+        workspace=workspace,
+    )
+    return server.run(host, port, print_line)
+
+
+def print_line(words: str) -> None:
+    """Print a line for who runs the server, at once."""
+    click.echo(one_line(words))
+    sys.stdout.flush()
+
+
+def _token() -> str:
+    given = os.environ.get(TOKEN_VARIABLE)
+    if given is None:
+        return secrets.token_urlsafe(24)
+    if len(given) < _SHORTEST_TOKEN:
+        raise MastError(f"{TOKEN_VARIABLE} has less than {_SHORTEST_TOKEN} characters: too short")
+    return given
+
+
+def _options(
+    workspace: str | None, taxonomy: Path | None, *, blind: bool, assisted: bool
+) -> list[str]:
+    found: list[str] = []
+    if workspace is not None:
+        found += ["--workspace", workspace]
+    if taxonomy is not None:
+        found += ["--taxonomy", str(taxonomy)]
+    if blind:
+        found.append("--blind")
+    if assisted:
+        found.append("--assisted")
+    return found

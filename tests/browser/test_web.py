@@ -1,0 +1,264 @@
+"""The app in a real browser: labels by keys and by mouse, copying, a reload, two visitors."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import signal
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Final
+
+import pyte
+import pytest
+
+from mast_tui.workspace import Workspace
+from tests.browser.chromium import NAMES, Page, browser, chromium_path
+
+TRACE: Final = Path(__file__).parents[2] / "sample_traces" / "cart-valkey-noeviction.jsonl"
+DOOR: Final = "document.querySelector('form button').click()"
+
+
+@pytest.fixture
+def program() -> str:
+    """The browser; where there is none the test is skipped, but not where CI promises one."""
+    found = chromium_path()
+    if found is None:
+        if os.environ.get("CI"):
+            pytest.fail(f"none of {', '.join(NAMES)} is installed")
+        warnings.warn("no Chromium: the app was not looked at in a browser", stacklevel=2)
+        pytest.skip("no Chromium")
+    return found
+
+
+@contextmanager
+def served(folder: Path, *options: str, **variables: str) -> Iterator[tuple[str, Path]]:
+    """The address of a server that shows one trace, and its workspace; it ends with the block."""
+    workspace = folder / "labels.db"
+    words = ("web", "--port", "0", "--workspace", str(workspace), *options, str(TRACE))
+    homes = {f"XDG_{name}_HOME": str(folder / name) for name in ("DATA", "CONFIG", "CACHE")}
+    (folder / "DATA" / "mast-tui").mkdir(parents=True)
+    (folder / "DATA" / "mast-tui" / "welcomed").touch()
+    server = subprocess.Popen(
+        (sys.executable, "-m", "mast_tui", *words),
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=folder,
+        env={**os.environ, **homes, **variables},
+    )
+    assert server.stdout is not None
+    try:
+        line = server.stdout.readline()
+        assert line.startswith("The app is at http://localhost:"), line
+        yield line.removeprefix("The app is at ").strip(), workspace
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(60) == 0
+    finally:
+        server.kill()
+        server.stdout.close()
+
+
+class Visitor:
+    """Somebody before a page; ``text`` is what their app has drawn, from the page's socket."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self._seen = len(page.events)
+        self._screen = pyte.Screen(200, 100)
+        self._stream = pyte.ByteStream(self._screen)
+
+    def enter(self, address: str, name: str) -> None:
+        """Open the address, and begin under a name."""
+        self.page.open(address)
+        self.page.value(f"document.querySelector('input[name=name]').value = {name!r}")
+        self.page.loading(lambda: self.page.value(DOOR))
+
+    @property
+    def text(self) -> str:
+        """The screen as it is now."""
+        for event in self.page.events[self._seen :]:
+            if event.get("method") == "Network.webSocketFrameReceived":
+                frame = event["params"]["response"]
+                if frame["opcode"] == 2:
+                    self._stream.feed(base64.b64decode(frame["payloadData"]))
+        self._seen = len(self.page.events)
+        return "\n".join(self._screen.display)
+
+    def sees(self, words: str) -> None:
+        """Wait for words."""
+        try:
+            self.page.until(lambda: words in self.text)
+        except AssertionError as error:
+            raise AssertionError(f"waited in vain for {words!r} in:\n{self.text}") from error
+
+    def press(self, *keys: str) -> None:
+        """Press keys, each a letter or a digit."""
+        for key in keys:
+            self.page.send("Input.dispatchKeyEvent", type="keyDown", key=key, text=key)
+            self.page.send("Input.dispatchKeyEvent", type="keyUp", key=key)
+
+    def click(self, words: str) -> None:
+        """Click on the first letter of words."""
+        rows = self.text.split("\n")
+        row = next(index for index, line in enumerate(rows) if words in line)
+        cell = self.page.value(
+            "(() => { const box = document.querySelector('.xterm-screen').getBoundingClientRect();"
+            "return [box.left, box.top, box.width, box.height] })()"
+        )
+        columns, lines = self.size()
+        at = {
+            "x": cell[0] + (rows[row].index(words) + 0.5) * cell[2] / columns,
+            "y": cell[1] + (row + 0.5) * cell[3] / lines,
+        }
+        for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
+            self.page.send("Input.dispatchMouseEvent", type=kind, button="left", clickCount=1, **at)
+
+    def size(self) -> tuple[int, int]:
+        """Columns and lines that the page has told its app last."""
+        said = [
+            json.loads(event["params"]["response"]["payloadData"])
+            for event in self.page.events
+            if event.get("method") == "Network.webSocketFrameSent"
+        ]
+        size = next(about for kind, *about in reversed(said) if kind == "resize")[0]
+        return size["width"], size["height"]
+
+
+def labelled(workspace: Path) -> list[tuple[str, str]]:
+    """Who has labelled what, as it is on disk."""
+    with closing(Workspace.open(workspace)) as store:
+        return sorted((label.annotator, label.mode) for label in store.labels())
+
+
+def test_labels_by_keys_and_by_mouse_and_a_reload_loses_nothing(
+    tmp_path: Path, program: str
+) -> None:
+    with (
+        served(tmp_path) as (address, workspace),
+        browser(program, tmp_path / "profile", offline=False) as page,
+    ):
+        page.size(1280, 800)
+        visitor = Visitor(page)
+        visitor.enter(address, "carol")
+        visitor.sees("44 spans")
+        visitor.press("j", "1", "3")
+        visitor.sees("Step repetition on #2")
+        assert labelled(workspace) == [("carol", "step_repetition")]
+
+        visitor.click("Information withholding")
+        visitor.sees("2.4 Information withholding ─")
+        visitor.click("Information withholding")
+        visitor.sees("Information withholding on #2")
+        both = [("carol", "information_withholding"), ("carol", "step_repetition")]
+        assert labelled(workspace) == both
+
+        after = Visitor(page)
+        page.loading(lambda: page.send("Page.reload"))
+        after.sees("44 spans")
+        after.press("j", "3", "3")
+        after.sees("Incorrect verification on #")
+        assert len(labelled(workspace)) == 3
+        assert not [said for said in page.said() if "WebGL" not in said and "ping" not in said]
+        assert {url.split("/")[2] for url in page.asked_for() if "//" in url} == {
+            address.split("/")[2]
+        }
+
+
+def test_the_app_follows_the_window_and_copies_into_the_browser(
+    tmp_path: Path, program: str
+) -> None:
+    with (
+        served(tmp_path, DISPLAY=":99", TMUX="/tmp/none,1,0") as (address, _),
+        browser(program, tmp_path / "profile", offline=False) as page,
+    ):
+        page.size(1280, 800)
+        page.send(
+            "Browser.grantPermissions",
+            permissions=["clipboardReadWrite", "clipboardSanitizedWrite"],
+            origin=address[:-1],
+        )
+        page.send("Emulation.setFocusEmulationEnabled", enabled=True)
+        visitor = Visitor(page)
+        visitor.enter(address, "carol")
+        visitor.sees("44 spans")
+        wide, _ = visitor.size()
+        page.size(800, 500)
+        page.until(lambda: visitor.size()[0] < wide)
+        visitor.press("y")
+        visitor.sees("Copied the text of #1")
+        assert "through the terminal" in visitor.text
+        page.value(
+            "(async () => { while (!await navigator.clipboard.readText()) "
+            "await new Promise((again) => setTimeout(again, 20)) })()"
+        )
+        copied = page.value("navigator.clipboard.readText()")
+        assert copied.startswith("You diagnose incidents offline")
+
+
+def test_two_visitors_label_at_once_each_under_their_name(tmp_path: Path, program: str) -> None:
+    with (
+        served(tmp_path) as (address, workspace),
+        browser(program, tmp_path / "one", offline=False) as first,
+        browser(program, tmp_path / "other", offline=False) as second,
+    ):
+        carol, dave = Visitor(first), Visitor(second)
+        carol.enter(address, "carol")
+        dave.enter(address, "dave")
+        for visitor, digit in ((carol, "1"), (dave, "2")):
+            visitor.sees("44 spans")
+            visitor.press("1", digit)
+        carol.sees("specification on #1")
+        dave.sees("specification on #1")
+        assert labelled(workspace) == [
+            ("carol", "disobey_task_specification"),
+            ("dave", "disobey_role_specification"),
+        ]
+        carol.press("Q")
+        carol.page.until(lambda: carol.page.value("document.body.classList.contains('-closed')"))
+        assert "The app has ended" in carol.page.value("document.body.innerText")
+
+
+def test_the_token_comes_behind_the_address_and_goes_to_no_log(
+    tmp_path: Path, program: str
+) -> None:
+    with (
+        served(tmp_path, "--token") as (address, _),
+        browser(program, tmp_path / "profile", offline=False) as page,
+    ):
+        place, _, token = address.partition("#")
+        visitor = Visitor(page)
+        page.open(place)
+        page.value("document.querySelector('input[name=name]').value = 'carol'")
+        page.value("document.querySelector('input[name=token]').value = 'guessed'")
+        page.loading(lambda: page.value(DOOR))
+        assert "This is not the token" in page.value("document.body.innerText")
+        page.open("about:blank")
+        visitor.enter(address, "carol")
+        visitor.sees("44 spans")
+        assert not [url for url in page.asked_for() if token in url.partition("#")[0]]
+
+
+def test_an_app_ends_with_a_server_that_was_killed(tmp_path: Path) -> None:
+    read, write = os.pipe()
+    app = subprocess.Popen(
+        (sys.executable, "-m", "mast_tui", "--annotator", "carol", "--", str(TRACE)),
+        stdin=read,
+        stdout=subprocess.PIPE,
+        cwd=tmp_path,
+        env={**os.environ, "TEXTUAL_DRIVER": "textual.drivers.web_driver:WebDriver"},
+    )
+    os.close(read)
+    try:
+        assert app.stdout is not None
+        assert app.stdout.readline() == b"__GANGLION__\n"
+        app.stdout.close()
+        os.close(write)
+        assert app.wait(60) != 0
+    finally:
+        app.kill()
+        app.wait()

@@ -1,0 +1,105 @@
+"""``web``: who gets in, and who does not."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from aiohttp import WSServerHandshakeError
+from aiohttp.test_utils import TestClient, TestServer
+
+from mast_tui.cli.web.server import COOKIE, Server, checked_url
+from mast_tui.errors import MastError
+from tests.cli.conftest import Cli
+
+TOKEN = "long-enough-a-token"
+
+
+@asynccontextmanager
+async def visiting(
+    folder: Path, *, token: str | None = None, url: str | None = None
+) -> AsyncIterator[TestClient]:  # type: ignore[type-arg]
+    server = Server(
+        (sys.executable, "-m", "mast_tui"),
+        ("run.jsonl",),
+        token=token,
+        url=None if url is None else checked_url(url),
+        annotator=None,
+        workspace=str(folder / "labels.db"),
+    )
+    async with TestClient(TestServer(server.application())) as client:
+        yield client
+
+
+def own(client: TestClient) -> dict[str, str]:  # type: ignore[type-arg]
+    return {"Origin": str(client.make_url("/")).rstrip("/")}
+
+
+async def test_a_name_is_asked_for_and_one_that_cannot_be_is_told(tmp_path: Path) -> None:
+    async with visiting(tmp_path) as client:
+        assert "Who is labelling?" in await (await client.get("/")).text()
+        wrong = await client.post("/enter", data={"name": "judge:me"}, headers=own(client))
+        assert "begin with &#39;judge:" in await wrong.text()
+        right = await client.post("/enter", data={"name": "<b>carol"}, headers=own(client))
+        page = await right.text()
+        assert "/ws" in page
+        assert "&lt;b&gt;carol" in page
+        policy = right.headers["Content-Security-Policy"]
+        assert "default-src 'none'" in policy
+        assert "script-src 'self';" in policy
+        left = await client.post("/leave", headers=own(client))
+        assert "Who is labelling?" in await left.text()
+
+
+async def test_pages_of_other_addresses_reach_nothing(tmp_path: Path) -> None:
+    async with visiting(tmp_path) as client:
+        await client.post("/enter", data={"name": "carol"}, headers=own(client))
+        for origin in ("https://evil.example", "null", "http://localhost.evil.example", ""):
+            headers = {"Origin": origin} if origin else {}
+            answer = await client.post("/enter", data={"name": "mallory"}, headers=headers)
+            assert answer.status == 403
+            with pytest.raises(WSServerHandshakeError, match="403"):
+                await client.ws_connect("/ws", headers=headers)
+
+
+async def test_a_name_made_up_for_this_machine_is_refused(tmp_path: Path) -> None:
+    async with visiting(tmp_path) as client:
+        assert (await client.get("/", headers={"Host": "evil.example:8000"})).status == 403
+    async with visiting(tmp_path, url="https://labels.example.org") as client:
+        known = await client.get("/", headers={"Host": "labels.example.org"})
+        assert known.status == 200
+
+
+async def test_an_app_needs_a_visitor_who_came_by_the_door(tmp_path: Path) -> None:
+    async with visiting(tmp_path, token=TOKEN) as client:
+        with pytest.raises(WSServerHandshakeError, match="403"):
+            await client.ws_connect("/ws", headers=own(client))
+        guess = await client.post(
+            "/enter", data={"name": "carol", "token": "guess"}, headers=own(client)
+        )
+        assert "This is not the token" in await guess.text()
+        with pytest.raises(WSServerHandshakeError, match="403"):
+            await client.ws_connect("/ws", headers={**own(client), "Cookie": f"{COOKIE}=made-up"})
+        right = await client.post(
+            "/enter", data={"name": "carol", "token": TOKEN}, headers=own(client)
+        )
+        assert "/ws" in await right.text()
+
+
+def test_other_machines_are_let_in_by_a_token_alone(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = cli("web", "--host", "0.0.0.0")
+    assert done.code == 2
+    assert "add --token" in done.err
+    monkeypatch.setenv("MAST_TUI_WEB_TOKEN", "short")
+    assert "too short" in cli("web", "--token").err
+
+
+@pytest.mark.parametrize("url", ["labels.example.org", "ftp://a.example", "https://a.example/b"])
+def test_an_address_that_is_none_is_told(url: str) -> None:
+    with pytest.raises(MastError, match="wants an address such as"):
+        checked_url(url)
