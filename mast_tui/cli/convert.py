@@ -1,9 +1,10 @@
-"""``mast-tui convert``: traces of any known format as one documented format."""
+"""``mast-tui convert``: traces of any known format as one documented format, or as ATIF."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -17,10 +18,14 @@ from mast_tui.cli.shared.common import (
     say,
 )
 from mast_tui.output_files import Outputs, Rules
+from mast_tui.traces.atif_format import ATIF_OPENING, atif_line
 from mast_tui.traces.library import read_fully, scan
 from mast_tui.traces.native_format import OPENING, line_of
 from mast_tui.workspace.outputs import database_files, never_replaced, what_looks_precious
 from mast_tui.workspace.places import find_workspace
+
+OWN: Final = "mast-tui"
+ATIF: Final = "atif"
 
 
 @click.command()
@@ -30,14 +35,23 @@ from mast_tui.workspace.places import find_workspace
     "--output",
     required=True,
     type=click.Path(path_type=Path),
-    metavar="OUT.jsonl",
+    metavar="OUT",
     help="The file to write; one of an earlier run is replaced once everything has been read.",
+)
+@click.option(
+    "--to",
+    "written_as",
+    type=click.Choice((OWN, ATIF)),
+    default=OWN,
+    show_default=True,
+    help="The project's own format, which loses nothing, or ATIF, which other tools read.",
 )
 @force_option
 @common_options(taxonomy=NO_LABELS)
 def convert_command(
     paths: tuple[Path, ...],
     output: Path,
+    written_as: str,
     force: bool,
     workspace: str | None,
     annotator: str | None,
@@ -51,6 +65,9 @@ def convert_command(
     those of the original, so labels of the one fit the other. Outcome, score, reward, ground truth
     and labels carried in the files are left out for whoever works blind: with --blind, or as the
     workspace remembers it.
+
+    With --to atif each line is a trajectory; of one trace the file is one JSON document. It never
+    has outcome, score or answer key, and what ATIF has no field for stands in extra.
     """
     checked_sight(blind, assisted)
     veil = hides_outcomes(workspace, annotator, blind, assisted)
@@ -66,7 +83,13 @@ def convert_command(
                 say(f"mast-tui convert: {report.path}: {report.failed}")
             for trace in report.traces:
                 read_fully(trace)
-                yield line_of(trace, veiled=veil is not None)
+                if written_as == OWN:
+                    yield line_of(trace, veiled=veil is not None)
+                elif len(trace):
+                    yield atif_line(trace)
+                else:
+                    say(f"mast-tui convert: {trace.path}: no steps, which ATIF wants; left out")
+                    continue
                 traces += 1
         if traces == 0:
             raise click.ClickException(
@@ -81,7 +104,7 @@ def convert_command(
 
 
 def _is_converted(head: bytes) -> bool:
-    return head.startswith(OPENING)
+    return head.startswith((OPENING, ATIF_OPENING))
 
 
 def _never_replaced(paths: tuple[Path, ...], force: bool) -> Callable[[Path], str | None]:
@@ -97,7 +120,7 @@ def _never_replaced(paths: tuple[Path, ...], force: bool) -> Callable[[Path], st
         if not target.is_file():
             return None
         with target.open("rb") as file:
-            if _is_converted(file.read(len(OPENING))):
+            if _is_converted(file.read(max(len(OPENING), len(ATIF_OPENING)))):
                 return None
         if any(path.is_file() and path.samefile(target) for path in paths):
             return "this is a trace to convert, and traces are never written to"

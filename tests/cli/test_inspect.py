@@ -173,6 +173,25 @@ def test_converting_writes_one_line_per_trace(
     assert [trace["spans"] for trace in file["traces"]] == [2, 1, 4]
 
 
+def test_converting_to_atif_writes_what_other_tools_read(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out.json"
+    for _ in range(2):  # what it has written itself it replaces
+        assert mast_tui("convert", folder, "--to", "atif", "-o", out) == 0
+    lines = [json.loads(line) for line in out.read_bytes().splitlines()]
+    assert [line["schema_version"] for line in lines] == ["ATIF-v1.7"] * 3
+    assert lines[2]["steps"][-1]["observation"]["results"][0]["content"] == "no such file"
+    capsys.readouterr()
+    assert mast_tui("inspect", out, "--json") == 0
+    (file,) = json.loads(capsys.readouterr().out)["files"]
+    assert file["format"] == "atif"
+    assert [trace["spans"] for trace in file["traces"]] == [2, 1, 4]
+    one = tmp_path / "one.json"
+    assert mast_tui("convert", folder / "run.jsonl", "--to", "atif", "-o", one) == 0
+    assert json.loads(one.read_bytes())["session_id"]
+
+
 def test_converting_goes_on_after_a_file_that_failed(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

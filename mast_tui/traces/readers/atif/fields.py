@@ -164,6 +164,17 @@ def agent_name(record: Mapping[str, object]) -> str | None:
     return preview(name)[0] if name else None
 
 
+def extra_of(record: Mapping[str, object]) -> Mapping[str, object]:
+    """What a record holds beside the fields of the standard."""
+    extra = record.get("extra")
+    return extra if isinstance(extra, Mapping) else {}
+
+
+def is_log(step: Mapping[str, object]) -> bool:
+    """Whether a step is a line of a log, which ``mast-tui convert`` writes as of the system."""
+    return source_of(step) == "system" and extra_of(step).get("kind") == "log"
+
+
 def status_of(result: Mapping[str, object]) -> SpanStatus:
     """Whether a result went well: only what its record says outright."""
     for holder in (result, result.get("extra")):

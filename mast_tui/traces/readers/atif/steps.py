@@ -21,9 +21,11 @@ from mast_tui.traces.readers.atif.fields import (
     agent_name,
     call_id_of,
     calls_of,
+    extra_of,
     field,
     follows_the_standard,
     ids_of,
+    is_log,
     refers_to,
     results_of,
     source_of,
@@ -82,6 +84,7 @@ class _Call:
 
     name: str | None
     start: float | None
+    agent: str | None = None
 
 
 class _Reading:
@@ -144,7 +147,7 @@ class _Reading:
             return
         own = self._said(step, text, pointer, start)
         calls = [
-            self._call(call, f"{pointer}/tool_calls/{place}", start)
+            self._call(call, f"{pointer}/tool_calls/{place}", start, _beside(step, "agent"))
             for place, call in enumerate(calls_of(step))
         ]
         results = results_of(step)
@@ -184,11 +187,23 @@ class _Reading:
         agent = source if role is not Role.AGENT else self._agent
         if role is Role.AGENT and source not in AGENT_SOURCES:
             agent = source or self._agent
+        name = None
+        if is_log(step):
+            kind, role, name = SpanKind.LOG, Role.LOG, _beside(step, "name")
         return self._steps.add(
-            self._key(pointer), kind, role, agent, text, place=self._place(pointer), start=start
+            self._key(pointer),
+            kind,
+            role,
+            _beside(step, "agent") or agent,
+            text,
+            place=self._place(pointer),
+            name=name,
+            start=start,
         )
 
-    def _call(self, call: object, pointer: str, start: float | None) -> str | None:
+    def _call(
+        self, call: object, pointer: str, start: float | None, agent: str | None
+    ) -> str | None:
         if not isinstance(call, Mapping):
             self._log(pointer, call)
             self._complain(pointer, "not a tool call but a bare value")
@@ -206,7 +221,7 @@ class _Reading:
             self._id_key(call_id, "call") if call_id else self._key(pointer),
             SpanKind.TOOL_CALL,
             Role.AGENT,
-            self._agent,
+            agent or self._agent,
             dump_text(arguments),
             place=self._place(pointer),
             name=name,
@@ -214,7 +229,7 @@ class _Reading:
         )
         if call_id:
             self._calls[call_id] = key
-        self._made[key] = _Call(name, start)
+        self._made[key] = _Call(name, start, agent)
         self._open[key] = None
         return key
 
@@ -290,10 +305,10 @@ class _Reading:
             self._id_key(result.call_id, "result") if result.call_id else self._key(result.pointer),
             SpanKind.TOOL_RESULT if of_tool else SpanKind.LOG,
             Role.TOOL if of_tool else Role.LOG,
-            self._agent if of_tool else source,
+            _beside(result.value, "agent") or made.agent or self._agent if of_tool else source,
             result.text,
             place=self._place(result.pointer),
-            name=made.name,
+            name=_beside(result.value, "name") or made.name,
             parent=call or step,
             start=result.start,
             status=status_of(result.value),
@@ -372,6 +387,12 @@ def by_id(trajectories: Sequence[Located], without: Sequence[str] = ()) -> dict[
             if name not in without:
                 found.setdefault(name, one)
     return found
+
+
+def _beside(record: Mapping[str, object], name: str) -> str | None:
+    """A name that a record tells beside the standard, which has one agent for all steps."""
+    text = as_text(extra_of(record).get(name))
+    return preview(text)[0] if text else None
 
 
 def _tokens(step: Mapping[str, object]) -> Tokens | None:

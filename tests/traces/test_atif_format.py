@@ -1,0 +1,245 @@
+"""Traces written as ATIF: the reader of ATIF finds the same spans in them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mast_tui.traces.atif_format import COPY, atif_line
+from mast_tui.traces.index.document import StepList, StepSpans
+from mast_tui.traces.io.json_values import InvalidJSON, load_json
+from mast_tui.traces.library import read_file, read_fully, scan
+from mast_tui.traces.model import (
+    AnswerKey,
+    Outcome,
+    Role,
+    SpanKind,
+    SpanStatus,
+    Tokens,
+    Trace,
+    TraceIdentity,
+    TraceMeta,
+)
+from tests.traces.checks import CORPUS, SAMPLES, check_sound, needs_corpus
+
+names = st.text("abc XYZ_-é", min_size=1, max_size=8).filter(
+    lambda name: name == " ".join(name.split())
+)
+said = st.text(st.characters(codec="utf-8"), min_size=1).filter(str.strip)
+objects = st.dictionaries(st.text(max_size=4), st.integers(-9, 9) | st.text(max_size=6), max_size=3)
+
+
+def trace_of(steps: StepList, **meta: Any) -> Trace:
+    identity = TraceIdentity("run-1", "0" * 64, 1, "test", 1, native=True)
+    return Trace(identity, Path("x.json"), StepSpans(steps.steps), meta=TraceMeta(**meta))
+
+
+def written(folder: Path, trace: Trace) -> tuple[dict[str, Any], Trace]:
+    """The trajectory that a trace is written as, and what the reader makes of it."""
+    file = folder / "out.json"
+    file.write_bytes(atif_line(trace))
+    report = read_file(file, named=False)
+    assert report.format == "atif"
+    [found] = report.traces
+    check_sound(found)
+    return json.loads(file.read_bytes()), found
+
+
+def told(trace: Trace) -> list[tuple[object, ...]]:
+    """What is to come back of each span: a call's text as what its JSON says."""
+    rows: list[tuple[object, ...]] = []
+    for index in range(len(trace)):
+        span, text = trace.span(index), trace.text(index)
+        if span.kind is SpanKind.TOOL_CALL:
+            try:
+                value = load_json(text) if text.strip() else {}
+            except InvalidJSON:
+                value = text
+            text = json.dumps(value if isinstance(value, dict) else {"input": value})
+        rows.append((span.kind, span.role, span.agent, span.name, text))
+    return rows
+
+
+def links(trace: Trace) -> Counter[tuple[str, str | None]]:
+    """By the text of each result that of its call."""
+    spans = [trace.span(index) for index in range(len(trace))]
+    found = ((span, trace.index_of(span.parent or "")) for span in spans)
+    return Counter(
+        (trace.text(span.index), None if call is None else json.dumps(load_json(trace.text(call))))
+        for span, call in found
+        if span.kind is SpanKind.TOOL_RESULT
+    )
+
+
+def check_follows_the_standard(record: dict[str, Any]) -> None:
+    """Hold a trajectory against what the standard says of steps, calls and results."""
+    assert [step["step_id"] for step in record["steps"]] == list(range(1, len(record["steps"]) + 1))
+    assert record["agent"]["name"]
+    assert record["agent"]["version"]
+    seen: set[str] = set()
+    for step in record["steps"]:
+        assert step["source"] in ("system", "user", "agent")
+        assert isinstance(step["message"], str)
+        calls = step.get("tool_calls", [])
+        if step["source"] != "agent":
+            assert not {"reasoning_content", "tool_calls", "metrics"} & step.keys()
+        ids = {call["tool_call_id"] for call in calls}
+        assert len(ids) == len(calls)
+        assert not ids & seen
+        seen |= ids
+        assert all(isinstance(call["arguments"], dict) for call in calls)
+        for result in step.get("observation", {"results": []})["results"]:
+            assert result.get("source_call_id", next(iter(ids), None)) in ids | {None}
+
+
+@st.composite
+def runs(draw: st.DrawFn, *, in_order: bool) -> StepList:
+    """Turns of agents and words of others; results behind their calls, or anywhere after."""
+    steps = StepList()
+    waiting: list[tuple[str, str, str]] = []
+
+    def answer(call: tuple[str, str, str]) -> None:
+        key, agent, tool = call
+        status = draw(st.sampled_from((SpanStatus.OK, SpanStatus.ERROR)))
+        steps.add(
+            f"{key}:result", SpanKind.TOOL_RESULT, Role.TOOL, agent, draw(said),
+            place="p", name=tool, parent=key, status=status,
+        )  # fmt: skip
+
+    for turn in range(draw(st.integers(1, 6))):
+        kind = draw(st.sampled_from(("user", "system", "agent", "agent", "log")))
+        if kind == "log":
+            steps.add(f"{turn}", SpanKind.LOG, Role.LOG, "log", draw(said), place="p")
+        elif kind != "agent":
+            steps.add(f"{turn}", SpanKind.MESSAGE, Role(kind), kind, draw(said), place="p")
+        else:
+            agent = draw(names)
+            start = draw(st.none() | st.integers(1, 2_000_000_000))
+            if draw(st.booleans()):
+                steps.add(
+                    f"{turn}t", SpanKind.REASONING, Role.AGENT, agent, draw(said),
+                    place="p", start=start,
+                )  # fmt: skip
+            if draw(st.booleans()):
+                steps.add(
+                    f"{turn}m", SpanKind.MESSAGE, Role.AGENT, agent, draw(said),
+                    place="p", start=start,
+                )  # fmt: skip
+            calls = []
+            for number in range(draw(st.integers(0, 3))):
+                tool, text = draw(names), json.dumps(draw(objects))
+                key = steps.add(
+                    f"{turn}c{number}", SpanKind.TOOL_CALL, Role.AGENT, agent, text,
+                    place="p", name=tool, start=start,
+                )  # fmt: skip
+                calls.append((key, agent, tool))
+            waiting += draw(st.permutations(calls))
+        while waiting and (in_order or draw(st.booleans())):
+            answer(waiting.pop(0))
+    return steps
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+@given(runs(in_order=True), st.none() | names)
+def test_a_run_comes_back_span_by_span(tmp_path: Path, steps: StepList, system: str | None) -> None:
+    trace = trace_of(steps, system=system)
+    record, found = written(tmp_path, trace)
+    check_follows_the_standard(record)
+    assert told(found) == told(trace)
+    assert links(found) == links(trace)
+    for index in range(len(trace)):
+        if trace.span(index).kind is SpanKind.TOOL_RESULT:
+            assert found.span(index).status is trace.span(index).status
+        elif trace.span(index).role is Role.AGENT:
+            assert found.span(index).start == trace.span(index).start
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)
+@given(runs(in_order=False))
+def test_late_results_come_back_at_their_calls(tmp_path: Path, steps: StepList) -> None:
+    trace = trace_of(steps)
+    record, found = written(tmp_path, trace)
+    check_follows_the_standard(record)
+    assert Counter(told(found)) == Counter(told(trace))
+    assert links(found) == links(trace)
+
+
+@st.composite
+def spans_of_any_kind(draw: st.DrawFn) -> StepList:
+    steps = StepList()
+    for number in range(draw(st.integers(1, 6))):
+        earlier = [step.key for step in steps.steps]
+        steps.add(
+            f"k{number}",
+            draw(st.sampled_from(SpanKind)),
+            draw(st.sampled_from(Role)),
+            draw(names),
+            draw(st.text()),
+            place="p",
+            name=draw(st.none() | names),
+            parent=draw(st.sampled_from([None, *earlier])),
+            start=draw(st.none() | st.floats(allow_nan=False)),
+            tokens=draw(st.none() | st.builds(Tokens, st.integers(0, 9), st.none())),
+        )
+    return steps
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+@given(spans_of_any_kind())
+def test_no_text_of_any_span_is_lost(tmp_path: Path, steps: StepList) -> None:
+    record, found = written(tmp_path, trace_of(steps))
+    check_follows_the_standard(record)
+    texts = Counter(found.text(index) for index in range(len(found)))
+    kept = [s.text for s in steps.steps if s.kind is not SpanKind.TOOL_CALL and s.text.strip()]
+    plain = Counter(
+        text.encode("utf-8", "surrogatepass").decode("utf-8", "replace") for text in kept
+    )
+    assert not Counter({t: n for t, n in plain.items() if "\ufffd" not in t}) - texts
+    keys = [key for step in record["steps"] for key in step["extra"]["spans"]]
+    keys += [
+        result["extra"]["span"]
+        for step in record["steps"]
+        for result in step.get("observation", {"results": []})["results"]
+    ]
+    assert set(keys) == {step.key for step in steps.steps}
+
+
+def test_what_tells_how_the_run_went_is_left_out(tmp_path: Path) -> None:
+    steps = StepList()
+    steps.add("a", SpanKind.MESSAGE, Role.USER, "user", "go", place="p")
+    steps.add("b", SpanKind.MESSAGE, Role.AGENT, "bot", "done", place="p", tokens=Tokens(7, 2))
+    trace = trace_of(
+        steps,
+        task="Find the kettle.",
+        model="m-1",
+        task_id="t7",
+        outcome=Outcome.FAILED,
+        score=0.25,
+        answer_key=AnswerKey(reference=(("answer", "on the shelf"),)),
+    )
+    record, found = written(tmp_path, trace)
+    assert "shelf" not in json.dumps(record)
+    assert (found.meta.outcome, found.meta.score, found.meta.hidden) == (Outcome.UNKNOWN, None, ())
+    assert (found.meta.model, found.meta.task_id) == ("m-1", "t7")
+    assert found.identity.trace_id == "run-1" + COPY
+    assert record["steps"][1]["metrics"] == {"prompt_tokens": 7, "completion_tokens": 2}
+    assert found.span(1).tokens == Tokens(7, 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("folder", [SAMPLES, pytest.param(CORPUS, marks=needs_corpus)])
+def test_real_traces_come_back(tmp_path: Path, folder: Path) -> None:
+    for report in scan([folder]):
+        for trace in report.traces:
+            read_fully(trace)
+            if len(trace):
+                record, found = written(tmp_path, trace)
+                check_follows_the_standard(record)
+                known = [(row[0], *row[2:]) for row in told(trace)]
+                assert Counter((row[0], *row[2:]) for row in told(found)) == Counter(known)
