@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from importlib import import_module
 from typing import Final
 
@@ -21,8 +22,20 @@ INTERRUPTED: Final = 130
 
 
 def load_command(name: str) -> click.Command:
-    """The command with this name, imported now."""
-    return _imported(COMMANDS[name].place)
+    """Import the command with this name.
+
+    Raises:
+        MastError: It needs an extra that is not installed.
+    """
+    command = COMMANDS[name]
+    try:
+        return _imported(command.place)
+    except ModuleNotFoundError as error:
+        if command.extra is None or (error.name or "").startswith(__package__):
+            raise
+        raise MastError(
+            f"it needs an extra: pip install 'mast-tui[{command.extra}]' ({error.name} is missing)"
+        ) from error
 
 
 def _imported(place: str) -> click.Command:
@@ -37,13 +50,10 @@ def run(words: Words) -> int:
     Whatever is wrong in the data or the request is one line on stderr and exit code 1; wrong
     usage is shown with a hint at ``--help`` and exit code 2.
     """
-    command: click.Command
-    if words.command is None:
-        command, name = _imported(APP_COMMAND), "mast-tui"
-    else:
-        command, name = load_command(words.command), f"mast-tui {words.command}"
+    name = "mast-tui" if words.command is None else f"mast-tui {words.command}"
     args = [*words.options, *words.rest]
     try:
+        command = _imported(APP_COMMAND) if words.command is None else load_command(words.command)
         result = command.main(args, prog_name=name, standalone_mode=False)
         sys.stdout.flush()
     except click.UsageError as error:
@@ -80,7 +90,9 @@ class _WholeCommandLine(click.Group):
     """The command line as one group, of which only the command that was typed is imported."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        return load_command(cmd_name) if cmd_name in COMMANDS else None
+        with suppress(MastError):  # an extra is missing: nothing to complete
+            return load_command(cmd_name) if cmd_name in COMMANDS else None
+        return None
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         if incomplete.startswith("-"):

@@ -8,10 +8,14 @@ from typing import Final, NamedTuple
 
 
 class Command(NamedTuple):
-    """Where a command is defined, as ``module:function``, and its line on the help page."""
+    """Where a command is defined, as ``module:function``, and its line on the help page.
+
+    ``extra`` names the optional dependencies without which it cannot be imported.
+    """
 
     place: str
     help: str
+    extra: str | None = None
 
 
 APP_COMMAND: Final = "mast_tui.cli.app:app_command"
@@ -19,10 +23,6 @@ APP_COMMAND: Final = "mast_tui.cli.app:app_command"
 
 COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
     {
-        "web": Command(
-            "mast_tui.cli.web.command:web_command",
-            "Show the app in a browser, to yourself or to a team.",
-        ),
         "inspect": Command(
             "mast_tui.cli.inspect:inspect_command",
             "Show what was recognised in files and folders.",
@@ -30,6 +30,11 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
         "read": Command(
             "mast_tui.cli.read:read_command",
             "Read and label a trace line by line, for screen readers and braille.",
+        ),
+        "web": Command(
+            "mast_tui.cli.web.command:web_command",
+            "Show the app in a browser, to yourself or to a team.",
+            extra="web",
         ),
         "search": Command(
             "mast_tui.cli.search:search_command",

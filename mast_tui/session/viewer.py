@@ -12,7 +12,13 @@ from functools import cached_property
 from typing import Any
 
 from mast_tui.errors import SessionError
-from mast_tui.labels import AnnotatorKind, PassKind, annotator_kind, checked_person
+from mast_tui.labels import (
+    AnnotatorKind,
+    PassKind,
+    annotator_kind,
+    check_unlike,
+    checked_person,
+)
 from mast_tui.session.visibility import (
     library_view,
     record_reveal,
@@ -32,6 +38,23 @@ def known_person(workspace: Workspace) -> str | None:
 def remember_person(workspace: Workspace, name: str) -> None:
     """Let this login stand for ``name`` from now on."""
     workspace.set_setting(login_setting(), name)
+
+
+def unlike_others(workspace: Workspace, name: str) -> str:
+    """Return the name of somebody who begins to label.
+
+    Args:
+        workspace: Where they label.
+        name: What was typed.
+
+    Raises:
+        MastError: It cannot be a name, or looks like that of somebody who is here.
+    """
+    name = checked_person(name)
+    known = [info.name for info in workspace.annotators()]
+    if name not in known:
+        check_unlike(name, known)
+    return name
 
 
 @dataclass(frozen=True)

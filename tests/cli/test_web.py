@@ -11,7 +11,7 @@ import pytest
 from aiohttp import WSServerHandshakeError
 from aiohttp.test_utils import TestClient, TestServer
 
-from mast_tui.cli.web.server import COOKIE, Server, checked_url
+from mast_tui.cli.web.server import Server, checked_url
 from mast_tui.errors import MastError
 from tests.cli.conftest import Cli
 
@@ -57,7 +57,8 @@ async def test_a_name_is_asked_for_and_one_that_cannot_be_is_told(tmp_path: Path
 async def test_pages_of_other_addresses_reach_nothing(tmp_path: Path) -> None:
     async with visiting(tmp_path) as client:
         await client.post("/enter", data={"name": "carol"}, headers=own(client))
-        for origin in ("https://evil.example", "null", "http://localhost.evil.example", ""):
+        strangers = ("https://evil.example", "null", "http://localhost.evil.example", "http://[x")
+        for origin in (*strangers, ""):
             headers = {"Origin": origin} if origin else {}
             answer = await client.post("/enter", data={"name": "mallory"}, headers=headers)
             assert answer.status == 403
@@ -67,7 +68,8 @@ async def test_pages_of_other_addresses_reach_nothing(tmp_path: Path) -> None:
 
 async def test_a_name_made_up_for_this_machine_is_refused(tmp_path: Path) -> None:
     async with visiting(tmp_path) as client:
-        assert (await client.get("/", headers={"Host": "evil.example:8000"})).status == 403
+        for name in ("evil.example:8000", "[::1", "localhost.evil.example"):
+            assert (await client.get("/", headers={"Host": name})).status == 403
     async with visiting(tmp_path, url="https://labels.example.org") as client:
         known = await client.get("/", headers={"Host": "labels.example.org"})
         assert known.status == 200
@@ -81,12 +83,34 @@ async def test_an_app_needs_a_visitor_who_came_by_the_door(tmp_path: Path) -> No
             "/enter", data={"name": "carol", "token": "guess"}, headers=own(client)
         )
         assert "This is not the token" in await guess.text()
-        with pytest.raises(WSServerHandshakeError, match="403"):
-            await client.ws_connect("/ws", headers={**own(client), "Cookie": f"{COOKIE}=made-up"})
+        assert not list(client.session.cookie_jar)
         right = await client.post(
             "/enter", data={"name": "carol", "token": TOKEN}, headers=own(client)
         )
         assert "/ws" in await right.text()
+        (cookie,) = client.session.cookie_jar
+        client.session.cookie_jar.update_cookies({cookie.key: "made-up"}, client.make_url("/"))
+        with pytest.raises(WSServerHandshakeError, match="403"):
+            await client.ws_connect("/ws", headers=own(client))
+
+
+async def test_two_servers_of_one_machine_keep_their_visitors_apart(tmp_path: Path) -> None:
+    async with visiting(tmp_path) as first, visiting(tmp_path) as second:
+        for client in (first, second):
+            await client.post("/enter", data={"name": "carol"}, headers=own(client))
+        names = {cookie.key for client in (first, second) for cookie in client.session.cookie_jar}
+        assert len(names) == 2
+
+
+def test_what_the_command_needs_is_told_where_it_is_missing(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.startswith("mast_tui.cli.web")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "textual_serve", None)
+    done = cli("web")
+    assert done.code == 1
+    assert "pip install 'mast-tui[web]' (textual_serve is missing)" in done.err
 
 
 def test_other_machines_are_let_in_by_a_token_alone(

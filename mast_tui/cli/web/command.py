@@ -11,14 +11,14 @@ from typing import Final
 import click
 
 from mast_tui.cli.shared.common import checked_sight, common_options
+from mast_tui.cli.web.server import HERE, Server, checked_url
 from mast_tui.errors import MastError
+from mast_tui.labels import checked_person
 from mast_tui.safe_text import one_line
 
 TOKEN_VARIABLE: Final = "MAST_TUI_WEB_TOKEN"
 _SHORTEST_TOKEN: Final = 16
 """So many characters of a token of one's own are not guessed."""
-
-_HERE: Final = ("localhost", "127.0.0.1", "::1")
 
 
 @click.command()
@@ -65,24 +65,18 @@ def web_command(
     checked_sight(blind, assisted)
     if taxonomy is not None and not taxonomy.is_file():
         raise click.BadParameter(f"{taxonomy}: no such file", param_hint="--taxonomy")
-    if host not in _HERE and not token:
+    if host not in HERE and not token:
         raise click.UsageError(
             f"--host {host} lets other machines in, who may then read and write files in your "
             "name; add --token"
         )
-    try:
-        from mast_tui.cli.web.server import Server, checked_url  # it is an extra
-    except ModuleNotFoundError as error:
-        raise MastError(
-            f"the browser needs an extra: pip install 'mast-tui[web]' ({error.name} is missing)"
-        ) from error
     options = _options(workspace, taxonomy, blind=blind, assisted=assisted)
     server = Server(
         (sys.executable, "-m", "mast_tui", *options),
         tuple(str(Path(path).absolute()) for path in paths),
         token=_token() if token else None,
         url=None if url is None else checked_url(url),
-        annotator=annotator,
+        annotator=None if annotator is None else checked_person(annotator),
         workspace=workspace,
     )
     return server.run(host, port, print_line)

@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import re
 import secrets
 import signal
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
+import orjson
 import textual_serve
 from aiohttp import WSMsgType, web
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -27,11 +29,11 @@ from textual_serve.download_manager import DownloadManager
 
 from mast_tui.configuration import read_configuration
 from mast_tui.errors import MastError
-from mast_tui.labels import check_unlike, checked_person
+from mast_tui.labels import checked_person
+from mast_tui.session import unlike_others
 from mast_tui.workspace import Workspace, default_workspace_path
 from mast_tui.workspace.places import samples_workspace_path, suggested_name
 
-COOKIE: Final = "mast_tui"
 VISITORS: Final = 50
 """So many apps run at once; each takes some 100 MB."""
 
@@ -41,11 +43,14 @@ GRACE: Final = 10.0
 _AFTER_WRONG: Final = 1.0
 """Seconds that the answer to a wrong token takes, so that none is found by trying."""
 
-_HERE: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+HERE: Final[frozenset[str | None]] = frozenset({"localhost", "127.0.0.1", "::1"})
+"""This machine's own names for itself."""
+
 _WIDEST: Final = 1000
 """Columns and rows beyond which no browser is believed."""
 
-_STATIC: Final = Path(textual_serve.__file__).parent / "static"
+_TERMINAL: Final = Path(textual_serve.__file__).parent / "static"
+_PAGES: Final = Path(__file__).with_name("static")
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data:; font-src 'self'; connect-src 'self'; form-action 'self'; "
@@ -145,6 +150,8 @@ class Server:
         self._words, self._paths = words, paths
         self._token, self._url, self._annotator = token, url, annotator
         self._workspace = workspace
+        self.cookie = f"mast_tui_{secrets.token_hex(4)}"
+        """Browsers share cookies among the ports of a machine: each server has one of its own."""
         self._names: dict[str, str] = {}
         """The visitors' names by what their cookie says."""
         self._running = 0
@@ -179,7 +186,7 @@ class Server:
             if self._url is not None:
                 address = f"{self._url.geturl().rstrip('/')}/"
             tell(f"The app is at {address}{'' if self._token is None else '#' + self._token}")
-            if self._token is not None and not address.startswith("https:"):
+            if host not in HERE and not address.startswith("https:"):
                 tell(
                     "Nothing is encrypted on the way: put a proxy with TLS before it (and name it "
                     "by --url), or come by ssh -L"
@@ -201,8 +208,8 @@ class Server:
                 web.post("/enter", self._enter),
                 web.post("/leave", self._leave),
                 web.get("/ws", self._visit),
-                web.static("/static", _STATIC),
-                web.static("/own", Path(__file__).with_name("own")),
+                web.static("/terminal", _TERMINAL),
+                web.static("/pages", _PAGES),
             ]
         )
         return app
@@ -213,7 +220,7 @@ class Server:
         request: web.Request,
         handler: Callable[[web.Request], Awaitable[web.StreamResponse]],
     ) -> web.StreamResponse:
-        if self._token is None and _host(f"//{request.host}") not in self._hosts():
+        if self._token is None and _parts(f"//{request.host}").hostname not in self._hosts():
             raise web.HTTPForbidden(
                 text=f"This server does not go by the name {request.host}; who runs it can name "
                 "it by --url."
@@ -224,20 +231,20 @@ class Server:
         answer = await handler(request)
         if not answer.prepared:
             answer.headers.update(_HEADERS)
-            if not request.path.startswith("/static/"):
+            if not request.path.startswith(("/terminal/", "/pages/")):
                 answer.headers["Cache-Control"] = "no-store"
         return answer
 
-    def _hosts(self) -> frozenset[str]:
-        return _HERE if self._url is None else _HERE | {self._url.hostname or ""}
+    def _hosts(self) -> frozenset[str | None]:
+        return HERE if self._url is None else HERE | {self._url.hostname}
 
     def _is_own(self, request: web.Request) -> bool:
-        origin = urlsplit(request.headers.get("Origin", ""))
+        origin = _parts(request.headers.get("Origin", ""))
         own = {request.host} if self._url is None else {request.host, self._url.netloc}
         return origin.scheme in ("http", "https") and origin.netloc in own
 
     def _name(self, request: web.Request) -> str | None:
-        return self._names.get(request.cookies.get(COOKIE, ""))
+        return self._names.get(request.cookies.get(self.cookie, ""))
 
     async def _page(self, request: web.Request) -> web.Response:
         name = self._name(request)
@@ -279,7 +286,7 @@ class Server:
         self._names[key] = name
         answer = _to_page()
         answer.set_cookie(
-            COOKIE,
+            self.cookie,
             key,
             httponly=True,
             samesite="Strict",
@@ -292,10 +299,7 @@ class Server:
         if isinstance(place, Path) and not place.exists():
             return name
         with closing(Workspace.open(place)) as workspace:
-            known = [info.name for info in workspace.annotators()]
-        if name not in known:
-            check_unlike(name, known)
-        return name
+            return unlike_others(workspace, name)
 
     def _place(self) -> str | Path:
         if self._workspace is not None:
@@ -303,9 +307,9 @@ class Server:
         return default_workspace_path(Path.cwd()) if self._paths else samples_workspace_path()
 
     async def _leave(self, request: web.Request) -> web.Response:
-        self._names.pop(request.cookies.get(COOKIE, ""), None)
+        self._names.pop(request.cookies.get(self.cookie, ""), None)
         answer = _to_page()
-        answer.del_cookie(COOKIE)
+        answer.del_cookie(self.cookie)
         return answer
 
     async def _visit(self, request: web.Request) -> web.StreamResponse:
@@ -322,7 +326,8 @@ class Server:
             await app.start(_size(request, "width", 80), _size(request, "height", 24))
             async for message in socket:
                 if message.type is WSMsgType.TEXT:
-                    await _hand_on(message.json(), app, socket)
+                    with suppress(orjson.JSONDecodeError):
+                        await _hand_on(orjson.loads(message.data), app, socket)
         finally:
             try:
                 await asyncio.shield(app.stop())
@@ -350,12 +355,16 @@ async def _hand_on(said: object, app: AppService, socket: web.WebSocketResponse)
 
 def _size(request: web.Request, name: str, otherwise: int) -> int:
     given = request.query.get(name, "")
-    return min(max(int(given), 1), _WIDEST) if given.isdecimal() else otherwise
+    return min(max(int(given), 1), _WIDEST) if re.fullmatch("[0-9]{1,6}", given) else otherwise
 
 
 def _to_page() -> web.Response:
     return web.Response(status=303, headers={"Location": "/"})
 
 
-def _host(address: str) -> str:
-    return urlsplit(address).hostname or ""
+def _parts(address: str) -> SplitResult:
+    """The parts of an address that anybody may have made up; nothing where it is none."""
+    try:
+        return urlsplit(address)
+    except ValueError:
+        return urlsplit("")

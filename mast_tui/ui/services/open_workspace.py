@@ -14,7 +14,7 @@ from pathlib import Path
 from platformdirs import user_data_path
 from textual.screen import Screen
 
-from mast_tui.labels import AnnotatorKind, check_unlike, checked_person
+from mast_tui.labels import AnnotatorKind, checked_person
 from mast_tui.safe_text import one_line
 from mast_tui.session import (
     LibraryEntry,
@@ -27,6 +27,7 @@ from mast_tui.session import (
     remember_person,
     resolve_sight,
     retest_progress,
+    unlike_others,
 )
 from mast_tui.study import Study, assigned, withheld_traces
 from mast_tui.taxonomy.model import Taxonomy
@@ -221,23 +222,6 @@ class Opening:
 def people(workspace: Workspace) -> tuple[str, ...]:
     """The people who have worked in this workspace."""
     return tuple(info.name for info in workspace.annotators() if info.kind is AnnotatorKind.HUMAN)
-
-
-def unlike_others(workspace: Workspace, name: str) -> str:
-    """Return the name of somebody who begins to label.
-
-    Args:
-        workspace: Where they label.
-        name: What was typed.
-
-    Raises:
-        MastError: It cannot be a name, or looks like that of somebody who is here.
-    """
-    name = checked_person(name)
-    known = [info.name for info in workspace.annotators()]
-    if name not in known:
-        check_unlike(name, known)
-    return name
 
 
 def _welcome_file() -> Path:
