@@ -191,7 +191,7 @@ def test_the_app_follows_the_window_and_copies_into_the_browser(
         page.until(lambda: visitor.size()[0] < wide)
         visitor.press("y")
         visitor.sees("Copied the text of #1")
-        assert "through the terminal" in visitor.text
+        assert "through the browser" in visitor.text
         page.value(
             "(async () => { while (!await navigator.clipboard.readText()) "
             "await new Promise((again) => setTimeout(again, 20)) })()"

@@ -93,11 +93,13 @@ def copied_words(what: str, chars: int, used: list[str]) -> str:
     Args:
         what: What was copied, such as ``the text of #9``.
         chars: How long it is, in code points.
-        used: The tools that took it; without any the terminal did.
+        used: The tools that took it; without any the terminal did, or the browser.
     """
     if used:
         return f"Copied {one_line(what)}, {chars:,} characters, by {' and '.join(used)}"
     size = f"{chars:,} characters"
     if chars > TERMINAL_CHARS:
         size = f"the first {TERMINAL_CHARS:,} of {size}"
+    if in_browser(os.environ):
+        return f"Copied {one_line(what)}, {size}, through the browser, if it allows that"
     return f"Copied {one_line(what)}, {size}, through the terminal (OSC 52, if it allows that)"
