@@ -129,34 +129,32 @@ def _calls_another(
 ) -> _Reason | None:
     """A tool or command is announced by name, and none of the next calls is of it."""
     wanted = _named_calls(announced, tools)
-    if not wanted or any(words <= _said_of(call) for words in wanted for call in near):
+    if not wanted or any(_said_of(call).issuperset(words) for words in wanted for call in near):
         return None
-    names = " or ".join(sorted(" ".join(sorted(words)) for words in wanted))
+    names = " or ".join(sorted(" ".join(words) for words in wanted))
     return f"the next call, {near[0].step.number}, is not of {names}", 0.7
 
 
-def _named_calls(announced: Announcement, tools: set[str]) -> list[frozenset[str]]:
+def _named_calls(announced: Announcement, tools: set[str]) -> list[tuple[str, ...]]:
     """The calls that an announcement names, each as the words that it must have."""
     calling = announced.verb in CALLING
-    named = []
+    named: list[tuple[str, ...]] = []
     for text in _TICKED.findall(announced.about):
         words = text.split() or [""]
         first = words[0].split("(")[0]
         verbs = commands.VERBS.get(first)
         if verbs is not None:
             verb = next((w for w in words[1:] if w in verbs[0] | verbs[1]), None)
-            named.append(frozenset({first, verb} if verb else {first}))
+            named.append((first, verb) if verb else (first,))
         elif first in tools or first in _PROGRAMS:
-            named.append(frozenset({first.lower()}))
+            named.append((first.lower(),))
     if not named and calling:
         about = announced.about.split(" to ")[0]
         words = _words(about)
         named = [
-            frozenset({tool.lower()})
-            for tool in tools
-            if tool.lower() in words and _is_meant(tool, about)
+            (tool.lower(),) for tool in tools if tool.lower() in words and _is_meant(tool, about)
         ]
-        named += [frozenset({program}) for program in sorted(_PROGRAMS & words)]
+        named += [(program,) for program in sorted(_PROGRAMS & words)]
     return named
 
 
