@@ -181,7 +181,10 @@ async def test_keys_are_heard_while_the_study_is_still_counted(
 
     monkeypatch.setattr(study_screen, "study_view", slow_view)
     async with stage(office.folder, workspace=office.workspace, annotator="carol") as on:
-        await on.send("Y", "n", *"dora", "enter")
+        await on.send("Y", "x")
+        for _ in waiting.until(lambda: "Put the cursor on an annotator" in on.text):
+            await on.pilot.pause()
+        await on.send("n", *"dora", "enter")
         for _ in waiting.until(lambda: "dora   0 traces" in on.text):
             await on.pilot.pause()
         counted.set()

@@ -150,7 +150,7 @@ class Finish:
         unread = session.unread()
         if self._commands.changed(lambda s: s.finish(open_modes=open_modes)) is None:
             return
-        then = "> next trace · u takes it back"
+        then = "> next trace · u undoes it"
         if not fixed:
             then += " · r shows what was hidden"
         stay = [] if open_modes == "leave" else self._codes_open(session)

@@ -520,17 +520,20 @@ class StudyScreen(TableScreen):
     def _of_person(
         self, change: Callable[[Workspace, Study, str], Study], title: str, words: str
     ) -> None:
-        opened, table = self.mast.opened, self.main_list
-        if self.view is None or opened is None:
-            self.hints.say("There is no study yet: e sets one up")
-            return
-        name = table.rows[table.cursor].id if table.rows else ""
-        if not name:
-            self.hints.say("Put the cursor on an annotator")
-            return
-        self._offer(
-            opened, lambda study: change(opened.workspace, study, name), title.format(name), words
-        )
+        def offer(opened: OpenWorkspace, _: Study) -> None:
+            table = self.main_list
+            name = table.rows[table.cursor].id if table.rows else ""
+            if not name:
+                self.hints.say("Put the cursor on an annotator")
+                return
+            self._offer(
+                opened,
+                lambda study: change(opened.workspace, study, name),
+                title.format(name),
+                words,
+            )
+
+        self._with_study(offer)
 
     def _offer(
         self, opened: OpenWorkspace, change: Callable[[Study], Study], title: str, words: str
