@@ -99,7 +99,7 @@ def convert_command(
     outputs = Outputs(Rules(_never_replaced(paths, force), what_looks_precious, force))
     outputs.add(output, lines(), ours=_is_converted)
     outputs.commit()
-    say(f"{traces} traces written to {output}")
+    say(f"{traces} {'trace' if traces == 1 else 'traces'} written to {output}")
     return 1 if failed else 0
 
 
