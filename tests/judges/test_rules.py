@@ -433,7 +433,7 @@ class TestMismatch:
         trace.run("kubectl rollout restart deploy/ledger", "restarted")
         assert found(trace, MISMATCH) == [(2, 3)]
         assert "describe" in words_of(only(trace)).quote
-        assert "is not of kubectl describe" in only(trace).evidence.text
+        assert "is not of kubectl describe" in only(trace).rationale
 
     def test_a_tool_named_by_its_name(self) -> None:
         trace = start().call("fetch_logs", '{"pod": "ledger-0"}', "…")
