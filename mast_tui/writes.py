@@ -194,6 +194,11 @@ class Writes:
         return max((one.holds for one in writes if one is not None), default=Holds.NOTHING)
 
     @property
+    def asked_for(self) -> bool:
+        """Whether a key waits for the piece of work at hand; else nobody has asked for it."""
+        return self._running is not None and self._running.holds > Holds.NOTHING
+
+    @property
     def words(self) -> str:
         """What is waited for, where that takes long; for the last line of the screen."""
         if not self._slow or self._running is None or self._asking:

@@ -31,6 +31,14 @@ def place(tmp_path: Path) -> Path:
     return tmp_path / "w" / "w.db"
 
 
+@pytest.fixture
+def keys_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is looked at or noted by the clock: only keys ask to write."""
+    monkeypatch.setattr(watch, "LOOK_EVERY", 3600.0)
+    monkeypatch.setattr(annotate, "READ_EVERY", 3600.0)
+    monkeypatch.setattr(annotate, "PLACE_EVERY", 3600.0)
+
+
 @contextmanager
 def somebody_writes(path: Path) -> Iterator[None]:
     """Another program holds the right to write."""
@@ -175,11 +183,10 @@ async def test_what_another_window_does_is_shown_without_a_key(small: Path, plac
         assert "#3" in on.message
 
 
+@pytest.mark.usefixtures("keys_alone")
 async def test_a_key_that_another_window_was_quicker_than_shows_what_stands_now(
-    small: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+    small: Path, place: Path
 ) -> None:
-    monkeypatch.setattr(watch, "LOOK_EVERY", 3600.0)
-    monkeypatch.setattr(annotate, "READ_EVERY", 3600.0)
     async with stage(small, workspace=place) as on:
         await on.press("j")
         label_elsewhere(place, small, "1.3", 2)
@@ -218,11 +225,10 @@ async def test_a_lost_workspace_is_told_at_once_and_all_of_it_is_written_back(
     assert len(kept(place)) == 2
 
 
+@pytest.mark.usefixtures("keys_alone")
 async def test_the_label_that_found_it_gone_is_kept_elsewhere_beside_what_lies_there_now(
-    small: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+    small: Path, place: Path
 ) -> None:
-    monkeypatch.setattr(watch, "LOOK_EVERY", 3600.0)
-    monkeypatch.setattr(annotate, "READ_EVERY", 3600.0)
     async with stage(small, workspace=place) as on:
         await on.press("j", "1", "3")
         Workspace.open(place.with_name("other.db")).close()
@@ -237,11 +243,8 @@ async def test_the_label_that_found_it_gone_is_kept_elsewhere_beside_what_lies_t
     assert len(kept(place.with_name("w-rescued.db"))) == 2
 
 
-async def test_refusing_to_go_on_claims_nothing(
-    small: Path, place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(watch, "LOOK_EVERY", 3600.0)
-    monkeypatch.setattr(annotate, "READ_EVERY", 3600.0)
+@pytest.mark.usefixtures("keys_alone")
+async def test_refusing_to_go_on_claims_nothing(small: Path, place: Path) -> None:
     async with stage(small, workspace=place) as on:
         await on.press("j")
         shutil.rmtree(place.parent)
@@ -252,6 +255,27 @@ async def test_refusing_to_go_on_claims_nothing(
         assert on.labels == set()
         assert "deleted, moved or replaced" in on.message
     assert not place.exists()
+
+
+@pytest.mark.usefixtures("keys_alone")
+async def test_after_a_refusal_only_labelling_asks_again(small: Path, place: Path) -> None:
+    async with stage(small, workspace=place) as on:
+        await on.press("j")
+        shutil.rmtree(place.parent)
+        await on.pilot.press("1", "4")
+        await until(on, lambda: isinstance(on.app.screen, Ask))
+        await on.pilot.press("n")
+        await on.press("j")
+        on.annotate.arrival.keep()
+        on.annotate.reading.write()
+        await settle(on.pilot)
+        assert not isinstance(on.app.screen, Ask)
+        await on.pilot.press("1", "4")
+        await until(on, lambda: isinstance(on.app.screen, Ask))
+        await on.pilot.press("w")
+        await settle(on.pilot)
+        assert on.labels == {("1.4", 3, 3)}
+    assert len(kept(place)) == 1
 
 
 async def test_what_was_saved_is_brought_into_the_one_file_when_nobody_labels(

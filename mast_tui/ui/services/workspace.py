@@ -20,7 +20,7 @@ from mast_tui.ui.services.workspace_watch import (
     WorkspaceLost,
     place_for_a_copy,
 )
-from mast_tui.writes import Writes
+from mast_tui.writes import Holds, Writes
 
 if TYPE_CHECKING:
     from textual.message import Message
@@ -104,6 +104,8 @@ class WorkspaceService:
         self._workspace: Workspace | None = None
         self._watch: Watch | None = None
         self._waiting: list[Callable[[OpenWorkspace], None]] = []
+        self._stays = False
+        """Whether somebody has refused to go on in another file than the one that is gone."""
 
     # Opening
 
@@ -232,11 +234,17 @@ class WorkspaceService:
         """Ask where to go on, where the workspace's file is not at its place any more."""
         opened = self.opened
         if opened is not None:
-            self._writes.do(lambda: self.guarded(opened.workspace.check_there))
+            check = partial(self.guarded, opened.workspace.check_there)
+            self._writes.do(check, Holds.NOTHING)
 
     def _goes_on_elsewhere(self) -> bool:
-        """Ask whether to write everything that is open to a new file, and do it; whether it is."""
+        """Ask whether to write everything that is open to a new file, and do it; whether it is.
+
+        Once that was refused, only what somebody says of a trace asks again.
+        """
         assert self.opened is not None
+        if self._stays and not self._writes.asked_for:
+            return False
         workspace = self.opened.workspace
         assert workspace.path is not None
         place = place_for_a_copy(workspace.path)
@@ -249,7 +257,8 @@ class WorkspaceService:
             (("w", f"write all of it {again}, and go on"), ("n", "do not; nothing is saved now")),
             default="w",
         )
-        if self._writes.ask(question) != "w":
+        self._stays = self._writes.ask(question) != "w"
+        if self._stays:
             return False
         try:
             workspace.move_to(place)
