@@ -18,11 +18,10 @@ from typing import Any, Final
 from mast_tui.exchange.batches import register_traces
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.jsonl_records import (
+    TRACE,
     run_from,
     run_values,
     share_from,
-    trace_from,
-    trace_values,
 )
 from mast_tui.labels import AnnotatorKind
 from mast_tui.taxonomy.loader import TaxonomyError, from_dict, to_dict
@@ -57,7 +56,7 @@ def workspace_lines(workspace: Workspace) -> Iterator[str]:
         since = {"since": revision.since} if revision.since else {}
         yield _line("taxonomy", {"taxonomy": to_dict(revision.taxonomy), **since})
     for trace in workspace.traces():
-        yield _line("trace", trace_values(trace))
+        yield _line("trace", TRACE.write(trace))
     for seed, share in shares_set_aside(workspace).items():
         yield _line("set_aside", {"share": share, "seed": seed})
     for annotator in workspace.annotators():
@@ -125,7 +124,7 @@ def _take(value: dict[str, Any], content: Content, *, is_first: bool) -> None:
             since = fields.text_or_none("since") or ""
             content.taxonomies.append(Revision(from_dict(taxonomy, "taxonomy"), since))
         case "trace":
-            content.traces.append(trace_from(fields))
+            content.traces.append(TRACE.read(fields))
         case "set_aside":
             seed, share = share_from(fields)
             content.shares[seed] = share

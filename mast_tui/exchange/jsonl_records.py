@@ -6,82 +6,51 @@ What is not known is left out.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Final
 
 from mast_tui.traces.model import Outcome, TraceIdentity
-from mast_tui.workspace import Run, RunTrace, TraceRecord
-from mast_tui.workspace.events.fields import Fields
-from mast_tui.workspace.events.run_values import (
-    kinds_from,
-    kinds_to_dict,
-    settings_from,
-    settings_to_dict,
-    usage_from,
-    usage_to_dict,
+from mast_tui.workspace import Run, RunTrace, TraceRecord, Usage
+from mast_tui.workspace.events.codec import (
+    SETTINGS,
+    USAGE,
+    quote_kinds_from,
+    quote_kinds_to_dict,
 )
-
-Values = dict[str, Any]
-
-
-def trace_values(trace: TraceRecord) -> Values:
-    """A trace as plain values; of its path only the file's name."""
-    identity = trace.identity
-    values: Values = {"id": trace.trace_id}
-    if identity is not None:
-        values["identity"] = {
-            "id": identity.trace_id,
-            "content_hash": identity.content_hash,
-            "content_bytes": identity.content_bytes,
-            "reader": identity.reader,
-            "key_scheme": identity.key_scheme,
-            "native": identity.native,
-        }
-    return values | _known(
-        file=None if trace.path is None else trace.path.name,
-        number=trace.record,
-        spans=trace.spans,
-        task=trace.task,
-        system=trace.system,
-        model=trace.model,
-        benchmark=trace.benchmark,
-        outcome=None if trace.outcome is Outcome.UNKNOWN else trace.outcome.value,
-        score=trace.score,
-        version=trace.version,
-        started=trace.started,
-    )
+from mast_tui.workspace.events.fields import Fields
+from mast_tui.workspace.events.layout import Kind, Layout, Values, always, known
 
 
-def trace_from(fields: Fields) -> TraceRecord:
-    """The trace; raises ``ValueError`` where something is missing or cannot be."""
-    file = fields.text_or_none("file")
-    return TraceRecord(
-        trace_id=fields.text("id"),
-        identity=_identity_from(fields.child_or_none("identity")),
-        path=None if file is None else Path(Path(file).name),
-        record=fields.whole_or_none("number"),
-        spans=fields.whole_or_none("spans"),
-        task=fields.text_or_none("task"),
-        system=fields.text_or_none("system"),
-        model=fields.text_or_none("model"),
-        benchmark=fields.text_or_none("benchmark"),
-        outcome=fields.word("outcome", Outcome, Outcome.UNKNOWN),
-        score=fields.number_or_none("score"),
-        version=fields.text_or_none("version"),
-        started=fields.number_or_none("started"),
-    )
+def _file_from(fields: Fields, name: str, _given: object) -> Path | None:
+    file = fields.text_or_none(name)
+    return None if file is None else Path(Path(file).name)
 
 
-def _identity_from(fields: Fields | None) -> TraceIdentity | None:
-    if fields is None:
-        return None
-    return TraceIdentity(
-        trace_id=fields.text("id"),
-        content_hash=fields.text("content_hash"),
-        content_bytes=fields.whole("content_bytes"),
-        reader=fields.text("reader"),
-        key_scheme=fields.whole("key_scheme"),
-        native=fields.flag("native", False),
-    )
+_NUMBER: Final = Kind(None, lambda fields, name, _: fields.number_or_none(name))
+
+_IDENTITY: Final = Layout(
+    TraceIdentity,
+    always("id:trace_id", "content_hash", "content_bytes", "reader", "key_scheme", "native"),
+    kinds={
+        "native": Kind(None, lambda fields, name, _: fields.flag(name, False)),
+    },
+)
+TRACE: Final = Layout(
+    TraceRecord,
+    always("id:trace_id"),
+    known("identity", "file:path", "number:record", "spans", "task", "system", "model"),
+    known("benchmark", "outcome", "score", "version", "started"),
+    kinds={
+        "file": Kind(lambda path: path.name, _file_from),
+        "outcome": Kind(
+            lambda outcome: None if outcome is Outcome.UNKNOWN else outcome.value,
+            lambda fields, name, _: fields.word(name, Outcome, Outcome.UNKNOWN),
+        ),
+        "score": _NUMBER,
+        "started": _NUMBER,
+    },
+    parts=(_IDENTITY,),
+)
+"""A trace; of its path only the file's name, and a number as it is."""
 
 
 def run_values(run: Run) -> Values:
@@ -95,9 +64,9 @@ def run_values(run: Run) -> Values:
             finished_at=run.finished_at,
             note=run.note or None,
             ending=run.ending,
-            settings=run.settings and settings_to_dict(run.settings),
+            settings=run.settings and SETTINGS.write(run.settings),
             form=run.settings and run.settings.form,
-            usage=usage_to_dict(run.usage) or None,
+            usage=USAGE.write(run.usage) or None,
         ),
         "traces": [_run_trace_values(trace) for trace in run.traces],
     }
@@ -111,7 +80,7 @@ def _run_trace_values(trace: RunTrace) -> Values:
             problem=trace.problem,
             quotes=trace.quotes.all or None,
             verified=trace.quotes.found or None,
-            quote_kinds=kinds_to_dict(trace.quotes) or None,
+            quote_kinds=quote_kinds_to_dict(trace.quotes) or None,
             windows=trace.windows or None,
             remarks=list(trace.remarks) or None,
         ),
@@ -121,7 +90,7 @@ def _run_trace_values(trace: RunTrace) -> Values:
 def run_from(fields: Fields) -> Run:
     """The run; raises ``ValueError`` where something is missing or cannot be."""
     settings = fields.child_or_none("settings")
-    form = fields.text_or_none("form")
+    form, usage = fields.text_or_none("form"), fields.child_or_none("usage")
     return Run(
         id=fields.text("id"),
         judge=fields.text("judge"),
@@ -130,8 +99,8 @@ def run_from(fields: Fields) -> Run:
         finished_at=fields.text_or_none("finished_at"),
         note=fields.text("note", ""),
         traces=tuple(map(_run_trace_from, fields.children("traces"))),
-        settings=None if settings is None else settings_from(settings, form=form),
-        usage=usage_from(fields.child_or_none("usage")),
+        settings=None if settings is None else SETTINGS.read(settings, {"form": form}),
+        usage=Usage() if usage is None else USAGE.read(usage),
         ending=fields.text_or_none("ending"),
     )
 
@@ -141,7 +110,7 @@ def _run_trace_from(fields: Fields) -> RunTrace:
         fields.text("id"),
         fields.whole("findings"),
         fields.text_or_none("problem"),
-        kinds_from(
+        quote_kinds_from(
             fields.child_or_none("quote_kinds"),
             quotes=fields.whole_or_none("quotes") or 0,
             found=fields.whole_or_none("verified") or 0,

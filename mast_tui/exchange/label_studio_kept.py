@@ -12,8 +12,8 @@ from mast_tui.exchange.exporters.trace_texts import SpanText
 from mast_tui.exchange.import_batch import label_id
 from mast_tui.labels import AnnotatorKind, Label, VerdictValue
 from mast_tui.taxonomy.model import Mode, Taxonomy
+from mast_tui.workspace.events.codec import LABEL
 from mast_tui.workspace.events.fields import Fields
-from mast_tui.workspace.events.values import label_from
 
 Values = Mapping[str, Any]
 
@@ -97,17 +97,17 @@ def _kept_by(value: object, trace_id: str, taxonomy: Taxonomy) -> dict[str, Kept
 
 def _kept(fields: Fields, trace_id: str, taxonomy: Taxonomy) -> Kept:
     name = fields.text("annotator")
+    given = {
+        "annotator": name,
+        "trace_id": trace_id,
+        "taxonomy": taxonomy.ref,
+        "pass_number": 1,
+    }
     labels: list[Label] = []
     placeless: list[Label] = []
     regions: dict[str, tuple[Label, Values]] = {}
     for detail in fields.children("labels"):
-        label = label_from(
-            detail.child("label"),
-            annotator=name,
-            trace_id=trace_id,
-            taxonomy=taxonomy.ref,
-            pass_number=1,
-        )
+        label = LABEL.read(detail.child("label"), given)
         if all(mode.slug != label.mode for mode in taxonomy.modes):
             raise ValueError(f"{label.mode!r} is no mode of {taxonomy.ref}")
         target_id = label_id(name, trace_id, taxonomy.ref, label.mode, label.target)

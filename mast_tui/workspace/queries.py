@@ -31,9 +31,9 @@ from mast_tui.labels import (
 )
 from mast_tui.study.model import Study
 from mast_tui.workspace import schema
+from mast_tui.workspace.events.codec import DECISION, GUIDELINE, STUDY
 from mast_tui.workspace.events.fields import Fields
 from mast_tui.workspace.events.model import Event
-from mast_tui.workspace.events.protocol_values import guideline_from, study_from
 from mast_tui.workspace.events.rows import (
     PASS_COLUMNS,
     event_of,
@@ -44,7 +44,6 @@ from mast_tui.workspace.events.rows import (
     verdict_of,
 )
 from mast_tui.workspace.events.types import EventKind, LookAgainSet, SpansRead
-from mast_tui.workspace.events.values import decision_from
 from mast_tui.workspace.records import Judgement
 
 PassChoice = int | Literal["last", "finished"] | None
@@ -280,7 +279,7 @@ def decisions(connection: Connection, wanted: Filter) -> tuple[tuple[str, Decisi
     for trace_id, taxonomy, item, document in connection.execute(statement):
         key = (trace_id, taxonomy, item)
         found.pop(key, None)
-        found[key] = decision_from(Fields(json.loads(document), "decision"))
+        found[key] = DECISION.read(Fields(json.loads(document), "decision"))
     return tuple((trace_id, decision) for (trace_id, _, _), decision in found.items())
 
 
@@ -294,7 +293,7 @@ def study(connection: Connection, taxonomy: str) -> Study | None:
         .limit(1)
     )
     document = connection.execute(statement).scalar()
-    return None if document is None else study_from(Fields(json.loads(document), "study"))
+    return None if document is None else STUDY.read(Fields(json.loads(document), "study"))
 
 
 def study_leads(connection: Connection) -> dict[str, str]:
@@ -319,7 +318,7 @@ def guidelines(connection: Connection, taxonomy: str) -> tuple[Guideline, ...]:
     )
     found: dict[str, Guideline] = {}
     for (document,) in connection.execute(statement):
-        guideline = guideline_from(Fields(json.loads(document), "guideline"))
+        guideline = GUIDELINE.read(Fields(json.loads(document), "guideline"))
         found[guideline.id] = guideline
     return tuple(guideline for guideline in found.values() if guideline.text)
 

@@ -27,6 +27,10 @@ class Fields:
         self._fields: Mapping[object, object] = value
         self._name = name
 
+    def has(self, name: str, *, null: bool = False) -> bool:
+        """Whether there is such a field; with ``null`` also where it is null."""
+        return name in self._fields if null else self._fields.get(name) is not None
+
     def text(self, name: str, default: str | None = None) -> str:
         """A string."""
         value = self._fields.get(name, default)

@@ -10,14 +10,9 @@ from sqlalchemy.dialects.sqlite import insert
 
 from mast_tui.labels import QuoteCounts
 from mast_tui.workspace import schema
+from mast_tui.workspace.events.codec import SETTINGS, quote_kinds_from, quote_kinds_to_dict
 from mast_tui.workspace.events.fields import Fields
 from mast_tui.workspace.events.rows import Row
-from mast_tui.workspace.events.run_values import (
-    kinds_from,
-    kinds_to_dict,
-    settings_from,
-    settings_to_dict,
-)
 from mast_tui.workspace.records import Asked, Run, RunSettings, RunTrace, Usage
 
 _RUNS: Final = schema.runs
@@ -116,7 +111,7 @@ def add_run_trace(
         "problem": trace.problem,
         "quotes": trace.quotes.all,
         "verified": trace.quotes.found,
-        "quote_kinds": json.dumps(kinds_to_dict(trace.quotes)),
+        "quote_kinds": json.dumps(quote_kinds_to_dict(trace.quotes)),
         "windows": trace.windows,
         "remarks": json.dumps(list(trace.remarks)),
     }
@@ -240,7 +235,7 @@ def _run_to_row(run: Run) -> Row:
         "started_at": run.started_at,
         "finished_at": run.finished_at,
         "note": run.note,
-        "settings": None if settings is None else json.dumps(settings_to_dict(settings)),
+        "settings": None if settings is None else json.dumps(SETTINGS.write(settings)),
         "form": None if settings is None else settings.form,
         "ending": run.ending,
     }
@@ -286,7 +281,7 @@ def _runs(
 def _quotes_of(row: RowMapping) -> QuoteCounts:
     kinds = row["quote_kinds"]
     known = None if kinds is None else Fields(json.loads(kinds), "quote_kinds")
-    return kinds_from(known, quotes=row["quotes"], found=row["verified"])
+    return quote_kinds_from(known, quotes=row["quotes"], found=row["verified"])
 
 
 def _is(column: ColumnElement[str], value: str | None) -> list[ColumnElement[bool]]:
@@ -294,7 +289,7 @@ def _is(column: ColumnElement[str], value: str | None) -> list[ColumnElement[boo
 
 
 def _settings_of(document: str, form: str | None) -> RunSettings:
-    return settings_from(Fields(json.loads(document), "settings"), form=form)
+    return SETTINGS.read(Fields(json.loads(document), "settings"), {"form": form})
 
 
 def _sum(*parts: tuple[int | None, ...] | None) -> Usage:
