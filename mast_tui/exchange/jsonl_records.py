@@ -20,18 +20,18 @@ from mast_tui.workspace.events.fields import Fields
 from mast_tui.workspace.events.layout import Kind, Layout, Values, always, known
 
 
-def _file_from(fields: Fields, name: str, _given: object) -> Path | None:
+def _file_from(fields: Fields, name: str) -> Path | None:
     file = fields.text_or_none(name)
     return None if file is None else Path(Path(file).name)
 
 
-_NUMBER: Final = Kind(None, lambda fields, name, _: fields.number_or_none(name))
+_NUMBER: Final = Kind(None, Fields.number_or_none)
 
 _IDENTITY: Final = Layout(
     TraceIdentity,
     always("id:trace_id", "content_hash", "content_bytes", "reader", "key_scheme", "native"),
     kinds={
-        "native": Kind(None, lambda fields, name, _: fields.flag(name, False)),
+        "native": Kind(None, lambda fields, name: fields.flag(name, False)),
     },
 )
 TRACE: Final = Layout(
@@ -43,7 +43,7 @@ TRACE: Final = Layout(
         "file": Kind(lambda path: path.name, _file_from),
         "outcome": Kind(
             lambda outcome: None if outcome is Outcome.UNKNOWN else outcome.value,
-            lambda fields, name, _: fields.word(name, Outcome, Outcome.UNKNOWN),
+            lambda fields, name: fields.word(name, Outcome, Outcome.UNKNOWN),
         ),
         "score": _NUMBER,
         "started": _NUMBER,

@@ -106,7 +106,7 @@ _EVIDENCE: Final = Layout(
     known("key"),
     always("quote"),
     known("match", "named", "wording", "start:char_start", "end:char_end"),
-    kinds={"named": Kind(list, lambda fields, name, _: named_from(fields.texts(name)))},
+    kinds={"named": Kind(list, lambda fields, name: named_from(fields.texts(name)))},
     check=_check_evidence,
 )
 LABEL: Final = Layout(
@@ -139,7 +139,7 @@ STUDY: Final = Layout(
     kinds={
         "batches": Kind(
             lambda batches: [{"traces": list(batch)} for batch in batches],
-            lambda fields, name, _: tuple(one.texts("traces") for one in fields.children(name)),
+            lambda fields, name: tuple(one.texts("traces") for one in fields.children(name)),
         )
     },
     parts=(
@@ -153,7 +153,7 @@ SETTINGS: Final = Layout(
     filled("parameters", "examples"),
     known("price_in", "price_out"),
     given=("form",),
-    kinds={"parameters": Kind(dict, lambda fields, name, _: fields.named_texts(name))},
+    kinds={"parameters": Kind(dict, Fields.named_texts)},
 )
 """``form`` is known only later, and stands beside."""
 
@@ -168,7 +168,7 @@ _FINISHED: Final = Layout(PassFinished, always("open_modes"), known("read", "spa
 _REVIEW: Final = Layout(ReviewGiven, always("answer"), filled("label", "reason"))
 _STRETCHES: Final = Kind(
     lambda runs: [{"first": first, "last": last} for first, last in runs],
-    lambda fields, name, _: tuple(
+    lambda fields, name: tuple(
         (run.text("first"), run.text("last")) for run in fields.children(name)
     ),
 )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum, StrEnum
-from functools import cached_property
+from functools import cached_property, partial
 from inspect import Parameter, signature
-from types import NoneType
+from types import MappingProxyType, NoneType
 from typing import Any, Final, Generic, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 from mast_tui.workspace.events.fields import Fields
@@ -26,18 +26,22 @@ class _When(Enum):
 class Kind(NamedTuple):
     """How the values of a field are written, and read from the object that holds them, by name.
 
-    ``read`` also takes what the record around it was given.
+    ``read`` takes that object and the name; where it is ``deep``, also what the record around it
+    was given.
     """
 
     write: Callable[[Any], object] | None
-    read: Callable[[Fields, str, Mapping[str, object]], object]
+    read: Callable[..., object]
+    deep: bool = False
 
 
 class _Field(NamedTuple):
     name: str
     attribute: str
     when: _When
-    kind: Kind
+    write: Callable[[Any], object] | None
+    read: Callable[..., object]
+    deep: bool
 
 
 Named = tuple[_When, tuple[str, ...]]
@@ -107,13 +111,13 @@ class Layout(Generic[Record]):
                 attribute = other or name
                 default = Parameter.empty if when is _When.ALWAYS else defaults[attribute].default
                 kind = self._kinds.get(name) or _kind_of(types[attribute], default, layouts)
-                found.append(_Field(name, attribute, when, kind))
+                found.append(_Field(name, attribute, when, *kind))
         return found
 
     def write(self, record: Record) -> Values:
         """The record as plain values."""
         values: Values = {}
-        for name, attribute, when, (write, _) in self._fields:
+        for name, attribute, when, write, _, _ in self._fields:
             value = getattr(record, attribute)
             if value is not None and write is not None:
                 value = write(value)
@@ -131,11 +135,13 @@ class Layout(Generic[Record]):
         Raises:
             ValueError: Something is missing or cannot be, in words.
         """
-        given = given or {}
         values = {
-            attribute: kind.read(fields, name, given) for name, attribute, _, kind in self._fields
+            attribute: read(fields, name, given) if deep else read(fields, name)
+            for name, attribute, _, _, read, deep in self._fields
         }
-        record = self.cls(**values, **{name: given[name] for name in self._given})
+        if self._given and given is not None:
+            values |= {name: given[name] for name in self._given}
+        record = self.cls(**values)
         if self._check is not None:
             self._check(record)
         return record
@@ -149,46 +155,60 @@ def _kind_of(wanted: Any, default: object, layouts: Mapping[object, Layout[Any]]
         default: What a missing value is; empty where it must be there.
         layouts: Those of records, by their class.
     """
-    optional = [one for one in get_args(wanted) if one is not NoneType]
-    if NoneType in get_args(wanted):
-        write, read = _plain(optional[0], layouts)
-        return Kind(
-            write,
-            lambda fields, name, given: read(fields, name, given) if fields.has(name) else None,
-        )
-    write, read = _plain(wanted, layouts)
-    if default is Parameter.empty or get_origin(wanted) is tuple:
-        return Kind(write, read)
-    null = wanted is int
-    return Kind(
-        write,
-        lambda fields, name, given: (
-            read(fields, name, given) if fields.has(name, null=not null) else default
-        ),
-    )
+    choices = get_args(wanted)
+    if NoneType in choices:
+        (wanted,) = (one for one in choices if one is not NoneType)
+        default = None
+    part = layouts.get(wanted)
+    if part is not None:
 
+        def read_part(fields: Fields, name: str, given: Mapping[str, object] | None) -> object:
+            # Most that may be None are.
+            if default is not Parameter.empty and not fields.has(name):
+                return default
+            return part.read(fields.child(name), given)
 
-def _plain(wanted: Any, layouts: Mapping[object, Layout[Any]]) -> Kind:
-    """How values of a type stand in JSON that are there."""
-    if wanted in layouts:
-        part = layouts[wanted]
-        return Kind(part.write, lambda fields, name, given: part.read(fields.child(name), given))
-    if get_origin(wanted) is tuple and get_args(wanted)[0] in layouts:
-        part = layouts[get_args(wanted)[0]]
-        return Kind(
-            lambda records: [part.write(one) for one in records],
-            lambda fields, name, given: tuple(
-                part.read(one, given) for one in fields.children(name)
-            ),
-        )
+        return Kind(part.write, read_part, True)
     if get_origin(wanted) is tuple:
-        return Kind(list, lambda fields, name, _: fields.texts(name))
-    if isinstance(wanted, type) and issubclass(wanted, StrEnum):
-        return Kind(None, lambda fields, name, _: fields.word(name, wanted))
-    return {
-        str: Kind(None, lambda fields, name, _: fields.text(name)),
-        bool: Kind(None, lambda fields, name, _: fields.flag(name)),
-        int: Kind(None, lambda fields, name, _: fields.whole(name)),
-        # As it is read back: a whole number that stays one would be hashed as another.
-        float: Kind(float, lambda fields, name, _: fields.number(name)),
-    }[wanted]
+        each = layouts.get(get_args(wanted)[0])
+        if each is None:
+            return Kind(list, Fields.texts)
+        return Kind(
+            lambda records: [each.write(one) for one in records],
+            lambda f, name, given: tuple(each.read(one, given) for one in f.children(name)),
+            True,
+        )
+    write = float if wanted is float else None
+    return Kind(write, _reader(wanted, default))
+
+
+def _reader(wanted: Any, default: Any) -> Callable[..., object]:
+    """What reads a single value of a type, in as few calls as can be: there are very many."""
+    needed: Callable[..., object]
+    or_none: Callable[..., object]
+    if issubclass(wanted, StrEnum):
+        needed = partial(Fields.word, kind=wanted)
+        or_none = partial(Fields.word_or_none, kind=wanted)
+    else:
+        needed, or_none = _PLAIN[wanted]
+    if default is Parameter.empty:
+        return needed
+    if default is None:
+        return or_none
+    if wanted in (int, float):
+        # No number at all is none, as it always was.
+        return lambda fields, name: default if (n := or_none(fields, name)) is None else n
+    return partial(needed, default=default)
+
+
+_PLAIN: Final[Mapping[type, tuple[Callable[..., object], Callable[..., object]]]] = (
+    MappingProxyType(
+        {
+            str: (Fields.text, Fields.text_or_none),
+            bool: (Fields.flag, Fields.flag_or_none),
+            int: (Fields.whole, Fields.whole_or_none),
+            float: (Fields.number, Fields.number_or_none),
+        }
+    )
+)
+"""How a value is read that must be there, and one that may be missing."""
