@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from mast_tui.adjudication.changes import has_changed, said_now
 from mast_tui.adjudication.errors import AdjudicationError
 from mast_tui.adjudication.history import History, history_of
-from mast_tui.adjudication.judge_words import JudgeWord, judge_words
 from mast_tui.adjudication.queue import Access, access_to, next_pass_number
 from mast_tui.adjudication.words import TraceWords, words_by_trace
 from mast_tui.gold import (
@@ -17,19 +15,24 @@ from mast_tui.gold import (
     GoldTrace,
     Order,
     Said,
+    Side,
     item_id,
+    items_of_mode,
     no_order,
     words_at,
     words_on,
 )
 from mast_tui.gold.choice import NOBODY, Choice
+from mast_tui.gold.places import overlap
 from mast_tui.labels import (
     WHOLE_TRACE,
+    AnnotatorKind,
     Label,
     Pass,
     PassKind,
     Target,
     VerdictValue,
+    annotator_kind,
 )
 from mast_tui.session.visibility import record_reveal
 from mast_tui.taxonomy.model import Taxonomy
@@ -37,6 +40,46 @@ from mast_tui.workspace.events.model import NewEvent
 from mast_tui.workspace.events.types import Decided, Fact, PassStarted, Revealed
 from mast_tui.workspace.ids import now
 from mast_tui.workspace.store import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeWord:
+    """One judge's word: a verdict, None where it looked and left the mode open, and its labels."""
+
+    judge: str
+    value: VerdictValue | None
+    labels: tuple[Label, ...] = ()
+
+
+def judge_words(
+    workspace: Workspace, taxonomy: Taxonomy, trace_id: str, mode: str
+) -> tuple[JudgeWord, ...]:
+    """The words of all judges that looked at this mode in this trace, by name.
+
+    Whoever shows them records it: ``Adjudication.judge_words`` does.
+    """
+    labels = [
+        label
+        for label in workspace.labels(trace_id=trace_id, taxonomy=taxonomy.ref, pass_number=None)
+        if label.mode == mode and annotator_kind(label.annotator) is AnnotatorKind.JUDGE
+    ]
+    looked = {
+        one.judge
+        for one in workspace.judgements(trace_id=trace_id, taxonomy=taxonomy.ref)
+        if mode in one.looks_at
+    }
+    values = {
+        verdict.annotator: verdict.value
+        for verdict in workspace.verdicts(trace_id=trace_id, taxonomy=taxonomy.ref)
+        if verdict.mode == mode and verdict.annotator in looked
+    }
+    return tuple(
+        JudgeWord(
+            name, values.get(name), tuple(label for label in labels if label.annotator == name)
+        )
+        for name in sorted(looked | {label.annotator for label in labels})
+    )
+
 
 _JUDGE_SHOWN = "judge:"
 
@@ -367,3 +410,43 @@ class Adjudication:
             for event in events
             if isinstance(event.fact, Revealed) and event.fact.what.startswith(_JUDGE_SHOWN)
         )
+
+
+def said_now(
+    decision: Decision, sides: Sequence[Side], order: Order = no_order
+) -> tuple[Said, ...]:
+    """What the sides say now of what a decision is about.
+
+    Of a mode all that have a verdict; of a place those that the decision names, who may have left
+    it, and whoever has marked it since.
+    """
+    if decision.is_verdict:
+        return words_on(decision.mode, sides)
+    labels = [label for side in sides for label in side.labels if label.mode == decision.mode]
+    items = items_of_mode(labels, order)
+    about = [*decision.targets, *(t for said in decision.said for t in said.targets)]
+    here = [item for item in items if item.id == decision.item] or [
+        item for item in items if any(overlap(item.target, target, order) for target in about)
+    ]
+    marked = [label for item in here for label in item.labels]
+    names = [*(said.annotator for said in decision.said), *(label.annotator for label in marked)]
+    return tuple(
+        Said(
+            name,
+            VerdictValue.PRESENT,
+            tuple(dict.fromkeys(label.target for label in marked if label.annotator == name)),
+        )
+        for name in dict.fromkeys(names)
+    )
+
+
+def has_changed(decision: Decision, sides: Sequence[Side], order: Order = no_order) -> bool:
+    """Whether a side has said something else about it since it was decided."""
+    now = said_now(decision, sides, order)
+    return _words(decision, decision.said) != _words(decision, now)
+
+
+def _words(decision: Decision, said: Sequence[Said]) -> set[tuple[object, ...]]:
+    if decision.is_verdict:
+        return {(s.annotator, s.value, frozenset(s.targets)) for s in said}
+    return {(s.annotator, frozenset(s.targets)) for s in said if s.targets}

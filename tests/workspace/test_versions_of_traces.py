@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.exchange.csv_wide import WideRow, read_csv_wide, write_csv_wide
-from mast_tui.exchange.jsonl_records import TRACE
+from mast_tui.exchange.jsonl import TRACE
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.workspace import TraceRecord, Workspace
