@@ -11,13 +11,15 @@ from mast_tui.adjudication.queue import (
     accesses_of,
     conflicts_by_trace,
     disagreement,
+    has_changed,
     queue,
+    said_now,
     settles_conflict,
     take_on,
     take_on_as_study_says,
     trace_disagreement,
 )
-from mast_tui.adjudication.trace import Adjudication, JudgeWord, has_changed, said_now
+from mast_tui.adjudication.trace import Adjudication, JudgeWord
 from mast_tui.adjudication.words import (
     OrderOf,
     TraceWords,

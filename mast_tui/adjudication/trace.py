@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from mast_tui.adjudication.errors import AdjudicationError
 from mast_tui.adjudication.history import History, history_of
-from mast_tui.adjudication.queue import Access, access_to, next_pass_number
+from mast_tui.adjudication.queue import Access, access_to, has_changed, next_pass_number, said_now
 from mast_tui.adjudication.words import TraceWords, words_by_trace
 from mast_tui.gold import (
     Conflict,
@@ -15,15 +15,12 @@ from mast_tui.gold import (
     GoldTrace,
     Order,
     Said,
-    Side,
     item_id,
-    items_of_mode,
     no_order,
     words_at,
     words_on,
 )
 from mast_tui.gold.choice import NOBODY, Choice
-from mast_tui.gold.places import overlap
 from mast_tui.labels import (
     WHOLE_TRACE,
     AnnotatorKind,
@@ -207,14 +204,6 @@ class Adjudication:
         self._record([decision])
         return decision
 
-    def undecide(self, item: str) -> None:
-        """Take back one's own decision on an item, however long ago it was made."""
-        before = self._own_decision(item)
-        if before is None:
-            raise AdjudicationError(f"{self.adjudicator} has decided nothing about {item}")
-
-        self._append([Decided(item, before, None)])
-
     def undo(self) -> tuple[str, ...]:
         """Undo the adjudicator's last decisions here; the items concerned, () for nothing."""
 
@@ -283,10 +272,6 @@ class Adjudication:
             self._append([Revealed(_JUDGE_SHOWN + mode)])
             self._judge_shown |= {mode}
         return found
-
-    def judge_labels(self, mode: str) -> tuple[Label, ...]:
-        """The labels of ``judge_words``."""
-        return tuple(label for word in self.judge_words(mode) for label in word.labels)
 
     # Recording
 
@@ -410,43 +395,3 @@ class Adjudication:
             for event in events
             if isinstance(event.fact, Revealed) and event.fact.what.startswith(_JUDGE_SHOWN)
         )
-
-
-def said_now(
-    decision: Decision, sides: Sequence[Side], order: Order = no_order
-) -> tuple[Said, ...]:
-    """What the sides say now of what a decision is about.
-
-    Of a mode all that have a verdict; of a place those that the decision names, who may have left
-    it, and whoever has marked it since.
-    """
-    if decision.is_verdict:
-        return words_on(decision.mode, sides)
-    labels = [label for side in sides for label in side.labels if label.mode == decision.mode]
-    items = items_of_mode(labels, order)
-    about = [*decision.targets, *(t for said in decision.said for t in said.targets)]
-    here = [item for item in items if item.id == decision.item] or [
-        item for item in items if any(overlap(item.target, target, order) for target in about)
-    ]
-    marked = [label for item in here for label in item.labels]
-    names = [*(said.annotator for said in decision.said), *(label.annotator for label in marked)]
-    return tuple(
-        Said(
-            name,
-            VerdictValue.PRESENT,
-            tuple(dict.fromkeys(label.target for label in marked if label.annotator == name)),
-        )
-        for name in dict.fromkeys(names)
-    )
-
-
-def has_changed(decision: Decision, sides: Sequence[Side], order: Order = no_order) -> bool:
-    """Whether a side has said something else about it since it was decided."""
-    now = said_now(decision, sides, order)
-    return _words(decision, decision.said) != _words(decision, now)
-
-
-def _words(decision: Decision, said: Sequence[Said]) -> set[tuple[object, ...]]:
-    if decision.is_verdict:
-        return {(s.annotator, s.value, frozenset(s.targets)) for s in said}
-    return {(s.annotator, frozenset(s.targets)) for s in said if s.targets}

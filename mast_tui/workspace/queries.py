@@ -284,7 +284,7 @@ def decisions(connection: Connection, wanted: Filter) -> tuple[tuple[str, Decisi
 
 
 def study(connection: Connection, taxonomy: str) -> Study | None:
-    """The study under a taxonomy: of several people's the one that was set last."""
+    """The study under a taxonomy, None where none was set up; of several the last one set."""
     table = schema.studies
     statement = (
         select(table.c.document)
@@ -382,7 +382,7 @@ def waiting_counts(connection: Connection, annotator: str, taxonomy: str) -> dic
 
 
 def event_count(connection: Connection) -> int:
-    """How many events are kept."""
+    """How many events are kept, of everybody."""
     return connection.execute(select(func.count()).select_from(schema.events)).scalar_one()
 
 

@@ -96,7 +96,7 @@ def finish_run(connection: Connection, run_id: str, at: str, ending: str | None)
 
 
 def set_form(connection: Connection, run_id: str, form: str) -> None:
-    """Note in which form a run asks for answers."""
+    """Note in which form a run asks for answers, once the server has shown what it takes."""
     connection.execute(_SET_FORM, {"run": run_id, "new": form})
 
 
@@ -139,7 +139,7 @@ def add_asked(connection: Connection, asked: Asked) -> None:
 
 
 def find_answer(connection: Connection, key: str) -> Asked | None:
-    """The last usable answer with this key, of whatever run."""
+    """The last answer to the question with this key that can be used, of whatever run."""
     row = connection.execute(_USABLE, {"asked_key": key}).mappings().first()
     return None if row is None else _asked(row)
 
@@ -177,25 +177,25 @@ def _asked(row: RowMapping) -> Asked:
 
 
 def answer_keys(connection: Connection) -> frozenset[str]:
-    """The keys of all questions to which there is a usable answer."""
+    """The keys of all questions that ``find_answer`` finds an answer to; reads them all."""
     return frozenset(connection.execute(_USABLE_KEYS).scalars())
 
 
 def usage(connection: Connection, run_id: str) -> Usage:
-    """What the answers of a run used."""
+    """What the answered requests of a run used."""
     counted = connection.execute(_USED_BY_ONE, {"run": run_id}).one()
     told = connection.execute(_TOLD, {"run": run_id}).first()
     return _sum(tuple(counted), None if told is None else tuple(told))
 
 
 def runs(connection: Connection) -> tuple[Run, ...]:
-    """The runs of judges, the earliest first."""
+    """The runs of judges, the earliest first, with what they used."""
     used = {row[0]: tuple(row[1:]) for row in connection.execute(_USED_BY_EACH)}
     return _runs(connection, used)
 
 
 def unfinished_run(connection: Connection, judge: str, taxonomy: str) -> Run | None:
-    """The last run of a judge that began here and is not over."""
+    """The last run of a judge under a taxonomy that began here and is not over, or None."""
     last = (
         select(_RUNS.c.id)
         .where(
@@ -216,7 +216,7 @@ def unfinished_run(connection: Connection, judge: str, taxonomy: str) -> Run | N
 
 
 def examples(connection: Connection, judge: str) -> frozenset[str]:
-    """The ids of the traces that stood in any prompt of a judge."""
+    """The ids of the traces that stand as examples in any run of a judge."""
     statement = select(_RUNS.c.settings).where(
         _RUNS.c.judge == judge, _RUNS.c.settings.is_not(None)
     )
