@@ -1,15 +1,8 @@
 """Where annotators differ, and what an adjudicator decides about it."""
 
-from mast_tui.adjudication.changes import has_changed, said_now
-from mast_tui.adjudication.disagreement import (
-    disagreement,
-    settles_conflict,
-    trace_disagreement,
-)
 from mast_tui.adjudication.errors import AdjudicationError
 from mast_tui.adjudication.guideline_texts import guidelines_document, guidelines_markdown
 from mast_tui.adjudication.guidelines import Case, GuidelineBook, ModePage, mode_page
-from mast_tui.adjudication.judge_words import JudgeWord
 from mast_tui.adjudication.names import letters
 from mast_tui.adjudication.queue import (
     Access,
@@ -17,11 +10,16 @@ from mast_tui.adjudication.queue import (
     access_to,
     accesses_of,
     conflicts_by_trace,
+    disagreement,
+    has_changed,
     queue,
+    said_now,
+    settles_conflict,
     take_on,
     take_on_as_study_says,
+    trace_disagreement,
 )
-from mast_tui.adjudication.trace import Adjudication
+from mast_tui.adjudication.trace import Adjudication, JudgeWord
 from mast_tui.adjudication.words import (
     OrderOf,
     TraceWords,

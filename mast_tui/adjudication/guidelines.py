@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 
-from mast_tui.adjudication.disagreement import settles_conflict
 from mast_tui.adjudication.errors import AdjudicationError
 from mast_tui.adjudication.history import history_of
+from mast_tui.adjudication.queue import settles_conflict
 from mast_tui.gold import Decision, Guideline
 from mast_tui.session.visibility import visible_traces_for_agreement
 from mast_tui.taxonomy.model import Mode, Taxonomy

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mast_tui.adjudication.changes import has_changed
-from mast_tui.adjudication.disagreement import settles_conflict, trace_disagreement
 from mast_tui.adjudication.words import OrderOf, TraceWords, words_by_trace
-from mast_tui.gold import Conflict, ConflictKind, GoldTrace, Order, no_order
-from mast_tui.labels import Pass, PassKind
+from mast_tui.gold import (
+    Conflict,
+    ConflictKind,
+    Decision,
+    GoldTrace,
+    Order,
+    Said,
+    Side,
+    items_of_mode,
+    no_order,
+    words_on,
+)
+from mast_tui.gold.places import overlap
+from mast_tui.labels import Pass, PassKind, VerdictValue
 from mast_tui.session.retests import by_trace, retest_open, retests_of
 from mast_tui.session.visibility import record_reveal
 from mast_tui.taxonomy.model import Taxonomy
@@ -243,3 +254,71 @@ def _has_words(workspace: Workspace, one: Pass) -> bool:
         or workspace.reviews(**where, pass_number=one.number)
         or workspace.span_notes(**where, pass_number=one.number)
     )
+
+
+def disagreement(conflict: Conflict) -> float:
+    """How evenly the sides of a conflict split, above 0 and up to 1.
+
+    Twice the share of the sides that do not say what most say, at most 1: one against one is 1,
+    as is two against two; one against two is 0.67, one against three 0.5. In a conflict of places
+    the sides that marked exactly the same stand together, those without a mark too.
+    """
+    verdict = conflict.kind is ConflictKind.VERDICT
+    words: Counter[object] = Counter(
+        said.value if verdict else frozenset(said.targets) for said in conflict.said
+    )
+    most = max(words.values(), default=0)
+    sides = words.total()
+    return min(1.0, 2 * (sides - most) / sides) if sides else 0.0
+
+
+def trace_disagreement(conflicts: Iterable[Conflict]) -> float:
+    """The disagreement over a trace: the sum over its conflicts that are left."""
+    return sum(disagreement(conflict) for conflict in conflicts)
+
+
+def settles_conflict(decision: Decision) -> bool:
+    """Whether the sides differed when it was decided; else it adds to, or overrules, the agreed."""
+    if decision.is_verdict:
+        return len({said.value for said in decision.said}) > 1
+    return len({frozenset(said.targets) for said in decision.said}) > 1
+
+
+def said_now(
+    decision: Decision, sides: Sequence[Side], order: Order = no_order
+) -> tuple[Said, ...]:
+    """What the sides say now of what a decision is about.
+
+    Of a mode all that have a verdict; of a place those that the decision names, who may have left
+    it, and whoever has marked it since.
+    """
+    if decision.is_verdict:
+        return words_on(decision.mode, sides)
+    labels = [label for side in sides for label in side.labels if label.mode == decision.mode]
+    items = items_of_mode(labels, order)
+    about = [*decision.targets, *(t for said in decision.said for t in said.targets)]
+    here = [item for item in items if item.id == decision.item] or [
+        item for item in items if any(overlap(item.target, target, order) for target in about)
+    ]
+    marked = [label for item in here for label in item.labels]
+    names = [*(said.annotator for said in decision.said), *(label.annotator for label in marked)]
+    return tuple(
+        Said(
+            name,
+            VerdictValue.PRESENT,
+            tuple(dict.fromkeys(label.target for label in marked if label.annotator == name)),
+        )
+        for name in dict.fromkeys(names)
+    )
+
+
+def has_changed(decision: Decision, sides: Sequence[Side], order: Order = no_order) -> bool:
+    """Whether a side has said something else about it since it was decided."""
+    now = said_now(decision, sides, order)
+    return _words(decision, decision.said) != _words(decision, now)
+
+
+def _words(decision: Decision, said: Sequence[Said]) -> set[tuple[object, ...]]:
+    if decision.is_verdict:
+        return {(s.annotator, s.value, frozenset(s.targets)) for s in said}
+    return {(s.annotator, frozenset(s.targets)) for s in said if s.targets}

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from mast_tui.adjudication.changes import has_changed, said_now
 from mast_tui.adjudication.errors import AdjudicationError
 from mast_tui.adjudication.history import History, history_of
-from mast_tui.adjudication.judge_words import JudgeWord, judge_words
-from mast_tui.adjudication.queue import Access, access_to, next_pass_number
+from mast_tui.adjudication.queue import Access, access_to, has_changed, next_pass_number, said_now
 from mast_tui.adjudication.words import TraceWords, words_by_trace
 from mast_tui.gold import (
     Conflict,
@@ -25,11 +23,13 @@ from mast_tui.gold import (
 from mast_tui.gold.choice import NOBODY, Choice
 from mast_tui.labels import (
     WHOLE_TRACE,
+    AnnotatorKind,
     Label,
     Pass,
     PassKind,
     Target,
     VerdictValue,
+    annotator_kind,
 )
 from mast_tui.session.visibility import record_reveal
 from mast_tui.taxonomy.model import Taxonomy
@@ -37,6 +37,46 @@ from mast_tui.workspace.events.model import NewEvent
 from mast_tui.workspace.events.types import Decided, Fact, PassStarted, Revealed
 from mast_tui.workspace.ids import now
 from mast_tui.workspace.store import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeWord:
+    """One judge's word: a verdict, None where it looked and left the mode open, and its labels."""
+
+    judge: str
+    value: VerdictValue | None
+    labels: tuple[Label, ...] = ()
+
+
+def judge_words(
+    workspace: Workspace, taxonomy: Taxonomy, trace_id: str, mode: str
+) -> tuple[JudgeWord, ...]:
+    """The words of all judges that looked at this mode in this trace, by name.
+
+    Whoever shows them records it: ``Adjudication.judge_words`` does.
+    """
+    labels = [
+        label
+        for label in workspace.labels(trace_id=trace_id, taxonomy=taxonomy.ref, pass_number=None)
+        if label.mode == mode and annotator_kind(label.annotator) is AnnotatorKind.JUDGE
+    ]
+    looked = {
+        one.judge
+        for one in workspace.judgements(trace_id=trace_id, taxonomy=taxonomy.ref)
+        if mode in one.looks_at
+    }
+    values = {
+        verdict.annotator: verdict.value
+        for verdict in workspace.verdicts(trace_id=trace_id, taxonomy=taxonomy.ref)
+        if verdict.mode == mode and verdict.annotator in looked
+    }
+    return tuple(
+        JudgeWord(
+            name, values.get(name), tuple(label for label in labels if label.annotator == name)
+        )
+        for name in sorted(looked | {label.annotator for label in labels})
+    )
+
 
 _JUDGE_SHOWN = "judge:"
 
@@ -164,14 +204,6 @@ class Adjudication:
         self._record([decision])
         return decision
 
-    def undecide(self, item: str) -> None:
-        """Take back one's own decision on an item, however long ago it was made."""
-        before = self._own_decision(item)
-        if before is None:
-            raise AdjudicationError(f"{self.adjudicator} has decided nothing about {item}")
-
-        self._append([Decided(item, before, None)])
-
     def undo(self) -> tuple[str, ...]:
         """Undo the adjudicator's last decisions here; the items concerned, () for nothing."""
 
@@ -240,10 +272,6 @@ class Adjudication:
             self._append([Revealed(_JUDGE_SHOWN + mode)])
             self._judge_shown |= {mode}
         return found
-
-    def judge_labels(self, mode: str) -> tuple[Label, ...]:
-        """The labels of ``judge_words``."""
-        return tuple(label for word in self.judge_words(mode) for label in word.labels)
 
     # Recording
 

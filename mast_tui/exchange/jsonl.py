@@ -17,28 +17,31 @@ from typing import Any, Final
 
 from mast_tui.exchange.batches import register_traces
 from mast_tui.exchange.errors import ExchangeError
-from mast_tui.exchange.jsonl_records import (
-    run_from,
-    run_values,
-    share_from,
-    trace_from,
-    trace_values,
-)
 from mast_tui.labels import AnnotatorKind
 from mast_tui.taxonomy.loader import TaxonomyError, from_dict, to_dict
 from mast_tui.traces.io.json_values import InvalidJSON, load_json
+from mast_tui.traces.model import Outcome, TraceIdentity
 from mast_tui.workspace import (
     Event,
     Foreign,
     MergeReport,
     Run,
+    RunTrace,
     TraceRecord,
+    Usage,
     Workspace,
     event_from_dict,
     event_to_dict,
     examined,
 )
+from mast_tui.workspace.events.codec import (
+    SETTINGS,
+    USAGE,
+    quote_kinds_from,
+    quote_kinds_to_dict,
+)
 from mast_tui.workspace.events.fields import Fields
+from mast_tui.workspace.events.layout import Kind, Layout, Values, always, known
 from mast_tui.workspace.merging import register_foreign, renamed, renamed_run
 from mast_tui.workspace.registers.hold_out import add_shares, shares_set_aside
 from mast_tui.workspace.registers.taxonomies import Revision
@@ -57,7 +60,7 @@ def workspace_lines(workspace: Workspace) -> Iterator[str]:
         since = {"since": revision.since} if revision.since else {}
         yield _line("taxonomy", {"taxonomy": to_dict(revision.taxonomy), **since})
     for trace in workspace.traces():
-        yield _line("trace", trace_values(trace))
+        yield _line("trace", TRACE.write(trace))
     for seed, share in shares_set_aside(workspace).items():
         yield _line("set_aside", {"share": share, "seed": seed})
     for annotator in workspace.annotators():
@@ -125,7 +128,7 @@ def _take(value: dict[str, Any], content: Content, *, is_first: bool) -> None:
             since = fields.text_or_none("since") or ""
             content.taxonomies.append(Revision(from_dict(taxonomy, "taxonomy"), since))
         case "trace":
-            content.traces.append(trace_from(fields))
+            content.traces.append(TRACE.read(fields))
         case "set_aside":
             seed, share = share_from(fields)
             content.shares[seed] = share
@@ -180,3 +183,115 @@ def register_content(content: Content, workspace: Workspace) -> Foreign:
         for run in content.runs:
             workspace.add_run(renamed_run(run, names))
     return renamed(content.foreign, names)
+
+
+def _file_from(fields: Fields, name: str) -> Path | None:
+    file = fields.text_or_none(name)
+    return None if file is None else Path(Path(file).name)
+
+
+_NUMBER: Final = Kind(None, Fields.number_or_none)
+
+_IDENTITY: Final = Layout(
+    TraceIdentity,
+    always("id:trace_id", "content_hash", "content_bytes", "reader", "key_scheme", "native"),
+    kinds={
+        "native": Kind(None, lambda fields, name: fields.flag(name, False)),
+    },
+)
+TRACE: Final = Layout(
+    TraceRecord,
+    always("id:trace_id"),
+    known("identity", "file:path", "number:record", "spans", "task", "system", "model"),
+    known("benchmark", "outcome", "score", "version", "started"),
+    kinds={
+        "file": Kind(lambda path: path.name, _file_from),
+        "outcome": Kind(
+            lambda outcome: None if outcome is Outcome.UNKNOWN else outcome.value,
+            lambda fields, name: fields.word(name, Outcome, Outcome.UNKNOWN),
+        ),
+        "score": _NUMBER,
+        "started": _NUMBER,
+    },
+    parts=(_IDENTITY,),
+)
+"""A trace; of its path only the file's name, and a number as it is."""
+
+
+def run_values(run: Run) -> Values:
+    """A run of a judge as plain values."""
+    return {
+        "id": run.id,
+        "judge": run.judge,
+        "taxonomy": run.taxonomy,
+        "started_at": run.started_at,
+        **_known(
+            finished_at=run.finished_at,
+            note=run.note or None,
+            ending=run.ending,
+            settings=run.settings and SETTINGS.write(run.settings),
+            form=run.settings and run.settings.form,
+            usage=USAGE.write(run.usage) or None,
+        ),
+        "traces": [_run_trace_values(trace) for trace in run.traces],
+    }
+
+
+def _run_trace_values(trace: RunTrace) -> Values:
+    return {
+        "id": trace.trace_id,
+        "findings": trace.findings,
+        **_known(
+            problem=trace.problem,
+            quotes=trace.quotes.all or None,
+            verified=trace.quotes.found or None,
+            quote_kinds=quote_kinds_to_dict(trace.quotes) or None,
+            windows=trace.windows or None,
+            remarks=list(trace.remarks) or None,
+        ),
+    }
+
+
+def run_from(fields: Fields) -> Run:
+    """The run; raises ``ValueError`` where something is missing or cannot be."""
+    settings = fields.child_or_none("settings")
+    form, usage = fields.text_or_none("form"), fields.child_or_none("usage")
+    return Run(
+        id=fields.text("id"),
+        judge=fields.text("judge"),
+        taxonomy=fields.text("taxonomy"),
+        started_at=fields.text("started_at"),
+        finished_at=fields.text_or_none("finished_at"),
+        note=fields.text("note", ""),
+        traces=tuple(map(_run_trace_from, fields.children("traces"))),
+        settings=None if settings is None else SETTINGS.read(settings, {"form": form}),
+        usage=Usage() if usage is None else USAGE.read(usage),
+        ending=fields.text_or_none("ending"),
+    )
+
+
+def _run_trace_from(fields: Fields) -> RunTrace:
+    return RunTrace(
+        fields.text("id"),
+        fields.whole("findings"),
+        fields.text_or_none("problem"),
+        quote_kinds_from(
+            fields.child_or_none("quote_kinds"),
+            quotes=fields.whole_or_none("quotes") or 0,
+            found=fields.whole_or_none("verified") or 0,
+        ),
+        fields.whole_or_none("windows") or 0,
+        fields.texts("remarks"),
+    )
+
+
+def share_from(fields: Fields) -> tuple[int, float]:
+    """A share of traces that is set aside, with its seed; raises ``ValueError`` for no share."""
+    share = fields.number_or_none("share")
+    if share is None or not 0 < share < 1:
+        raise ValueError(f"a share of traces lies between 0 and 1, not at {share}")
+    return fields.whole("seed"), share
+
+
+def _known(**values: object) -> Values:
+    return {name: value for name, value in values.items() if value is not None}

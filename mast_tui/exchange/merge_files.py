@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -11,13 +11,14 @@ from typing import Final
 
 from mast_tui.exchange.batches import EVENTS_AT_ONCE, batched, let_others_write
 from mast_tui.exchange.change_words import branches_in_words, changes_in_words
-from mast_tui.exchange.conflict_words import conflicts_in_words, told_differently
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.import_batch import undone_id
 from mast_tui.exchange.jsonl import Content, merge_content, register_content
-from mast_tui.exchange.study_words import new_set_ups, studies_in_words, studies_under
+from mast_tui.study import Study
 from mast_tui.workspace import (
     ChangedElsewhere,
+    Event,
+    EventConflict,
     Foreign,
     MergeRefused,
     PersonChanges,
@@ -25,6 +26,18 @@ from mast_tui.workspace import (
     WorkspaceError,
 )
 from mast_tui.workspace.events.foreign import Growth
+from mast_tui.workspace.events.types import (
+    Decided,
+    Fact,
+    GuidelineSet,
+    LabelAdded,
+    LabelChanged,
+    LabelRemoved,
+    ReviewSet,
+    SpanNoteSet,
+    StudySet,
+    VerdictSet,
+)
 from mast_tui.workspace.ids import now
 from mast_tui.workspace.registers.imports import ImportRecord, ImportState
 
@@ -208,3 +221,121 @@ def _check_lead(workspace: Workspace, who: str | None) -> None:
             f"a study is set up here, so only {' or '.join(leads)}, who set it up, may say "
             f"--replace; {asks}. Nothing was written"
         )
+
+
+_SHOWN = 20
+
+
+def conflicts_in_words(workspace: Workspace, conflicts: Sequence[EventConflict]) -> Iterator[str]:
+    """A sentence per conflict, and one for those that are too many to tell."""
+    shown = conflicts[:_SHOWN]
+    wanted = {event_id for conflict in shown for event_id in conflict.events}
+    events = {
+        event.id: event
+        for name in dict.fromkeys(conflict.annotator for conflict in shown)
+        for event in workspace.events(annotator=name)
+        if event.id in wanted
+    }
+    for conflict in shown:
+        said = [_words(events[name]) for name in conflict.events if name in events]
+        yield (
+            f"{conflict.annotator} worked in two copies at once: step {conflict.seq} is "
+            f"{' in one and '.join(said)} in the other; both are kept, so look at what stands"
+        )
+    if len(conflicts) > len(shown):
+        yield f"and {len(conflicts) - len(shown)} more such steps"
+
+
+def told_differently(workspace: Workspace, theirs: Iterable[Event], altered: Sequence[str]) -> int:
+    """How many of the events that are here already say something else in the file.
+
+    The same file imported on two machines makes the same events at other hours; those say the
+    same.
+    """
+    if not altered:
+        return 0
+    wanted = set(altered)
+    said = {event.id: event for event in theirs if event.id in wanted}
+    return sum(
+        _said(event) != _said(said[event.id])
+        for name in sorted({event.annotator for event in said.values()})
+        for event in workspace.events(annotator=name)
+        if event.id in said
+    )
+
+
+def _said(event: Event) -> tuple[object, ...]:
+    where = (event.annotator, event.trace_id, event.taxonomy, event.pass_number)
+    return (*where, event.kind, event.fact, event.replaces)
+
+
+def _words(event: Event) -> str:
+    where = "" if event.trace_id is None else f" on {event.trace_id}"
+    return f"'{_what(event.fact, event)}{where}'"
+
+
+def _what(fact: Fact, event: Event) -> str:
+    match fact:
+        case LabelAdded(label):
+            return f"label {label.mode}"
+        case LabelRemoved(label):
+            return f"take off label {label.mode}"
+        case LabelChanged(_, label):
+            return f"change label {label.mode}"
+        case VerdictSet(mode, _, value):
+            return f"{mode} is {'open' if value is None else value.value}"
+        case ReviewSet(_, _, given):
+            return "take back an answer" if given is None else f"{given.answer.value} a suggestion"
+        case SpanNoteSet(key):
+            return f"note beside {key}"
+        case Decided(item, _, decision):
+            return f"decide {item if decision is None else decision.mode}"
+        case GuidelineSet(_, before, after):
+            guideline = after or before
+            return f"write what was agreed about {guideline.mode if guideline else 'a mode'}"
+        case _:
+            return event.kind.value.replace("_", " ")
+
+
+Standing = dict[str, Study | None]
+"""How the study under each taxonomy is set up."""
+
+
+def new_set_ups(workspace: Workspace, theirs: Iterable[Event]) -> tuple[Event, ...]:
+    """The events that set up or change a study and are not here yet."""
+    found = [event for event in theirs if isinstance(event.fact, StudySet)]
+    here = {
+        event.id
+        for name in dict.fromkeys(event.annotator for event in found)
+        for event in workspace.events(annotator=name)
+    }
+    return tuple(event for event in found if event.id not in here)
+
+
+def studies_under(workspace: Workspace, events: Sequence[Event]) -> Standing:
+    """How the studies stand that these events are about."""
+    refs = dict.fromkeys(event.taxonomy for event in events if event.taxonomy is not None)
+    return {ref: workspace.study(ref) for ref in refs}
+
+
+def studies_in_words(
+    workspace: Workspace, events: Sequence[Event], before: Standing
+) -> Iterator[str]:
+    """A sentence per study that two copies set up differently; of both the later one counts.
+
+    ``events`` were ``new_set_ups``, and ``before`` how these studies stood without them.
+    """
+    for ref, earlier in before.items():
+        if earlier is None:
+            continue
+        who = ", ".join(dict.fromkeys(e.annotator for e in events if e.taxonomy == ref))
+        if workspace.study(ref) != earlier:
+            yield (
+                f"the study under {ref} was set up otherwise later, by {who}: that one counts from "
+                "now on; look at 'mast-tui study show'"
+            )
+        elif not any(isinstance(e.fact, StudySet) and e.fact.after == earlier for e in events):
+            yield (
+                f"the study under {ref} was set up otherwise earlier, by {who}: the one that is "
+                "here stays; look at 'mast-tui study show'"
+            )

@@ -1,12 +1,18 @@
 """What an annotator can do: label, answer suggestions, take back, finish."""
 
 from mast_tui.errors import ChangedMeanwhile, SessionError
-from mast_tui.session.progress import Progress, anybody_finished, progress
+from mast_tui.session.progress import (
+    AnnotatorStatus,
+    Progress,
+    StatusReport,
+    anybody_finished,
+    progress,
+    status,
+)
 from mast_tui.session.queues import QueueItem, QueueKind, queue
 from mast_tui.session.read_model import Suggestion
 from mast_tui.session.retests import Retests
 from mast_tui.session.session import LabelsStand, Session, known_trace
-from mast_tui.session.status import AnnotatorStatus, StatusReport, status
 from mast_tui.session.study_setup import (
     check_changes,
     given_back,

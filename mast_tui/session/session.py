@@ -589,17 +589,6 @@ class Session:
         read = sum(map(len, self._passes.read.stretches()))
         return PassFinished(open_modes, read, len(self.trace))
 
-    def unfinish(self) -> Change:
-        """Take the finish back; raises once something hidden has been shown since."""
-        if not self.finished:
-            raise SessionError("this trace is not finished")
-        action = self._passes.last_done
-        if action is None or not isinstance(action.facts[-1], PassFinished):
-            raise SessionError(
-                "this finish was not made here and stands; an edit begins a new pass"
-            )
-        return self._take_back(action)
-
     # Taking back
 
     def undo(self) -> Change | None:

@@ -2,21 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
+
+from sqlalchemy import Connection
 
 from mast_tui.errors import WorkspaceError
 from mast_tui.traces.io.json_values import replace_surrogates
 from mast_tui.workspace.database import Database
 from mast_tui.workspace.events import bit_columns as packed
 from mast_tui.workspace.ids import IdSource, now
-from mast_tui.workspace.records import Asked, Run, RunSettings, RunTrace, Usage
+from mast_tui.workspace.records import Asked, Run, RunSettings
 from mast_tui.workspace.registers import imports as import_register
 from mast_tui.workspace.registers import runs as run_register
 from mast_tui.workspace.registers import settings as register
 from mast_tui.workspace.registers.hold_out import held_out
-from mast_tui.workspace.registers.imports import ImportCounts, ImportRecord, ImportState, Work
+from mast_tui.workspace.registers.imports import ImportRecord, ImportState
+
+P = ParamSpec("P")
+Found = TypeVar("Found")
+
+
+def reading(
+    query: Callable[Concatenate[Connection, P], Found],
+) -> Callable[Concatenate[WorkspaceCore, P], Found]:
+    """Make a method of a workspace of a query."""
+
+    @wraps(query)
+    def method(self: WorkspaceCore, /, *args: P.args, **kwargs: P.kwargs) -> Found:
+        with self._database.reading() as connection:
+            return query(connection, *args, **kwargs)
+
+    return method
+
+
+def writing(
+    change: Callable[Concatenate[Connection, P], Found],
+) -> Callable[Concatenate[WorkspaceCore, P], Found]:
+    """Make a method of a workspace of a change, which is one transaction."""
+
+    @wraps(change)
+    def method(self: WorkspaceCore, /, *args: P.args, **kwargs: P.kwargs) -> Found:
+        with self._database.writing() as connection:
+            return change(connection, *args, **kwargs)
+
+    return method
 
 
 class WorkspaceCore:
@@ -40,20 +73,9 @@ class WorkspaceCore:
         """A new id (UUID version 7); later ones are greater."""
         return self._ids.new()
 
-    def get_setting(self, key: str) -> str | None:
-        """The value of a setting, or None."""
-        with self._database.reading() as connection:
-            return register.get_setting(connection, key)
-
-    def set_setting(self, key: str, value: str) -> None:
-        """Keep a setting."""
-        with self._database.writing() as connection:
-            register.set_setting(connection, key, value)
-
-    def used_taxonomies(self) -> tuple[str, ...]:
-        """The taxonomies (``id@version``) under which anybody has begun a trace, by name."""
-        with self._database.reading() as connection:
-            return packed.used_taxonomies(connection)
+    get_setting = reading(register.get_setting)
+    set_setting = writing(register.set_setting)
+    used_taxonomies = reading(packed.used_taxonomies)
 
     def current_taxonomies(self) -> tuple[str, ...]:
         """Those of them that were not carried over to another, by name."""
@@ -73,10 +95,7 @@ class WorkspaceCore:
 
     # Imports
 
-    def imports(self) -> tuple[ImportRecord, ...]:
-        """Every import that brought something, the earliest first."""
-        with self._database.reading() as connection:
-            return import_register.imports(connection)
+    imports = reading(import_register.imports)
 
     def begin_import(
         self, file_format: str, files: Sequence[str], *, asked: str, who: str | None
@@ -131,15 +150,8 @@ class WorkspaceCore:
         with self._database.writing() as connection:
             import_register.mark(connection, record.id, undone_at=now(), undone_by=who)
 
-    def import_counts(self, record: ImportRecord) -> ImportCounts:
-        """What an import brought."""
-        with self._database.reading() as connection:
-            return import_register.counts(connection, record)
-
-    def import_works(self, record: ImportRecord) -> tuple[tuple[Work, int], ...]:
-        """The works that an import brought something to, and how many events to each."""
-        with self._database.reading() as connection:
-            return import_register.works(connection, record)
+    import_counts = reading(import_register.counts)
+    import_works = reading(import_register.works)
 
     def noted_events(self, record: ImportRecord) -> frozenset[str]:
         """The ids of the events that an import brought, where they keep their actions."""
@@ -166,43 +178,18 @@ class WorkspaceCore:
             run_register.begin_run(connection, run)
         return run.id
 
-    def unfinished_run(self, judge: str, taxonomy: str) -> Run | None:
-        """The last run of a judge under a taxonomy that began here and is not over, or None."""
-        with self._database.reading() as connection:
-            return run_register.unfinished_run(connection, judge, taxonomy)
-
-    def set_run_form(self, run_id: str, form: str) -> None:
-        """Note in which form a run asks for answers, once the server has shown what it takes."""
-        with self._database.writing() as connection:
-            run_register.set_form(connection, run_id, form)
-
-    def note_run_trace(self, run_id: str, trace: RunTrace) -> None:
-        """Note what a run did with a trace; ``store_judgement`` does it by itself."""
-        with self._database.writing() as connection:
-            run_register.add_run_trace(connection, run_id, trace)
+    unfinished_run = reading(run_register.unfinished_run)
+    set_run_form = writing(run_register.set_form)
+    note_run_trace = writing(run_register.add_run_trace)
 
     def finish_run(self, run_id: str, *, ending: str | None = None) -> None:
         """Note that a run is over; ``ending`` says why it did not come to its last trace."""
         with self._database.writing() as connection:
             run_register.finish_run(connection, run_id, now(), ending)
 
-    def add_run(self, run: Run) -> None:
-        """Keep a run from elsewhere with what it used, or bring what is kept of it up to date.
-
-        Of a run that began here only what is not known of it is added.
-        """
-        with self._database.writing() as connection:
-            run_register.add_run(connection, run)
-
-    def runs(self) -> tuple[Run, ...]:
-        """The runs of judges, the earliest first, with what they used."""
-        with self._database.reading() as connection:
-            return run_register.runs(connection)
-
-    def run_examples(self, judge: str) -> frozenset[str]:
-        """The ids of the traces that stand as examples in any run of a judge."""
-        with self._database.reading() as connection:
-            return run_register.examples(connection, judge)
+    add_run = writing(run_register.add_run)
+    runs = reading(run_register.runs)
+    run_examples = reading(run_register.examples)
 
     # Answers of models
 
@@ -212,27 +199,8 @@ class WorkspaceCore:
         with self._database.writing() as connection:
             run_register.add_asked(connection, replace(asked, answer=whole, at=now()))
 
-    def find_answer(self, key: str) -> Asked | None:
-        """The last answer to the question with this key that can be used, of whatever run."""
-        with self._database.reading() as connection:
-            return run_register.find_answer(connection, key)
-
-    def answers_about(self, run_id: str, trace_id: str) -> tuple[Asked, ...]:
-        """Return all answers that a run got about a trace, good or not, as they came."""
-        with self._database.reading() as connection:
-            return run_register.answers_about(connection, run_id, trace_id)
-
-    def unusable_answers(self) -> tuple[Asked, ...]:
-        """Return all answers that could not be used, of whatever run, as they came."""
-        with self._database.reading() as connection:
-            return run_register.unusable_answers(connection)
-
-    def answer_keys(self) -> frozenset[str]:
-        """The keys of all questions that ``find_answer`` finds an answer to; reads them all."""
-        with self._database.reading() as connection:
-            return run_register.answer_keys(connection)
-
-    def usage(self, run_id: str) -> Usage:
-        """What the answered requests of a run used."""
-        with self._database.reading() as connection:
-            return run_register.usage(connection, run_id)
+    find_answer = reading(run_register.find_answer)
+    answers_about = reading(run_register.answers_about)
+    unusable_answers = reading(run_register.unusable_answers)
+    answer_keys = reading(run_register.answer_keys)
+    usage = reading(run_register.usage)

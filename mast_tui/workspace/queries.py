@@ -31,9 +31,9 @@ from mast_tui.labels import (
 )
 from mast_tui.study.model import Study
 from mast_tui.workspace import schema
+from mast_tui.workspace.events.codec import DECISION, GUIDELINE, STUDY
 from mast_tui.workspace.events.fields import Fields
 from mast_tui.workspace.events.model import Event
-from mast_tui.workspace.events.protocol_values import guideline_from, study_from
 from mast_tui.workspace.events.rows import (
     PASS_COLUMNS,
     event_of,
@@ -44,7 +44,6 @@ from mast_tui.workspace.events.rows import (
     verdict_of,
 )
 from mast_tui.workspace.events.types import EventKind, LookAgainSet, SpansRead
-from mast_tui.workspace.events.values import decision_from
 from mast_tui.workspace.records import Judgement
 
 PassChoice = int | Literal["last", "finished"] | None
@@ -280,12 +279,12 @@ def decisions(connection: Connection, wanted: Filter) -> tuple[tuple[str, Decisi
     for trace_id, taxonomy, item, document in connection.execute(statement):
         key = (trace_id, taxonomy, item)
         found.pop(key, None)
-        found[key] = decision_from(Fields(json.loads(document), "decision"))
+        found[key] = DECISION.read(Fields(json.loads(document), "decision"))
     return tuple((trace_id, decision) for (trace_id, _, _), decision in found.items())
 
 
 def study(connection: Connection, taxonomy: str) -> Study | None:
-    """The study under a taxonomy: of several people's the one that was set last."""
+    """The study under a taxonomy, None where none was set up; of several the last one set."""
     table = schema.studies
     statement = (
         select(table.c.document)
@@ -294,7 +293,7 @@ def study(connection: Connection, taxonomy: str) -> Study | None:
         .limit(1)
     )
     document = connection.execute(statement).scalar()
-    return None if document is None else study_from(Fields(json.loads(document), "study"))
+    return None if document is None else STUDY.read(Fields(json.loads(document), "study"))
 
 
 def study_leads(connection: Connection) -> dict[str, str]:
@@ -319,7 +318,7 @@ def guidelines(connection: Connection, taxonomy: str) -> tuple[Guideline, ...]:
     )
     found: dict[str, Guideline] = {}
     for (document,) in connection.execute(statement):
-        guideline = guideline_from(Fields(json.loads(document), "guideline"))
+        guideline = GUIDELINE.read(Fields(json.loads(document), "guideline"))
         found[guideline.id] = guideline
     return tuple(guideline for guideline in found.values() if guideline.text)
 
@@ -383,7 +382,7 @@ def waiting_counts(connection: Connection, annotator: str, taxonomy: str) -> dic
 
 
 def event_count(connection: Connection) -> int:
-    """How many events are kept."""
+    """How many events are kept, of everybody."""
     return connection.execute(select(func.count()).select_from(schema.events)).scalar_one()
 
 

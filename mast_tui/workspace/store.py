@@ -8,25 +8,20 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from mast_tui.errors import WorkspaceError
-from mast_tui.gold.model import Decision, Guideline
+from mast_tui.gold.model import Decision
 from mast_tui.labels import AnnotatorKind, Label, Pass, Review, SpanNote, Verdict
-from mast_tui.study.model import Study
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import queries
-from mast_tui.workspace.core import WorkspaceCore
+from mast_tui.workspace.core import WorkspaceCore, reading, writing
 from mast_tui.workspace.database import Database
 from mast_tui.workspace.events import append as recording
 from mast_tui.workspace.events import foreign as merging
 from mast_tui.workspace.events.chain import Foreign, edited_histories, examined
 from mast_tui.workspace.events.changes import State, read_state
 from mast_tui.workspace.events.columns import Row, Taken, read_columns
-from mast_tui.workspace.events.foreign import Growth
 from mast_tui.workspace.events.model import Event
-from mast_tui.workspace.events.types import Fact, SpansRead
 from mast_tui.workspace.queries import Filter, PassChoice
 from mast_tui.workspace.records import (
-    AnnotatorInfo,
-    EventConflict,
     Judgement,
     MergeReport,
     TraceRecord,
@@ -34,7 +29,6 @@ from mast_tui.workspace.records import (
 from mast_tui.workspace.registers import settings as register
 from mast_tui.workspace.registers import taxonomies as taxonomy_register
 from mast_tui.workspace.registers import traces as trace_register
-from mast_tui.workspace.registers.taxonomies import Revision, RevisionJson
 
 
 class Workspace(WorkspaceCore):
@@ -99,10 +93,7 @@ class Workspace(WorkspaceCore):
         """Raise ``WorkspaceError`` where SQLite finds the file damaged."""
         self._database.check()
 
-    def event_count(self) -> int:
-        """How many events are kept, of everybody."""
-        with self._database.reading() as connection:
-            return queries.event_count(connection)
+    event_count = reading(queries.event_count)
 
     def copy_to(self, target: Path) -> None:
         """Copy everything into a new file; raises ``WorkspaceError`` and leaves none where it
@@ -153,30 +144,11 @@ class Workspace(WorkspaceCore):
             with self._database.writing() as connection:
                 taxonomy_register.put_in_force(connection, taxonomy)
 
-    def add_revisions(self, revisions: Iterable[Revision]) -> None:
-        """Keep texts of taxonomies with the times from which on they held: the last one holds."""
-        with self._database.writing() as connection:
-            taxonomy_register.add_revisions(connection, revisions)
-
-    def revisions(self, ref: str | None = None) -> tuple[Revision, ...]:
-        """Every text that the taxonomies here have had, or the one named, by name and time."""
-        with self._database.reading() as connection:
-            return taxonomy_register.revisions(connection, ref)
-
-    def revisions_read(self, ref: str) -> tuple[RevisionJson, ...]:
-        """The texts of a taxonomy that held one after the other, and what was read under each."""
-        with self._database.reading() as connection:
-            return taxonomy_register.revisions_read(connection, ref)
-
-    def as_worded(self, taxonomy: Taxonomy) -> Taxonomy:
-        """The taxonomy with the text that holds here, where this one was here before."""
-        with self._database.reading() as connection:
-            return taxonomy_register.in_force(connection, taxonomy)
-
-    def taxonomies(self) -> tuple[Taxonomy, ...]:
-        """The taxonomies that are kept, by name, as they are worded now."""
-        with self._database.reading() as connection:
-            return taxonomy_register.taxonomies(connection)
+    add_revisions = writing(taxonomy_register.add_revisions)
+    revisions = reading(taxonomy_register.revisions)
+    revisions_read = reading(taxonomy_register.revisions_read)
+    as_worded = reading(taxonomy_register.in_force)
+    taxonomies = reading(taxonomy_register.taxonomies)
 
     def taxonomy(self, ref: str) -> Taxonomy:
         """The taxonomy ``id@version``; raises ``WorkspaceError`` where it is not kept here."""
@@ -203,23 +175,9 @@ class Workspace(WorkspaceCore):
         with self._database.writing() as connection:
             return trace_register.register(connection, record)
 
-    def register_unknown_traces(self, records: Sequence[TraceRecord]) -> tuple[TraceRecord, ...]:
-        """Keep traces that nobody has seen, and whose ids nothing here has; returns the others.
-
-        The same as ``register_trace`` of each, for very many.
-        """
-        with self._database.writing() as connection:
-            return trace_register.register_unknown(connection, records)
-
-    def find_trace(self, record: TraceRecord) -> TraceRecord | None:
-        """The trace that this is, as it is known here, or None; writes nothing."""
-        with self._database.reading() as connection:
-            return trace_register.find(connection, record)
-
-    def traces(self) -> tuple[TraceRecord, ...]:
-        """The traces that are kept, by id."""
-        with self._database.reading() as connection:
-            return trace_register.traces(connection)
+    register_unknown_traces = writing(trace_register.register_unknown)
+    find_trace = reading(trace_register.find)
+    traces = reading(trace_register.traces)
 
     def trace(self, trace_id: str) -> TraceRecord:
         """The trace with this id; raises ``WorkspaceError`` where it is not known here."""
@@ -238,47 +196,23 @@ class Workspace(WorkspaceCore):
         with self._database.writing() as connection:
             register.add_annotators(connection, [(name, kind)])
 
-    def add_annotators(self, given: Sequence[tuple[str, AnnotatorKind]]) -> None:
-        """Keep annotators who come together, by name and kind."""
-        with self._database.writing() as connection:
-            register.add_annotators(connection, given)
-
-    def annotators(self) -> tuple[AnnotatorInfo, ...]:
-        """Everybody who labels here, by name."""
-        with self._database.reading() as connection:
-            return register.annotators(connection)
+    add_annotators = writing(register.add_annotators)
+    annotators = reading(register.annotators)
 
     # Events
 
     append = recording.append
 
-    def last_seq(self, annotator: str, trace_id: str, taxonomy: str) -> int:
-        """The counter of an annotator's last event on a trace, 0 for none; for ``append``."""
-        with self._database.reading() as connection:
-            return recording.last_seq(connection, annotator, trace_id, taxonomy)
-
-    def known_facts(self, ids: Sequence[str]) -> Mapping[str, Fact]:
-        """What the events of these ids say that are here, by id."""
-        with self._database.reading() as connection:
-            return recording.known_facts(connection, ids)
+    last_seq = reading(recording.last_seq)
+    known_facts = reading(recording.known_facts)
 
     def counters(self, annotators: Iterable[str]) -> Mapping[str, int]:
         """The counter of each annotator's last event, 0 for none."""
         with self._database.reading() as connection:
             return {name: recording.last_counter(connection, name) for name in annotators}
 
-    def growth_of(self, events: Sequence[Event], *, is_broken: bool) -> Growth:
-        """What one annotator's foreign events, as ``examined`` has them, add to what is here."""
-        with self._database.reading() as connection:
-            return merging.growth_of(connection, events, is_broken=is_broken)
-
-    def grow(self, growth: Growth, events: Sequence[Event]) -> Growth:
-        """Add the next events of a plain growth, and return what is to follow.
-
-        Raises ``ChangedElsewhere`` where the annotator has events here that came meanwhile.
-        """
-        with self._database.writing() as connection:
-            return merging.grow(connection, growth, events)
+    growth_of = reading(merging.growth_of)
+    grow = writing(merging.grow)
 
     def merge_events(
         self, events: Iterable[Event] | Foreign, *, replacing: Collection[str] = ()
@@ -315,15 +249,8 @@ class Workspace(WorkspaceCore):
         with self._database.reading() as connection:
             return edited_histories(connection, names)
 
-    def study_leads(self) -> Mapping[str, str]:
-        """Who set up each study that stands, by taxonomy."""
-        with self._database.reading() as connection:
-            return queries.study_leads(connection)
-
-    def conflicts(self) -> tuple[EventConflict, ...]:
-        """What people counted alike, with other content, in workspaces that were merged."""
-        with self._database.reading() as connection:
-            return merging.conflicts(connection)
+    study_leads = reading(queries.study_leads)
+    conflicts = reading(merging.conflicts)
 
     def events(
         self,
@@ -344,10 +271,7 @@ class Workspace(WorkspaceCore):
             yield from batch
             after = (batch[-1].annotator, batch[-1].seq, batch[-1].id)
 
-    def rebuild(self) -> None:
-        """Make the state tables anew from the events."""
-        with self._database.writing() as connection:
-            recording.rebuild(connection)
+    rebuild = writing(recording.rebuild)
 
     def read_columns(
         self,
@@ -429,22 +353,9 @@ class Workspace(WorkspaceCore):
         with self._database.reading() as connection:
             return queries.passes(connection, Filter(trace_id, annotator, taxonomy))
 
-    def finished_traces(self, annotator: str, taxonomy: str) -> frozenset[str]:
-        """The ids of the traces of which an annotator has finished the last pass."""
-        with self._database.reading() as connection:
-            return queries.finished_traces(connection, annotator, taxonomy)
-
-    def reads(self, annotator: str, trace_id: str, taxonomy: str, pass_number: int) -> SpansRead:
-        """What was read up to and in a pass, each key and each run once."""
-        with self._database.reading() as connection:
-            return queries.reads(connection, annotator, trace_id, taxonomy, pass_number)
-
-    def look_again(
-        self, annotator: str, taxonomy: str, trace_id: str | None = None
-    ) -> Mapping[str, tuple[str, ...]]:
-        """The modes that an annotator was asked to look at again, by trace, done or not."""
-        with self._database.reading() as connection:
-            return queries.look_again(connection, annotator, taxonomy, trace_id)
+    finished_traces = reading(queries.finished_traces)
+    reads = reading(queries.reads)
+    look_again = reading(queries.look_again)
 
     def decisions(
         self, trace_id: str, taxonomy: str, *, annotator: str | None = None
@@ -469,10 +380,7 @@ class Workspace(WorkspaceCore):
             by_trace[trace] = (*by_trace.get(trace, ()), decision)
         return by_trace
 
-    def study(self, taxonomy: str) -> Study | None:
-        """The study under a taxonomy, None where none was set up; of several the last one set."""
-        with self._database.reading() as connection:
-            return queries.study(connection, taxonomy)
+    study = reading(queries.study)
 
     def outside_study(self, taxonomy: str) -> frozenset[str]:
         """People who have no part in the taxonomy's study; nobody where there is no study.
@@ -489,10 +397,7 @@ class Workspace(WorkspaceCore):
             if one.kind is not AnnotatorKind.JUDGE and one.name not in inside
         )
 
-    def guidelines(self, taxonomy: str) -> tuple[Guideline, ...]:
-        """What was agreed about the taxonomy's modes, the earliest first."""
-        with self._database.reading() as connection:
-            return queries.guidelines(connection, taxonomy)
+    guidelines = reading(queries.guidelines)
 
     # Judges
 
@@ -512,12 +417,5 @@ class Workspace(WorkspaceCore):
         reviews = self.reviews(trace_id=trace_id, taxonomy=taxonomy, pass_number=None)
         return frozenset(review.suggestion for review in reviews)
 
-    def label_counts(self, annotator: str, taxonomy: str) -> Mapping[str, int]:
-        """How many labels an annotator has per trace, in the last pass."""
-        with self._database.reading() as connection:
-            return queries.label_counts(connection, annotator, taxonomy)
-
-    def waiting_counts(self, annotator: str, taxonomy: str) -> Mapping[str, int]:
-        """How many judges' suggestions an annotator has not answered yet, per trace."""
-        with self._database.reading() as connection:
-            return queries.waiting_counts(connection, annotator, taxonomy)
+    label_counts = reading(queries.label_counts)
+    waiting_counts = reading(queries.waiting_counts)

@@ -121,18 +121,6 @@ def test_undo_touches_only_the_adjudicators_own_decisions(office: Office) -> Non
     assert adjudication(office).decisions != ()
 
 
-def test_a_decision_can_be_taken_back_by_its_item(office: Office) -> None:
-    work = adjudication(office)
-    conflict = only(work)
-    work.decide(conflict, NOBODY)
-    work.undecide(MODE)
-    assert only(work) == conflict
-    work.undo()
-    assert work.gold.verdict(MODE).value is ABSENT
-    with pytest.raises(AdjudicationError, match="decided nothing"):
-        work.undecide(OTHER)
-
-
 def test_of_two_adjudicators_the_later_one_stands_and_undo_brings_back_the_other(
     office: Office,
 ) -> None:
@@ -303,16 +291,17 @@ class TestJudge:
 
     def test_it_is_hidden_until_the_item_is_decided(self, judged: Office) -> None:
         work = adjudication(judged)
-        assert work.judge_labels(MODE) == ()
+        assert work.judge_words(MODE) == ()
         work.decide(only(work), NOBODY)
-        assert [label.annotator for label in work.judge_labels(MODE)] == [JUDGE]
+        (word,) = work.judge_words(MODE)
+        assert [label.annotator for label in word.labels] == [JUDGE]
         assert not work.gold.verdict(MODE).judge_seen
 
     def test_what_is_decided_again_in_its_sight_is_marked(self, judged: Office) -> None:
         work = adjudication(judged)
         conflict = only(work)
         work.decide(conflict, NOBODY)
-        work.judge_labels(MODE)
+        work.judge_words(MODE)
         work.undo()
         later = adjudication(judged)
         assert later.decide(conflict, UNSURE).judge_seen
@@ -320,7 +309,7 @@ class TestJudge:
 
     def test_a_study_can_show_it_and_says_so(self, judged: Office) -> None:
         work = adjudication(judged, judge_on_screen=True)
-        assert len(work.judge_labels(MODE)) == 1
+        assert [len(word.labels) for word in work.judge_words(MODE)] == [1]
         assert work.decide(only(work), NOBODY).judge_seen
 
     def test_who_labelled_in_its_sight_decides_in_its_sight(self) -> None:

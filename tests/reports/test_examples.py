@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.adjudication.for_signatures import gold_of
-from mast_tui.cli.report.input import signature_input
+from mast_tui.cli.report.command import signature_input
 from mast_tui.exchange.apply import apply_incoming
 from mast_tui.exchange.csv_long import read_csv_long
 from mast_tui.gold import no_order

@@ -105,10 +105,6 @@ class Annotating(RuleBasedStateMachine):
         self.attempt(lambda s: s.finish(open_modes="absent" if absent else "leave"))
 
     @rule()
-    def unfinish(self) -> None:
-        self.attempt(lambda s: s.unfinish())
-
-    @rule()
     def reveal(self) -> None:
         self.attempt(lambda s: s.reveal())
 

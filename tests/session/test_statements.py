@@ -73,7 +73,7 @@ def all_that_a_person_does(desk: Desk) -> Session:
     session.set_verdict(MODES[5], None)
     session.finish(open_modes="absent")
     Sitting(desk.workspace, MAST, "alice", False).finished()
-    session.unfinish()
+    session.undo()
     session.finish(open_modes="leave")
     session.reveal()
     assert [label.annotator for label in session.others] == ["bob"]

@@ -237,14 +237,12 @@ def test_a_finished_retest_is_changed_only_by_taking_its_finish_back() -> None:
     session.finish(open_modes="leave")
     with pytest.raises(SessionError, match="finished and cannot be changed"):
         put(session, TWO, span(1))
-    session.unfinish()
+    session.undo()
     put(session, TWO, span(1))
     assert current(session).number == 2
     session.finish(open_modes="leave")
     later = room.open(trace_id)
     assert later.undo() is None
-    with pytest.raises(SessionError, match="stands"):
-        later.unfinish()
     put(later, THREE, span(1))
     assert (current(later).number, current(later).kind) == (3, PassKind.SECOND_LOOK)
     assert [x.mode for x in later.labels] == [ONE, THREE]
@@ -315,7 +313,6 @@ KEYS: Final[Mapping[str, Callable[[Session], object]]] = {
     "undo": lambda s: s.undo(),
     "redo": lambda s: s.redo(),
     "finish": lambda s: s.finish(open_modes="absent"),
-    "unfinish": lambda s: s.unfinish(),
 }
 """What a person may do in a retest, in whatever order."""
 

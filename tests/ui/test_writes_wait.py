@@ -15,7 +15,7 @@ from mast_tui.labels import Target
 from mast_tui.session import Session
 from mast_tui.ui.annotate import screen as annotate
 from mast_tui.ui.dialogs.question import Ask
-from mast_tui.ui.services import workspace_watch as watch
+from mast_tui.ui.services import workspace as watch
 from mast_tui.workspace import Workspace
 from tests.ui.settle import settle
 from tests.ui.stage import MAST, SLUGS, Stage, finding, read_trace, stage, suggest, write_trace

@@ -15,13 +15,8 @@ from hypothesis import strategies as st
 
 from mast_tui.labels import QuoteCounts
 from mast_tui.workspace import Asked, Run, RunSettings, RunTrace, Usage, Workspace, schema
+from mast_tui.workspace.events import codec
 from mast_tui.workspace.events.fields import Fields
-from mast_tui.workspace.events.run_values import (
-    settings_from,
-    settings_to_dict,
-    usage_from,
-    usage_to_dict,
-)
 from tests.workspace.build import MAST
 from tests.workspace.facts import texts
 from tests.workspace.listening import Listening
@@ -219,9 +214,11 @@ counts = st.integers(0, 1 << 40)
 def test_settings_and_usage_come_back_from_json_as_they_were(
     settings: RunSettings, usage: Usage
 ) -> None:
-    values = json.loads(json.dumps(settings_to_dict(settings)))
-    assert settings_from(Fields(values, "settings"), form=settings.form) == settings
-    assert usage_from(Fields(json.loads(json.dumps(usage_to_dict(usage))), "usage")) == usage
+    values = json.loads(json.dumps(codec.SETTINGS.write(settings)))
+    assert codec.SETTINGS.read(Fields(values, "settings"), {"form": settings.form}) == settings
+    assert (
+        codec.USAGE.read(Fields(json.loads(json.dumps(codec.USAGE.write(usage))), "usage")) == usage
+    )
 
 
 @pytest.mark.parametrize(
@@ -234,9 +231,9 @@ def test_settings_and_usage_come_back_from_json_as_they_were(
 )
 def test_settings_that_cannot_be_are_named(values: dict[str, object], words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        settings_from(Fields(values, "settings"), form=None)
+        codec.SETTINGS.read(Fields(values, "settings"), {"form": None})
 
 
 def test_nothing_uses_less_than_nothing() -> None:
     with pytest.raises(ValueError, match="less than nothing"):
-        usage_from(Fields({"tokens_in": -1}, "usage"))
+        codec.USAGE.read(Fields({"tokens_in": -1}, "usage"))

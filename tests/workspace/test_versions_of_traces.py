@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.exchange.csv_wide import WideRow, read_csv_wide, write_csv_wide
-from mast_tui.exchange.jsonl_records import trace_from, trace_values
+from mast_tui.exchange.jsonl import TRACE
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.workspace import TraceRecord, Workspace
@@ -82,5 +82,5 @@ def test_versions_and_dates_come_with_labels(tmp_path: Path) -> None:
     "trace", [TraceRecord("t", version="1.2", started=3.5), TraceRecord("t", started=MARCH)]
 )
 def test_jsonl_keeps_both(trace: TraceRecord) -> None:
-    values = json.loads(json.dumps(trace_values(trace)))
-    assert trace_from(Fields(values, "trace")) == trace
+    values = json.loads(json.dumps(TRACE.write(trace)))
+    assert TRACE.read(Fields(values, "trace")) == trace

@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from mast_tui.cli.judge.batch import batch_document, opened_batch
 from mast_tui.cli.judge.files import traces_under
 from mast_tui.cli.judge.progress import BarLines, Counting, Lines, run_progress
 from mast_tui.cli.judge.setup import SetupRequest, made_setup, with_examples
@@ -36,6 +35,7 @@ from mast_tui.cli.shared.common import (
 from mast_tui.gc_tuning import seldom_collecting
 from mast_tui.judges.llm.client.hosts import check_address
 from mast_tui.judges.llm.client.keys import find_key
+from mast_tui.judges.llm.run.batch_files import AnswerFiles, Batch, RequestFiles
 from mast_tui.judges.llm.run.consent import is_told, note_told, what_is_sent, what_is_written
 from mast_tui.judges.llm.run.estimate import estimate_run
 from mast_tui.judges.llm.run.recording import open_record, recording, replaying
@@ -45,12 +45,12 @@ from mast_tui.workspace.places import find_workspace
 from mast_tui.workspace.registers.hold_out import set_aside
 
 if TYPE_CHECKING:
-    from mast_tui.judges.llm.run.batch_files import Batch
     from mast_tui.judges.llm.run.estimate import Estimate
     from mast_tui.judges.llm.run.running import Connect, ModelRunSummary
     from mast_tui.judges.llm.run.setup import Setup
     from mast_tui.traces.model import FileReport
     from mast_tui.workspace import Workspace
+
 
 BY_SIGNAL: Final = 128
 """Added to a signal's number where one ended the run."""
@@ -294,3 +294,51 @@ def _ended_by_signals(ended: Ended) -> Iterator[None]:
     finally:
         for name in _ENDING:
             loop.remove_signal_handler(name)
+
+
+def opened_batch(
+    request: SetupRequest, setup: Setup, place: Workspace, files: ExitStack, *, again: bool
+) -> Batch:
+    """Open the files that are named.
+
+    Args:
+        request: Names them.
+        setup: Who is asked what.
+        place: What was answered before.
+        files: Closes them; what was not finished is taken away.
+        again: Whether everything is asked anew.
+
+    Raises:
+        BatchFileError: A file cannot be used.
+    """
+    answers = AnswerFiles(request.read_batch, files) if request.read_batch else None
+    requests = None
+    if request.write_batch is not None:
+        requests = RequestFiles(request.write_batch)
+        files.callback(requests.give_up)
+    return Batch(setup, place, again=again, answers=answers, requests=requests)
+
+
+def batch_document(
+    batch: Batch, summary: ModelRunSummary, vendor: VendorBatches | None = None
+) -> dict[str, Any]:
+    """Tell what went through files.
+
+    Args:
+        batch: The files.
+        summary: What came of the run.
+        vendor: Who carried them, where it was not a person.
+    """
+    answers, requests = batch.answers, batch.requests
+    return {
+        "written": 0 if requests is None or vendor is not None else requests.requests,
+        "files": [str(path) for path in requests.paths] if requests and vendor is None else [],
+        "submitted": 0 if vendor is None else vendor.submitted,
+        "batches": None if vendor is None else vendor.ids,
+        "answers": 0 if answers is None else len(answers),
+        "read": batch.news.read,
+        "troubles": dict(batch.news.troubles.most_common()),
+        "strangers": batch.strangers(),
+        "broken": 0 if answers is None else answers.broken,
+        "waiting": summary.waiting,
+    }

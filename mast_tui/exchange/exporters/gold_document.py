@@ -21,7 +21,7 @@ from mast_tui.gold import (
 from mast_tui.labels import Label, Pass, Target
 from mast_tui.study.model import Study
 from mast_tui.taxonomy.model import Mode, Taxonomy
-from mast_tui.workspace.events.protocol_values import study_to_dict
+from mast_tui.workspace.events.codec import STUDY
 from mast_tui.workspace.records import TraceRecord
 from mast_tui.workspace.registers.taxonomies import RevisionJson
 
@@ -105,7 +105,7 @@ def gold_document(
         ),
         "agreement": dict(agreement),
         "judges": {name: dict(report) for name, report in (judges or {}).items()},
-        "protocol": provenance.study and study_to_dict(provenance.study),
+        "protocol": provenance.study and STUDY.write(provenance.study),
         "guidelines": dict(provenance.guidelines),
         "left_out": {
             "unfinished": dict(provenance.unfinished),

@@ -20,7 +20,7 @@ from mast_tui.exchange.label_studio_places import region_of
 from mast_tui.labels import AnnotatorKind, Label, VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode, Taxonomy
-from mast_tui.workspace.events.values import label_to_dict
+from mast_tui.workspace.events.codec import LABEL
 from mast_tui.workspace.records import TraceRecord
 
 Values = dict[str, Any]
@@ -173,7 +173,7 @@ def _results(
     for label in sorted(work.labels, key=lambda x: (list(modes).index(x.mode), x.id)):
         name = label_name(modes[label.mode])
         place = region_of(label.target, spans)
-        detail: Values = {"label": label_to_dict(label)}
+        detail: Values = {"label": LABEL.write(label)}
         if place is None:
             if name not in chosen[WHOLE]:
                 chosen[WHOLE].append(name)

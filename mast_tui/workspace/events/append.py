@@ -23,9 +23,8 @@ from mast_tui.study.model import Study
 from mast_tui.workspace import schema
 from mast_tui.workspace.database import Database, Insertion, Values, change_rows
 from mast_tui.workspace.events import chain
-from mast_tui.workspace.events.codec import KIND_NAMES
+from mast_tui.workspace.events.codec import DECISION, GUIDELINE, KIND_NAMES, STUDY
 from mast_tui.workspace.events.model import Event, NewEvent, payload_text
-from mast_tui.workspace.events.protocol_values import guideline_to_dict, study_to_dict
 from mast_tui.workspace.events.rows import event_of, event_to_row, label_values
 from mast_tui.workspace.events.types import (
     Decided,
@@ -42,7 +41,6 @@ from mast_tui.workspace.events.types import (
     StudySet,
     changes_in_pass,
 )
-from mast_tui.workspace.events.values import decision_to_dict
 from mast_tui.workspace.ids import now
 from mast_tui.workspace.registers.settings import note_annotator
 
@@ -478,12 +476,12 @@ def _review_values(review: ReviewGiven) -> Values:
 
 
 def _decision_values(decision: Decision) -> Values:
-    return decision.decided_at, json.dumps(decision_to_dict(decision))
+    return decision.decided_at, json.dumps(DECISION.write(decision))
 
 
 def _study_values(event: Event, study: Study) -> Values:
-    return event.at, json.dumps(study_to_dict(study))
+    return event.at, json.dumps(STUDY.write(study))
 
 
 def _guideline_values(event: Event, guideline: Guideline) -> Values:
-    return event.taxonomy, guideline.written_at, json.dumps(guideline_to_dict(guideline))
+    return event.taxonomy, guideline.written_at, json.dumps(GUIDELINE.write(guideline))

@@ -41,7 +41,7 @@ class PackedVerdicts:
 
 
 def used_taxonomies(connection: Connection) -> tuple[str, ...]:
-    """The taxonomies under which anybody has begun a trace, by name."""
+    """The taxonomies (``id@version``) under which anybody has begun a trace, by name."""
     table = schema.passes
     statement = select(table.c.taxonomy).where(table.c.withdrawn.is_(False)).distinct()
     return tuple(sorted(connection.execute(statement).scalars()))

@@ -1,19 +1,21 @@
-"""Facts as plain JSON values, and back."""
+"""Everything that is kept as JSON: facts, labels, decisions, studies, what a run was asked for.
+
+Whose label it is, and of which trace, taxonomy and pass, stands with the event that holds it and is
+not repeated.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple
+from types import MappingProxyType
+from typing import Any, Final
 
-from mast_tui.gold.model import Decision, Guideline
-from mast_tui.labels import Answer, PassKind, VerdictValue
-from mast_tui.study.model import Study
+from mast_tui.gold.model import Decision, Guideline, Said
+from mast_tui.labels import Evidence, Label, QuoteCounts, Target, VerdictValue
+from mast_tui.study.model import Membership, Release, Study
 from mast_tui.workspace.events.fields import Fields
-from mast_tui.workspace.events.protocol_values import (
-    guideline_from,
-    guideline_to_dict,
-    study_from,
-    study_to_dict,
-)
+from mast_tui.workspace.events.layout import Kind, Layout, Values, always, filled, known
 from mast_tui.workspace.events.types import (
     Decided,
     EventKind,
@@ -39,38 +41,171 @@ from mast_tui.workspace.events.types import (
     SuggestionsSeen,
     VerdictSet,
 )
-from mast_tui.workspace.events.values import (
-    Values,
-    compact,
-    decision_from,
-    decision_to_dict,
-    label_from,
-    label_to_dict,
-)
+from mast_tui.workspace.records import RunSettings, Usage
 
-_KINDS: Final[dict[type, EventKind]] = {
-    PassStarted: EventKind.PASS_STARTED,
-    PassWithdrawn: EventKind.PASS_WITHDRAWN,
-    PassKindSet: EventKind.PASS_KIND_SET,
-    PassFinished: EventKind.PASS_FINISHED,
-    PassUnfinished: EventKind.PASS_UNFINISHED,
-    LabelAdded: EventKind.LABEL_ADDED,
-    LabelChanged: EventKind.LABEL_CHANGED,
-    LabelRemoved: EventKind.LABEL_REMOVED,
-    VerdictSet: EventKind.VERDICT_SET,
-    ReviewSet: EventKind.REVIEW_SET,
-    SpanNoteSet: EventKind.SPAN_NOTE_SET,
-    SpansRead: EventKind.SPANS_READ,
-    SuggestionsSeen: EventKind.SUGGESTIONS_SEEN,
-    Revealed: EventKind.REVEALED,
-    SightSet: EventKind.SIGHT_SET,
-    Decided: EventKind.DECIDED,
-    Judged: EventKind.JUDGED,
-    StudySet: EventKind.STUDY_SET,
-    GuidelineSet: EventKind.GUIDELINE_SET,
-    LookAgainSet: EventKind.LOOK_AGAIN_SET,
-}
-KIND_NAMES: Final[dict[type, str]] = {fact: kind.value for fact, kind in _KINDS.items()}
+
+def named_from(keys: Sequence[str]) -> tuple[str, str] | None:
+    """The first and last span that a judge had named, None for no keys at all."""
+    if not keys:
+        return None
+    if len(keys) != 2:
+        raise ValueError("'named' holds a first and a last key")
+    return keys[0], keys[1]
+
+
+def _check_evidence(evidence: Evidence) -> None:
+    if evidence.placed and evidence.key is None:
+        raise ValueError("evidence with a place in a span names the span")
+
+
+def _check_label(label: Label) -> None:
+    if label.confidence is not None and not 0 <= label.confidence <= 1:
+        raise ValueError(f"a confidence lies between 0 and 1, not at {label.confidence}")
+
+
+def _check_quotes(quotes: QuoteCounts) -> None:
+    if min(astuple(quotes)) < 0:
+        raise ValueError("no kind of quotes is counted below nothing")
+
+
+def _check_usage(usage: Usage) -> None:
+    if min(usage.requests, usage.tokens_in, usage.tokens_out) < 0:
+        raise ValueError("a run uses no less than nothing")
+
+
+def _check_verdict(verdict: VerdictSet) -> None:
+    if VerdictValue.PRESENT in (verdict.before, verdict.after):
+        raise ValueError("'present' is said with a label, not with a verdict")
+
+
+class _TargetLayout(Layout[Target]):
+    """A target names its last span only where that is another than the first."""
+
+    def write(self, record: Target) -> Values:
+        values = super().write(record)
+        if record.last == record.first:
+            values.pop("last", None)
+        return values
+
+    def read(self, fields: Fields, given: Mapping[str, object] | None = None) -> Target:
+        first, last = fields.text_or_none("first"), fields.text_or_none("last")
+        return Target(
+            first,
+            first if last is None else last,
+            fields.text_or_none("quote"),
+            fields.whole_or_none("start"),
+            fields.whole_or_none("end"),
+        )
+
+
+TARGET: Final = _TargetLayout(
+    Target, known("first", "last", "quote", "start:char_start", "end:char_end")
+)
+_EVIDENCE: Final = Layout(
+    Evidence,
+    known("key"),
+    always("quote"),
+    known("match", "named", "wording", "start:char_start", "end:char_end"),
+    kinds={"named": Kind(list, lambda fields, name: named_from(fields.texts(name)))},
+    check=_check_evidence,
+)
+LABEL: Final = Layout(
+    Label,
+    always("id", "mode", "target"),
+    filled("note", "severity", "origin", "suggestion", "saw_suggestions", "created_at"),
+    known("evidence", "confidence", "decisive"),
+    given=("annotator", "trace_id", "taxonomy", "pass_number"),
+    parts=(TARGET, _EVIDENCE),
+    check=_check_label,
+)
+_SAID: Final = Layout(Said, filled("annotator", "value"), always("targets"), parts=(TARGET,))
+DECISION: Final = Layout(
+    Decision,
+    always("mode", "item", "value", "targets", "sides", "said", "decided_by", "decided_at"),
+    filled("judge_seen", "reason"),
+    parts=(TARGET, _SAID),
+)
+GUIDELINE: Final = Layout(
+    Guideline,
+    always("id", "mode", "text", "written_by", "written_at"),
+    filled("trace_id", "item"),
+)
+STUDY: Final = Layout(
+    Study,
+    always("taxonomy", "annotators", "adjudicators", "batches", "per_trace", "overlap", "seed"),
+    always("blind", "withheld", "retests", "open_modes", "names_hidden", "judge_first"),
+    always("boundaries", "reasons"),
+    filled("memberships", "releases"),
+    kinds={
+        "batches": Kind(
+            lambda batches: [{"traces": list(batch)} for batch in batches],
+            lambda fields, name: tuple(one.texts("traces") for one in fields.children(name)),
+        )
+    },
+    parts=(
+        Layout(Membership, always("annotator", "first", "end")),
+        Layout(Release, always("annotator", "traces")),
+    ),
+)
+SETTINGS: Final = Layout(
+    RunSettings,
+    always("model", "prompt", "host"),
+    filled("parameters", "examples"),
+    known("price_in", "price_out"),
+    given=("form",),
+    kinds={"parameters": Kind(dict, Fields.named_texts)},
+)
+"""``form`` is known only later, and stands beside."""
+
+USAGE: Final = Layout(Usage, filled("requests", "tokens_in", "tokens_out"), check=_check_usage)
+
+_QUOTES: Final = Layout(
+    QuoteCounts,
+    filled("exact", "spacing", "reworded", "in_parts", "altered", "not_found", "unsorted"),
+    check=_check_quotes,
+)
+_FINISHED: Final = Layout(PassFinished, always("open_modes"), known("read", "spans", "at"))
+_REVIEW: Final = Layout(ReviewGiven, always("answer"), filled("label", "reason"))
+_STRETCHES: Final = Kind(
+    lambda runs: [{"first": first, "last": last} for first, last in runs],
+    lambda fields, name: tuple(
+        (run.text("first"), run.text("last")) for run in fields.children(name)
+    ),
+)
+_FACTS: Final[Mapping[EventKind, Layout[Any]]] = MappingProxyType(
+    {
+        EventKind.PASS_STARTED: Layout(PassStarted, always("kind"), filled("copy_of", "withheld")),
+        EventKind.PASS_WITHDRAWN: Layout(PassWithdrawn, always("kind"), filled("copy_of")),
+        EventKind.PASS_KIND_SET: Layout(PassKindSet, always("before", "after")),
+        EventKind.PASS_FINISHED: _FINISHED,
+        EventKind.PASS_UNFINISHED: Layout(PassUnfinished, always("was"), parts=(_FINISHED,)),
+        EventKind.LABEL_ADDED: Layout(LabelAdded, always("label"), parts=(LABEL,)),
+        EventKind.LABEL_CHANGED: Layout(LabelChanged, always("before", "after"), parts=(LABEL,)),
+        EventKind.LABEL_REMOVED: Layout(LabelRemoved, always("label"), parts=(LABEL,)),
+        EventKind.VERDICT_SET: Layout(
+            VerdictSet, always("mode", "before", "after"), check=_check_verdict
+        ),
+        EventKind.REVIEW_SET: Layout(
+            ReviewSet, always("suggestion", "before", "after"), parts=(_REVIEW,)
+        ),
+        EventKind.SPAN_NOTE_SET: Layout(SpanNoteSet, always("key", "before", "after")),
+        EventKind.SPANS_READ: Layout(
+            SpansRead, always("keys"), filled("runs"), kinds={"runs": _STRETCHES}
+        ),
+        EventKind.SUGGESTIONS_SEEN: Layout(SuggestionsSeen),
+        EventKind.REVEALED: Layout(Revealed, always("what")),
+        EventKind.SIGHT_SET: Layout(SightSet, always("before", "blind")),
+        EventKind.DECIDED: Layout(Decided, always("item", "before", "after"), parts=(DECISION,)),
+        EventKind.JUDGED: Layout(Judged, always("looks_at", "absent"), filled("run", "unsure")),
+        EventKind.STUDY_SET: Layout(StudySet, always("before", "after"), parts=(STUDY,)),
+        EventKind.GUIDELINE_SET: Layout(
+            GuidelineSet, always("id", "before", "after"), parts=(GUIDELINE,)
+        ),
+        EventKind.LOOK_AGAIN_SET: Layout(LookAgainSet, always("before", "after")),
+    }
+)
+_KINDS: Final[dict[object, EventKind]] = {layout.cls: kind for kind, layout in _FACTS.items()}
+KIND_NAMES: Final[dict[object, str]] = {fact: kind.value for fact, kind in _KINDS.items()}
 """The name of each fact's kind as it is written; an enum's own ``value`` takes long to look up."""
 
 _WITHOUT_TRACE: Final = frozenset(
@@ -87,81 +222,7 @@ def kind_of(fact: Fact) -> EventKind:
 
 def fact_to_dict(fact: Fact) -> Values:
     """A fact's own values."""
-    match fact:
-        case PassStarted(kind, copy_of, withheld):
-            return {"kind": kind.value, **compact({"copy_of": copy_of, "withheld": withheld})}
-        case PassWithdrawn(kind, copy_of):
-            return {"kind": kind.value, **compact({"copy_of": copy_of})}
-        case PassFinished():
-            return _finish_to_dict(fact)
-        case PassUnfinished(was):
-            return {"was": _finish_to_dict(was)}
-        case LabelAdded(label) | LabelRemoved(label):
-            return {"label": label_to_dict(label)}
-        case LabelChanged(old, new):
-            return {"before": label_to_dict(old), "after": label_to_dict(new)}
-        case VerdictSet(mode, before, after):
-            return {"mode": mode, "before": before, "after": after}
-        case ReviewSet(suggestion, given, now):
-            return {
-                "suggestion": suggestion,
-                "before": given and _review_to_dict(given),
-                "after": now and _review_to_dict(now),
-            }
-        case SpanNoteSet(key, text, new_text):
-            return {"key": key, "before": text, "after": new_text}
-        case SpansRead(keys, runs):
-            ends = [{"first": first, "last": last} for first, last in runs]
-            return {"keys": list(keys), **compact({"runs": ends})}
-        case SuggestionsSeen():
-            return {}
-        case Revealed(what):
-            return {"what": what}
-        case SightSet(was, blind):
-            return {"before": was, "blind": blind}
-        case PassKindSet(was_kind, new_kind):
-            return {"before": was_kind.value, "after": new_kind.value}
-        case Decided(item, earlier, decision):
-            return {
-                "item": item,
-                "before": earlier and decision_to_dict(earlier),
-                "after": decision and decision_to_dict(decision),
-            }
-        case Judged(looks_at, absent, run, unsure):
-            return {
-                "looks_at": list(looks_at),
-                "absent": list(absent),
-                **compact({"run": run, "unsure": list(unsure)}),
-            }
-        case StudySet(old_study, study):
-            return {
-                "before": old_study and study_to_dict(old_study),
-                "after": study and study_to_dict(study),
-            }
-        case GuidelineSet(name, old_words, words):
-            return {
-                "id": name,
-                "before": old_words and guideline_to_dict(old_words),
-                "after": words and guideline_to_dict(words),
-            }
-        case LookAgainSet(old_modes, modes):
-            return {"before": list(old_modes), "after": list(modes)}
-
-
-def _finish_to_dict(fact: PassFinished) -> Values:
-    numbers = {"read": fact.read, "spans": fact.spans}
-    return {
-        "open_modes": fact.open_modes,
-        **{name: number for name, number in numbers.items() if number is not None},
-        **({} if fact.at is None else {"at": fact.at}),
-    }
-
-
-def _review_to_dict(review: ReviewGiven) -> Values:
-    return {
-        "answer": review.answer.value,
-        **compact({"label": review.label, "reason": review.reason}),
-    }
+    return _FACTS[_KINDS[type(fact)]].write(fact)
 
 
 def fact_from(
@@ -180,115 +241,32 @@ def fact_from(
         raise ValueError(f"an event {kind.value!r} names its taxonomy")
     if kind not in _WITHOUT_PASS and pass_number is None:
         raise ValueError(f"an event {kind.value!r} names its pass")
-    match kind:
-        case EventKind.LABEL_ADDED | EventKind.LABEL_REMOVED | EventKind.LABEL_CHANGED:
-            names = ("before", "after") if kind is EventKind.LABEL_CHANGED else ("label",)
-            labels = [
-                label_from(
-                    fields.child(name),
-                    annotator=annotator,
-                    trace_id=trace_id or "",
-                    taxonomy=taxonomy or "",
-                    pass_number=pass_number or 0,
-                )
-                for name in names
-            ]
-            if kind is EventKind.LABEL_CHANGED:
-                return LabelChanged(labels[0], labels[1])
-            added = kind is EventKind.LABEL_ADDED
-            return LabelAdded(labels[0]) if added else LabelRemoved(labels[0])
-        case EventKind.PASS_STARTED:
-            return PassStarted(
-                fields.word("kind", PassKind),
-                fields.whole_or_none("copy_of"),
-                fields.flag("withheld", False),
-            )
-        case EventKind.PASS_WITHDRAWN:
-            return PassWithdrawn(fields.word("kind", PassKind), fields.whole_or_none("copy_of"))
-        case EventKind.PASS_KIND_SET:
-            return PassKindSet(fields.word("before", PassKind), fields.word("after", PassKind))
-        case EventKind.PASS_FINISHED:
-            return _finish_from(fields)
-        case EventKind.PASS_UNFINISHED:
-            return PassUnfinished(_finish_from(fields.child("was")))
-        case EventKind.VERDICT_SET:
-            verdict = VerdictSet(
-                fields.text("mode"),
-                fields.word_or_none("before", VerdictValue),
-                fields.word_or_none("after", VerdictValue),
-            )
-            if VerdictValue.PRESENT in (verdict.before, verdict.after):
-                raise ValueError("'present' is said with a label, not with a verdict")
-            return verdict
-        case EventKind.REVIEW_SET:
-            return ReviewSet(
-                fields.text("suggestion"),
-                _review_from(fields.child_or_none("before")),
-                _review_from(fields.child_or_none("after")),
-            )
-        case EventKind.SPAN_NOTE_SET:
-            return SpanNoteSet(fields.text("key"), fields.text("before"), fields.text("after"))
-        case EventKind.SPANS_READ:
-            runs = [(run.text("first"), run.text("last")) for run in fields.children("runs")]
-            return SpansRead(fields.texts("keys"), tuple(runs))
-        case EventKind.SUGGESTIONS_SEEN:
-            return SuggestionsSeen()
-        case EventKind.REVEALED:
-            return Revealed(fields.text("what"))
-        case EventKind.SIGHT_SET:
-            return SightSet(fields.flag_or_none("before"), fields.flag("blind"))
-        case EventKind.DECIDED:
-            return Decided(
-                fields.text("item"),
-                _decision_or_none(fields.child_or_none("before")),
-                _decision_or_none(fields.child_or_none("after")),
-            )
-        case EventKind.JUDGED:
-            return Judged(
-                fields.texts("looks_at"),
-                fields.texts("absent"),
-                fields.text_or_none("run"),
-                fields.texts("unsure"),
-            )
-        case EventKind.STUDY_SET:
-            return StudySet(
-                _study_or_none(fields.child_or_none("before")),
-                _study_or_none(fields.child_or_none("after")),
-            )
-        case EventKind.GUIDELINE_SET:
-            return GuidelineSet(
-                fields.text("id"),
-                _guideline_or_none(fields.child_or_none("before")),
-                _guideline_or_none(fields.child_or_none("after")),
-            )
-        case EventKind.LOOK_AGAIN_SET:
-            return LookAgainSet(fields.texts("before"), fields.texts("after"))
+    given = {
+        "annotator": annotator,
+        "trace_id": trace_id,
+        "taxonomy": taxonomy,
+        "pass_number": pass_number,
+    }
+    fact: Fact = _FACTS[kind].read(fields, given)
+    return fact
 
 
-def _finish_from(fields: Fields) -> PassFinished:
-    return PassFinished(
-        fields.text("open_modes"),
-        fields.whole_or_none("read"),
-        fields.whole_or_none("spans"),
-        fields.text_or_none("at"),
-    )
+def quote_kinds_to_dict(quotes: QuoteCounts) -> Values:
+    """How many quotes were found in which way, as plain values; none of a kind is left out."""
+    return _QUOTES.write(quotes)
 
 
-def _review_from(fields: Fields | None) -> ReviewGiven | None:
+def quote_kinds_from(fields: Fields | None, *, quotes: int, found: int) -> QuoteCounts:
+    """How many quotes were found in which way.
+
+    Args:
+        fields: counts by kind; None in a run of an earlier version, which did not tell them apart.
+        quotes: how many there are.
+        found: how many of them were found.
+
+    Raises:
+        ValueError: these are no counts.
+    """
     if fields is None:
-        return None
-    return ReviewGiven(
-        fields.word("answer", Answer), fields.text_or_none("label"), fields.text("reason", "")
-    )
-
-
-def _decision_or_none(fields: Fields | None) -> Decision | None:
-    return None if fields is None else decision_from(fields)
-
-
-def _guideline_or_none(fields: Fields | None) -> Guideline | None:
-    return None if fields is None else guideline_from(fields)
-
-
-def _study_or_none(fields: Fields | None) -> Study | None:
-    return None if fields is None else study_from(fields)
+        return QuoteCounts(not_found=max(0, quotes - found), unsorted=found)
+    return _QUOTES.read(fields)

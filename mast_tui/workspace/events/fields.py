@@ -21,11 +21,18 @@ class InvalidRecord(MastError, ValueError):
 class Fields:
     """The fields of one JSON object; whatever is missing or of another type is an error."""
 
+    __slots__ = ("_fields", "_name")
+
     def __init__(self, value: object, name: str) -> None:
-        if not isinstance(value, Mapping):
+        # Nearly always the first, which is told much sooner.
+        if not isinstance(value, dict) and not isinstance(value, Mapping):
             raise InvalidRecord(f"{name!r} is no JSON object")
         self._fields: Mapping[object, object] = value
         self._name = name
+
+    def has(self, name: str) -> bool:
+        """Whether there is such a field, and it is not null."""
+        return self._fields.get(name) is not None
 
     def text(self, name: str, default: str | None = None) -> str:
         """A string."""
@@ -36,7 +43,8 @@ class Fields:
 
     def text_or_none(self, name: str) -> str | None:
         """A string, or None where it is null or missing."""
-        return None if self._fields.get(name) is None else self.text(name)
+        value = self._fields.get(name)
+        return value if value is None or isinstance(value, str) else self.text(name)
 
     def whole(self, name: str) -> int:
         """A whole number."""
@@ -80,9 +88,11 @@ class Fields:
 
     def word(self, name: str, kind: type[Word], default: Word | None = None) -> Word:
         """One of the words of an enumeration."""
-        text = self.text(name, default)
+        value = self._fields.get(name, default)
         try:
-            return kind(text)
+            return kind(value if isinstance(value, str) else self.text(name))
+        except InvalidRecord:
+            raise
         except ValueError:
             raise self._wrong(name, f"one of {', '.join(kind)}") from None
 

@@ -92,7 +92,7 @@ class Growth:
 
 
 def growth_of(connection: Connection, events: Sequence[Event], *, is_broken: bool) -> Growth:
-    """What one annotator's foreign events add to what is here; writes nothing."""
+    """What one annotator's foreign events, as ``examined`` has them, add to what is here."""
     name = events[0].annotator
     part = _Part(connection, name, events, _known(connection, events), None)
     count, last = connection.execute(_COUNT, {"annotator": name}).one()
@@ -102,7 +102,10 @@ def growth_of(connection: Connection, events: Sequence[Event], *, is_broken: boo
 
 
 def grow(connection: Connection, growth: Growth, events: Sequence[Event]) -> Growth:
-    """Add the first of the fresh events, and return what is left to come."""
+    """Add the next events of a plain growth, and return what is to follow.
+
+    Raises ``ChangedElsewhere`` where the annotator has events here that came meanwhile.
+    """
     name = growth.annotator
     count, last = connection.execute(_COUNT, {"annotator": name}).one()
     if (count, last or 0) != (growth.count, growth.last):

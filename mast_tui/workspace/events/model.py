@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 
 from mast_tui.workspace.events.codec import fact_from, fact_to_dict, kind_of
 from mast_tui.workspace.events.fields import Fields
+from mast_tui.workspace.events.layout import Values, compact
 from mast_tui.workspace.events.types import EventKind, Fact, PassFinished, PassStarted, VerdictSet
-from mast_tui.workspace.events.values import Values, compact
 
 IMPORT_PREFIX: Final = "import:"
 """Actions whose id begins so came from a file: no key press of a person takes them back."""

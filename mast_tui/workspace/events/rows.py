@@ -23,11 +23,10 @@ from mast_tui.labels import (
     Verdict,
     VerdictValue,
 )
-from mast_tui.workspace.events.codec import fact_from, kind_of
+from mast_tui.workspace.events.codec import fact_from, kind_of, named_from
 from mast_tui.workspace.events.fields import Fields
 from mast_tui.workspace.events.model import Event, payload_text
 from mast_tui.workspace.events.types import EventKind
-from mast_tui.workspace.events.values import named_from
 
 Row = dict[str, Any]
 

@@ -109,7 +109,7 @@ def noted_events(connection: Connection, import_id: str) -> frozenset[str]:
 
 
 def imports(connection: Connection) -> tuple[ImportRecord, ...]:
-    """Every import, the earliest first."""
+    """Every import that brought something, the earliest first."""
     rows = connection.execute(select(_TABLE).order_by(_TABLE.c.at, _TABLE.c.id))
     return tuple(_of_row(row) for row in rows)
 

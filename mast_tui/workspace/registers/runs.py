@@ -10,14 +10,9 @@ from sqlalchemy.dialects.sqlite import insert
 
 from mast_tui.labels import QuoteCounts
 from mast_tui.workspace import schema
+from mast_tui.workspace.events.codec import SETTINGS, quote_kinds_from, quote_kinds_to_dict
 from mast_tui.workspace.events.fields import Fields
 from mast_tui.workspace.events.rows import Row
-from mast_tui.workspace.events.run_values import (
-    kinds_from,
-    kinds_to_dict,
-    settings_from,
-    settings_to_dict,
-)
 from mast_tui.workspace.records import Asked, Run, RunSettings, RunTrace, Usage
 
 _RUNS: Final = schema.runs
@@ -101,7 +96,7 @@ def finish_run(connection: Connection, run_id: str, at: str, ending: str | None)
 
 
 def set_form(connection: Connection, run_id: str, form: str) -> None:
-    """Note in which form a run asks for answers."""
+    """Note in which form a run asks for answers, once the server has shown what it takes."""
     connection.execute(_SET_FORM, {"run": run_id, "new": form})
 
 
@@ -116,7 +111,7 @@ def add_run_trace(
         "problem": trace.problem,
         "quotes": trace.quotes.all,
         "verified": trace.quotes.found,
-        "quote_kinds": json.dumps(kinds_to_dict(trace.quotes)),
+        "quote_kinds": json.dumps(quote_kinds_to_dict(trace.quotes)),
         "windows": trace.windows,
         "remarks": json.dumps(list(trace.remarks)),
     }
@@ -144,7 +139,7 @@ def add_asked(connection: Connection, asked: Asked) -> None:
 
 
 def find_answer(connection: Connection, key: str) -> Asked | None:
-    """The last usable answer with this key, of whatever run."""
+    """The last answer to the question with this key that can be used, of whatever run."""
     row = connection.execute(_USABLE, {"asked_key": key}).mappings().first()
     return None if row is None else _asked(row)
 
@@ -182,25 +177,25 @@ def _asked(row: RowMapping) -> Asked:
 
 
 def answer_keys(connection: Connection) -> frozenset[str]:
-    """The keys of all questions to which there is a usable answer."""
+    """The keys of all questions that ``find_answer`` finds an answer to; reads them all."""
     return frozenset(connection.execute(_USABLE_KEYS).scalars())
 
 
 def usage(connection: Connection, run_id: str) -> Usage:
-    """What the answers of a run used."""
+    """What the answered requests of a run used."""
     counted = connection.execute(_USED_BY_ONE, {"run": run_id}).one()
     told = connection.execute(_TOLD, {"run": run_id}).first()
     return _sum(tuple(counted), None if told is None else tuple(told))
 
 
 def runs(connection: Connection) -> tuple[Run, ...]:
-    """The runs of judges, the earliest first."""
+    """The runs of judges, the earliest first, with what they used."""
     used = {row[0]: tuple(row[1:]) for row in connection.execute(_USED_BY_EACH)}
     return _runs(connection, used)
 
 
 def unfinished_run(connection: Connection, judge: str, taxonomy: str) -> Run | None:
-    """The last run of a judge that began here and is not over."""
+    """The last run of a judge under a taxonomy that began here and is not over, or None."""
     last = (
         select(_RUNS.c.id)
         .where(
@@ -221,7 +216,7 @@ def unfinished_run(connection: Connection, judge: str, taxonomy: str) -> Run | N
 
 
 def examples(connection: Connection, judge: str) -> frozenset[str]:
-    """The ids of the traces that stood in any prompt of a judge."""
+    """The ids of the traces that stand as examples in any run of a judge."""
     statement = select(_RUNS.c.settings).where(
         _RUNS.c.judge == judge, _RUNS.c.settings.is_not(None)
     )
@@ -240,7 +235,7 @@ def _run_to_row(run: Run) -> Row:
         "started_at": run.started_at,
         "finished_at": run.finished_at,
         "note": run.note,
-        "settings": None if settings is None else json.dumps(settings_to_dict(settings)),
+        "settings": None if settings is None else json.dumps(SETTINGS.write(settings)),
         "form": None if settings is None else settings.form,
         "ending": run.ending,
     }
@@ -286,7 +281,7 @@ def _runs(
 def _quotes_of(row: RowMapping) -> QuoteCounts:
     kinds = row["quote_kinds"]
     known = None if kinds is None else Fields(json.loads(kinds), "quote_kinds")
-    return kinds_from(known, quotes=row["quotes"], found=row["verified"])
+    return quote_kinds_from(known, quotes=row["quotes"], found=row["verified"])
 
 
 def _is(column: ColumnElement[str], value: str | None) -> list[ColumnElement[bool]]:
@@ -294,7 +289,7 @@ def _is(column: ColumnElement[str], value: str | None) -> list[ColumnElement[boo
 
 
 def _settings_of(document: str, form: str | None) -> RunSettings:
-    return settings_from(Fields(json.loads(document), "settings"), form=form)
+    return SETTINGS.read(Fields(json.loads(document), "settings"), {"form": form})
 
 
 def _sum(*parts: tuple[int | None, ...] | None) -> Usage:

@@ -87,7 +87,7 @@ def register_unknown(
 
 
 def find(connection: Connection, record: TraceRecord) -> TraceRecord | None:
-    """The trace that this is, as it is known here, or None."""
+    """The trace that this is, as it is known here, or None; writes nothing."""
     rows = connection.execute(_NAMED, {"name": record.trace_id}).mappings()
     records = [_of_row(row) for row in rows]
     if record.identity is None:
