@@ -352,6 +352,7 @@ def look_on(trace: Trace, background: BackgroundIndex, *, reads: bool) -> Iterat
     reading = reads and not trace.loaded.complete
     try:
         while reading:
+            trace.read_aside()
             reading = trace.advance(READ_BYTES)
             yield not reading
             while background.behind(trace) >= SPANS and background.step(trace):
