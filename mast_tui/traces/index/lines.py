@@ -72,8 +72,9 @@ class ReadAside(Protocol):
     def over(self) -> bool:
         """Whether nothing comes after what came last."""
 
-    def next(self) -> Block | None:
-        """What follows; None where it has not come after a moment, or nothing does."""
+    def next(self, *, wait: bool) -> Block | None:
+        """What follows; None where it has not come, if asked for after a moment, or nothing
+        does."""
 
     def stop(self, *, complete: bool) -> None:
         """No more is wanted; ``complete`` where everything has come."""
@@ -205,13 +206,15 @@ class LineSpans(Spans):
 
     def _take_aside(self, aside: ReadAside) -> bool:
         """Take in what has come, if anything; False where all that follows is to be read here."""
-        block = aside.next()
+        block = aside.next(wait=True)
         if block is None and not aside.over:
             return True
         self._index.check()  # what came is of the file that is in this place now
         if block is None or not self.take_in(block):
             self.stop_waiting()
             return False
+        while (more := aside.next(wait=False)) is not None and self.take_in(more):
+            pass
         return True
 
     def take_in(self, block: Block) -> bool:

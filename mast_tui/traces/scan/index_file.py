@@ -47,11 +47,12 @@ class IndexFile:
         found.over, found._process, found._blocks, found._file = False, process, iter(()), None
         return found
 
-    def next(self) -> Block | None:
-        """What follows; None where it has not come after a moment, or nothing does."""
+    def next(self, *, wait: bool) -> Block | None:
+        """What follows; None where it has not come, if asked for after a moment, or nothing
+        does."""
         block, process = next(self._blocks, None), self._process
         if block is None and process is not None:
-            ended = process.listen(_PATIENCE) or process.written
+            ended = process.listen(_PATIENCE if wait else 0) or process.written
             if self._file is None and process.writing:
                 self._open(process)
             block = next(self._blocks, None)

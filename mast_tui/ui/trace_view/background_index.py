@@ -240,7 +240,7 @@ class RunCounts:
 READ_BYTES: Final = 32 * 1024
 """How much of a file is read in one step: a key waits for the end of one."""
 
-SPANS: Final = 256
+SPANS: Final = 1024
 """How many spans are glanced at in one step."""
 
 COMPARED: Final = 24
