@@ -401,6 +401,9 @@ class Spans(ABC):
         made of its end would be something else by now."""
         return False
 
+    def read_aside(self) -> None:  # noqa: B027 - most are read here
+        """Have another process read what is not known, where that is worth it."""
+
     def stop_waiting(self) -> None:  # noqa: B027 - most wait for nobody
         """End what another process does for it; called by the thread that advances."""
 
@@ -672,9 +675,22 @@ class Trace:
         return reason or self._spans.changed()
 
     @property
+    def spans(self) -> Spans:
+        """Where its spans come from."""
+        return self._spans
+
+    @property
     def waiting(self) -> str | None:
         """How far another process has come with the file; None where none is reading it."""
         return self._spans.waiting
+
+    def read_aside(self) -> None:
+        """Have another process read what is not known, where that is worth it.
+
+        Called by the thread that advances: ``advance`` then takes in what that process has found.
+        Whoever goes away before everything is known calls ``stop_waiting``.
+        """
+        self._spans.read_aside()
 
     def stop_waiting(self) -> None:
         """End the process that reads the file; called by the thread that advances."""

@@ -9,6 +9,7 @@ from itertools import accumulate, count
 from operator import add
 from typing import Final, Protocol
 
+from mast_tui.traces.index.blocks import joined
 from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.opened_file import OpenedFile
 from mast_tui.traces.io.source import Source
@@ -61,7 +62,8 @@ class LineIndex:
         self._carry: list[bytes] = []  # what has been read of the line behind those
         self._read_to = 0
         self._ahead = (0, b"")  # what was read beyond the lines asked for, and from where on
-        self._grows = isinstance(content, OpenedFile)
+        self.grows = isinstance(content, OpenedFile)
+        """Whether lines may come to the content."""
         self._behind = size  # where the lines that were read last have ended
         self.size = size
         self.done = 0
@@ -145,6 +147,34 @@ class LineIndex:
         self._given, self.done = end, self._starts[end]
         return lines
 
+    def since(self, lines: int) -> array[int]:
+        """Where the lines behind the first ``lines`` end that were given out."""
+        return self._starts[lines + 1 : self._given + 1]
+
+    def take_in(self, ends: array[int]) -> None:
+        """Take the next lines for given out, of which somebody else knows where they end."""
+        known = self._starts[: self._given + 1]
+        self._found, self._carry = [], []
+        self._starts = joined(known, ends)
+        self._given = len(self._starts) - 1
+        self.done = self._read_to = self._starts[-1]
+        self.size = max(self.size, self.done)
+
+    def check(self) -> None:
+        """Raise ``OSError`` where the content is not what it was."""
+        self._content.read(self.done, 0)
+
+    def whole_lines(self) -> int:
+        """Up to which byte its lines are ended; ``OSError`` from the file system comes through."""
+        end = self.size
+        while end > self.done:
+            begin = max(self.done, end - _PIECE_BYTES)
+            feed = self._content.read(begin, end - begin).rfind(b"\n")
+            if feed >= 0:
+                return begin + feed + 1
+            end = begin
+        return self.done
+
     def resume(self, size: int, *, keep_tail: bool) -> None:
         """Go on in content that has grown to ``size`` bytes; all lines were found.
 
@@ -169,7 +199,7 @@ class LineIndex:
     def tail_is_ended(self) -> bool | None:
         """Whether what has come ends a last line that nothing ended before; None where nothing can
         come. ``OSError`` from the file system comes through."""
-        return self._content.read(self.size, 1) == b"\n" if self._grows else None
+        return self._content.read(self.size, 1) == b"\n" if self.grows else None
 
     def read(self, first: int, last: int, most: int | None = None) -> bytes:
         """The bytes of the lines ``first`` to ``last``, without the last line feed.

@@ -11,8 +11,10 @@ from operator import gt
 from typing import Final, Protocol
 
 from mast_tui.traces.byte_prefilter import Sieve
+from mast_tui.traces.index.blocks import Block
 from mast_tui.traces.index.line_index import LineIndex
 from mast_tui.traces.index.lru import Remembered
+from mast_tui.traces.index.parser_state import parser_in, state_of
 from mast_tui.traces.index.span_table import SpanTable
 from mast_tui.traces.model import (
     Loaded,
@@ -33,6 +35,10 @@ _CACHED_CHARS: Final = 8 << 20
 _CACHED_PREVIEWS: Final = 8192
 _PREVIEWED_BYTES: Final = 64 * 1024
 """How much is read for the preview of a text of many lines."""
+
+_FIRST_BLOCK: Final = 1 << 20
+_MOST_BLOCK: Final = 16 << 20
+"""How much of a file the first and the longest blocks tell about, in bytes."""
 
 _SPANS_AT_ONCE: Final = 4096
 _STRIDE: Final = 32
@@ -59,6 +65,21 @@ class LineParser(Protocol):
         """
 
 
+class ReadAside(Protocol):
+    """What another process has found on the lines of a file, or did some other time."""
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing comes after what came last."""
+
+    def next(self, *, wait: bool) -> Block | None:
+        """What follows; None where it has not come, if asked for after a moment, or nothing
+        does."""
+
+    def stop(self, *, complete: bool) -> None:
+        """No more is wanted; ``complete`` where everything has come."""
+
+
 class LineSpans(Spans):
     """Spans that lie on lines of a file, known up to some line; a text is read when asked for.
 
@@ -76,6 +97,9 @@ class LineSpans(Spans):
         self._texts: Remembered[str] = Remembered(_CACHED_CHARS, len)
         self._at_hand = (-1, "")
         self._previews: Remembered[tuple[str, bool]] = Remembered(_CACHED_PREVIEWS)
+        self.begin_aside: Callable[[], ReadAside | None] | None = None
+        """Has another process read the file, where that is worth it."""
+        self._aside: ReadAside | None = None
         self._settle()
 
     @property
@@ -158,7 +182,8 @@ class LineSpans(Spans):
             return False
         number = len(self._index)
         try:
-            feed_lines(self._index, self._parser, max_bytes)
+            if self._aside is None or not self._take_aside(self._aside):
+                feed_lines(self._index, self._parser, max_bytes)
         except OSError as error:
             reason = error.strerror or str(error)
             self._table.complain(number + 1, f"the rest of the file cannot be read: {reason}")
@@ -166,6 +191,71 @@ class LineSpans(Spans):
             return False
         self._settle()
         return not self._finished
+
+    def read_aside(self) -> None:
+        """Have the rest read by another process, where that is worth it."""
+        begin, self.begin_aside = self.begin_aside, None
+        if begin is not None and not self._finished:
+            self._aside = begin()
+
+    def stop_waiting(self) -> None:
+        """Let what another process has not told be read here."""
+        aside, self._aside = self._aside, None
+        if aside is not None:
+            aside.stop(complete=self._finished)
+
+    def _take_aside(self, aside: ReadAside) -> bool:
+        """Take in what has come, if anything; False where all that follows is to be read here."""
+        block = aside.next(wait=True)
+        if block is None and not aside.over:
+            return True
+        self._index.check()  # what came is of the file that is in this place now
+        if block is None or not self.take_in(block):
+            self.stop_waiting()
+            return False
+        while (more := aside.next(wait=False)) is not None and self.take_in(more):
+            pass
+        return True
+
+    def take_in(self, block: Block) -> bool:
+        """Take in what follows; False where something else would."""
+        facts, columns = block
+        known = len(self._index), len(self._table)
+        lines, spans = facts["behind"]
+        if (lines, spans) != known:
+            return False
+        self._index.take_in(columns["lines"])
+        self._table.take_in(Block(facts["table"], columns))
+        self._parser = parser_in(columns["parser"].tobytes(), self._table)
+        return True
+
+    def blocks(self) -> Iterator[Block]:
+        """Read the file on, as far as its lines are ended, and tell what comes.
+
+        A block says no less than a parser that has read so far would know. Raises ``OSError`` from
+        the file system.
+        """
+        index, table, most = self._index, self._table, _FIRST_BLOCK
+        index.size = index.whole_lines()
+        table.told_from_here()
+        while not index.complete:
+            lines, spans = len(index), len(table)
+            feed_lines(index, self._parser, most)
+            told = table.block()
+            state = array("B", state_of(self._parser))
+            facts = {"behind": (lines, spans), "table": told.facts}
+            yield Block(facts, {**told.columns, "lines": index.since(lines), "parser": state})
+            most = min(2 * most, _MOST_BLOCK)
+
+    @property
+    def in_file(self) -> bool:
+        """Whether its lines are read from the file itself, whatever comes to that."""
+        return self._index.grows
+
+    @property
+    def read_to(self) -> int:
+        """Up to which byte the lines are known."""
+        return self._index.done
 
     def resume(self, size: int, /) -> bool:
         """Go on where the file has grown, if nothing but problems came of how it ended before."""

@@ -167,6 +167,16 @@ class RunSpans(Spans):
         self._take_in()
         return not self._finished
 
+    def read_aside(self) -> None:
+        """Have other processes read the biggest of the files, one after the other."""
+        if not self._finished:
+            self._files[self._stack[-1]].member.trace.read_aside()
+
+    def stop_waiting(self) -> None:
+        """Let what is not known be read here."""
+        for one in self._files:
+            one.member.trace.stop_waiting()
+
     def _take_in(self) -> None:
         """Take in every span that is known and whose turn has come."""
         while self._stack:

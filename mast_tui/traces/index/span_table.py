@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice, pairwise
 from math import nan
 from typing import Final, NamedTuple
+from zlib import crc32
 
 from mast_tui.traces.byte_prefilter import Sieve
+from mast_tui.traces.index.blocks import Block, Column, joined
 from mast_tui.traces.index.lazy_span import late_span
 from mast_tui.traces.index.span_columns import ShapeNumbers
 from mast_tui.traces.model import (
@@ -45,7 +48,8 @@ class KeyTable:
 
     # Each shard is a hash table with open addressing. A slot is 0 where it is free, else the
     # upper bits of the key's hash and below them the span's number, counted from 1. Spans that go
-    # by their lines are not in there as long as their lines follow each other.
+    # by their lines are not in there as long as their lines follow each other. Neither are those
+    # that were taken in with a block, whose hashes come sorted and are the same in all processes.
 
     def __init__(self, lines: Sequence[int]) -> None:
         self._lines = lines
@@ -57,6 +61,7 @@ class KeyTable:
         self._last_line = 0
         self._looks_like_line = False  # whether some other key does
         self._free_numbers: dict[str, int] = {}
+        self._taken_in: list[Column] = []  # for each block hashes and numbers as in a slot
         self.repeats = 0
         """How many keys were taken when they were asked for."""
 
@@ -100,7 +105,8 @@ class KeyTable:
                 return
             wanted, like_line = f"{_LINE}{line}", True
         code, slots, place = self._slot(wanted)
-        if slots[place] or (like_line and self._on_line(wanted) is not None):
+        taken = slots[place] or (self._taken_in and self._number_taken_in(wanted))
+        if taken or (like_line and self._on_line(wanted) is not None):
             self.repeats += 1
             own = self._free(wanted)
             code, slots, place = self._slot(own)
@@ -139,7 +145,59 @@ class KeyTable:
     def _number(self, key: str) -> int:
         """The number of the span with this key, 0 where there is none."""
         _code, slots, place = self._slot(key)
-        return slots[place] & _NUMBER
+        return slots[place] & _NUMBER or self._number_taken_in(key)
+
+    def _number_taken_in(self, key: str) -> int:
+        code = crc32(key.encode("utf-8", "surrogatepass")) << _NUMBER_BITS
+        for block in self._taken_in:
+            for place in range(bisect_left(block, code), len(block)):
+                if (block[place] ^ code) & _TAG:
+                    break
+                if self[(block[place] & _NUMBER) - 1] == key:
+                    return int(block[place] & _NUMBER)
+        return 0
+
+    @property
+    def by_line(self) -> int:
+        """How many spans go by their lines, which follow each other."""
+        return len(self._by_line)
+
+    def since(self, spans: int, by_line: int) -> Block:
+        """The keys of the spans from ``spans`` on, of which those from ``by_line`` on go by lines
+        that follow each other."""
+        ends, begin = self._ends[spans:], self._ends[spans]
+        own, lined = self._own[begin:], self._by_line[by_line:]
+        lined_too = frozenset(lined)
+        hashes = array(
+            "Q",
+            sorted(
+                crc32(own[low - begin : high - begin] or b"%s%d" % (b"line ", self._lines[index]))
+                << _NUMBER_BITS
+                | index + 1
+                for index, (low, high) in enumerate(pairwise(ends), spans)
+                if index not in lined_too
+            ),
+        )
+        facts = {
+            "repeats": self.repeats,
+            "last_line": self._last_line,
+            "looks_like_line": self._looks_like_line,
+            "free_numbers": self._free_numbers,
+        }
+        columns = {"own": array("B", own), "ends": ends[1:], "by_line": lined, "hashes": hashes}
+        return Block(facts, columns)
+
+    def take_in(self, block: Block) -> None:
+        """Append the keys that ``since`` has told of another table that was like this one."""
+        facts, columns = block
+        self.repeats = facts["repeats"]
+        self._last_line, self._looks_like_line = facts["last_line"], facts["looks_like_line"]
+        self._free_numbers.update(facts["free_numbers"])
+        self._own += columns["own"].tobytes()
+        self._by_line.extend(columns["by_line"])
+        if columns["hashes"]:
+            self._taken_in.append(columns["hashes"])
+        self._ends = joined(self._ends, columns["ends"])  # from here on the spans are known
 
     def _slot(self, key: str) -> tuple[int, array[int], int]:
         """The key's hash, its shard, and its place there, where it is or would be."""
@@ -195,6 +253,16 @@ class TableState(NamedTuple):
         return self[:2] != later[:2]
 
 
+class _Told(NamedTuple):
+    """How much of a table was told by the blocks before."""
+
+    spans: int
+    by_line: int
+    shapes: int
+    problems: int
+    spawned: int
+
+
 class SpanTable:
     """The spans found so far, each with the lines that hold its text.
 
@@ -221,6 +289,8 @@ class SpanTable:
         self._end = array("d")
         self._tokens = _TokenColumn()
         self._keys = KeyTable(self._first)
+        self._told: _Told | None = None
+        self._late: set[int] = set()  # spans told by now of which something became known since
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -293,11 +363,15 @@ class SpanTable:
         if end is not None:
             self._end[index] = end
             self.amended += 1
+            if self._told is not None:
+                self._late.add(index)
 
     def set_status(self, index: int, status: SpanStatus) -> None:
         """Tell how the step at ``index`` went."""
         self._status[index] = STATUSES.index(status)
         self.amended += 1
+        if self._told is not None:
+            self._late.add(index)
 
     def set_tokens(self, index: int, tokens: Tokens) -> None:
         """Tell what the model call behind the step at ``index`` took and gave."""
@@ -307,6 +381,79 @@ class SpanTable:
         """Tell so many tokens of the model call behind the step at ``index``."""
         self._tokens.set(index, taken, given)
         self.amended += 1
+
+    def told_from_here(self) -> None:
+        """Have the first block that is told begin behind what there is now."""
+        self._told = _Told(
+            len(self),
+            self._keys.by_line,
+            len(self._shapes.told),
+            len(self.problems),
+            len(self.spawned),
+        )
+        self._late.clear()
+        self._tokens.untold = len(self._tokens)
+
+    def block(self) -> Block:
+        """All that has come since the block before, for ``take_in`` of another table."""
+        told = self._told
+        if told is None:
+            raise ValueError("nothing says where the block begins")
+        first = told.spans
+        late = array("I", sorted(index for index in self._late if index < first))
+        tokens, huge = self._tokens.untold_columns()
+        keys = self._keys.since(first, told.by_line)
+        facts = {
+            "amended": self.amended,
+            "prefix": self.prefix,
+            "shapes": self._shapes.told[told.shapes :],
+            "problems": [(one.place, one.message) for one in self.problems[told.problems :]],
+            "spawned": list(islice(self.spawned.items(), told.spawned, None)),
+            "huge": huge,
+            "keys": keys.facts,
+        }
+        columns: dict[str, Column] = {
+            "first": self._first[first:],
+            "shape": self._shape[first:],
+            "status": array("B", self._status[first:]),
+            "parent": self._parent[first:],
+            "start": self._start[first:],
+            "end": self._end[first:],
+            "late": late,
+            "late_status": array("B", map(self._status.__getitem__, late)),
+            "late_end": array("d", map(self._end.__getitem__, late)),
+            **tokens,
+            **keys.columns,
+        }
+        if self._last is not self._first:
+            columns["last"] = self._last[first:]
+        self.told_from_here()
+        return Block(facts, columns)
+
+    def take_in(self, block: Block) -> None:
+        """Append what another table, which was like this one, has told as a block."""
+        facts, columns = block
+        for kind, role, agent, name in facts["shapes"]:
+            self._shapes[SpanKind(kind), Role(role), agent, name]
+        if "last" in columns:
+            if self._last is self._first:
+                self._last = self._first[:]
+            self._last.extend(columns["last"])
+        self._first.extend(columns["first"])  # in place, as the keys hold on to it
+        self._shape = joined(self._shape, columns["shape"])
+        self._parent = joined(self._parent, columns["parent"])
+        self._status += columns["status"].tobytes()
+        self._start.extend(columns["start"])
+        self._end.extend(columns["end"])
+        for index, status, end in zip(
+            columns["late"], columns["late_status"], columns["late_end"], strict=True
+        ):
+            self._status[index], self._end[index] = status, end
+        self._tokens.take_in(columns, facts["huge"])
+        self.amended, self.prefix = facts["amended"], facts["prefix"]
+        self.problems += [Problem(place, message) for place, message in facts["problems"]]
+        self.spawned.update(facts["spawned"])
+        self._keys.take_in(Block(facts["keys"], columns))  # the last: it makes the spans known
 
     def complain(self, line: int, message: str) -> None:
         """Note a problem; of a file that is broken all over only the first are listed."""
@@ -417,6 +564,35 @@ class _TokenColumn:
         self._input = array("I")  # counted from 1; 0 where the source does not tell
         self._output = array("I")
         self._huge: dict[int, Tokens] = {}
+        self.untold = 0
+        """From which place on they are not what was told last."""
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def untold_columns(self) -> tuple[dict[str, Column], list[tuple[int, str, str]]]:
+        """What is to be told, and those that are too many to be counted in 32 bits."""
+        columns = {
+            "token_from": array("I", [self.untold]),
+            "token_index": self._index[self.untold :],
+            "token_input": self._input[self.untold :],
+            "token_output": self._output[self.untold :],
+        }
+        return columns, [
+            (index, str(one.input), str(one.output)) for index, one in self._huge.items()
+        ]
+
+    def take_in(self, columns: Mapping[str, Column], huge: Iterable[tuple[int, str, str]]) -> None:
+        """Take what ``untold_columns`` has told."""
+        (known,) = columns["token_from"]
+        self._huge = {
+            index: Tokens(*(None if one == "None" else int(one) for one in counts))
+            for index, *counts in huge
+        }
+        # whoever asks meanwhile finds a place by the first of these
+        self._input = self._input[:known] + columns["token_input"]
+        self._output = self._output[:known] + columns["token_output"]
+        self._index = self._index[:known] + columns["token_index"]
 
     def of(self, index: int) -> Tokens | None:
         """The tokens of the span at ``index``, if it has any."""
@@ -442,6 +618,7 @@ class _TokenColumn:
             self._index.append(index)
             return
         place = bisect_left(self._index, index)
+        self.untold = min(self.untold, place)
         if self._index[place] == index:
             self._input[place], self._output[place] = taken, given
             return

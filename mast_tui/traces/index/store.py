@@ -83,13 +83,22 @@ def write_kept(file: IO[bytes], report: FileReport | None, tell: Tell) -> None:
         file.write(rows)
         heads.append(_head(trace, begin, texts, len(rows)))
         begin += texts + len(rows)
-    known = json.dumps({"report": _about(report), "traces": heads}).encode()
-    file.write(known)
+    write_end(file, begin, {"report": _about(report), "traces": heads})
+
+
+def write_end(file: IO[bytes], begin: int, known: Mapping[str, object]) -> None:
+    """Write what is known beside spans, from ``begin`` on, and with that the file is whole."""
+    file.write(json.dumps(known).encode())
     file.write(_END % begin)
 
 
 def known_of(file: IO[bytes]) -> Mapping[str, Any] | None:
-    """What a file written by ``write_kept`` tells of its document; None for any other file."""
+    """What stands behind the spans of a file; None for one that was not written to its end."""
+    return found[0] if (found := known_and_begin(file)) is not None else None
+
+
+def known_and_begin(file: IO[bytes]) -> tuple[Mapping[str, Any], int] | None:
+    """What ``known_of`` tells, and where the spans end."""
     size = os.fstat(file.fileno()).st_size
     end = os.pread(file.fileno(), END_BYTES, max(0, size - END_BYTES))
     if len(end) < END_BYTES or not end[:20].isdigit() or _END % int(end[:20]) != end:
@@ -101,7 +110,7 @@ def known_of(file: IO[bytes]) -> Mapping[str, Any] | None:
         known = json.loads(os.pread(file.fileno(), size - END_BYTES - begin, begin))
     except (ValueError, RecursionError):
         return None
-    return known if isinstance(known, dict) else None
+    return (known, begin) if isinstance(known, dict) else None
 
 
 def from_json(data: bytes) -> Any:

@@ -7,7 +7,7 @@ import os
 from errno import ESTALE
 from io import FileIO
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from mast_tui.traces.io.regular_files import UnreadableFile, open_regular
 
@@ -20,6 +20,19 @@ class SourceChanged(UnreadableFile):
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(path, reason, ESTALE)
+
+
+class Stamp(NamedTuple):
+    """By which the beginning of a file is known again, up to the byte ``read_to``.
+
+    ``size`` and ``changed`` are those of the whole file: its length, and its time of change in
+    nanoseconds. ``ends`` is a digest of the first and the last bytes of the beginning.
+    """
+
+    read_to: int
+    size: int
+    changed: int
+    ends: str
 
 
 class OpenedFile:
@@ -92,6 +105,19 @@ class OpenedFile:
         with self.open() as file:
             self._ends = _ends_of(file, size)
         self.size = size
+
+    def stamp(self, read_to: int) -> Stamp:
+        """By what the file is known again up to ``read_to``; raises as ``open`` does."""
+        with self.open() as file:
+            return Stamp(read_to, *self._state, _ends_of(file, read_to).hex())
+
+    def begins_as(self, stamp: Stamp) -> bool:
+        """Whether it is a file with this stamp, or that file with more behind it; raises as
+        ``open`` does."""
+        size, changed = self._state
+        if size < stamp.size or (size == stamp.size and changed != stamp.changed):
+            return False
+        return self.stamp(stamp.read_to) == stamp._replace(size=size, changed=changed)
 
     def _check(self, file: FileIO) -> None:
         found = os.fstat(file.fileno())

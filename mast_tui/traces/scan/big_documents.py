@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from mast_tui.traces.index.lines import LineSpans, ReadAside
 from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.packed import holds_more_than
 from mast_tui.traces.io.regular_files import is_regular
@@ -14,10 +16,14 @@ from mast_tui.traces.readers import reads_by_line, recognise
 
 if TYPE_CHECKING:
     from mast_tui.traces.index.store import Kept
+    from mast_tui.traces.model import Trace
     from mast_tui.traces.scan.document_process import DocumentProcess, DocumentReading
 
 BIG_BYTES: Final = 8 << 20
 """Above what size, unpacked, a document is read in a process of its own."""
+
+BIG_LINES: Final = 16 << 20
+"""Above what size a file that is read line by line has its index made in a process of its own."""
 
 _LEAST_PACKING: Final = 100
 """How many times its size a compressed file is taken to hold at most without being looked into."""
@@ -27,11 +33,28 @@ _LEAST_PACKING: Final = 100
 class BigDocuments:
     """How files are read that are more than ``big`` bytes; they are kept in ``folder``.
 
-    Without a folder it is the user's own. Files that are read line by line are none of them.
+    Without a folder it is the user's own. Files that are read line by line are none of them: where
+    they are more than ``lines`` bytes, their first lines are read here and the rest by a process,
+    for those who ask for that.
     """
 
     big: int = BIG_BYTES
     folder: Path | None = None
+    lines: int = BIG_LINES
+
+    def offer(self, trace: Trace, source: Source) -> None:
+        """Let a long trace of lines be read by another process, once somebody asks for that."""
+        spans = trace.spans
+        if isinstance(spans, LineSpans) and spans.in_file and source.opened.size > self.lines:
+            spans.begin_aside = partial(self._read_aside, source)
+
+    def _read_aside(self, source: Source) -> ReadAside | None:
+        # Start-up: few files are that big.
+        from mast_tui.traces.scan.document_cache import DocumentCache
+        from mast_tui.traces.scan.index_file import read_aside
+
+        documents = DocumentCache.in_folder(self.folder)
+        return read_aside(source.path, source.opened, documents, self.lines)
 
     def read(self, source: Source) -> Kept | None:
         """What came of a big document, read now or before; None for any other file.

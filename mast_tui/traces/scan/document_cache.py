@@ -10,11 +10,14 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from io import FileIO
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
-from mast_tui.traces.index.store import BROKEN, FORMAT, Kept, open_kept
+from mast_tui.traces.index.store import BROKEN, FORMAT, Kept, known_and_begin, open_kept
+from mast_tui.traces.io.opened_file import OpenedFile, Stamp
 from mast_tui.traces.io.private_files import make_private
+from mast_tui.traces.io.regular_files import open_regular
 from mast_tui.traces.scan.code_version import code_version
 
 MOST_BYTES: Final = 2 << 30
@@ -27,6 +30,14 @@ SUFFIX: Final = ".spans"
 _PART: Final = ".part"
 _FORSAKEN_SECONDS: Final = 600
 """How long nobody has written to a part that was given up."""
+
+
+class KeptLines(NamedTuple):
+    """An index file of lines, up to which byte of it there are blocks, and of what they tell."""
+
+    file: FileIO
+    end: int
+    read_to: int
 
 
 class DocumentCache:
@@ -43,12 +54,41 @@ class DocumentCache:
 
         return cls(user_cache_path("mast-tui", appauthor=False) / "documents")
 
+    @classmethod
+    def in_folder(cls, folder: Path | None) -> DocumentCache:
+        """Those in ``folder``; None for the user's own."""
+        return cls.of_the_user() if folder is None else cls(folder)
+
     def place_of(self, path: Path) -> Path:
         """Where the document at ``path`` is kept as it is now. ``OSError`` comes through."""
         stat = path.stat()
-        stamp = f"{stat.st_size} {stat.st_mtime_ns} {FORMAT} {code_version()}"
+        return self._place(path, f"{stat.st_size} {stat.st_mtime_ns} ")
+
+    def place_of_lines(self, path: Path) -> Path:
+        """Where the index of a file of lines is kept, which may grow."""
+        return self._place(path, "lines ")
+
+    def _place(self, path: Path, stamp: str) -> Path:
+        stamp += f"{FORMAT} {code_version()}"
         name = hashlib.sha256(os.fsencode(path.absolute()) + b"\0" + stamp.encode()).hexdigest()
         return self.folder / f"{name[:32]}{SUFFIX}"
+
+    def open_lines(self, path: Path, opened: OpenedFile) -> KeptLines | None:
+        """The index of a file of lines that has not changed since, or has only grown."""
+        try:
+            file = open_regular(self.place_of_lines(path))
+        except OSError:
+            return None
+        try:
+            found = known_and_begin(file)
+            if found is not None:
+                stamp = Stamp(*found[0]["stamp"])
+                if opened.begins_as(stamp):
+                    return KeptLines(file, found[1], stamp.read_to)
+        except (OSError, *BROKEN):
+            pass  # it is made anew, which says more where that fails
+        file.close()
+        return None
 
     def open(self, path: Path) -> Kept | None:
         """What came of a document that was read before; None where it is not kept.

@@ -23,8 +23,10 @@ READING: Final = "reading"
 PARSING: Final = "parsing"
 WRITING: Final = "writing"
 FAILED: Final = "failed"
+WRITTEN: Final = "written"
 DONE: Final = "done"
-"""What the process tells: the first and the third with how much of how much."""
+"""What the process tells: the first and the third with how much of how much; that all spans are in
+the file; that this is whole."""
 
 STOPPED: Final = "reading it was stopped"
 """What is said of a document whose reading somebody has ended."""
@@ -60,14 +62,29 @@ class DocumentProcess:
     nobody holds this any more, and whenever this process does, whatever ends it.
     """
 
-    def __init__(self, path: Path, documents: DocumentCache) -> None:
+    def __init__(self, path: Path, documents: DocumentCache, *, lines: bool = False) -> None:
+        """Begin the process.
+
+        Args:
+            path: What it reads.
+            documents: Where that is kept.
+            lines: Whether it is a file of lines, of which only an index is kept.
+
+        Raises:
+            OSError: from the file system, or there can be no process.
+        """
         self.path = path
+        self.writing = False
+        """Whether there are spans in the file."""
+        self.written = False
+        """Whether all spans are in the file."""
         self.failed: str | None = None
         """Why the document is not kept, once it is over; None where all went well."""
         size = path.stat().st_size
         self._progress = Progress(0, size, "reading …")
         self._parsing_since: float | None = None
-        place = documents.place_of(path)
+        place = documents.place_of_lines(path) if lines else documents.place_of(path)
+        self.place = place
         paths = map(os.fspath, (path.absolute(), documents.folder.absolute(), place.absolute()))
         self._process = Popen(
             [
@@ -75,6 +92,7 @@ class DocumentProcess:
                 *("-I", "-W", "ignore", "-c", _BEGIN),
                 *(os.pathsep.join(sys.path), os.pathsep),
                 *paths,
+                *(("lines",) if lines else ()),
             ],
             stdin=PIPE,
             stdout=PIPE,
@@ -111,20 +129,26 @@ class DocumentProcess:
     def wait(self, seconds: float | None = None) -> bool:
         """Whether it is over, after ``seconds`` at the most (None: any time)."""
         due = None if seconds is None else monotonic() + seconds
-        while self._end.alive:
-            left = None if due is None else max(0, round((due - monotonic()) * 1000))
-            ready = [pipe for pipe, _event in self._said.poll(left)]
-            if not ready:
+        while not self.listen(None if due is None else max(0.0, due - monotonic())):
+            if due is not None and monotonic() >= due:
                 return False
-            if self._err in ready and not self._hear_complaints():  # it waits where that is full
-                self._said.unregister(self._err)
-            if self._out in ready:
-                heard = os.read(self._out, _ASKED_AT_ONCE)
-                if heard:
-                    self._hear(heard)
-                else:
-                    self._over()
         return True
+
+    def listen(self, seconds: float | None = None) -> bool:
+        """Hear what it says next, for ``seconds`` at the most; whether it is over."""
+        if not self._end.alive:
+            return True
+        left = None if seconds is None else round(seconds * 1000)
+        ready = [pipe for pipe, _event in self._said.poll(left)]
+        if self._err in ready and not self._hear_complaints():  # it waits where that is full
+            self._said.unregister(self._err)
+        if self._out in ready:
+            heard = os.read(self._out, _ASKED_AT_ONCE)
+            if heard:
+                self._hear(heard)
+            else:
+                self._over()
+        return not self._end.alive
 
     def stop(self) -> None:
         """End the process, from any thread; whoever waits is told that it is over."""
@@ -150,8 +174,11 @@ class DocumentProcess:
         elif what == PARSING:
             self._parsing_since = monotonic()
         elif what == WRITING:
+            self.writing = True
             self._parsing_since = None
             self._progress = Progress(size, size, f"setting out its spans, {done} %")
+        elif what == WRITTEN:
+            self.written = True
         elif what == DONE:
             self._done = True
 
@@ -207,7 +234,7 @@ class DocumentReading:
         Args:
             folder: Where they are kept; None for the user's own folder.
         """
-        self._kept = DocumentCache.of_the_user() if folder is None else DocumentCache(folder)
+        self._kept = DocumentCache.in_folder(folder)
 
     def read(self, path: Path) -> Kept | None:
         """What came of a document, read now or before; whoever asks waits until it is read.

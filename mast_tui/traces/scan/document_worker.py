@@ -14,25 +14,30 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
-from mast_tui.traces.index.store import path_of_part, write_kept
+from mast_tui.traces.index.blocks import Block, block_to_bytes, blocks_in
+from mast_tui.traces.index.lines import LineSpans
+from mast_tui.traces.index.store import path_of_part, write_end, write_kept
+from mast_tui.traces.io.opened_file import OpenedFile
 from mast_tui.traces.io.private_files import open_private
 from mast_tui.traces.io.regular_files import open_regular
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport
-from mast_tui.traces.scan.document_cache import DocumentCache
-from mast_tui.traces.scan.document_process import DONE, FAILED, PARSING, READING, WRITING
-from mast_tui.traces.scan.file_reader import read_known
+from mast_tui.traces.scan.document_cache import DocumentCache, KeptLines
+from mast_tui.traces.scan.document_process import DONE, FAILED, PARSING, READING, WRITING, WRITTEN
+from mast_tui.traces.scan.file_reader import read_known, read_one
 
 _READ_BYTES: Final = 4 << 20
 _WRITE_BYTES: Final = 1 << 20
 _NICE: Final = 5
-"""By how much others go first: somebody may be pressing keys meanwhile."""
+"""By how much others go before whoever parses a document: somebody may press keys meanwhile. The
+steps on lines are waited for by who has the first of them on screen."""
 
 
 class _ReadInPieces(Source):
@@ -120,6 +125,41 @@ def _write(
         raise
 
 
+def index_lines(path: Path, documents: DocumentCache, place: Path, teller: _Teller) -> None:
+    """Keep the index of a file of lines at ``place``, told block by block while it is written."""
+    report = read_one(path, True)
+    (trace,) = report.traces
+    spans, opened = trace.spans, trace.opened
+    assert isinstance(spans, LineSpans)
+    assert isinstance(opened, OpenedFile)
+    kept = documents.open_lines(path, opened)
+    part = path_of_part(place, os.getpid())
+    try:
+        with open(open_private(part, empty=True), "wb", buffering=0) as file:  # noqa: PTH123
+            known = () if kept is None else _taken_in(spans, kept)
+            for number, block in enumerate(chain(known, spans.blocks())):
+                file.write(block_to_bytes(block))
+                teller.say(WRITING, number, number)
+            teller.say(WRITTEN)
+            write_end(file, file.tell(), {"stamp": opened.stamp(spans.read_to)})
+        documents.make_room(part.stat().st_size)
+        part.replace(place)
+    except OSError as error:
+        with suppress(OSError):
+            part.unlink()
+        teller.say(FAILED, error.strerror or str(error))
+        return
+    teller.say(DONE)
+
+
+def _taken_in(spans: LineSpans, kept: KeptLines) -> Iterator[Block]:
+    """The blocks of an earlier index, each taken in by the spans."""
+    for block in blocks_in(kept.file.fileno(), kept.end):
+        if block is None or not spans.take_in(block):
+            return
+        yield block
+
+
 def _end_with_input() -> None:
     """Have the system end this process when its standard input ends.
 
@@ -132,17 +172,21 @@ def _end_with_input() -> None:
         sys.exit(1)
 
 
-def main(path: str, folder: str, place: str) -> None:
-    """Keep the document at ``path`` in the ``folder`` at ``place``."""
+def main(path: str, folder: str, place: str, lines: str = "") -> None:
+    """Keep the document at ``path`` in the ``folder`` at ``place``; with ``lines`` its index."""
     _end_with_input()
     gc.disable()  # there is next to nothing to collect in what is parsed, and very much to look at
-    os.nice(_NICE)
+    if not lines:
+        os.nice(_NICE)
     documents = DocumentCache(Path(folder))
     documents.clear_away()
     teller = _Teller()
     try:
-        keep(Path(path), documents, Path(place), teller)
+        work = index_lines if lines else keep
+        work(Path(path), documents, Path(place), teller)
     except MemoryError:
         teller.say(FAILED, "there is not enough memory to read it")
     except BrokenPipeError:
         os._exit(1)  # nobody is there any more
+    sys.stdout.flush()
+    os._exit(0)  # what was read goes with the process, which need not put it away piece by piece

@@ -54,6 +54,7 @@ def read_one(path: Path, named: bool, big: BigDocuments = BIG_DOCUMENTS) -> File
     assert report is not None
     for trace in report.traces:
         trace.opened = source.opened
+        big.offer(trace, source)
     if named and report.skipped is not None:
         return FileReport(path, failed=f"no trace: {report.skipped}; {LOOKED_FOR}")
     return report

@@ -240,7 +240,7 @@ class RunCounts:
 READ_BYTES: Final = 32 * 1024
 """How much of a file is read in one step: a key waits for the end of one."""
 
-SPANS: Final = 256
+SPANS: Final = 1024
 """How many spans are glanced at in one step."""
 
 COMPARED: Final = 24
@@ -352,6 +352,7 @@ def look_on(trace: Trace, background: BackgroundIndex, *, reads: bool) -> Iterat
     reading = reads and not trace.loaded.complete
     try:
         while reading:
+            trace.read_aside()
             reading = trace.advance(READ_BYTES)
             yield not reading
             while background.behind(trace) >= SPANS and background.step(trace):

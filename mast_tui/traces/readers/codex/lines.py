@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 
 from mast_tui.traces.byte_prefilter import Sieve
+from mast_tui.traces.index.blocks import Block
 from mast_tui.traces.index.span_table import SpanTable
 from mast_tui.traces.model import Shape, SpanKind
 
@@ -20,6 +21,33 @@ class SharedLines(SpanTable):
         self._begin = array("Q")
         self._length = array("Q")
         self._whole = array("Q")
+        self._shared_told = 0
+
+    def told_from_here(self) -> None:
+        """Have the first block that is told begin behind what there is now."""
+        super().told_from_here()
+        self._shared_told = len(self._sharing)
+
+    def block(self) -> Block:
+        """All that has come since the block before, for ``take_in`` of another table."""
+        begin = self._shared_told
+        shared = {
+            "sharing": self._sharing[begin:],
+            "share_begin": self._begin[begin:],
+            "share_length": self._length[begin:],
+            "share_whole": self._whole[begin:],
+        }
+        facts, columns = super().block()
+        return Block(facts, {**columns, **shared})
+
+    def take_in(self, block: Block) -> None:
+        """Append what another table, which was like this one, has told as a block."""
+        columns = block.columns
+        self._begin.extend(columns["share_begin"])
+        self._length.extend(columns["share_length"])
+        self._whole.extend(columns["share_whole"])
+        self._sharing.extend(columns["sharing"])
+        super().take_in(block)
 
     def share(self, call: int | None, result: int, call_chars: int, result_chars: int) -> None:
         """The text of the line is that of a call with that of its result behind it.

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from mast_tui.traces.io.json_values import as_count, as_text
@@ -19,7 +20,7 @@ from mast_tui.traces.readers.codex.records import Entry, is_harness, path_of, pa
 
 _REMEMBERED: Final = 4096
 
-Marks = Collection[int]
+Marks = Collection[bytes]
 """What a message or thought is compared by: hashes of its text and of each part of it."""
 
 
@@ -31,8 +32,14 @@ def marks_of(entry: Entry) -> Marks:
 def marks_of_text(message: bool, text: str, parts: Sequence[str] = ()) -> Marks:
     """What a text is compared by that is said in a message, or is a thought."""
     if not parts or (len(parts) == 1 and parts[0] == text):
-        return (hash((message, text.strip())),)
-    return {hash((message, one.strip())) for one in (text, *parts)}
+        return (_mark(message, text),)
+    return {_mark(message, one) for one in (text, *parts)}
+
+
+def _mark(message: bool, text: str) -> bytes:
+    """A hash that is the same in every process, as one may go on where another has stopped."""
+    said = b"m" if message else b"t"
+    return blake2b(said + text.strip().encode("utf-8", "surrogatepass"), digest_size=8).digest()
 
 
 class Waiting(NamedTuple):
@@ -51,10 +58,10 @@ class TwiceTold:
 
     def __init__(self) -> None:
         self._waiting: dict[int, Waiting] = {}
-        self._awaited: dict[int, list[int]] = {}
-        self._items: OrderedDict[int, int] = OrderedDict()
-        self._events: OrderedDict[int, int] = OrderedDict()
-        self._shown: OrderedDict[int, int] = OrderedDict()
+        self._awaited: dict[bytes, list[int]] = {}
+        self._items: OrderedDict[bytes, int] = OrderedDict()
+        self._events: OrderedDict[bytes, int] = OrderedDict()
+        self._shown: OrderedDict[bytes, int] = OrderedDict()
 
     @property
     def waiting(self) -> Iterable[Waiting]:
@@ -116,14 +123,14 @@ class TwiceTold:
         self._shown.clear()
 
 
-def _mention(seen: OrderedDict[int, int], marks: Marks) -> None:
+def _mention(seen: OrderedDict[bytes, int], marks: Marks) -> None:
     for mark in marks:
         seen[mark] = seen.get(mark, 0) + 1
     while len(seen) > _REMEMBERED:
         seen.popitem(last=False)
 
 
-def _use_up(seen: OrderedDict[int, int], marks: Marks) -> bool:
+def _use_up(seen: OrderedDict[bytes, int], marks: Marks) -> bool:
     """Take one mention of each mark from what was seen; false where there was none."""
     found = False
     for mark in marks if seen else ():

@@ -1,0 +1,296 @@
+"""The index of a long file of lines: made by another process, it tells what reading here tells."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mast_tui.traces.index import lines
+from mast_tui.traces.index.blocks import Block, block_to_bytes, blocks_in
+from mast_tui.traces.index.lines import LineSpans
+from mast_tui.traces.index.parser_state import parser_in
+from mast_tui.traces.index.span_table import SpanTable
+from mast_tui.traces.library import read_file, read_fully
+from mast_tui.traces.model import Growth, Trace
+from mast_tui.traces.readers.codex import exec as codex_exec
+from mast_tui.traces.readers.codex import reader as codex
+from mast_tui.traces.readers.logs import reader as logs
+from mast_tui.traces.scan import document_process, index_file
+from mast_tui.traces.scan.big_documents import BigDocuments
+from mast_tui.traces.scan.document_cache import DocumentCache
+from mast_tui.traces.scan.document_process import DocumentProcess
+from mast_tui.traces.scan.file_reader import read_one
+from tests.benchmarks.rollouts import write_long
+from tests.traces.rollouts import call, event, message, meta, output, reasoning, tokens
+from tests.traces.test_following import lines_of
+
+SIZE = 700_000
+"""Bytes of a rollout of which the first slice is a part."""
+
+
+@pytest.fixture
+def rollout(tmp_path: Path) -> Path:
+    path = tmp_path / "rollout.jsonl"
+    write_long(path, SIZE, seed=3, block_bytes=100_000)
+    return path
+
+
+@pytest.fixture
+def big(tmp_path: Path) -> BigDocuments:
+    """How every file of lines is read by a process."""
+    return BigDocuments(folder=tmp_path / "kept", lines=0)
+
+
+def told(trace: Trace) -> list[object]:
+    """All that a trace tells."""
+    spans = [(trace.span(i), trace.text(i)) for i in range(len(trace))]
+    found = [trace.index_of(trace.span(i).key) for i in range(len(trace))]
+    assert found == list(range(len(trace)))
+    return [trace.meta, list(trace.problems), dict(trace.spawned), spans, trace.loaded]
+
+
+def read_here(path: Path) -> Trace:
+    (trace,) = read_file(path, named=True).traces
+    read_fully(trace)
+    return trace
+
+
+def read_aside(path: Path, big: BigDocuments) -> Trace:
+    (trace,) = read_one(path, True, big).traces
+    trace.read_aside()
+    read_fully(trace)
+    trace.stop_waiting()
+    return trace
+
+
+def never(*_args: object, **_options: object) -> None:
+    raise AssertionError("a process was begun")
+
+
+RECORDS = st.lists(
+    st.sampled_from(
+        [
+            *(message(role, text) for role in ("user", "assistant") for text in ("go", "on", "é")),
+            *(event(kind, message="go") for kind in ("user_message", "agent_message")),
+            *(make(name) for make in (call, output) for name in "abc"),
+            reasoning("so"),
+            tokens(5, 6, 11),
+            tokens(7, 8, 26),
+            {"type": "response_item", "payload": {"type": "message", "role": "user"}},
+        ]
+    ),
+    min_size=1,
+    max_size=40,
+)
+ENDS = st.sampled_from([b"", b"\n\n", b'{"type": "event', b"not JSON\n", b"\xff\n", b"null"])
+
+
+@pytest.fixture
+def short_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    for reader in (codex, codex_exec, logs):
+        monkeypatch.setattr(reader, "FIRST_SLICE", 1)
+
+
+def through_blocks(path: Path, first: int) -> Trace:
+    """A trace whose spans come as the blocks of another reading, written and read again."""
+    written, trace = (read_file(path, named=True).traces[0] for _ in range(2))
+    assert isinstance(written.spans, LineSpans)
+    assert isinstance(trace.spans, LineSpans)
+    with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
+        patch.setattr(lines, "_FIRST_BLOCK", first)
+        place = Path(folder, "index")
+        place.write_bytes(b"".join(map(block_to_bytes, written.spans.blocks())))
+        with place.open("rb") as file:
+            for block in blocks_in(file.fileno(), place.stat().st_size):
+                assert block is not None
+                assert trace.spans.take_in(block)
+    read_fully(trace)
+    return trace
+
+
+@pytest.mark.usefixtures("short_slices")
+@settings(deadline=None)
+@given(RECORDS, ENDS, st.sampled_from([1, 300, 1 << 20]))
+def test_blocks_tell_what_was_read(records: Sequence[object], end: bytes, first: int) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "rollout.jsonl")
+        path.write_bytes(b"".join(lines_of(meta(), *records)) + end)
+        assert told(through_blocks(path, first)) == told(read_here(path))
+
+
+@pytest.mark.usefixtures("short_slices")
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(["one", "", "é", "\r", "x" * 50]), max_size=300), st.booleans())
+def test_so_do_blocks_of_a_log(said: Sequence[str], ended: bool) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "run.log")
+        path.write_text("begin\n" + "\n".join(said) + "\n" * ended)
+        assert told(through_blocks(path, 100)) == told(read_here(path))
+
+
+@pytest.mark.usefixtures("short_slices")
+def test_so_do_blocks_of_what_codex_exec_prints(tmp_path: Path) -> None:
+    item = {"id": "item_0", "type": "command_execution", "command": "ls"}
+    done = {**item, "aggregated_output": "a\n", "exit_code": 1, "status": "failed"}
+    path = tmp_path / "exec.jsonl"
+    path.write_bytes(
+        b"".join(
+            lines_of(
+                {"type": "thread.started", "thread_id": "t"},
+                {"type": "turn.started"},
+                {"type": "item.started", "item": item},
+                {"type": "item.completed", "item": done},
+                {"type": "item.completed", "item": {**done, "id": "item_1"}},
+                {"type": "item.completed", "item": {"id": "i", "type": "reasoning", "text": "so"}},
+                {"type": "turn.completed", "usage": {"input_tokens": 1 << 40, "output_tokens": 2}},
+            )
+        )
+    )
+    here = read_here(path)
+    assert len(here) > 4
+    assert told(through_blocks(path, 1)) == told(here)
+
+
+def test_a_process_tells_what_reading_here_tells(rollout: Path, big: BigDocuments) -> None:
+    assert told(read_aside(rollout, big)) == told(read_here(rollout))
+
+
+def test_what_was_read_is_known_the_next_time(
+    rollout: Path, big: BigDocuments, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read_aside(rollout, big)
+    monkeypatch.setattr(index_file, "DocumentProcess", never)
+    monkeypatch.setattr(codex.CodexParser, "finish", lambda _self: None)
+    (trace,) = read_one(rollout, True, big).traces
+    known = len(trace)
+    monkeypatch.setattr(codex.CodexParser, "feed", never)
+    trace.read_aside()
+    read_fully(trace)
+    assert trace.loaded.complete
+    assert len(trace) > known
+
+
+def test_a_file_that_has_grown_is_read_on_from_where_its_index_ends(
+    rollout: Path, big: BigDocuments, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read_aside(rollout, big)
+    with rollout.open("ab") as file:
+        file.writelines(lines_of(message("assistant", "more"), call("new"), output("new")))
+    fed: list[int] = []
+    feed = codex.CodexParser.feed
+
+    def counted(self: codex.CodexParser, number: int, line: bytes, cut_off: bool, /) -> None:
+        fed.append(number)
+        feed(self, number, line, cut_off)
+
+    here = told(read_here(rollout))
+    (trace,) = read_one(rollout, True, BigDocuments(folder=big.folder, lines=10_000)).traces
+    monkeypatch.setattr(codex.CodexParser, "feed", counted)
+    monkeypatch.setattr(index_file, "DocumentProcess", never)
+    trace.read_aside()
+    read_fully(trace)
+    assert len(fed) == 3
+    assert told(trace) == here
+    monkeypatch.undo()
+    assert told(read_aside(rollout, big)) == here  # where there is more, a process goes on
+
+
+def test_a_trace_that_came_from_an_index_is_followed(rollout: Path, big: BigDocuments) -> None:
+    for _ in range(2):  # while it is made, and from what was kept
+        trace = read_aside(rollout, big)
+        with rollout.open("ab") as file:
+            file.writelines(lines_of(output("none"), message("assistant", "more")))
+        assert trace.follow() is Growth.MORE
+        read_fully(trace)
+        assert told(trace) == told(read_here(rollout))
+
+
+def rewritten(path: Path) -> None:
+    stat = path.stat()
+    path.write_bytes(path.read_bytes().replace(b"cache", b"CACHE"))
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns + 1))
+
+
+def cut(path: Path) -> None:
+    data = path.read_bytes()
+    path.write_bytes(data[: data.rindex(b"\n", 0, SIZE // 2) + 1])
+
+
+def replaced_by_more(path: Path) -> None:
+    write_long(path, 2 * SIZE, seed=4, block_bytes=100_000)
+
+
+@pytest.mark.parametrize("change", [rewritten, cut, replaced_by_more])
+def test_the_index_of_another_content_is_not_used(
+    change: Callable[[Path], None], rollout: Path, big: BigDocuments
+) -> None:
+    read_aside(rollout, big)
+    change(rollout)
+    assert told(read_aside(rollout, big)) == told(read_here(rollout))
+
+
+@pytest.mark.parametrize("place", [0, 100, 5_000, -1])
+def test_a_damaged_index_costs_nothing_but_time(
+    place: int, rollout: Path, big: BigDocuments
+) -> None:
+    read_aside(rollout, big)
+    (kept,) = (rollout.parent / "kept").glob("*.spans")
+    data = bytearray(kept.read_bytes())
+    data[place] ^= 0xFF
+    kept.write_bytes(data)
+    assert told(read_aside(rollout, big)) == told(read_here(rollout))
+
+
+def test_what_a_process_does_not_tell_is_read_here(
+    rollout: Path, big: BigDocuments, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(document_process, "_BEGIN", "raise SystemExit(1)")
+    assert told(read_aside(rollout, big)) == told(read_here(rollout))
+    assert not list((rollout.parent / "kept").iterdir())
+
+
+def test_without_a_place_for_it_everything_is_read_here(rollout: Path) -> None:
+    (rollout.parent / "file").touch()
+    big = BigDocuments(folder=rollout.parent / "file" / "kept", lines=0)
+    assert told(read_aside(rollout, big)) == told(read_here(rollout))
+
+
+def test_whoever_goes_away_leaves_no_process(
+    rollout: Path, big: BigDocuments, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[DocumentProcess] = []
+
+    def noted(path: Path, documents: DocumentCache, *, lines: bool) -> DocumentProcess:
+        begun.append(DocumentProcess(path, documents, lines=lines))
+        return begun[-1]
+
+    monkeypatch.setattr(index_file, "DocumentProcess", noted)
+    (trace,) = read_one(rollout, True, big).traces
+    trace.read_aside()
+    trace.advance()
+    trace.stop_waiting()
+    assert begun[0].wait(0)
+    read_fully(trace)  # the rest is read here
+    assert told(trace) == told(read_here(rollout))
+
+
+def test_a_block_of_another_place_is_not_taken(rollout: Path) -> None:
+    written, trace = (read_file(rollout, named=True).traces[0].spans for _ in range(2))
+    assert isinstance(written, LineSpans)
+    assert isinstance(trace, LineSpans)
+    first, second = next(written.blocks()), Block({"behind": (0, 0), "table": {}}, {})
+    assert not trace.take_in(second)
+    assert trace.take_in(first)
+    assert not trace.take_in(first)
+
+
+def test_a_state_that_is_none_of_a_parser_is_refused() -> None:
+    with pytest.raises(pickle.UnpicklingError, match="no part of a parser"):
+        parser_in(pickle.dumps(os.system), SpanTable())
