@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Final
 
+from mast_tui.gc_tuning import seldom_collecting
 from mast_tui.traces.byte_prefilter import Sieve
 from mast_tui.traces.file_places import file_place
 from mast_tui.traces.io.packed import TooBig, packing_of, unpack
@@ -57,18 +58,19 @@ def serve(query: str, given: IO[str], answers: IO[str]) -> None:
     """
     asked = Query(**json.loads(query))
     matcher = asked.matcher()
-    for line in given:
-        wanted = json.loads(line)
-        found: Iterable[FileToSearch | Hit | NotSearched]
-        if isinstance(wanted[-1], str):
-            found = files_to_search(map(Path, wanted))
-        else:
-            found = search_file(FileToSearch(*wanted), asked, matcher)
-        for one in found:
-            answers.write(f"{json.dumps([type(one).__name__, one])}\n")
+    with seldom_collecting():
+        for line in given:
+            wanted = json.loads(line)
+            found: Iterable[FileToSearch | Hit | NotSearched]
+            if isinstance(wanted[-1], str):
+                found = files_to_search(map(Path, wanted))
+            else:
+                found = search_file(FileToSearch(*wanted), asked, matcher)
+            for one in found:
+                answers.write(f"{json.dumps([type(one).__name__, one])}\n")
+                answers.flush()
+            answers.write("null\n")
             answers.flush()
-        answers.write("null\n")
-        answers.flush()
 
 
 def files_to_search(paths: Iterable[Path]) -> Iterator[FileToSearch | NotSearched]:
