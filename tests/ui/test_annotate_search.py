@@ -168,19 +168,13 @@ def test_hits_are_counted_in_reading_order(times: dict[int, int], start: int) ->
             assert hits.next_to(here, -1) == (before or order)[-1]
 
 
-async def test_a_pattern_that_never_ends_holds_nothing_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("mast_tui.traces.search.pattern.SECONDS", 0.02)
+async def test_a_pattern_that_would_go_back_without_end_is_found(tmp_path: Path) -> None:
     texts = ["a" * 60 + "!", "aaa", "a" * 70 + "!"]
     path = write_trace(tmp_path / "a.json", [{"role": "user", "content": t} for t in texts])
     async with stage(path) as on:
         await on.press(*"//(a+)+$/", "enter")
         assert on.number == 2
         assert "1 of 1" in on.message
-        assert "the pattern takes too long on #1, #3" in on.message
-        await on.press("k", "v", "1", "3")
-        assert on.labels == {("1.3", 1, 1)}
 
 
 async def test_a_search_is_kept_while_one_labels(pods: Path) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Final
 
+from mast_tui.gc_tuning import seldom_collecting
 from mast_tui.traces.byte_prefilter import Sieve
 from mast_tui.traces.file_places import file_place
 from mast_tui.traces.io.packed import TooBig, packing_of, unpack
@@ -29,7 +30,7 @@ from mast_tui.traces.scan.sub_agents import (
     threads_among,
 )
 from mast_tui.traces.search.query import FileToSearch, Hit, NotSearched, Query
-from mast_tui.traces.search.text_search import Matcher, TextSearch, TooSlow
+from mast_tui.traces.search.text_search import Matcher, TextSearch
 
 PREVIEW_BEFORE: Final = 40
 """How many code points of a text are shown before what was found in it."""
@@ -37,7 +38,9 @@ PREVIEW_BEFORE: Final = 40
 PREVIEW_CHARS: Final = 160
 """How many are shown in all."""
 
-_BLOCK: Final = 1 << 20
+_BLOCK: Final = 1 << 19
+"""Bytes that are looked at in one go: they stay within what a core has at hand."""
+
 _OVERLAP: Final = 4096
 _ADVANCED: Final = 8 << 20
 _ARCHIVE: Final = b"PK\x03\x04"
@@ -55,18 +58,19 @@ def serve(query: str, given: IO[str], answers: IO[str]) -> None:
     """
     asked = Query(**json.loads(query))
     matcher = asked.matcher()
-    for line in given:
-        wanted = json.loads(line)
-        found: Iterable[FileToSearch | Hit | NotSearched]
-        if isinstance(wanted[-1], str):
-            found = files_to_search(map(Path, wanted))
-        else:
-            found = search_file(FileToSearch(*wanted), asked, matcher)
-        for one in found:
-            answers.write(f"{json.dumps([type(one).__name__, one])}\n")
+    with seldom_collecting():
+        for line in given:
+            wanted = json.loads(line)
+            found: Iterable[FileToSearch | Hit | NotSearched]
+            if isinstance(wanted[-1], str):
+                found = files_to_search(map(Path, wanted))
+            else:
+                found = search_file(FileToSearch(*wanted), asked, matcher)
+            for one in found:
+                answers.write(f"{json.dumps([type(one).__name__, one])}\n")
+                answers.flush()
+            answers.write("null\n")
             answers.flush()
-        answers.write("null\n")
-        answers.flush()
 
 
 def files_to_search(paths: Iterable[Path]) -> Iterator[FileToSearch | NotSearched]:
@@ -171,9 +175,7 @@ def _any_in(path: Path, sieve: Sieve) -> bool:
     return True
 
 
-def _search_trace(
-    trace: Trace, query: Query, matcher: Matcher | None
-) -> Iterator[Hit | NotSearched]:
+def _search_trace(trace: Trace, query: Query, matcher: Matcher | None) -> Iterator[Hit]:
     if matcher is None:
         yield from _all_spans(trace, query)
         return
@@ -185,10 +187,6 @@ def _search_trace(
                 yield _hit(trace, span, times, matcher)
         if found.waits:
             trace.advance(_ADVANCED)
-    if search.too_slow:
-        spans = ", ".join(f"#{index + 1}" for index in search.too_slow)
-        given_up = "; the rest was not searched" if search.given_up else ""
-        yield NotSearched(str(trace.path), f"the pattern takes too long on {spans}{given_up}")
 
 
 def _all_spans(trace: Trace, query: Query) -> Iterator[Hit]:
@@ -208,7 +206,7 @@ def _hit(trace: Trace, span: Span, times: int, matcher: Matcher | None) -> Hit:
         if matcher is not None:
             text = trace.text(span.index)
             places = matcher.places(text)
-    except (OSError, TooSlow):  # it was found all the same
+    except OSError:  # it was found all the same
         places = ()
     start, end = places[0] if places else (None, None)
     if start is not None and end is not None:
@@ -235,10 +233,7 @@ def _hit(trace: Trace, span: Span, times: int, matcher: Matcher | None) -> Hit:
 
 def _of_row(span: Span, matcher: Matcher | None) -> tuple[str, int, int]:
     """What is shown of a span in whose text nothing stands: its row."""
-    try:
-        places = () if matcher is None else matcher.places(span.preview)
-    except TooSlow:
-        places = ()
+    places = () if matcher is None else matcher.places(span.preview)
     if places:
         return excerpt(span.preview, *places[0])
     return excerpt(span.preview, 0, 0)

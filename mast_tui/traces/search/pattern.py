@@ -1,26 +1,33 @@
-"""Regular expressions to look for, matched in a process of their own."""
+"""Regular expressions: what Python would find, by RE2, which no pattern can hold up.
+
+RE2 reads a text once whatever the pattern is, where Python's own engine can take longer than
+anyone lives, and it lets other threads run meanwhile. What it writes otherwise than Python is put
+into its words here, so that ``\\w``, ``\\d`` and ``\\s`` mean the same letters, digits and spaces.
+"""
 
 from __future__ import annotations
 
 import re
 import sys
-import warnings
 from collections.abc import Callable, Sequence
-from subprocess import DEVNULL, PIPE, Popen
-from threading import Lock
+from functools import cache
+from time import monotonic
 from typing import Final
 
+import re2
+
 from mast_tui.errors import MastError
+from mast_tui.safe_text import one_line
 from mast_tui.traces.byte_prefilter import Sieve
-from mast_tui.traces.search import pattern_child
-from mast_tui.traces.search.pattern_child import BUDGET, COUNT, NUMBER, PLACES, packed
 from mast_tui.traces.search.required_literals import needs_of
-from mast_tui.traces.search.text_search import MOST_MATCHES, TooSlow
+from mast_tui.traces.search.text_search import MOST_MATCHES
 
 SECONDS: Final = 1.0
-"""How long a pattern may take on one text, in seconds of computing."""
+"""After so long no more matches are looked for in one text: each of them is found in one go, but
+may need a look at all of the text behind it."""
 
 _ESCAPED: Final = re.compile(r"\\.", re.DOTALL)
+_SURROGATES: Final = re.compile("[\ud800-\udfff]")
 
 
 class InvalidPattern(MastError, ValueError):
@@ -29,29 +36,17 @@ class InvalidPattern(MastError, ValueError):
 
 class Pattern:
     """A regular expression: case counts where it has a capital, or is ``exact``; ``^`` and ``$``
-    mean lines.
+    mean lines. What is empty stands nowhere.
 
-    Raises ``InvalidPattern``. ``count`` and ``places`` raise ``TooSlow`` where a text takes longer
-    than ``seconds`` (``SECONDS``); they may be called from any thread.
+    Raises ``InvalidPattern``. It may be used from any thread.
     """
 
-    def __init__(self, text: str, seconds: float | None = None, *, exact: bool = False) -> None:
+    def __init__(self, text: str, *, exact: bool = False) -> None:
         plain = _ESCAPED.sub("", text)
         self.exact = exact or plain != plain.lower()
-        self._flags = re.MULTILINE | (0 if self.exact else re.IGNORECASE)
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                re.compile(text, self._flags)
-        except (re.error, OverflowError, RecursionError) as error:
-            raise InvalidPattern(str(error)) from None
-        self._text = text
+        self._compiled = compile_pattern(text, "m" if self.exact else "im")
         needs = needs_of(text, exact=self.exact)
         self._sieve = None if needs is None else Sieve.for_any(needs)
-        self._seconds = SECONDS if seconds is None else seconds
-        self._process: Popen[bytes] | None = None
-        self._closed = False
-        self._lock = Lock()
 
     @property
     def sieve(self) -> Sieve | None:
@@ -60,78 +55,117 @@ class Pattern:
 
     def count(self, text: str, shown: Callable[[], tuple[str, ...]], /) -> int:
         """How often it stands in ``text``; 1 where only a line that is ``shown`` has it."""
-        with self._lock:
-            found = self._ask(COUNT, text, "\n".join(shown()), 0)
-        return found[0]
+        return len(self.places(text)) or int(bool(self.places("\n".join(shown()))))
 
     def places(self, text: str, /) -> Sequence[tuple[int, int]]:
         """Where it stands in ``text``, one place not overlapping the next."""
-        with self._lock:
-            found = self._ask(PLACES, text, "", 2)
-        return list(zip(found[1::2], found[2::2], strict=True))
+        found: list[tuple[int, int]] = []
+        until = monotonic() + SECONDS
+        for match in self._compiled.finditer(encodable(text)):
+            if match.start() < match.end():
+                found.append(match.span())
+            if len(found) == MOST_MATCHES or monotonic() > until:
+                break
+        return found
 
-    def close(self) -> None:
-        """End its process. What is asked of it after that finds nothing."""
-        self._closed = True
-        process = self._process
-        if process is not None:
-            process.kill()  # whoever waits for an answer is told that it has ended
-        with self._lock:
-            self._end()
 
-    def _ask(self, kind: bytes, text: str, shown: str, each: int) -> list[int]:
-        """The number that is answered, and ``each`` times as many behind it."""
-        if self._closed:
-            return [0]
-        try:
-            if self._process is None:
-                self._process = self._begin()
-                self._tell_pattern(self._process)
-            numbers = self._exchange(self._process, kind + packed(text) + packed(shown), each)
-        except OSError:
-            numbers = None
-        if numbers is not None:
-            return numbers
-        self._end()
-        if self._closed:
-            return [0]
-        raise TooSlow
+def compile_pattern(pattern: str, flags: str) -> re2._Regexp:
+    """Make a regular expression that RE2 looks for.
 
-    @staticmethod
-    def _begin() -> Popen[bytes]:
-        script = pattern_child.__file__
-        return Popen([sys.executable, "-I", "-S", script], stdin=PIPE, stdout=PIPE, stderr=DEVNULL)
+    Args:
+        pattern: As Python takes it.
+        flags: Letters of RE2: ``m`` for lines, ``i`` where case does not count.
 
-    def _tell_pattern(self, process: Popen[bytes]) -> None:
-        assert process.stdin is not None
-        head = packed(self._text) + packed(str(int(self._flags))) + packed(str(MOST_MATCHES))
-        process.stdin.write(head + BUDGET.pack(self._seconds))
+    Returns:
+        What finds it in texts that are ``encodable``.
 
-    @staticmethod
-    def _exchange(process: Popen[bytes], asked: bytes, each: int) -> list[int] | None:
-        """What the process answers; None where it has ended."""
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(asked)
-        process.stdin.flush()
-        head = process.stdout.read(NUMBER.size)
-        if len(head) < NUMBER.size:
-            return None
-        (count,) = NUMBER.unpack(head)
-        body = process.stdout.read(each * count * NUMBER.size)
-        if len(body) < each * count * NUMBER.size:
-            return None
-        return [count, *(number for (number,) in NUMBER.iter_unpack(body))]
+    Raises:
+        InvalidPattern: It is none, or one that RE2 does not take.
+    """
+    reason = _unlike(pattern)
+    if reason is not None:
+        raise InvalidPattern(reason)
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(f"(?{flags}){in_re2(pattern)}", options)
+    except re2.error as error:
+        raise InvalidPattern(_reason(error.args[0].decode("utf-8", "replace"), pattern)) from None
 
-    def _end(self) -> None:
-        process, self._process = self._process, None
-        if process is None:
-            return
-        process.kill()
-        process.wait()
-        for stream in (process.stdin, process.stdout):
-            try:
-                if stream is not None:
-                    stream.close()
-            except OSError:  # what was still to be written has nobody to read it
-                continue
+
+def encodable(text: str) -> str:
+    """Put a sign for what is unknown in the place of each half of a character in a text."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return _SURROGATES.sub("\ufffd", text)
+    return text
+
+
+def _reason(said: str, pattern: str) -> str:
+    """Why RE2 does not take a pattern, for a person."""
+    part = said.rpartition(": ")[2]
+    if part == "(?P" and "(?P=" in pattern:
+        part = "(?P="
+    if part.startswith(("(?=", "(?!", "(?<=", "(?<!")):
+        return f"“{part}” looks around, and the time for that has no bound"
+    if part == "(?P=" or re.fullmatch(r"\\[1-9]", part):
+        return f"“{part}” refers back to a group, and the time for that has no bound"
+    return one_line(said, 200)
+
+
+_ESCAPE: Final = r"\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}|\\."
+_OUTSIDE: Final = re.compile(rf"{_ESCAPE}|\{{,\d*\}}|\[\^?\]?|.", re.DOTALL)
+_WITHIN: Final = re.compile(rf"{_ESCAPE}|\[:\^?[a-z]+:\]|.", re.DOTALL)
+"""The parts of a pattern, and of a set of characters within it."""
+
+
+def in_re2(pattern: str) -> str:
+    """Write a pattern of Python's in the words of RE2, as far as those differ.
+
+    Args:
+        pattern: as Python takes it.
+
+    Returns:
+        The same for RE2. What neither takes stays as it is.
+    """
+    parts: list[str] = []
+    at, within = 0, False
+    while match := (_WITHIN if within else _OUTSIDE).match(pattern, at):
+        at, part = match.end(), match[0]
+        if part in (r"\d", r"\D", r"\w", r"\W", r"\s", r"\S"):
+            parts.append(_set_of(part) if within else f"[{_set_of(part)}]")
+        elif part[0] == "\\":
+            parts.append(_escape(part))
+        elif part.startswith("{,"):
+            parts.append("*" if part == "{,}" else f"{{0{part[1:]}")
+        else:
+            parts.append(part)
+            within = part != "]" if within else part[0] == "["
+    return "".join(parts)
+
+
+def _escape(part: str) -> str:
+    if part[1:2] in ("u", "U") and len(part) > 2:
+        return f"\\x{{{part[2:]}}}"
+    if part == r"\Z":
+        return r"\z"
+    return part if part.isascii() else part[1]
+
+
+@cache
+def _set_of(escape: str) -> str:
+    """The characters that an escape means in Python, as ranges."""
+    there = "".join(map(chr, (*range(0xD800), *range(0xE000, sys.maxunicode + 1))))
+    runs = (match[0] for match in re.finditer(f"{escape}+", there))
+    return "".join(f"\\x{{{ord(run[0]):x}}}-\\x{{{ord(run[-1]):x}}}" for run in runs)
+
+
+def _unlike(pattern: str) -> str | None:
+    """What of a pattern RE2 takes in another meaning than anybody who writes it here."""
+    escapes = re.findall(r"\\(.)", pattern, re.DOTALL)
+    if "C" in escapes or "Q" in escapes:
+        return "“\\C” and “\\Q” are no part of it"
+    if not pattern.isascii() and ("b" in escapes or "B" in escapes):
+        return "“\\b” and “\\B” know the letters a to z only; say what may stand around instead"
+    return None

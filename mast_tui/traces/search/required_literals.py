@@ -13,9 +13,8 @@ _MORE_THAN_TWO_CASES: Final = frozenset("iksIKS")
 
 _COUNT: Final = re.compile(r"\{[0-9]*,?[0-9]*\}")
 _GROUP: Final = re.compile(r"\?(?::|P<\w+>)")
-_OTHER_GROUP: Final = re.compile(r"\?(?:=|!|<=|<!|P=)")
 _ESCAPE: Final = re.compile(
-    r"\\(?:x..|u.{4}|U.{8}|N\{[^}]*\}|[0-9]+|.)",
+    r"\\(?:[xpP]\{[^}]*\}|x..|[pP].|u.{4}|U.{8}|[0-9]+|.)",
     re.DOTALL,
 )
 
@@ -80,17 +79,14 @@ class _Reader:
 
     def _group(self) -> Needs | None:
         self._at += 1
-        plain = self._next() != "?"
-        if not plain:
+        if self._next() == "?":
             kind = _GROUP.match(self._text, self._at)
-            found = kind or _OTHER_GROUP.match(self._text, self._at)
-            if found is None:
+            if kind is None:
                 raise _Unclear
-            self._at = found.end()
-            plain = kind is not None
+            self._at = kind.end()
         need = self.alternatives()
         self._at += 1
-        return need if plain else None
+        return need
 
     def _literal(self) -> str:
         """Pass over one item; the character that it stands for, or empty."""
@@ -126,7 +122,7 @@ class _Reader:
         if char not in ("*", "+", "?") and count is None:
             return False
         self._at = count.end() if count is not None else self._at + 1
-        if self._next() in ("?", "+"):
+        if self._next() == "?":
             self._at += 1
         return char != "+"
 

@@ -20,16 +20,9 @@ PIECE_CHARS: Final = 1 << 18
 MOST_MATCHES: Final = 10_000
 """Matches beyond this many in one span are neither counted nor gone to."""
 
-MOST_SLOW: Final = 3
-"""A search ends after so many texts on which its pattern has taken too long."""
-
 
 def _go_on() -> None:
     """Nobody is waited for."""
-
-
-class TooSlow(Exception):
-    """A pattern takes too long on a text."""
 
 
 class Matcher(Protocol):
@@ -40,16 +33,10 @@ class Matcher(Protocol):
         """What tells early that a text cannot match; None where nothing does."""
 
     def count(self, text: str, shown: Callable[[], tuple[str, ...]], /) -> int:
-        """How often it stands in ``text``; 1 where only a line that is ``shown`` has it.
-
-        Raises ``TooSlow``.
-        """
+        """How often it stands in ``text``; 1 where only a line that is ``shown`` has it."""
 
     def places(self, text: str, /) -> Sequence[tuple[int, int]]:
-        """Where it stands in ``text``, as code points; ``TooSlow`` is raised."""
-
-    def close(self) -> None:
-        """It is looked for no longer."""
+        """Where it stands in ``text``, as code points."""
 
 
 def pattern_in(typed: str, regex: bool = False) -> str | None:
@@ -105,9 +92,6 @@ class Needle:
             begin += max(PIECE_CHARS, behind)
         return found
 
-    def close(self) -> None:
-        """Nothing is held."""
-
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -125,29 +109,19 @@ class Found:
 
 
 class TextSearch:
-    """Looks for something in all spans: from ``start`` on to the end, then from the beginning.
-
-    ``too_slow`` are spans on which the pattern has taken too long; after ``MOST_SLOW`` of them
-    the search has ``given_up``.
-    """
+    """Looks for something in all spans: from ``start`` on to the end, then from the beginning."""
 
     def __init__(self, trace: Trace, matcher: Matcher, start: int) -> None:
         self.trace = trace
         self.matcher = matcher
         self.start = start
-        self.too_slow: list[int] = []
         self._ahead = start
         self._behind = 0
-
-    @property
-    def given_up(self) -> bool:
-        """Whether it has ended early."""
-        return len(self.too_slow) >= MOST_SLOW
 
     def step(
         self, between: Callable[[], None] = _go_on, max_bytes: int = SLICE_BYTES
     ) -> Found | None:
-        """Look at the next spans; None when all have been looked at, or it has given up.
+        """Look at the next spans; None when all have been looked at.
 
         No more than about ``max_bytes`` of the source are looked at; ``between`` is called before
         each text that is.
@@ -157,8 +131,6 @@ class TextSearch:
         hits: list[tuple[int, int]] = []
         slice_of = partial(self._look, max_bytes, between)
         waits = False
-        if self.given_up:
-            return None
         if self._ahead < known:
             self._ahead, hits = slice_of(self._ahead, known)
         elif self._behind < min(self.start, known):
@@ -183,13 +155,7 @@ class TextSearch:
         hits: list[tuple[int, int]] = []
         for index, text in texts:
             between()
-            try:
-                times = self.matcher.count(text, partial(self._shown, index))
-            except TooSlow:
-                self.too_slow.append(index)
-                if self.given_up:
-                    break
-                continue
+            times = self.matcher.count(text, partial(self._shown, index))
             if times:
                 hits.append((index, times))
         return end, hits

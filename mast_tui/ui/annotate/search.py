@@ -14,13 +14,7 @@ from textual.worker import get_current_worker
 
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
-from mast_tui.traces.search.text_search import (
-    Matcher,
-    Needle,
-    TextSearch,
-    TooSlow,
-    pattern_in,
-)
+from mast_tui.traces.search.text_search import Matcher, Needle, TextSearch, pattern_in
 from mast_tui.ui.annotate.hits import Hits
 from mast_tui.ui.annotate.state import BackgroundView
 from mast_tui.ui.trace_view.overview import Overview
@@ -63,7 +57,7 @@ def matcher_for(typed: str, regex: bool) -> Matcher:
     pattern = pattern_in(typed, regex)
     if pattern is None:
         return Needle(typed)
-    from mast_tui.traces.search.pattern import Pattern  # start-up: it brings what runs a process
+    from mast_tui.traces.search.pattern import Pattern  # start-up: it brings RE2
 
     return Pattern(pattern)
 
@@ -190,9 +184,7 @@ class Search:
     def drop(self) -> None:
         """Look no further, and forget what was found."""
         self._view.stop_background("search")
-        search, self._search = self._search, None
-        if search is not None:
-            search.matcher.close()
+        self._search = None
         self._state.needle, self._done, self._awaited = "", True, 0
         self._at, self._places = (-1, 0), (-1, ())
         self._state.hits = Hits()
@@ -201,7 +193,7 @@ class Search:
     def grown(self) -> None:
         """Look at what has come since all was looked at."""
         search = self._search
-        if search is not None and self._done and not search.given_up:
+        if search is not None and self._done:
             self._done = False
             self._view.in_background(partial(self._look, search), "search")
 
@@ -394,10 +386,7 @@ class Search:
         return places[max(0, nth - MOST_SHOWN) : nth + MOST_SHOWN]
 
     def _place(self, search: TextSearch, index: int, text: str) -> None:
-        try:
-            places = search.matcher.places(text)
-        except TooSlow:
-            return
+        places = search.matcher.places(text)
         self._view.post_message(self.Placed(search, index, places))
 
     def take_places(self, message: Placed) -> None:
@@ -412,15 +401,14 @@ class Search:
     def _say_search(self) -> None:
         """How far the search is, and at which match one stands."""
         if self._state.needle and self._search is not None:
-            self._say(self._search)
+            self._say()
             self._said = self._hints.message
 
-    def _say(self, search: TextSearch) -> None:
+    def _say(self) -> None:
         typing = self.line.display
         what = self._what(40)
-        slow = self._slow_words(search)
         if not self._state.hits and self._done:
-            self._hints.say(f"No span holds {what}{slow}", error=True)
+            self._hints.say(f"No span holds {what}", error=True)
             return
         if not self._state.hits:
             words = f"Looking for {what} … {self._share:.0%}"
@@ -431,7 +419,7 @@ class Search:
             if here:
                 nth = nth if index == self._state.index else 0
                 total = f"{self._state.hits.rank(self._state.index, nth):,} of {total}"
-            words = f"{what}: {total}{slow}"
+            words = f"{what}: {total}"
         if typing:
             self._hints.prompt(f"{words} · Enter keeps, Esc forgets")
         else:
@@ -443,11 +431,3 @@ class Search:
         if pattern is not None:
             return f"/{one_line(pattern, most)}/"
         return f"“{one_line(self._state.needle, most)}”"
-
-    def _slow_words(self, search: TextSearch) -> str:
-        if not search.too_slow:
-            return ""
-        named = ", ".join(f"#{index + 1}" for index in search.too_slow)
-        if search.given_up:
-            return f" · given up: the pattern takes too long on {named}"
-        return f" · the pattern takes too long on {named}"

@@ -20,9 +20,10 @@ from hypothesis import strategies as st
 from mast_tui.judges.llm.errors import TraceFails
 from mast_tui.judges.llm.prompt.example import Example
 from mast_tui.judges.llm.prompt.redaction import Numbers, Redaction
-from mast_tui.judges.llm.prompt.redaction_file import MOST_RULES, RedactionError, file_rule, in_re2
+from mast_tui.judges.llm.prompt.redaction_file import MOST_RULES, RedactionError, file_rule
 from mast_tui.judges.llm.prompt.redaction_rules import DEFAULT_RULES
 from mast_tui.labels import VerdictValue
+from mast_tui.traces.search.pattern import in_re2
 
 DEFAULT = Redaction.default()
 

@@ -1,17 +1,14 @@
 """Patterns of one's own for what is taken out: a regular expression a line, matched by RE2.
 
 RE2 reads a text once whatever the pattern is, where Python's own engine can take longer than
-anyone lives. What it writes otherwise than Python is put into its words here, so that ``\\w``,
-``\\d`` and ``\\s`` mean the same letters, digits and spaces as there.
+anyone lives.
 """
 
 from __future__ import annotations
 
 import re
-import sys
 import time
 from collections.abc import Callable, Iterator
-from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +18,7 @@ from mast_tui.errors import MastError
 from mast_tui.judges.llm.errors import TraceFails
 from mast_tui.judges.llm.prompt.redaction_rules import SECRET_GROUP, Rule
 from mast_tui.safe_text import one_line
+from mast_tui.traces.search.pattern import InvalidPattern, compile_pattern, encodable
 
 MOST_BYTES: Final = 1 << 20
 """How long a file of patterns may be."""
@@ -34,7 +32,6 @@ LONGEST: Final = 30.0
 look at all of the text behind it."""
 
 _NAMED: Final = re.compile(r"([A-Za-z][A-Za-z0-9 _-]{0,39}?)\s+=\s+(?=\S)")
-_SURROGATES: Final = re.compile("[\ud800-\udfff]")
 
 
 class RedactionError(MastError, ValueError):
@@ -97,12 +94,8 @@ def file_rule(
     group = compiled.groupindex.get(SECRET_GROUP, 0)
 
     def places(text: str) -> Iterator[tuple[int, int]]:
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            text = _SURROGATES.sub("�", text)
         until = now() + LONGEST
-        for match in compiled.finditer(text):
+        for match in compiled.finditer(encodable(text)):
             start, end = match.span(group)
             if start < end:
                 yield start, end
@@ -116,85 +109,11 @@ def file_rule(
 
 
 def _compiled(pattern: str, place: str) -> re2._Regexp:
-    options = re2.Options()
-    options.log_errors = False
-    reason = _unlike(pattern)
-    if reason is None:
-        try:
-            compiled = re2.compile(f"(?m){in_re2(pattern)}", options)
-        except re2.error as error:
-            reason = _reason(error.args[0].decode("utf-8", "replace"), pattern)
-        else:
-            if compiled.fullmatch("") is None:
-                return compiled
-            reason = "it matches an empty text; make it ask for something"
+    try:
+        compiled = compile_pattern(pattern, "m")
+    except InvalidPattern as error:
+        raise RedactionError(f"{place}: this expression cannot be used: {error}") from None
+    if compiled.fullmatch("") is None:
+        return compiled
+    reason = "it matches an empty text; make it ask for something"
     raise RedactionError(f"{place}: this expression cannot be used: {reason}")
-
-
-def _reason(said: str, pattern: str) -> str:
-    """Why RE2 does not take a pattern, for a person."""
-    part = said.rpartition(": ")[2]
-    if part == "(?P" and "(?P=" in pattern:
-        part = "(?P="
-    if part.startswith(("(?=", "(?!", "(?<=", "(?<!")):
-        return f"“{part}” looks around, and the time for that has no bound"
-    if part == "(?P=" or re.fullmatch(r"\\[1-9]", part):
-        return f"“{part}” refers back to a group, and the time for that has no bound"
-    return one_line(said, 200)
-
-
-_ESCAPE: Final = r"\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}|\\."
-_OUTSIDE: Final = re.compile(rf"{_ESCAPE}|\{{,\d*\}}|\[\^?\]?|.", re.DOTALL)
-_WITHIN: Final = re.compile(rf"{_ESCAPE}|\[:\^?[a-z]+:\]|.", re.DOTALL)
-"""The parts of a pattern, and of a set of characters within it."""
-
-
-def in_re2(pattern: str) -> str:
-    """Write a pattern of Python's in the words of RE2, as far as those differ.
-
-    Args:
-        pattern: as Python takes it.
-
-    Returns:
-        The same for RE2. What neither takes stays as it is.
-    """
-    parts: list[str] = []
-    at, within = 0, False
-    while match := (_WITHIN if within else _OUTSIDE).match(pattern, at):
-        at, part = match.end(), match[0]
-        if part in (r"\d", r"\D", r"\w", r"\W", r"\s", r"\S"):
-            parts.append(_set_of(part) if within else f"[{_set_of(part)}]")
-        elif part[0] == "\\":
-            parts.append(_escape(part))
-        elif part.startswith("{,"):
-            parts.append("*" if part == "{,}" else f"{{0{part[1:]}")
-        else:
-            parts.append(part)
-            within = part != "]" if within else part[0] == "["
-    return "".join(parts)
-
-
-def _escape(part: str) -> str:
-    if part[1:2] in ("u", "U") and len(part) > 2:
-        return f"\\x{{{part[2:]}}}"
-    if part == r"\Z":
-        return r"\z"
-    return part if part.isascii() else part[1]
-
-
-@cache
-def _set_of(escape: str) -> str:
-    """The characters that an escape means in Python, as ranges."""
-    there = "".join(map(chr, (*range(0xD800), *range(0xE000, sys.maxunicode + 1))))
-    runs = (match[0] for match in re.finditer(f"{escape}+", there))
-    return "".join(f"\\x{{{ord(run[0]):x}}}-\\x{{{ord(run[-1]):x}}}" for run in runs)
-
-
-def _unlike(pattern: str) -> str | None:
-    """What of a pattern RE2 takes in another meaning than anybody who writes it here."""
-    escapes = re.findall(r"\\(.)", pattern, re.DOTALL)
-    if "C" in escapes or "Q" in escapes:
-        return "“\\C” and “\\Q” are no part of it"
-    if not pattern.isascii() and ("b" in escapes or "B" in escapes):
-        return "“\\b” and “\\B” know the letters a to z only; say what may stand around instead"
-    return None
