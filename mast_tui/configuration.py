@@ -77,6 +77,7 @@ class JudgeConfiguration:
     answer_tokens: int = ANSWER_TOKENS
     timeout: float = TIMEOUT
     hints: bool = True
+    verify: bool = False
     body: Mapping[str, object] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
     key_variable: str = KEY_VARIABLE
@@ -358,6 +359,12 @@ SETTINGS: Final = (
         _flag,
         "true",
         "Whether the model is shown what the rules have counted, such as repeated calls.",
+    ),
+    Setting(
+        ("judge", "verify"),
+        _flag,
+        "false",
+        "Whether each finding is put before the model once more; what does not hold is dropped.",
     ),
     Setting(
         ("judge", "body"),

@@ -101,6 +101,12 @@ _OPTIONS: Final = (
         "--no-hints", is_flag=True, help="Do not show the model what the rules have counted."
     ),
     click.option(
+        "--verify",
+        is_flag=True,
+        help="Put each finding before the model once more, with its definition alone; what does "
+        "not hold is dropped. A request more for each.",
+    ),
+    click.option(
         "--record",
         type=click.Path(path_type=Path, dir_okay=False),
         metavar="FILE",
@@ -158,6 +164,7 @@ MODEL_OPTIONS: Final[Mapping[str, str]] = {
         "redact",
         "no_redact",
         "no_hints",
+        "verify",
         "record",
         "replay",
         "batch",

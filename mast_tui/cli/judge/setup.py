@@ -52,6 +52,7 @@ class SetupRequest:
     redact: Path | None
     no_redact: bool
     no_hints: bool
+    verify: bool
     record: Path | None
     replay: Path | None
     batch: bool
@@ -98,6 +99,7 @@ def made_setup(request: SetupRequest, taxonomy: Taxonomy) -> Setup:
         window_tokens=request.window_tokens,
         answer_tokens=request.answer_tokens,
         hints=not request.no_hints,
+        verify=request.verify,
     )
     if not parameters.model:
         raise click.UsageError(

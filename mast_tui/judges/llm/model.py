@@ -22,7 +22,8 @@ class Parameters:
     ``window_tokens`` is the most that the data of one request may take, ``answer_tokens`` the
     most that its answer may, both in tokens. ``samples`` is how often each trace is asked about.
     ``temperature`` None leaves it to the server. ``hints`` names the rules whose findings are shown
-    as facts, empty for none. ``extra_body`` holds what else is sent with each request, by name,
+    as facts, empty for none. ``verify`` puts each finding before the model once more, by itself.
+    ``extra_body`` holds what else is sent with each request, by name,
     such as ``reasoning_effort``.
     """
 
@@ -32,6 +33,7 @@ class Parameters:
     window_tokens: int = WINDOW_TOKENS
     answer_tokens: int = ANSWER_TOKENS
     hints: str = ""
+    verify: bool = False
     extra_body: tuple[tuple[str, object], ...] = ()
 
     def values(self) -> tuple[tuple[str, str], ...]:
@@ -42,6 +44,7 @@ class Parameters:
             "answer_tokens": str(self.answer_tokens),
             "temperature": None if self.temperature is None else f"{self.temperature:g}",
             "hints": self.hints or None,
+            "verify": "each finding" if self.verify else None,
             **{name: json.dumps(value) for name, value in self.extra_body},
         }
         return tuple((name, value) for name, value in said.items() if value is not None)

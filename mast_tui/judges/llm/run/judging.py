@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, ParamSpec, TypeVar
 
 from mast_tui.judges.llm.answer.merging import (
@@ -13,6 +13,7 @@ from mast_tui.judges.llm.answer.merging import (
     Sighting,
     judgement_of,
     judgement_so_far,
+    sightings_of,
     verdict_of,
 )
 from mast_tui.judges.llm.answer.parsing import Answer, parse_answer
@@ -21,12 +22,19 @@ from mast_tui.judges.llm.model import Asks, Fact, Parameters, Request, Window
 from mast_tui.judges.llm.prompt.prompt import Prompt
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 from mast_tui.judges.llm.prompt.redaction import Redaction
+from mast_tui.judges.llm.prompt.verification import (
+    LEAST_SHOWN,
+    SHOWN_TOKENS,
+    Verification,
+    by_doubt,
+    parse_verification,
+)
 from mast_tui.judges.llm.prompt.windows import plan, split
 from mast_tui.judges.llm.run.request_loop import AnswerRoom, Ledger, RequestLoop, answer_key
 from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.quote_anchoring import MOST_SEARCHED, Locator, anchored
 from mast_tui.judges.rules import RulesJudge
-from mast_tui.labels import Finding, Match, QuoteCounts
+from mast_tui.labels import Finding, Match, QuoteCounts, VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
@@ -151,7 +159,10 @@ class Reading:
                 raise
             self._requests.forget_limits()
             count = await self._all_samples(windows, on_part)
-        return await self._aside(self._result, count)
+        found = await self._aside(sightings_of, self._samples, self._prompt.modes)
+        if self._parameters.verify and found:
+            found = await self._verified(found, asks, ledger, room)
+        return await self._aside(self._result, count, found)
 
     async def _all_samples(
         self, windows: tuple[Window, ...], on_part: Callable[[Judgement], object] | None
@@ -169,6 +180,52 @@ class Reading:
         if deferred is not None:
             raise deferred
         return len(windows)
+
+    async def _verified(
+        self, found: Sequence[Sighting], asks: Asks, ledger: Ledger, room: AnswerRoom
+    ) -> list[Sighting]:
+        """Have every finding looked at once more, those with altered quotes first; what holds."""
+        requests: RequestLoop[Verification] = RequestLoop(asks, ledger, room, self._key)
+        told: dict[int, Verification | None] = {}
+        deferred: Deferred | None = None
+        for place in sorted(range(len(found)), key=lambda place: by_doubt(found[place])):
+            try:
+                told[place] = await self._looked_at(found[place], requests)
+            except Deferred as error:  # the others need not wait for this one
+                deferred = error
+        if deferred is not None:
+            raise deferred
+        holds = []
+        for place, seen in enumerate(found):
+            again = told[place]
+            if again is None:
+                self._odd.append("a finding was not looked at again: the model reads too little")
+                holds.append(seen)
+            elif again.verdict is not VerdictValue.ABSENT:
+                holds.append(replace(seen, finding=again.of(seen.finding)))
+        failed = len(found) - len(holds)
+        if failed:
+            self._odd.append(
+                f"{_count(failed, 'finding', 'findings')} did not hold on a second look"
+            )
+        return holds
+
+    async def _looked_at(
+        self, seen: Sighting, requests: RequestLoop[Verification]
+    ) -> Verification | None:
+        """A second look at one finding, with as much around it as the model reads; or None."""
+        shown = SHOWN_TOKENS
+        while shown >= LEAST_SHOWN:
+            request = await self._aside(
+                self._prompt.verification.request, self._view, seen, self._samples, shown
+            )
+            try:
+                return await requests.answer(
+                    request, parse_verification, f"a finding in {_at(seen)}"
+                )
+            except ContextOverflow:
+                shown //= 2
+        return None
 
     async def _aside(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
         """The result of work on the trace, done in a thread unless it takes no time to speak of.
@@ -245,8 +302,8 @@ class Reading:
             prompt_hash=self._prompt.hash,
         )
 
-    def _result(self, windows: int) -> TraceResult:
-        judgement = judgement_of(self._samples, self._prompt.modes)
+    def _result(self, windows: int, holds: Sequence[Sighting]) -> TraceResult:
+        judgement = judgement_of(self._samples, self._prompt.modes, holds)
         found = judgement.findings
         remarks = (
             *_of_modes(self._samples, self._prompt.taxonomy),
@@ -311,6 +368,10 @@ def _told(remarks: Iterable[str]) -> tuple[str, ...]:
         return said
     more = len(said) - MOST_REMARKS + 1
     return (*said[: MOST_REMARKS - 1], f"and {more} remarks more")
+
+
+def _at(seen: Sighting) -> str:
+    return "the whole run" if seen.first is None else f"#{seen.first + 1}"
 
 
 def _about(window: Window) -> str:

@@ -108,6 +108,7 @@ def configured_parameters(
     window_tokens: int | None = None,
     answer_tokens: int | None = None,
     hints: bool = True,
+    verify: bool = False,
 ) -> Parameters:
     """Take what shapes the answers from a configuration, but for what is given beside it.
 
@@ -119,6 +120,7 @@ def configured_parameters(
         window_tokens: The most that the data of one request may take.
         answer_tokens: The most that an answer may take.
         hints: Whether what the rules find is shown as facts.
+        verify: Whether each finding is put before the model once more.
 
     Returns:
         The parameters; the model is empty where none is named.
@@ -130,6 +132,7 @@ def configured_parameters(
         window_tokens=window_tokens or configuration.window_tokens,
         answer_tokens=answer_tokens or configuration.answer_tokens,
         hints=RulesJudge().name if hints and configuration.hints else "",
+        verify=verify or configuration.verify,
         extra_body=tuple(configuration.body.items()),
     )
 
