@@ -319,3 +319,39 @@ def test_what_is_held_out_is_in_no_prompt_and_stays_so(judge: Judge, tmp_path: P
     other = judge("--hold-out", "0.25")
     assert other.code == 1
     assert "set aside" in other.err
+
+
+def test_built_in_examples_need_no_gold_and_are_recorded(judge: Judge, server: ModelServer) -> None:
+    server.script = lambda body, _: answer(said(body), tokens_in=11_000)
+    done = judge("--few-shot", "built-in", "--json")
+    assert done.code == 0, done.err
+    assert len(done.json["examples"]) > 8, "their traces are left out of figures"
+    system = str(server.chats[0].body["messages"])
+    assert "# Examples" in system
+    assert judge("--few-shot", "built-in", "--json").json["traces"]["known"] == 6
+    wrong = judge("--few-shot", "built-in", "--examples", "2")
+    assert wrong.code == 2
+
+
+def second_looks(body: dict[str, Any], _: int) -> Action:
+    """Right answers, and a second look in which no finding holds."""
+    if "Does the finding hold?" in str(body["messages"]):
+        text = '{"definition": "not met", "verdict": "fails", "confidence": 0.1}'
+        return answer(text, tokens_in=1_000, tokens_out=100)
+    return right(body, 0)
+
+
+def test_a_second_look_counts_against_the_allowance_and_is_taken_up(
+    judge: Judge, server: ModelServer
+) -> None:
+    server.script = second_looks
+    begun = judge("--verify", "--json", "--concurrency", "1", "--max-tokens-total", "16000")
+    assert begun.json["ending"] == "allowance spent"
+    used = begun.json["tokens"]
+    assert used["in"] + used["out"] <= 16_000
+    whole = judge("--verify", "--json")
+    assert whole.code == 0, whole.err
+    assert whole.json["suggestions"] == 0
+    assert whole.json["remarks"]["1 finding did not hold on a second look"] >= 2
+    assert len(server.chats) == 12, "each trace is asked about once, and each finding"
+    assert whole.json["judge"] != judge("--dry-run", "--json").json["judge"]

@@ -75,14 +75,15 @@ _OPTIONS: Final = (
     ),
     click.option(
         "--few-shot",
-        type=click.Choice(["gold"]),
-        help="Show the model examples from settled gold; their traces are left out of figures.",
+        type=click.Choice(["gold", "built-in"]),
+        help="Show the model examples from settled gold, or one hit and one near miss for each mode"
+        " from the sample traces; the traces they are from are left out of figures.",
     ),
     click.option(
         "--examples",
         type=click.IntRange(1, 50),
         metavar="N",
-        help="How many examples. Default: 4.",
+        help="How many examples from gold. Default: 4.",
     ),
     click.option(
         "--hold-out",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -15,6 +15,7 @@ from mast_tui.judges.llm.prompt.few_shot import (
     EXAMPLES,
     FewShotError,
     GoldCase,
+    built_in_examples,
     choose_examples,
     noted,
     noted_choices,
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from mast_tui.judges.llm.run.setup import Setup
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
+
+
+BUILT_IN: Final = "built-in"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,7 @@ class SetupRequest:
     def of(cls, asked: Mapping[str, Any]) -> SetupRequest:
         """The options by name; raises ``click.UsageError`` where they do not go together."""
         request = cls(**asked)
-        if request.examples is not None and request.few_shot is None:
+        if request.examples is not None and request.few_shot != "gold":
             raise click.UsageError("--examples goes with --few-shot gold")
         if request.redact is not None and request.no_redact:
             raise click.UsageError("--redact and --no-redact exclude each other; give one of them")
@@ -133,6 +137,9 @@ def with_examples(setup: Setup, request: SetupRequest, place: Workspace | None) 
     """
     if request.few_shot is None:
         return setup
+    if request.few_shot == BUILT_IN:
+        examples = built_in_examples(setup.taxonomy, setup.redaction)
+        return replace(setup, examples=examples, noted=(("few_shot", BUILT_IN),))
     if place is None:
         raise FewShotError("there is no workspace here yet, so there is no gold to show")
     count = request.examples or EXAMPLES
