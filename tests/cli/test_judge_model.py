@@ -94,7 +94,7 @@ def test_the_document_holds_all_of_it_and_nothing_else_is_on_stdout(judge: Judge
     assert (summary["suggestions"], summary["modes"]) == (6, {"1.3": 6})
     kinds = {"exact": 6, "spacing": 0, "reworded": 0, "in_parts": 0, "altered": 0, "not_found": 0}
     assert summary["quotes"] == {"all": 6, "verified": 6, "share": 1.0, **kinds}
-    assert summary["tokens"] == {"in": 18_000, "out": 3_000}
+    assert summary["tokens"] == {"in": 18_000, "out": 3_000, "cached": 0}
     assert summary["requests"] == {"run": 6, "now": 6}
     assert (summary["form"], summary["cost"], summary["ending"]) == ("json_schema", None, None)
     again = judge("--json").json
@@ -355,3 +355,19 @@ def test_a_second_look_counts_against_the_allowance_and_is_taken_up(
     assert whole.json["remarks"]["1 finding did not hold on a second look"] >= 2
     assert len(server.chats) == 12, "each trace is asked about once, and each finding"
     assert whole.json["judge"] != judge("--dry-run", "--json").json["judge"]
+
+
+def test_cached_tokens_are_counted_and_have_a_price_of_their_own(
+    judge: Judge, server: ModelServer, tmp_path: Path
+) -> None:
+    configure(tmp_path, '[judge.prices."test-model"]\ninput = 10.0\noutput = 0.0\ncached = 1.0\n')
+    server.script = lambda body, _: answer(
+        said(body), tokens_in=3_000, tokens_out=5, tokens_cached=2_000
+    )
+    told = judge("--json", "--max-cost", "1.5").json
+    assert told["tokens"] == {"in": 18_000, "out": 30, "cached": 12_000}
+    assert told["cost"] == pytest.approx((6_000 * 10 + 12_000 * 1) / 1e6)
+    with closing(Workspace.open(tmp_path / ".mast-tui" / "workspace.db")) as workspace:
+        [run] = workspace.runs()
+    assert (run.usage.tokens_cached, run.cost) == (12_000, pytest.approx(told["cost"]))
+    assert "(12 k of them cached)" in judge("--again").out

@@ -131,7 +131,8 @@ class BarLines(AbstractContextManager["BarLines"]):
         """An answer came."""
         self._used = f"{tokens(usage.tokens_in + usage.tokens_out)} tokens"
         if self._prices is not None:
-            self._used += f" · cost {money(self._prices.cost(usage.tokens_in, usage.tokens_out))}"
+            cost = self._prices.cost(usage.tokens_in, usage.tokens_out, usage.tokens_cached)
+            self._used += f" · cost {money(cost)}"
         if self._clock() - self._waits_since >= WAITS_SHOWN:
             self._waits = ""
         self._show()

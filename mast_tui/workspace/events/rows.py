@@ -60,6 +60,7 @@ def label_values(label: Label) -> tuple[Any, ...]:
         evidence and evidence.named and json.dumps(evidence.named),
         label.decisive,
         evidence and evidence.wording,
+        label.remedy or None,
     )
 
 
@@ -84,6 +85,7 @@ def label_of(row: RowMapping) -> Label:
         created_at=row["created_at"],
         evidence=_evidence_of(row),
         decisive=row["decisive"],
+        remedy=row["remedy"] or "",
     )
 
 

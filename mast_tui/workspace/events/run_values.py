@@ -16,7 +16,11 @@ from mast_tui.workspace.records import RunSettings, Usage
 
 def settings_to_dict(settings: RunSettings) -> Values:
     """Settings of a run as plain values, but for their form, which is known only later."""
-    prices = {"price_in": settings.price_in, "price_out": settings.price_out}
+    prices = {
+        "price_in": settings.price_in,
+        "price_out": settings.price_out,
+        "price_cached": settings.price_cached,
+    }
     return {
         "model": settings.model,
         "prompt": settings.prompt,
@@ -38,6 +42,7 @@ def settings_from(fields: Fields, *, form: str | None) -> RunSettings:
         examples=fields.texts("examples"),
         price_in=fields.number_or_none("price_in"),
         price_out=fields.number_or_none("price_out"),
+        price_cached=fields.number_or_none("price_cached"),
         form=form,
     )
 
@@ -49,6 +54,7 @@ def usage_to_dict(usage: Usage) -> Values:
             "requests": usage.requests,
             "tokens_in": usage.tokens_in,
             "tokens_out": usage.tokens_out,
+            "tokens_cached": usage.tokens_cached,
         }
     )
 
@@ -57,7 +63,7 @@ def usage_from(fields: Fields | None) -> Usage:
     """What was used; raises ``ValueError`` where it cannot be."""
     if fields is None:
         return Usage()
-    names = ("requests", "tokens_in", "tokens_out")
+    names = ("requests", "tokens_in", "tokens_out", "tokens_cached")
     used = [fields.whole_or_none(name) or 0 for name in names]
     if min(used) < 0:
         raise ValueError("a run uses no less than nothing")

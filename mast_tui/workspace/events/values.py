@@ -58,6 +58,7 @@ def label_to_dict(label: Label) -> Values:
             "saw_suggestions": label.saw_suggestions,
             "created_at": label.created_at,
             "evidence": label.evidence and _evidence_to_dict(label.evidence),
+            "remedy": label.remedy,
         }
     )
     named: Values = {"id": label.id, "mode": label.mode, "target": target_to_dict(label.target)}
@@ -100,6 +101,7 @@ def label_from(
         created_at=fields.text("created_at", ""),
         evidence=_evidence_from(fields.child_or_none("evidence")),
         decisive=fields.flag_or_none("decisive"),
+        remedy=fields.text("remedy", ""),
     )
 
 

@@ -163,6 +163,7 @@ class RunRecord:
             asked.tokens_in,
             asked.tokens_out,
             asked.counted,
+            tokens_cached=asked.tokens_cached,
         )
 
     def keep(self, trace_id: str, key: str, reply: Reply, usable: bool) -> None:
@@ -179,6 +180,7 @@ class RunRecord:
                 tokens_out=reply.tokens_out,
                 usable=usable,
                 counted=reply.counted,
+                tokens_cached=reply.tokens_cached,
             )
         )
         if usable:
@@ -285,7 +287,7 @@ def _same(setup: Setup, run: Run) -> bool:
     """Whether a run was begun with these settings, whatever form its answers had."""
     ours, theirs = setup.settings(), run.settings
     return theirs is not None and (
-        (ours.model, ours.prompt, ours.host, ours.price_in, ours.price_out)
-        == (theirs.model, theirs.prompt, theirs.host, theirs.price_in, theirs.price_out)
+        replace(ours, parameters=(), examples=(), form=None)
+        == replace(theirs, parameters=(), examples=(), form=None)
         and sorted(ours.parameters) == sorted(theirs.parameters)
     )

@@ -366,7 +366,10 @@ class _Run:
     def _on_reply(self, reply: Reply) -> None:
         used = self._used
         self._used = Usage(
-            used.requests + 1, used.tokens_in + reply.tokens_in, used.tokens_out + reply.tokens_out
+            used.requests + 1,
+            used.tokens_in + reply.tokens_in,
+            used.tokens_out + reply.tokens_out,
+            used.tokens_cached + reply.tokens_cached,
         )
         self._asked += 1
         self._form = reply.form

@@ -96,6 +96,7 @@ class Setup:
             examples=tuple(dict.fromkeys(example.trace_id for example in self.examples)),
             price_in=None if self.prices is None else self.prices.input,
             price_out=None if self.prices is None else self.prices.output,
+            price_cached=None if self.prices is None else self.prices.cached,
         )
 
 
