@@ -10,6 +10,7 @@ import click
 
 from mast_tui.cli.shared.common import Decorated
 from mast_tui.configuration import ANSWER_TOKENS, TIMEOUT, WINDOW_TOKENS
+from mast_tui.judges.llm.model import MOST_STEPS
 
 _OPTIONS: Final = (
     click.option("--model", metavar="M", help="The model, as its server calls it."),
@@ -108,6 +109,18 @@ _OPTIONS: Final = (
         "not hold is dropped. A request more for each.",
     ),
     click.option(
+        "--decisive",
+        is_flag=True,
+        help="Ask for the decisive step in the place of all modes: the earliest whose correction "
+        "would have saved the run, what should have been done, and what would have followed.",
+    ),
+    click.option(
+        "--step-by-step",
+        is_flag=True,
+        help="Ask so of each step by itself, up to the first that is it, in runs of at most "
+        f"{MOST_STEPS} spans. A request more for each.",
+    ),
+    click.option(
         "--record",
         type=click.Path(path_type=Path, dir_okay=False),
         metavar="FILE",
@@ -166,6 +179,8 @@ MODEL_OPTIONS: Final[Mapping[str, str]] = {
         "no_redact",
         "no_hints",
         "verify",
+        "decisive",
+        "step_by_step",
         "record",
         "replay",
         "batch",

@@ -26,6 +26,7 @@ from mast_tui.judges.llm.run.setup import Allowance, configured_parameters, conf
 from mast_tui.workspace.registers.hold_out import held_out
 
 if TYPE_CHECKING:
+    from mast_tui.judges.llm.model import Way
     from mast_tui.judges.llm.prompt.few_shot import Choice, GoldCase
     from mast_tui.judges.llm.run.setup import Setup
     from mast_tui.taxonomy.model import Taxonomy
@@ -57,6 +58,8 @@ class SetupRequest:
     no_redact: bool
     no_hints: bool
     verify: bool
+    decisive: bool
+    step_by_step: bool
     record: Path | None
     replay: Path | None
     batch: bool
@@ -68,6 +71,13 @@ class SetupRequest:
     def by_files(self) -> bool:
         """Whether requests and answers go through files that somebody else carries."""
         return self.write_batch is not None or bool(self.read_batch)
+
+    @property
+    def way(self) -> Way:
+        """How the decisive step is asked for; empty where the modes are."""
+        if self.step_by_step:
+            return "step by step"
+        return "whole run" if self.decisive else ""
 
     @classmethod
     def of(cls, asked: Mapping[str, Any]) -> SetupRequest:
@@ -89,6 +99,10 @@ class SetupRequest:
             raise click.UsageError(
                 "--record and --replay are for what is asked directly, not for batches"
             )
+        if request.way and (request.verify or request.few_shot is not None):
+            raise click.UsageError(
+                "--decisive asks for one step, not for modes: leave out --verify and --few-shot"
+            )
         return request
 
 
@@ -104,6 +118,7 @@ def made_setup(request: SetupRequest, taxonomy: Taxonomy) -> Setup:
         answer_tokens=request.answer_tokens,
         hints=not request.no_hints,
         verify=request.verify,
+        decisive=request.way,
     )
     if not parameters.model:
         raise click.UsageError(

@@ -84,11 +84,10 @@ def judgement_of(
     return Judgement(findings, tuple(unsure), tuple(judged))
 
 
-def judgement_so_far(samples: Sequence[Sample], modes: Sequence[str]) -> Judgement:
+def judgement_so_far(found: Sequence[Sighting]) -> Judgement:
     """What was found by now, while more windows follow: no verdict but on what was found."""
-    findings = tuple(sighting.finding for sighting in sightings_of(samples, modes))
-    found = {finding.mode for finding in findings}
-    return Judgement(findings, (), tuple(mode for mode in modes if mode in found))
+    findings = tuple(sighting.finding for sighting in found)
+    return Judgement(findings, (), tuple(dict.fromkeys(finding.mode for finding in findings)))
 
 
 def sightings_of(samples: Sequence[Sample], modes: Sequence[str]) -> list[Sighting]:
@@ -97,6 +96,28 @@ def sightings_of(samples: Sequence[Sample], modes: Sequence[str]) -> list[Sighti
     merged = merged_samples(seen, len(samples))
     known = [sighting for sighting in merged if sighting.finding.mode in modes]
     return in_reading_order(known, modes)
+
+
+def decisive_of(samples: Sequence[Sample]) -> list[Sighting]:
+    """The decisive step by most samples, the earliest of those that are named as often; or none.
+
+    A sample whose windows name several means the one that it is surest of. Of several samples the
+    confidence is the share that names the step.
+    """
+    named = []
+    for sample in samples:
+        seen = [sighting for part in sample for sighting in part.sightings]
+        if seen:
+            named.append(min(seen, key=_by_confidence))
+    if not named:
+        return []
+    votes = Counter(_place(sighting) for sighting in named)
+    place = min(votes, key=lambda place: (-votes[place], place))
+    best = best_of([sighting for sighting in named if _place(sighting) == place])
+    if len(samples) == 1:
+        return [best]
+    share = votes[place] / len(samples)
+    return [replace(best, finding=replace(best.finding, confidence=share))]
 
 
 def verdict_of(sample: Sample, mode: str) -> VerdictValue | None:

@@ -190,7 +190,7 @@ class _Reader:
     def _entries(self, value: Mapping[str, object]) -> list[tuple[object, object]] | None:
         """Each mode's name and what is said of it; None where this is no answer."""
         value = _unwrapped(value)
-        modes = _first_of(value, _MODES)
+        modes = first_of(value, _MODES)
         if isinstance(modes, list):
             return [(_name_in(entry), entry) for entry in modes[:MOST_ENTRIES]]
         if isinstance(modes, dict):
@@ -202,21 +202,7 @@ class _Reader:
         return None
 
     def _mode(self, name: object) -> Mode | None:
-        """The mode that a code, slug or name means, alone or as in ``FM-1.3: Step repetition``."""
-        if isinstance(name, bool) or not isinstance(name, str | int | float):
-            return None
-        text = str(name).strip()
-        for prefix in ("FM-", "FM ", "FM", "mode "):
-            if text.casefold().startswith(prefix.casefold()):
-                found = self._taxonomy.find(text[len(prefix) :])
-                if found:
-                    return found
-        found = self._taxonomy.find(text)
-        if found is None and " " in text:
-            first, _, rest = text.partition(" ")
-            by_code, by_name = self._mode(first.rstrip(":.,")), self._taxonomy.find(rest)
-            found = by_code if by_code is not None and by_code == by_name else None
-        return found
+        return find_mode(self._taxonomy, name)
 
     def _entry(self, name: object, entry: object) -> None:
         mode = self._mode(name)
@@ -228,9 +214,9 @@ class _Reader:
             self._remarks.add(f"{mode.code} was answered without being asked for, and left out")
             return
         if isinstance(entry, Mapping):
-            verdict = _as_verdict(_first_of(entry, _VERDICT))
-            findings = _first_of(entry, _FINDINGS)
-            if findings is None and _first_of(entry, _QUOTE) is not None:
+            verdict = _as_verdict(first_of(entry, _VERDICT))
+            findings = first_of(entry, _FINDINGS)
+            if findings is None and first_of(entry, _QUOTE) is not None:
                 findings = entry  # one finding, whose fields stand beside the verdict
         else:
             verdict, findings = _as_verdict(entry), None
@@ -283,19 +269,19 @@ class _Reader:
 
     def _finding(self, mode: Mode, finding: Mapping[str, object]) -> Finding:
         first, last = self._range(mode, finding)
-        quote = as_text(_first_of(finding, _QUOTE))
+        quote = as_text(first_of(finding, _QUOTE))
         if len(quote) > QUOTE_CHARS:
             self._remarks.add(
                 f"{mode.code}: a quote has more than {QUOTE_CHARS:,} characters, and was cut"
             )
-        confidence = as_confidence(_first_of(finding, _CONFIDENCE), self._scale)
+        confidence = as_confidence(first_of(finding, _CONFIDENCE), self._scale)
         if confidence is None:
             self._remarks.add(f"{mode.code}: a confidence cannot be read, and counts as 0.5")
         return Finding(
             mode=mode.slug,
             first=first,
             last=last,
-            rationale=as_text(_first_of(finding, _RATIONALE)).strip()[:RATIONALE_CHARS],
+            rationale=as_text(first_of(finding, _RATIONALE)).strip()[:RATIONALE_CHARS],
             confidence=0.5 if confidence is None else confidence,
             decisive=_as_decisive(finding.get("decisive")),
             evidence=Evidence(None, quote[:QUOTE_CHARS]) if quote.strip() else None,
@@ -303,9 +289,9 @@ class _Reader:
 
     def _range(self, mode: Mode, finding: Mapping[str, object]) -> tuple[str | None, str | None]:
         """The keys of the range's ends as far as there are such spans."""
-        said = [_as_number(finding.get(end)) for end in ("first", "last")]
+        said = [as_number(finding.get(end)) for end in ("first", "last")]
         if said == [None, None]:
-            said = _as_range(_first_of(finding, _SPANS))
+            said = _as_range(first_of(finding, _SPANS))
         named = [number for number in said if number is not None]
         there = sorted(number for number in named if 1 <= number <= self._spans)
         if len(there) < len(named):
@@ -325,16 +311,34 @@ class _Reader:
         return digest[:DIGEST_CHARS]
 
 
+def find_mode(taxonomy: Taxonomy, name: object) -> Mode | None:
+    """The mode that a code, slug or name means, alone or as in ``FM-1.3: Step repetition``."""
+    if isinstance(name, bool) or not isinstance(name, str | int | float):
+        return None
+    text = str(name).strip()
+    for prefix in ("FM-", "FM ", "FM", "mode "):
+        if text.casefold().startswith(prefix.casefold()):
+            found = taxonomy.find(text[len(prefix) :])
+            if found:
+                return found
+    found = taxonomy.find(text)
+    if found is None and " " in text:
+        first, _, rest = text.partition(" ")
+        by_code, by_name = find_mode(taxonomy, first.rstrip(":.,")), taxonomy.find(rest)
+        found = by_code if by_code is not None and by_code == by_name else None
+    return found
+
+
 def _unwrapped(value: Mapping[str, object]) -> Mapping[str, object]:
     """The object with the modes, where it is the only one within another."""
-    if _first_of(value, _MODES) is not None:
+    if first_of(value, _MODES) is not None:
         return value
     inner = [entry for entry in value.values() if isinstance(entry, Mapping)]
-    inner = [entry for entry in inner if _first_of(entry, _MODES) is not None]
+    inner = [entry for entry in inner if first_of(entry, _MODES) is not None]
     return inner[0] if len(inner) == 1 else value
 
 
-def _first_of(value: Mapping[str, object], names: Sequence[str]) -> object:
+def first_of(value: Mapping[str, object], names: Sequence[str]) -> object:
     """What stands under the first of some names that is there."""
     return next((value[name] for name in names if value.get(name) is not None), None)
 
@@ -351,10 +355,10 @@ def scale_of(confidences: Iterable[object]) -> int:
 def _confidences(entries: Iterable[tuple[object, object]]) -> Iterator[object]:
     """What is said of how sure each finding is."""
     for _, entry in entries:
-        findings = _first_of(entry, _FINDINGS) if isinstance(entry, Mapping) else None
+        findings = first_of(entry, _FINDINGS) if isinstance(entry, Mapping) else None
         for finding in findings[:MOST_FINDINGS] if isinstance(findings, list) else ():
             if isinstance(finding, Mapping):
-                yield _first_of(finding, _CONFIDENCE)
+                yield first_of(finding, _CONFIDENCE)
 
 
 def _name_in(entry: object) -> object:
@@ -386,7 +390,7 @@ def as_text(value: object) -> str:
     return _SURROGATES.sub("�", value) if isinstance(value, str) else ""
 
 
-def _as_number(value: object) -> int | None:
+def as_number(value: object) -> int | None:
     """A span's number: an integer, or a text such as ``12`` or ``#12``."""
     if isinstance(value, str):
         match = _NUMBER.fullmatch(value)
@@ -413,7 +417,7 @@ def _as_range(value: object) -> list[int | None]:
         ends = _RANGE.fullmatch(value)
         value = [ends[1], ends[2]] if ends else [value]
     named = value if isinstance(value, list) else [value]
-    numbers = [number for number in map(_as_number, named) if number is not None]
+    numbers = [number for number in map(as_number, named) if number is not None]
     return [min(numbers), max(numbers)] if numbers else [None, None]
 
 

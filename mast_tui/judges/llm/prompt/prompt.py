@@ -8,9 +8,9 @@ import json
 from collections.abc import Sequence
 from typing import Final
 
-from mast_tui.judges.llm.answer.parsing import answer_schema
+from mast_tui.judges.llm.answer.parsing import Answer, answer_schema, parse_answer
 from mast_tui.judges.llm.model import Correction, Fact, Parameters, Request, Window
-from mast_tui.judges.llm.prompt import prompt_text, verification
+from mast_tui.judges.llm.prompt import decisive, prompt_text, verification
 from mast_tui.judges.llm.prompt.example import Example
 from mast_tui.judges.llm.prompt.prompt_section import asked_about, data_section
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView, fit
@@ -47,13 +47,15 @@ class Prompt:
         self.taxonomy = taxonomy
         self.modes = tuple(self._codes)
         """All modes, by slug."""
-        self.end_modes = _end_modes(taxonomy)
+        self.end_modes = () if parameters.decisive else _end_modes(taxonomy)
         """Those that only the end of a run shows."""
         self.window_modes = tuple(slug for slug in self.modes if slug not in self.end_modes)
         """Those that are judged on every window."""
         self.verification = verification.VerificationPrompt(taxonomy)
         """How each finding is put before the model once more."""
-        self._system = _system(taxonomy, examples)
+        self._system = (
+            _decisive_system(taxonomy) if parameters.decisive else _system(taxonomy, examples)
+        )
         self._system_tokens = sum(map(estimate, self._system))
         self.hash = self._hash(extra)
         """Eight hex digits that change with whatever shapes the answers, but for the model."""
@@ -86,17 +88,37 @@ class Prompt:
             for fact in facts
             if fact.mode in window.modes and fact.first <= window.last and fact.last >= window.first
         ]
-        data = data_section(view, window, digest, budget, asked_about(window, codes), facts=found)
+        step = self._parameters.decisive
+        asked = decisive.asked(window) if step else asked_about(window, codes)
+        goes_on = not window.final and window.step is None
+        data = data_section(view, window, digest, budget, asked, facts=found)
         marks = len(data.pieces) + len(self._system) - 2
         tokens = self._system_tokens + estimate("".join(data.pieces)) + marks * BOUNDARY_TOKENS
         return Request(
             system=self._system,
             user=data.pieces,
-            schema=answer_schema(codes, digest=not window.final),
+            schema=(decisive.schema if step else answer_schema)(codes, digest=goes_on),
             tokens=tokens,
             remarks=data.remarks,
             sample=sample,
             about=view.trace_id,
+        )
+
+    def read(self, text: str, view: RedactedView, window: Window) -> Answer:
+        """Read what a model says of a window.
+
+        Args:
+            text: Its answer.
+            view: The trace as it was sent.
+            window: What was asked about.
+
+        Raises:
+            Malformed: No answer can be read from the text, in words.
+        """
+        if self._parameters.decisive:
+            return decisive.parse_decisive(text, self.taxonomy, window, view)
+        return parse_answer(
+            text, taxonomy=self.taxonomy, window=window, spans=len(view), key_of=view.key
         )
 
     def _hash(self, extra: str) -> str:
@@ -111,6 +133,7 @@ class Prompt:
             extra,
             *([f"hints {parameters.hints}"] if parameters.hints else []),
             *(verification.all_words() if parameters.verify else ()),
+            *((parameters.decisive, *decisive.all_words()) if parameters.decisive else ()),
             *(f"{name} {json.dumps(value)}" for name, value in parameters.extra_body),
         ]
         said = json.dumps(parts).encode()
@@ -185,6 +208,18 @@ def _system(taxonomy: Taxonomy, examples: Sequence[Example]) -> tuple[str, ...]:
         sections.append("\n".join((prompt_text.EXAMPLES, "", *lines)))
     answer = prompt_text.ANSWER.replace("FORM", _form(taxonomy))
     sections += [f"{answer}\n{prompt_text.DIGEST}", prompt_text.BOUNDARY[0]]
+    return (fit("\n\n".join(sections)), *prompt_text.BOUNDARY[1:])
+
+
+def _decisive_system(taxonomy: Taxonomy) -> tuple[str, ...]:
+    sections = [
+        decisive.ROLE,
+        f"{decisive.RULES}\n{decisive.QUOTING}",
+        f"{prompt_text.DATA_RULES}\n\n{prompt_text.HEADERS}",
+        f"# The failure modes: {taxonomy.name}\n\n{taxonomy_text(taxonomy)}",
+        f"{decisive.ANSWER}\n{prompt_text.DIGEST}",
+        prompt_text.BOUNDARY[0],
+    ]
     return (fit("\n\n".join(sections)), *prompt_text.BOUNDARY[1:])
 
 

@@ -11,12 +11,13 @@ from typing import Final, ParamSpec, TypeVar
 from mast_tui.judges.llm.answer.merging import (
     Part,
     Sighting,
+    decisive_of,
     judgement_of,
     judgement_so_far,
     sightings_of,
     verdict_of,
 )
-from mast_tui.judges.llm.answer.parsing import Answer, parse_answer
+from mast_tui.judges.llm.answer.parsing import Answer
 from mast_tui.judges.llm.errors import ContextOverflow, Deferred, TraceFails, Unanswered
 from mast_tui.judges.llm.model import Asks, Fact, Parameters, Request, Window
 from mast_tui.judges.llm.prompt.prompt import Prompt
@@ -159,7 +160,7 @@ class Reading:
                 raise
             self._requests.forget_limits()
             count = await self._all_samples(windows, on_part)
-        found = await self._aside(sightings_of, self._samples, self._prompt.modes)
+        found = await self._aside(self._found)
         if self._parameters.verify and found:
             found = await self._verified(found, asks, ledger, room)
         return await self._aside(self._result, count, found)
@@ -256,6 +257,8 @@ class Reading:
                 continue
             parts.append(await self._aside(self._part, sample, window, answer))
             digest = answer.digest or digest
+            if window.step is not None and answer.findings:
+                left.clear()  # the earliest counts
             if on_part is not None:
                 on_part(await self._aside(self._so_far))
         return tuple(part.window for part in parts)
@@ -265,12 +268,9 @@ class Reading:
         self.first = None
         if request is None:
             request = await self._aside(self._new_request, sample, window, digest)
-        taxonomy, view = self._prompt.taxonomy, self._view
 
         def read(text: str) -> Answer:
-            return parse_answer(
-                text, taxonomy=taxonomy, window=window, spans=len(view), key_of=view.key
-            )
+            return self._prompt.read(text, self._view, window)
 
         answer = await self._requests.answer(request, read, _about(window))
         self._shortened += request.remarks
@@ -286,8 +286,13 @@ class Reading:
         except TraceFails as error:
             raise _NothingSmaller(f"{error}; at last: {why}") from error
 
+    def _found(self) -> list[Sighting]:
+        if self._parameters.decisive:
+            return decisive_of(self._samples)
+        return sightings_of(self._samples, self._prompt.modes)
+
     def _so_far(self) -> Judgement:
-        return judgement_so_far(self._samples, self._prompt.modes)
+        return judgement_so_far(self._found())
 
     def _part(self, sample: int, window: Window, answer: Answer) -> Part:
         return part_of(self._trace, self._view, self._locator, window, answer, sample)
@@ -303,10 +308,13 @@ class Reading:
         )
 
     def _result(self, windows: int, holds: Sequence[Sighting]) -> TraceResult:
-        judgement = judgement_of(self._samples, self._prompt.modes, holds)
-        found = judgement.findings
+        if self._parameters.decisive:
+            judgement = judgement_so_far(holds)  # of other modes it says nothing
+        else:
+            judgement = judgement_of(self._samples, self._prompt.modes, holds)
+        found, taxonomy = judgement.findings, self._prompt.taxonomy
         remarks = (
-            *_of_modes(self._samples, self._prompt.taxonomy),
+            *(() if self._parameters.decisive else _of_modes(self._samples, taxonomy)),
             *_of_places(found, self._locator.limited),
             *_of_forms(self._requests.forms),
             *self._shortened,

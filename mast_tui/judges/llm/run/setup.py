@@ -18,7 +18,7 @@ from mast_tui.configuration import (
     prices_to_write,
 )
 from mast_tui.judges.llm.client.hosts import host_of, is_this_machine
-from mast_tui.judges.llm.model import Parameters
+from mast_tui.judges.llm.model import Parameters, Way
 from mast_tui.judges.llm.prompt.example import Example
 from mast_tui.judges.llm.prompt.prompt import Prompt
 from mast_tui.judges.llm.prompt.redaction import Redaction
@@ -110,6 +110,7 @@ def configured_parameters(
     answer_tokens: int | None = None,
     hints: bool = True,
     verify: bool = False,
+    decisive: Way = "",
 ) -> Parameters:
     """Take what shapes the answers from a configuration, but for what is given beside it.
 
@@ -122,6 +123,7 @@ def configured_parameters(
         answer_tokens: The most that an answer may take.
         hints: Whether what the rules find is shown as facts.
         verify: Whether each finding is put before the model once more.
+        decisive: How the decisive step is asked for, empty for all modes.
 
     Returns:
         The parameters; the model is empty where none is named.
@@ -133,7 +135,8 @@ def configured_parameters(
         window_tokens=window_tokens or configuration.window_tokens,
         answer_tokens=answer_tokens or configuration.answer_tokens,
         hints=RulesJudge().name if hints and configuration.hints else "",
-        verify=verify or configuration.verify,
+        verify=(verify or configuration.verify) and not decisive,
+        decisive=decisive,
         extra_body=tuple(configuration.body.items()),
     )
 
