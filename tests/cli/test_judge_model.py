@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -9,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from mast_tui.labels import PassKind, Target
+from mast_tui.judges.llm.run import run_journal, setup
+from mast_tui.judges.quote_anchoring import Locator
+from mast_tui.labels import Match, PassKind, Target
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import scan
 from mast_tui.workspace import TraceRecord, Workspace
@@ -371,3 +374,35 @@ def test_cached_tokens_are_counted_and_have_a_price_of_their_own(
         [run] = workspace.runs()
     assert (run.usage.tokens_cached, run.cost) == (12_000, pytest.approx(told["cost"]))
     assert "(12 k of them cached)" in judge("--again").out
+
+
+def test_kept_answers_are_checked_again_when_the_rules_of_checking_change(
+    judge: Judge, server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as before:
+        # As of a version that found no quotes.
+        before.setattr(setup, "CHECKING", "1")
+        before.setattr(Locator, "locate", lambda *_: None)
+        assert judge("--json").json["quotes"]["not_found"] == 6
+    again = judge("--json").json
+    assert (again["traces"]["known"], again["requests"]["now"]) == (6, 0)
+    assert again["remarks"] == {"kept answers were checked again, by the rules of today": 6}
+    assert len(server.chats) == 6
+    with closing(Workspace.open(tmp_path / ".mast-tui" / "workspace.db")) as workspace:
+        matches = {label.evidence and label.evidence.match for label in workspace.labels()}
+        assert matches == {Match.EXACT}
+    assert judge("--json").json["run"] is None, "once is enough"
+
+
+def test_answers_that_are_not_here_are_not_asked_for_to_check_them(
+    judge: Judge, server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge("--quiet")
+    file = tmp_path / ".mast-tui" / "workspace.db"
+    with closing(sqlite3.connect(file)) as raw, raw:
+        raw.execute("DELETE FROM asked WHERE id > 2")
+    monkeypatch.setattr(run_journal, "CHECKING", "99")
+    monkeypatch.setattr(setup, "CHECKING", "99")
+    again = judge("--json").json
+    assert (again["traces"]["known"], len(server.chats)) == (6, 6)
+    assert list(again["remarks"].values()) == [2]

@@ -78,7 +78,8 @@ async def test_of_several_samples_the_step_that_most_name_counts() -> None:
     model = Model(lambda r, _: says(r, step(next(places), confidence=0.1)))
     result = await judge(run_of(10), model, parameters=replace(WHOLE, samples=3))
     [found] = result.judgement.findings
-    assert (found.first, found.confidence) == ("line 4", pytest.approx(2 / 3))
+    assert found.first == "line 4"
+    assert found.confidence == pytest.approx(2 / 3)
 
 
 async def test_step_by_step_ends_with_the_first_and_shows_nothing_behind_it() -> None:

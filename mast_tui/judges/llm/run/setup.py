@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Final
 
 from mast_tui.configuration import (
     CONCURRENCY,
@@ -22,10 +23,14 @@ from mast_tui.judges.llm.model import Parameters, Way
 from mast_tui.judges.llm.prompt.example import Example
 from mast_tui.judges.llm.prompt.prompt import Prompt
 from mast_tui.judges.llm.prompt.redaction import Redaction
+from mast_tui.judges.quote_anchoring import CHECKING
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.labels import JUDGE_PREFIX
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import RunSettings
+
+CHECKED_BY: Final = "checking"
+"""The parameter of a run that names the rules by which its quotes were checked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +96,7 @@ class Setup:
             parameters=(
                 *self.parameters.values(),
                 ("redaction", self.redaction.identity),
+                (CHECKED_BY, CHECKING),
                 *self.noted,
             ),
             examples=tuple(dict.fromkeys(example.trace_id for example in self.examples)),
