@@ -43,18 +43,26 @@ class ConfigurationError(MastError):
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What a model costs per million tokens, in and out, in whatever currency it is paid in."""
+    """What a model costs per million tokens, in and out, in whatever currency it is paid in.
+
+    ``cached`` is for those in that the server knows from an earlier request, None where they cost
+    what others do.
+    """
 
     input: float
     output: float
+    cached: float | None = None
 
-    def cost(self, tokens_in: int, tokens_out: int) -> float:
-        """What so many tokens cost."""
-        return (tokens_in * self.input + tokens_out * self.output) / 1e6
+    def cost(self, tokens_in: int, tokens_out: int, tokens_cached: int = 0) -> float:
+        """What so many tokens cost, of which some of those in are cached."""
+        known = self.input if self.cached is None else self.cached
+        new = tokens_in - tokens_cached
+        return (new * self.input + tokens_cached * known + tokens_out * self.output) / 1e6
 
     def times(self, factor: float) -> Prices:
         """The same, so many times as high."""
-        return Prices(self.input * factor, self.output * factor)
+        cached = None if self.cached is None else self.cached * factor
+        return Prices(self.input * factor, self.output * factor, cached)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +85,7 @@ class JudgeConfiguration:
     answer_tokens: int = ANSWER_TOKENS
     timeout: float = TIMEOUT
     hints: bool = True
+    verify: bool = False
     body: Mapping[str, object] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
     key_variable: str = KEY_VARIABLE
@@ -274,7 +283,11 @@ def _prices(name: str, value: object) -> Mapping[str, Prices]:
     for model, row in value.items():
         if not isinstance(row, dict):
             raise _WrongError(f'{name}."{model}" is no table with input and output', model)
-        prices[model] = Prices(_price(row, "input", model), _price(row, "output", model))
+        prices[model] = Prices(
+            _price(row, "input", model),
+            _price(row, "output", model),
+            _price(row, "cached", model) if "cached" in row else None,
+        )
     return prices
 
 
@@ -360,6 +373,12 @@ SETTINGS: Final = (
         "Whether the model is shown what the rules have counted, such as repeated calls.",
     ),
     Setting(
+        ("judge", "verify"),
+        _flag,
+        "false",
+        "Whether each finding is put before the model once more; what does not hold is dropped.",
+    ),
+    Setting(
         ("judge", "body"),
         _body,
         "{}",
@@ -397,7 +416,8 @@ SETTINGS: Final = (
         ("judge", "prices"),
         _prices,
         "{}",
-        'What models cost per million tokens: [judge.prices."MODEL"] with input and output.',
+        'What models cost per million tokens: [judge.prices."MODEL"] with input and output, and '
+        "cached for what the server knows already.",
     ),
 )
 """Every setting; ``[keys]`` takes the ids of actions beside its preset."""

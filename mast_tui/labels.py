@@ -280,7 +280,9 @@ class Finding:
     ``mode`` is a slug. ``first`` and ``last`` are the keys of the range's ends, both None for the
     trace as a whole. ``rationale`` says why in words that a person can check, naming spans as
     ``#1``…; ``confidence`` lies in [0, 1]. ``decisive`` is whether the failure decided the
-    outcome, None where the judge does not say. ``evidence`` is None where nothing can be quoted.
+    outcome, None where the judge does not say. ``remedy`` makes it the decisive step of the run:
+    what should have been done in its place, and what would have followed. ``evidence`` is None
+    where nothing can be quoted.
 
     Raises:
         ValueError: The confidence is out of range, or the parts do not go together.
@@ -293,6 +295,7 @@ class Finding:
     confidence: float
     decisive: bool | None = None
     evidence: Evidence | None = None
+    remedy: str = ""
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.confidence <= 1.0:
@@ -373,7 +376,8 @@ class Label:
     ``suggestion`` is the id of the judge's label it came from; ``saw_suggestions`` whether any
     were on screen when it was made. ``created_at`` is ISO 8601 in UTC. ``evidence`` comes with
     judges' labels, as does ``decisive``: whether the judge holds that the failure decided the
-    outcome, None where it said nothing.
+    outcome, None where it said nothing. ``remedy`` is not empty where a judge calls it the decisive
+    step of the run: what should have been done in its place, and what would have followed.
     """
 
     id: str
@@ -392,6 +396,7 @@ class Label:
     created_at: str = ""
     evidence: Evidence | None = None
     decisive: bool | None = None
+    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True)

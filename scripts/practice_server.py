@@ -112,18 +112,33 @@ def _finding(first: Span, last: Span, quote: str, why: str, confidence: float) -
 def answer_to(body: dict[str, Any]) -> dict[str, Any]:
     """The answer to a request, as the model's JSON object."""
     user = str(body["messages"][-1].get("content", ""))
+    if "Does the finding hold?" in user:
+        return {
+            "shows": "",
+            "definition": "",
+            "boundary": None,
+            "verdict": "holds",
+            "confidence": 0.5,
+        }
+    if "decisive step" in user.splitlines()[-1]:
+        found = sorted(findings(spans_of(user)), key=lambda one: one[1]["first"])
+        if not found:
+            return {"notes": "", "decisive": [], "digest": ""}
+        code, finding = found[0]
+        remedy = {"correction": "Stop and look at what came back", "then": "It goes on from there"}
+        return {"notes": "", "decisive": [finding | remedy | {"mode": code}], "digest": ""}
     asked = _ASKED.search(f"{user} ")
     codes = asked[1].split(", ") if asked else []
     spans = spans_of(user)
-    found: dict[str, list[dict[str, Any]]] = {}
+    by_mode: dict[str, list[dict[str, Any]]] = {}
     for code, finding in findings(spans):
-        found.setdefault(code, []).append(finding)
+        by_mode.setdefault(code, []).append(finding)
     answer: dict[str, Any] = {
         "modes": {
             code: {
                 "notes": "",
-                "findings": found.get(code, []),
-                "verdict": "present" if code in found else "absent",
+                "findings": by_mode.get(code, []),
+                "verdict": "present" if code in by_mode else "absent",
             }
             for code in codes
         }

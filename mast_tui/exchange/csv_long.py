@@ -358,7 +358,7 @@ def _label_row(work: LongWork, mode: Mode, label: Label) -> dict[str, str]:
         severity=label.severity or "",
         origin=label.origin,
         saw_suggestion="true" if label.saw_suggestions else "false",
-        note=label.note,
+        note="\n".join(filter(None, (label.note, label.remedy and f"Instead: {label.remedy}"))),
         created_at=label.created_at,
     )
 

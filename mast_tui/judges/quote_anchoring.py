@@ -30,6 +30,10 @@ from mast_tui.judges.word_comparison import word_count
 from mast_tui.labels import Evidence, Finding, Match
 from mast_tui.traces.model import Trace
 
+CHECKING: Final = "2"
+"""Raise it where quotes are found, placed or told apart otherwise than before: then the answers
+that are kept are read and checked anew."""
+
 NEAR: Final = 20
 """So many spans before and after those named are looked through before all others."""
 

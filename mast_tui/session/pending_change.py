@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from mast_tui.labels import Answer, Label, Origin, PassKind, Target, VerdictValue
+from mast_tui.labels import Answer, Label, Origin, PassKind, Severity, Target, VerdictValue
 from mast_tui.session.pass_state import Passes, PassState
 from mast_tui.workspace.events.types import (
     Fact,
@@ -110,6 +110,7 @@ class PendingChange:
         origin: Origin = Origin.MANUAL,
         suggestion: str | None = None,
         saw_suggestions: bool = False,
+        severity: Severity | None = None,
     ) -> Label:
         """Add a label, which withdraws what was said against its mode."""
         self.set_verdict(mode, None)
@@ -123,6 +124,7 @@ class PendingChange:
             origin=origin,
             suggestion=suggestion,
             saw_suggestions=saw_suggestions,
+            severity=severity,
             pass_number=self.state.number,
             created_at=self._at,
         )

@@ -34,7 +34,8 @@ class Suggestion:
 
     ``judge`` is the judge's name as an annotator, ``mode`` a slug, ``rationale`` the judge's
     reason; ``confidence`` lies in [0, 1] and is None where the judge gave none. ``decisive`` is
-    whether it holds that the failure decided the outcome, None where it said nothing.
+    whether it holds that the failure decided the outcome, None where it said nothing; ``remedy`` is
+    what should have been done where it calls this the decisive step of the run, else empty.
     """
 
     id: str
@@ -45,6 +46,7 @@ class Suggestion:
     confidence: float | None
     evidence: Evidence | None = None
     decisive: bool | None = None
+    remedy: str = ""
 
     @classmethod
     def of(cls, label: Label) -> Suggestion:
@@ -58,6 +60,7 @@ class Suggestion:
             label.confidence,
             label.evidence,
             label.decisive,
+            label.remedy,
         )
 
     @property

@@ -480,6 +480,7 @@ class Session:
                 origin=origin,
                 suggestion=suggestion.id,
                 saw_suggestions=True,
+                severity=Severity.FATAL if suggestion.remedy else None,
             )
         elif made is not None and made is not label:
             change.remove_label(made)

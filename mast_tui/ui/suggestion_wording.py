@@ -89,7 +89,10 @@ def warnings_on(suggestion: Suggestion, index_of: IndexOf) -> tuple[Line, ...]:
     Nothing where its words stand exactly where the judge said, or nothing is quoted.
     """
     lines = [*_of_evidence(suggestion.evidence, index_of)] if suggestion.evidence else []
-    if suggestion.decisive:
+    if suggestion.remedy:
+        lines.append(Line(f"{DECISIVE} decisive step: put right, it would have saved the run"))
+        lines.append(Line(f"instead: {one_line(suggestion.remedy, MOST_OF_A_QUOTE)}", warns=False))
+    elif suggestion.decisive:
         lines.append(Line(f"{DECISIVE} decisive for the outcome, says the judge"))
     return tuple(lines)
 

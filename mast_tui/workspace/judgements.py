@@ -15,6 +15,7 @@ from mast_tui.labels import (
     Label,
     PassKind,
     QuoteCounts,
+    Severity,
     Target,
     VerdictValue,
     annotator_kind,
@@ -208,6 +209,8 @@ def _labels(judge: str, taxonomy: str, trace_id: str, findings: Iterable[Finding
             created_at=at,
             evidence=finding.evidence,
             decisive=finding.decisive,
+            severity=Severity.FATAL if finding.remedy else None,
+            remedy=finding.remedy,
         )
         other = surest.get(label.id)
         if other is None or (other.confidence or 0.0) < finding.confidence:

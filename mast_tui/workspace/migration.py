@@ -64,6 +64,13 @@ _STEPS: Final[dict[int, tuple[str, ...]]] = {
         'INSERT INTO taxonomy_revisions SELECT ref, coalesce((SELECT min(events."at") FROM events '
         "WHERE events.taxonomy = taxonomies.ref), ''), content_hash, document FROM taxonomies",
     ),
+    7: (
+        "ALTER TABLE labels ADD COLUMN remedy TEXT",
+        "ALTER TABLE asked ADD COLUMN tokens_cached INTEGER DEFAULT 0 NOT NULL",
+        "ALTER TABLE runs ADD COLUMN told_cached INTEGER",
+        "DROP INDEX asked_of_run",
+        "CREATE INDEX asked_of_run ON asked (run, tokens_in, tokens_out, tokens_cached)",
+    ),
 }
 """What makes of a file of one version one of the next; written out, since the tables as the
 program knows them go on changing."""

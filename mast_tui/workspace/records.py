@@ -112,7 +112,8 @@ class RunSettings:
 
     ``prompt`` is the hash in the judge's name, ``host`` where requests went, ``parameters`` what
     was asked for beside the prompt, by name. ``examples`` are the ids of the traces that stand in
-    the prompt; ``price_in`` and ``price_out`` are per million tokens, None where nobody told.
+    the prompt; ``price_in`` and ``price_out`` are per million tokens, None where nobody told, and
+    ``price_cached`` of those in that the server knew, None where it is that of all others.
     ``form`` says how answers were asked for: ``json_schema``, ``json_object`` or ``text``.
     """
 
@@ -123,6 +124,7 @@ class RunSettings:
     examples: tuple[str, ...] = ()
     price_in: float | None = None
     price_out: float | None = None
+    price_cached: float | None = None
     form: str | None = None
 
 
@@ -147,15 +149,20 @@ class Asked:
     usable: bool
     counted: bool = True
     at: str = ""
+    tokens_cached: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What answered requests used: their number, and tokens in and out."""
+    """What answered requests used: their number, and tokens in and out.
+
+    Of those in, ``tokens_cached`` were known to the server from earlier requests.
+    """
 
     requests: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
+    tokens_cached: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +201,12 @@ class Run:
         if settings is None or settings.price_in is None or settings.price_out is None:
             return None
         used = self.usage
-        return (used.tokens_in * settings.price_in + used.tokens_out * settings.price_out) / 1e6
+        known = settings.price_in if settings.price_cached is None else settings.price_cached
+        return (
+            (used.tokens_in - used.tokens_cached) * settings.price_in
+            + used.tokens_cached * known
+            + used.tokens_out * settings.price_out
+        ) / 1e6
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from sqlalchemy import Boolean, Column, Float, Index, Integer, MetaData, Table, 
 APPLICATION_ID: Final = 0x4D415354
 """In the header of the SQLite file: 'MAST'."""
 
-SCHEMA_VERSION: Final = 7
+SCHEMA_VERSION: Final = 8
 """``migration`` brings files of earlier versions to this one."""
 
 metadata: Final = MetaData()
@@ -84,6 +84,7 @@ labels: Final = Table(
     _text("evidence_named", empty=True),
     Column("decisive", Boolean, nullable=True),
     _text("evidence_wording", empty=True),
+    _text("remedy", empty=True),
     Index("labels_of_trace", "trace_id", "taxonomy", "annotator", "pass_number"),
 )
 
@@ -282,6 +283,7 @@ runs: Final = Table(
     _whole("told_requests", empty=True),
     _whole("told_in", empty=True),
     _whole("told_out", empty=True),
+    _whole("told_cached", empty=True),
 )
 """``told``: what a run elsewhere has used, of which no answers are here; null for a run of here."""
 
@@ -315,9 +317,10 @@ asked: Final = Table(
     Column("counted", Boolean, nullable=False),
     _text("at"),
     _text("answer"),
+    _whole("tokens_cached", default=0),
     Index("asked_usable", "key", sqlite_where=text("usable = 1")),
     # It holds all that is summed up, so that no answer is read for it.
-    Index("asked_of_run", "run", "tokens_in", "tokens_out"),
+    Index("asked_of_run", "run", "tokens_in", "tokens_out", "tokens_cached"),
 )
 """The answers of models, each once it has come: they stay in this file and are not exported."""
 

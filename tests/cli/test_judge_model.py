@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -9,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from mast_tui.labels import PassKind, Target
+from mast_tui.judges.llm.run import run_journal, setup
+from mast_tui.judges.quote_anchoring import Locator
+from mast_tui.labels import Match, PassKind, Target
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import scan
 from mast_tui.workspace import TraceRecord, Workspace
@@ -94,7 +97,7 @@ def test_the_document_holds_all_of_it_and_nothing_else_is_on_stdout(judge: Judge
     assert (summary["suggestions"], summary["modes"]) == (6, {"1.3": 6})
     kinds = {"exact": 6, "spacing": 0, "reworded": 0, "in_parts": 0, "altered": 0, "not_found": 0}
     assert summary["quotes"] == {"all": 6, "verified": 6, "share": 1.0, **kinds}
-    assert summary["tokens"] == {"in": 18_000, "out": 3_000}
+    assert summary["tokens"] == {"in": 18_000, "out": 3_000, "cached": 0}
     assert summary["requests"] == {"run": 6, "now": 6}
     assert (summary["form"], summary["cost"], summary["ending"]) == ("json_schema", None, None)
     again = judge("--json").json
@@ -319,3 +322,87 @@ def test_what_is_held_out_is_in_no_prompt_and_stays_so(judge: Judge, tmp_path: P
     other = judge("--hold-out", "0.25")
     assert other.code == 1
     assert "set aside" in other.err
+
+
+def test_built_in_examples_need_no_gold_and_are_recorded(judge: Judge, server: ModelServer) -> None:
+    server.script = lambda body, _: answer(said(body), tokens_in=11_000)
+    done = judge("--few-shot", "built-in", "--json")
+    assert done.code == 0, done.err
+    assert len(done.json["examples"]) > 8, "their traces are left out of figures"
+    system = str(server.chats[0].body["messages"])
+    assert "# Examples" in system
+    assert judge("--few-shot", "built-in", "--json").json["traces"]["known"] == 6
+    wrong = judge("--few-shot", "built-in", "--examples", "2")
+    assert wrong.code == 2
+
+
+def second_looks(body: dict[str, Any], _: int) -> Action:
+    """Right answers, and a second look in which no finding holds."""
+    if "Does the finding hold?" in str(body["messages"]):
+        text = '{"definition": "not met", "verdict": "fails", "confidence": 0.1}'
+        return answer(text, tokens_in=1_000, tokens_out=100)
+    return right(body, 0)
+
+
+def test_a_second_look_counts_against_the_allowance_and_is_taken_up(
+    judge: Judge, server: ModelServer
+) -> None:
+    server.script = second_looks
+    begun = judge("--verify", "--json", "--concurrency", "1", "--max-tokens-total", "16000")
+    assert begun.json["ending"] == "allowance spent"
+    used = begun.json["tokens"]
+    assert used["in"] + used["out"] <= 16_000
+    whole = judge("--verify", "--json")
+    assert whole.code == 0, whole.err
+    assert whole.json["suggestions"] == 0
+    assert whole.json["remarks"]["1 finding did not hold on a second look"] >= 2
+    assert len(server.chats) == 12, "each trace is asked about once, and each finding"
+    assert whole.json["judge"] != judge("--dry-run", "--json").json["judge"]
+
+
+def test_cached_tokens_are_counted_and_have_a_price_of_their_own(
+    judge: Judge, server: ModelServer, tmp_path: Path
+) -> None:
+    configure(tmp_path, '[judge.prices."test-model"]\ninput = 10.0\noutput = 0.0\ncached = 1.0\n')
+    server.script = lambda body, _: answer(
+        said(body), tokens_in=3_000, tokens_out=5, tokens_cached=2_000
+    )
+    told = judge("--json", "--max-cost", "1.5").json
+    assert told["tokens"] == {"in": 18_000, "out": 30, "cached": 12_000}
+    assert told["cost"] == pytest.approx((6_000 * 10 + 12_000 * 1) / 1e6)
+    with closing(Workspace.open(tmp_path / ".mast-tui" / "workspace.db")) as workspace:
+        [run] = workspace.runs()
+    assert (run.usage.tokens_cached, run.cost) == (12_000, pytest.approx(told["cost"]))
+    assert "(12 k of them cached)" in judge("--again").out
+
+
+def test_kept_answers_are_checked_again_when_the_rules_of_checking_change(
+    judge: Judge, server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as before:
+        # As of a version that found no quotes.
+        before.setattr(setup, "CHECKING", "1")
+        before.setattr(Locator, "locate", lambda *_: None)
+        assert judge("--json").json["quotes"]["not_found"] == 6
+    again = judge("--json").json
+    assert (again["traces"]["known"], again["requests"]["now"]) == (6, 0)
+    assert again["remarks"] == {"kept answers were checked again, by the rules of today": 6}
+    assert len(server.chats) == 6
+    with closing(Workspace.open(tmp_path / ".mast-tui" / "workspace.db")) as workspace:
+        matches = {label.evidence and label.evidence.match for label in workspace.labels()}
+        assert matches == {Match.EXACT}
+    assert judge("--json").json["run"] is None, "once is enough"
+
+
+def test_answers_that_are_not_here_are_not_asked_for_to_check_them(
+    judge: Judge, server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge("--quiet")
+    file = tmp_path / ".mast-tui" / "workspace.db"
+    with closing(sqlite3.connect(file)) as raw, raw:
+        raw.execute("DELETE FROM asked WHERE id > 2")
+    monkeypatch.setattr(run_journal, "CHECKING", "99")
+    monkeypatch.setattr(setup, "CHECKING", "99")
+    again = judge("--json").json
+    assert (again["traces"]["known"], len(server.chats)) == (6, 6)
+    assert list(again["remarks"].values()) == [2]

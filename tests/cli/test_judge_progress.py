@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.cli.judge.progress import WAITS_SHOWN, BarLines, Lines, money, tokens
+from mast_tui.cli.judge.progress import WAITS_SHOWN, BarLines, Lines, elapsed, money, tokens
 from mast_tui.configuration import Prices
 from mast_tui.judges.runner import Progress, Step
 from mast_tui.workspace import Usage
@@ -63,3 +63,23 @@ def test_numbers_as_people_say_them() -> None:
         "12 M",
     ]
     assert [money(x) for x in (0.0, 0.0123, 0.5, 1234.5)] == ["0.00", "0.0123", "0.50", "1,234.50"]
+
+
+def test_a_wait_tells_how_long_the_run_has_taken(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = iter((1_000.0, 1_204.0))
+    with Lines(quiet=False, clock=times.__next__) as lines:
+        lines.on_wait("no whole answer within 200 s; it is asked once more")
+    assert "asked once more (3m24s since the start)" in capsys.readouterr().err
+    monkeypatch.setenv("COLUMNS", "120")
+    with BarLines(3, None) as bar:
+        bar.on_wait("asked to wait 34 s")
+    assert "0:00:00" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(0.4, "0 s"), (59.4, "59 s"), (60, "1m00s"), (3_725, "1h02m")]
+)
+def test_time_as_people_say_it(seconds: float, words: str) -> None:
+    assert elapsed(seconds) == words

@@ -184,7 +184,7 @@ def imported(text: str, path: Path, folder: Path) -> Workspace:
 
 OF_ONE_MACHINE = {
     ("traces", "path"),
-    *(("runs", name) for name in ("told_requests", "told_in", "told_out")),
+    *(("runs", name) for name in ("told_requests", "told_in", "told_out", "told_cached")),
     *(("asked", column.name) for column in schema.asked.columns),
 }
 """Columns that are not the same in a copy: where a trace was seen, and what was asked where."""

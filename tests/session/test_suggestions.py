@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from mast_tui.labels import Answer, Evidence, Finding, Match, Origin, VerdictValue
+from mast_tui.labels import Answer, Evidence, Finding, Match, Origin, Severity, VerdictValue
 from mast_tui.session import Session, SessionError, Suggestion
 from mast_tui.workspace import store_judgement
 from tests.session.build import JUDGE, Desk, content, finding, put, span, spans
@@ -270,3 +270,15 @@ def test_answers_survive_a_rebuild(desk: Desk, session: Session) -> None:
     desk.workspace.rebuild()
     assert state(desk.workspace) == before
     assert content(desk.open()) == content(session)
+
+
+def test_who_accepts_the_decisive_step_calls_it_fatal(desk: Desk) -> None:
+    desk.judge(replace(finding(ONE, 1), decisive=True, remedy="Ask first."), finding(TWO, 3))
+    session = desk.open()
+    for suggestion in session.suggestions:
+        session.accept(suggestion.id)
+    assert {label.mode: label.severity for label in session.labels} == {
+        ONE: Severity.FATAL,
+        TWO: None,
+    }
+    assert [one.remedy for one in session.suggestions] == ["Ask first.", ""]

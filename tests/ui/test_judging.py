@@ -21,6 +21,7 @@ from mast_tui.ui.dialogs.help import sections_of
 from mast_tui.ui.dialogs.judge_choice import JudgeChoice, tokens_of
 from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.dialogs.question import Ask
+from mast_tui.ui.services import model_judge
 from mast_tui.ui.services.model_judge import Plan
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.workspace import Workspace, WorkspaceError
@@ -144,6 +145,20 @@ async def test_a_model_is_asked_after_its_estimate_and_is_the_first_choice_then(
             await on.press("J", "enter")
             assert len(server.chats) == 1
             assert on.app.judge_at_work is None
+
+
+async def test_it_is_told_how_long_no_answer_has_come(
+    long: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_judge, "WAIT_TOLD", 0.0)
+    with model(lambda body, n: hang()) as server:
+        async with stage(long, workspace=tmp_path / "w.db") as on:
+            await on.press("J")
+            await on.send("m")
+            await reached(on, lambda: "no answer yet · waiting" in on.text)
+            assert len(server.chats) == 1
+            await on.send("J", "y")
+            await reached(on, lambda: on.app.judge_at_work is None)
 
 
 async def test_what_is_found_comes_as_it_is_found_and_cancelling_keeps_it(

@@ -27,7 +27,12 @@ from mast_tui.workspace import (
 from mast_tui.workspace.database import Database
 from mast_tui.workspace.events.types import ReviewGiven, ReviewSet
 from tests.workspace.build import MAST, MODES, TRACE, event, label, started, state, trace_of
-from tests.workspace.version_one import columns, everything, write_version_one
+from tests.workspace.version_one import (
+    columns,
+    everything,
+    without_remedies,
+    write_version_one,
+)
 
 ROOT = Path(__file__).parents[2]
 JUDGE = "judge:rules@1"
@@ -161,6 +166,7 @@ def test_a_file_that_knows_no_imports_takes_them(tmp_path: Path) -> None:
     Workspace.open(file).close()
     today = shape(file)
     with closing(sqlite3.connect(file)) as raw, raw:
+        without_remedies(raw)
         raw.execute("DROP TABLE imports")
         raw.execute("DROP TABLE imported_events")
         raw.execute("DROP TABLE taxonomy_revisions")
@@ -178,6 +184,7 @@ def test_a_file_that_knows_no_versions_and_dates_of_traces_takes_them(tmp_path: 
         workspace.register_trace(TraceRecord("t", model="m"))
     today = shape(file)
     with closing(sqlite3.connect(file)) as raw, raw:
+        without_remedies(raw)
         raw.execute("DROP TABLE taxonomy_revisions")
         raw.execute("ALTER TABLE traces DROP COLUMN version")
         raw.execute("ALTER TABLE traces DROP COLUMN started")

@@ -22,6 +22,7 @@ from mast_tui.workspace.events.types import PassFinished, VerdictSet
 from mast_tui.workspace.registers.taxonomies import Revision
 from tests.taxonomy.rewording import changed, reworded
 from tests.workspace.build import MAST, MODES, TRACE, label, started, state
+from tests.workspace.version_one import without_remedies
 
 NEW = reworded(MAST)
 
@@ -186,6 +187,7 @@ def test_a_file_of_the_version_before_has_one_text_since_its_first_event(tmp_pat
         first = min(event.at for event in workspace.events())
         before = state(workspace)
     with closing(sqlite3.connect(file)) as raw, raw:
+        without_remedies(raw)
         raw.execute("DROP TABLE taxonomy_revisions")
         raw.execute("PRAGMA user_version = 6")
     with closing(Workspace.open(file)) as workspace:

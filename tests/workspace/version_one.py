@@ -95,3 +95,12 @@ def everything(path: Path) -> dict[str, Any]:
         found["columns"] = columns(connection)
         found["version"] = connection.execute("PRAGMA user_version").fetchone()[0]
         return found
+
+
+def without_remedies(raw: sqlite3.Connection) -> None:
+    """Take from a file of today what version 8 brought: remedies, and tokens that were cached."""
+    raw.execute("ALTER TABLE labels DROP COLUMN remedy")
+    raw.execute("DROP INDEX asked_of_run")
+    raw.execute("CREATE INDEX asked_of_run ON asked (run, tokens_in, tokens_out)")
+    raw.execute("ALTER TABLE asked DROP COLUMN tokens_cached")
+    raw.execute("ALTER TABLE runs DROP COLUMN told_cached")

@@ -10,6 +10,7 @@ import click
 
 from mast_tui.cli.shared.common import Decorated
 from mast_tui.configuration import ANSWER_TOKENS, TIMEOUT, WINDOW_TOKENS
+from mast_tui.judges.llm.model import MOST_STEPS
 
 _OPTIONS: Final = (
     click.option("--model", metavar="M", help="The model, as its server calls it."),
@@ -75,14 +76,15 @@ _OPTIONS: Final = (
     ),
     click.option(
         "--few-shot",
-        type=click.Choice(["gold"]),
-        help="Show the model examples from settled gold; their traces are left out of figures.",
+        type=click.Choice(["gold", "built-in"]),
+        help="Show the model examples from settled gold, or one hit and one near miss for each mode"
+        " from the sample traces; the traces they are from are left out of figures.",
     ),
     click.option(
         "--examples",
         type=click.IntRange(1, 50),
         metavar="N",
-        help="How many examples. Default: 4.",
+        help="How many examples from gold. Default: 4.",
     ),
     click.option(
         "--hold-out",
@@ -99,6 +101,24 @@ _OPTIONS: Final = (
     click.option("--no-redact", is_flag=True, help="Send texts as they are, secrets and all."),
     click.option(
         "--no-hints", is_flag=True, help="Do not show the model what the rules have counted."
+    ),
+    click.option(
+        "--verify",
+        is_flag=True,
+        help="Put each finding before the model once more, with its definition alone; what does "
+        "not hold is dropped. A request more for each.",
+    ),
+    click.option(
+        "--decisive",
+        is_flag=True,
+        help="Ask for the decisive step in the place of all modes: the earliest whose correction "
+        "would have saved the run, what should have been done, and what would have followed.",
+    ),
+    click.option(
+        "--step-by-step",
+        is_flag=True,
+        help="Ask so of each step by itself, up to the first that is it, in runs of at most "
+        f"{MOST_STEPS} spans. A request more for each.",
     ),
     click.option(
         "--record",
@@ -158,6 +178,9 @@ MODEL_OPTIONS: Final[Mapping[str, str]] = {
         "redact",
         "no_redact",
         "no_hints",
+        "verify",
+        "decisive",
+        "step_by_step",
         "record",
         "replay",
         "batch",

@@ -46,10 +46,14 @@ def show_trace(progress: Progress, *, hidden: bool = False) -> None:
 class Lines(AbstractContextManager["Lines"]):
     """A line for each trace, and one for each wait; nothing where ``quiet``."""
 
-    def __init__(self, quiet: bool, *, hidden: bool = False) -> None:
+    def __init__(
+        self, quiet: bool, *, hidden: bool = False, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._hidden = hidden
         self._say: Callable[[str], None] = (lambda _: None) if quiet else say
         self._quiet = quiet
+        self._began = clock()
+        self._clock = clock
 
     def __exit__(self, *_: object) -> None:
         return None
@@ -63,8 +67,8 @@ class Lines(AbstractContextManager["Lines"]):
         """An answer came."""
 
     def on_wait(self, words: str) -> None:
-        """Requests wait."""
-        self._say(words)
+        """Requests wait; it is told how long the run has taken by then."""
+        self._say(f"{words} ({elapsed(self._clock() - self._began)} since the start)")
 
 
 class BarLines(AbstractContextManager["BarLines"]):
@@ -79,7 +83,13 @@ class BarLines(AbstractContextManager["BarLines"]):
         hidden: bool = False,
     ) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.progress import (
+            BarColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
         from rich.table import Column
 
         self._prices = prices
@@ -92,7 +102,9 @@ class BarLines(AbstractContextManager["BarLines"]):
         self._bar: Bar = Progress(
             TextColumn(said, markup=False, table_column=Column(no_wrap=True)),
             BarColumn(bar_width=10),
+            TimeElapsedColumn(table_column=Column(no_wrap=True)),
             TimeRemainingColumn(compact=True, table_column=Column(no_wrap=True)),
+            TextColumn("left", table_column=Column(no_wrap=True)),
             TextColumn(
                 "{task.fields[facts]}",
                 markup=False,
@@ -131,7 +143,8 @@ class BarLines(AbstractContextManager["BarLines"]):
         """An answer came."""
         self._used = f"{tokens(usage.tokens_in + usage.tokens_out)} tokens"
         if self._prices is not None:
-            self._used += f" · cost {money(self._prices.cost(usage.tokens_in, usage.tokens_out))}"
+            cost = self._prices.cost(usage.tokens_in, usage.tokens_out, usage.tokens_cached)
+            self._used += f" · cost {money(cost)}"
         if self._clock() - self._waits_since >= WAITS_SHOWN:
             self._waits = ""
         self._show()
@@ -184,6 +197,15 @@ class Counting(AbstractContextManager["Counting"]):
         if self._shows and estimate.traces % 10 == 0:
             sys.stderr.write(f"\r{estimate.traces} traces looked at")
             sys.stderr.flush()
+
+
+def elapsed(seconds: float) -> str:
+    """A stretch of time as people say it."""
+    minutes, second = divmod(round(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    if hours:
+        return f"{hours}h{minute:02d}m"
+    return f"{minute}m{second:02d}s" if minute else f"{second} s"
 
 
 def tokens(count: int) -> str:

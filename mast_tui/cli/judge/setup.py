@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -15,6 +15,7 @@ from mast_tui.judges.llm.prompt.few_shot import (
     EXAMPLES,
     FewShotError,
     GoldCase,
+    built_in_examples,
     choose_examples,
     noted,
     noted_choices,
@@ -25,10 +26,14 @@ from mast_tui.judges.llm.run.setup import Allowance, configured_parameters, conf
 from mast_tui.workspace.registers.hold_out import held_out
 
 if TYPE_CHECKING:
+    from mast_tui.judges.llm.model import Way
     from mast_tui.judges.llm.prompt.few_shot import Choice, GoldCase
     from mast_tui.judges.llm.run.setup import Setup
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
+
+
+BUILT_IN: Final = "built-in"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,9 @@ class SetupRequest:
     redact: Path | None
     no_redact: bool
     no_hints: bool
+    verify: bool
+    decisive: bool
+    step_by_step: bool
     record: Path | None
     replay: Path | None
     batch: bool
@@ -64,11 +72,18 @@ class SetupRequest:
         """Whether requests and answers go through files that somebody else carries."""
         return self.write_batch is not None or bool(self.read_batch)
 
+    @property
+    def way(self) -> Way:
+        """How the decisive step is asked for; empty where the modes are."""
+        if self.step_by_step:
+            return "step by step"
+        return "whole run" if self.decisive else ""
+
     @classmethod
     def of(cls, asked: Mapping[str, Any]) -> SetupRequest:
         """The options by name; raises ``click.UsageError`` where they do not go together."""
         request = cls(**asked)
-        if request.examples is not None and request.few_shot is None:
+        if request.examples is not None and request.few_shot != "gold":
             raise click.UsageError("--examples goes with --few-shot gold")
         if request.redact is not None and request.no_redact:
             raise click.UsageError("--redact and --no-redact exclude each other; give one of them")
@@ -84,6 +99,10 @@ class SetupRequest:
             raise click.UsageError(
                 "--record and --replay are for what is asked directly, not for batches"
             )
+        if request.way and (request.verify or request.few_shot is not None):
+            raise click.UsageError(
+                "--decisive asks for one step, not for modes: leave out --verify and --few-shot"
+            )
         return request
 
 
@@ -98,6 +117,8 @@ def made_setup(request: SetupRequest, taxonomy: Taxonomy) -> Setup:
         window_tokens=request.window_tokens,
         answer_tokens=request.answer_tokens,
         hints=not request.no_hints,
+        verify=request.verify,
+        decisive=request.way,
     )
     if not parameters.model:
         raise click.UsageError(
@@ -131,6 +152,9 @@ def with_examples(setup: Setup, request: SetupRequest, place: Workspace | None) 
     """
     if request.few_shot is None:
         return setup
+    if request.few_shot == BUILT_IN:
+        examples = built_in_examples(setup.taxonomy, setup.redaction)
+        return replace(setup, examples=examples, noted=(("few_shot", BUILT_IN),))
     if place is None:
         raise FewShotError("there is no workspace here yet, so there is no gold to show")
     count = request.examples or EXAMPLES

@@ -75,8 +75,10 @@ def model_document(
     share = quotes.found / quotes.all if quotes.all else None
     return document | {
         "quotes": {"all": quotes.all, "verified": quotes.found, "share": share, **kinds},
-        "tokens": {"in": used.tokens_in, "out": used.tokens_out},
-        "cost": None if prices is None else prices.cost(used.tokens_in, used.tokens_out),
+        "tokens": {"in": used.tokens_in, "out": used.tokens_out, "cached": used.tokens_cached},
+        "cost": None
+        if prices is None
+        else prices.cost(used.tokens_in, used.tokens_out, used.tokens_cached),
         "requests": {"run": used.requests, "now": summary.asked},
         "form": summary.form,
         "model": setup.parameters.model,
@@ -193,11 +195,12 @@ def _print_use(document: Document) -> None:
         kinds = (f"{quotes[kind]} {kind.replace('_', ' ')}" for kind in _KINDS if quotes[kind])
         _line(f"quotes found in the traces: {share}; {', '.join(kinds)}")
     cost = "" if document["cost"] is None else f"; cost {money(document['cost'])}"
+    cached = f" ({tokens(used['cached'])} of them cached)" if used["cached"] else ""
     now, in_all = document["requests"]["now"], document["requests"]["run"]
     before = f", {in_all - now} of them earlier" if in_all > now else ""
     if in_all:
         _line(
-            f"{in_all} requests{before}: {tokens(used['in'])} tokens in, "
+            f"{in_all} requests{before}: {tokens(used['in'])} tokens in{cached}, "
             f"{tokens(used['out'])} out{cost}"
         )
     if document["examples"]:

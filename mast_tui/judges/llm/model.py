@@ -7,11 +7,16 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 
 from mast_tui.configuration import ANSWER_TOKENS, WINDOW_TOKENS
 
 Finish = Literal["stop", "length", "refusal"]
+Way = Literal["", "whole run", "step by step"]
+"""How the decisive step of a run is asked for; empty where it is not."""
+MOST_STEPS: Final = 60
+"""A run of more spans is not asked about step by step."""
+
 Form = Literal["json_schema", "json_object_schema", "json_object", "text"]
 
 
@@ -22,7 +27,9 @@ class Parameters:
     ``window_tokens`` is the most that the data of one request may take, ``answer_tokens`` the
     most that its answer may, both in tokens. ``samples`` is how often each trace is asked about.
     ``temperature`` None leaves it to the server. ``hints`` names the rules whose findings are shown
-    as facts, empty for none. ``extra_body`` holds what else is sent with each request, by name,
+    as facts, empty for none. ``verify`` puts each finding before the model once more, by itself.
+    ``decisive`` asks for the decisive step in the place of all modes, and says how.
+    ``extra_body`` holds what else is sent with each request, by name,
     such as ``reasoning_effort``.
     """
 
@@ -32,6 +39,8 @@ class Parameters:
     window_tokens: int = WINDOW_TOKENS
     answer_tokens: int = ANSWER_TOKENS
     hints: str = ""
+    verify: bool = False
+    decisive: Way = ""
     extra_body: tuple[tuple[str, object], ...] = ()
 
     def values(self) -> tuple[tuple[str, str], ...]:
@@ -42,6 +51,8 @@ class Parameters:
             "answer_tokens": str(self.answer_tokens),
             "temperature": None if self.temperature is None else f"{self.temperature:g}",
             "hints": self.hints or None,
+            "verify": "each finding" if self.verify else None,
+            "decisive": self.decisive or None,
             **{name: json.dumps(value) for name, value in self.extra_body},
         }
         return tuple((name, value) for name, value in said.items() if value is not None)
@@ -53,7 +64,7 @@ class Window:
 
     ``final`` says that it reaches the real end of the run; ``modes`` are the slugs that are judged
     on it. ``tokens`` is the most that its data may take where that is less than the parameters
-    allow, since the model reads less.
+    allow, since the model reads less. ``step`` is the one span that is asked about, if it is one.
     """
 
     first: int
@@ -61,6 +72,7 @@ class Window:
     final: bool
     modes: tuple[str, ...]
     tokens: int | None = None
+    step: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,9 +136,10 @@ def _taken(run: Run) -> Iterator[str]:
         return
     used = run.usage
     cost = "" if run.cost is None else f", cost {cost_words(run.cost)}"
+    cached = f" ({used.tokens_cached:,} cached)" if used.tokens_cached else ""
     requests = f"{used.requests:,} request{'' if used.requests == 1 else 's'}"
     yield f"{requests} to {one_line(run.settings.host)}: " + (
-        f"{used.tokens_in:,} tokens in, {used.tokens_out:,} out{cost}."
+        f"{used.tokens_in:,} tokens in{cached}, {used.tokens_out:,} out{cost}."
     )
 
 
@@ -192,7 +193,11 @@ def _settings(settings: RunSettings) -> Iterator[str]:
         told = (f"{name.replace('_', ' ')} {value}" for name, value in settings.parameters)
         yield f"With {one_line(', '.join(told))}."
     if settings.price_in is not None and settings.price_out is not None:
-        yield f"Price per million tokens: {settings.price_in:g} in, {settings.price_out:g} out."
+        cached = "" if settings.price_cached is None else f" ({settings.price_cached:g} cached)"
+        yield (
+            f"Price per million tokens: {settings.price_in:g} in{cached}, "
+            f"{settings.price_out:g} out."
+        )
     if settings.examples:
         count = len(settings.examples)
         these = (

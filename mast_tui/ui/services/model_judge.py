@@ -6,6 +6,7 @@ Everything here is for threads beside the screen's.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -20,13 +21,16 @@ from mast_tui.judges.runner import Progress, Step
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
 from mast_tui.ui.context import Judged
-from mast_tui.ui.wording import cost_words, short_count
+from mast_tui.ui.wording import cost_words, duration, short_count
 from mast_tui.workspace import Usage
 
 if TYPE_CHECKING:
     from mast_tui.ui.services.open_workspace import OpenWorkspace
 
 T = TypeVar("T")
+
+WAIT_TOLD: Final = 5.0
+"""Seconds without news after which it is told how long there was none."""
 
 LOOK_EVERY: Final = 0.1
 """Seconds between looks whether somebody has cancelled."""
@@ -157,7 +161,7 @@ def run_model(
     try:
         setup = _with_what_was_spent(plan.setup, opened)
         work = run_model_judge(setup, traces, opened.workspace, watch=watch)
-        summary = asyncio.run(_unless_cancelled(work, stopped))
+        summary = asyncio.run(_unless_cancelled(work, stopped, told.on_look))
     except MastError as error:
         tell(Judged(f"{plan.name}: {one_line(str(error))}", done=True, problem=True))
         return
@@ -180,10 +184,14 @@ def _with_what_was_spent(setup: Setup, opened: OpenWorkspace) -> Setup:
     return replace(setup, allowance=Allowance(tokens=tokens))
 
 
-async def _unless_cancelled(work: Coroutine[Any, Any, T], stopped: Callable[[], bool]) -> T | None:
-    """What comes of ``work``; None where it was cancelled."""
+async def _unless_cancelled(
+    work: Coroutine[Any, Any, T], stopped: Callable[[], bool], on_look: Callable[[], object]
+) -> T | None:
+    """What comes of ``work``; None where it was cancelled. ``on_look`` is told from time to time
+    that it goes on."""
     task = asyncio.create_task(work)
     while not task.done():
+        on_look()
         if stopped() and not task.cancelling():
             task.cancel()
         await asyncio.wait({task}, timeout=LOOK_EVERY)
@@ -230,6 +238,16 @@ class _Told:
         self._done = 0
         self._found = 0
         self._used = Usage()
+        self._words = f"{plan.name}: no answer yet"
+        self._since = self._looked = time.monotonic()
+
+    def on_look(self) -> None:
+        """The run goes on: tell for how long nothing has come, once that is noticed."""
+        now = time.monotonic()
+        if now - self._looked >= 1.0 and now - self._since >= WAIT_TOLD:
+            self._looked = now
+            waited = duration(round(now - self._since))
+            self._tell(Judged(f"{self._words} · waiting {waited}", trace_id=""))
 
     def on_trace(self, progress: Progress) -> None:
         """A trace is through."""
@@ -244,7 +262,7 @@ class _Told:
 
     def on_wait(self, words: str) -> None:
         """Requests wait."""
-        self._tell(Judged(f"{self._plan.name}: {one_line(words)}", trace_id=""))
+        self._say_so(f"{self._plan.name}: {one_line(words)}", "")
 
     def on_part(self, trace_id: str, judgement: Judgement) -> None:
         """A window of a trace was answered."""
@@ -256,7 +274,8 @@ class _Told:
     def _say(self, trace_id: str) -> None:
         estimate = self._plan.estimate
         if self._one:
-            windows = max(estimate.requests, self._parts)
+            planned = estimate.windows * self._plan.setup.parameters.samples
+            windows = max(planned, self._parts)
             parts = [f"window {min(self._parts + 1, windows)} of {windows}"]
         else:
             parts = [f"{self._done:,} of {_traces(estimate.traces)}"]
@@ -264,4 +283,9 @@ class _Told:
             parts.append(f"{short_count(used)} tokens")
         if not self._blind:
             parts.append(f"{self._found} found")
-        self._tell(Judged(f"{self._plan.name}: {' · '.join(parts)}", trace_id=trace_id))
+        self._say_so(f"{self._plan.name}: {' · '.join(parts)}", trace_id)
+
+    def _say_so(self, words: str, trace_id: str) -> None:
+        """Tell something new, from which on waiting counts anew."""
+        self._words, self._since = words, time.monotonic()
+        self._tell(Judged(words, trace_id=trace_id))

@@ -69,7 +69,7 @@ def _check_quotes(quotes: QuoteCounts) -> None:
 
 
 def _check_usage(usage: Usage) -> None:
-    if min(usage.requests, usage.tokens_in, usage.tokens_out) < 0:
+    if min(astuple(usage)) < 0:
         raise ValueError("a run uses no less than nothing")
 
 
@@ -114,6 +114,7 @@ LABEL: Final = Layout(
     always("id", "mode", "target"),
     filled("note", "severity", "origin", "suggestion", "saw_suggestions", "created_at"),
     known("evidence", "confidence", "decisive"),
+    filled("remedy"),
     given=("annotator", "trace_id", "taxonomy", "pass_number"),
     parts=(TARGET, _EVIDENCE),
     check=_check_label,
@@ -151,13 +152,15 @@ SETTINGS: Final = Layout(
     RunSettings,
     always("model", "prompt", "host"),
     filled("parameters", "examples"),
-    known("price_in", "price_out"),
+    known("price_in", "price_out", "price_cached"),
     given=("form",),
     kinds={"parameters": Kind(dict, Fields.named_texts)},
 )
 """``form`` is known only later, and stands beside."""
 
-USAGE: Final = Layout(Usage, filled("requests", "tokens_in", "tokens_out"), check=_check_usage)
+USAGE: Final = Layout(
+    Usage, filled("requests", "tokens_in", "tokens_out", "tokens_cached"), check=_check_usage
+)
 
 _QUOTES: Final = Layout(
     QuoteCounts,

@@ -59,6 +59,7 @@ def label_values(label: Label) -> tuple[Any, ...]:
         evidence and evidence.named and json.dumps(evidence.named),
         label.decisive,
         evidence and evidence.wording,
+        label.remedy or None,
     )
 
 
@@ -83,6 +84,7 @@ def label_of(row: RowMapping) -> Label:
         created_at=row["created_at"],
         evidence=_evidence_of(row),
         decisive=row["decisive"],
+        remedy=row["remedy"] or "",
     )
 
 

@@ -50,10 +50,12 @@ _SUMS: Final = (
     func.count(),
     func.coalesce(func.sum(_ASKED.c.tokens_in), 0),
     func.coalesce(func.sum(_ASKED.c.tokens_out), 0),
+    func.coalesce(func.sum(_ASKED.c.tokens_cached), 0),
 )
 _USED_BY_ONE: Final = select(*_SUMS).where(_ASKED.c.run == bindparam("run"))
 _USED_BY_EACH: Final = select(_ASKED.c.run, *_SUMS).group_by(_ASKED.c.run)
-_TOLD: Final = select(_RUNS.c.told_requests, _RUNS.c.told_in, _RUNS.c.told_out).where(
+_TOLD_COLUMNS: Final = ("told_requests", "told_in", "told_out", "told_cached")
+_TOLD: Final = select(*(_RUNS.c[name] for name in _TOLD_COLUMNS)).where(
     _RUNS.c.id == bindparam("run")
 )
 _OF_HERE: Final = _RUNS.c.told_requests.is_(None)
@@ -74,6 +76,7 @@ def add_run(connection: Connection, run: Run) -> None:
         "told_requests": used.requests,
         "told_in": used.tokens_in,
         "told_out": used.tokens_out,
+        "told_cached": used.tokens_cached,
     }
     statement = insert(_RUNS).values(id=run.id, **_run_to_row(run), **told)
     new = statement.excluded
@@ -130,6 +133,7 @@ def add_asked(connection: Connection, asked: Asked) -> None:
             "form": asked.form,
             "tokens_in": asked.tokens_in,
             "tokens_out": asked.tokens_out,
+            "tokens_cached": asked.tokens_cached,
             "usable": asked.usable,
             "counted": asked.counted,
             "at": asked.at,
@@ -170,6 +174,7 @@ def _asked(row: RowMapping) -> Asked:
         form=row["form"],
         tokens_in=row["tokens_in"],
         tokens_out=row["tokens_out"],
+        tokens_cached=row["tokens_cached"],
         usable=row["usable"],
         counted=row["counted"],
         at=row["at"],
@@ -269,9 +274,7 @@ def _runs(
             settings=None
             if row["settings"] is None
             else _settings_of(row["settings"], row["form"]),
-            usage=_sum(
-                used.get(row["id"]), (row["told_requests"], row["told_in"], row["told_out"])
-            ),
+            usage=_sum(used.get(row["id"]), tuple(row[name] for name in _TOLD_COLUMNS)),
             ending=row["ending"],
         )
         for row in connection.execute(kept).mappings()
@@ -295,4 +298,4 @@ def _settings_of(document: str, form: str | None) -> RunSettings:
 def _sum(*parts: tuple[int | None, ...] | None) -> Usage:
     """What was counted here and what was told, together."""
     known = [part for part in parts if part is not None]
-    return Usage(*(sum(part[place] or 0 for part in known) for place in range(3)))
+    return Usage(*(sum(part[place] or 0 for part in known) for place in range(len(_TOLD_COLUMNS))))

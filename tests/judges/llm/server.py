@@ -89,6 +89,7 @@ def answer(
     *,
     tokens_in: int | None = 100,
     tokens_out: int = 50,
+    tokens_cached: int = 0,
     finish: str | None = "stop",
     **message: object,
 ) -> Action:
@@ -106,6 +107,7 @@ def answer(
             "prompt_tokens": tokens_in,
             "completion_tokens": tokens_out,
             "total_tokens": tokens_in + tokens_out,
+            "prompt_tokens_details": {"cached_tokens": tokens_cached},
         }
     return document(value)
 

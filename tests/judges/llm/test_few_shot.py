@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +12,7 @@ from mast_tui.judges.llm.prompt.few_shot import (
     Choice,
     FewShotError,
     GoldCase,
+    built_in_examples,
     choose_examples,
     noted,
     noted_choices,
@@ -176,3 +178,22 @@ def test_a_run_that_goes_on_has_its_own_examples_also_when_there_is_more_gold() 
     again = repeat_examples(choices, more, MAST, at_hand, NONE)
     assert again == tuple(example for _, example in chosen)
     assert repeat_examples(choices, CASES[1:], MAST, at_hand, NONE) is None
+
+
+def test_built_in_are_a_hit_and_a_near_miss_of_each_mode() -> None:
+    examples = built_in_examples(MAST, NONE)
+    assert [(one.mode, one.verdict) for one in examples] == [
+        (mode, verdict) for mode in MODES for verdict in (PRESENT, ABSENT)
+    ]
+    for one in examples:
+        assert one.rationale
+        assert (one.quote is None) == (one.verdict is ABSENT)
+        assert one.quote is None or one.quote in one.excerpt
+    assert len({one.trace_id for one in examples}) > 8
+    assert examples == built_in_examples(MAST, NONE)
+
+
+def test_built_in_are_of_mast_alone() -> None:
+    other = replace(MAST, id="other", modes=(replace(MAST.modes[0], slug="of_its_own"),))
+    with pytest.raises(FewShotError, match="of MAST"):
+        built_in_examples(other, NONE)

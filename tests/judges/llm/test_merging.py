@@ -14,6 +14,7 @@ from mast_tui.judges.llm.answer.merging import (
     judgement_of,
     judgement_so_far,
     merged_windows,
+    sightings_of,
 )
 from mast_tui.judges.llm.model import Window
 from mast_tui.labels import Evidence, Finding, Match, VerdictValue
@@ -203,7 +204,9 @@ def test_samples_decide_by_number(
 
 
 def test_while_windows_follow_there_is_no_verdict_but_on_what_was_found() -> None:
-    judgement = judgement_so_far([[part(seen(3, mode="stops"), said={"forgets": UNSURE})]], MODES)
+    judgement = judgement_so_far(
+        sightings_of([[part(seen(3, mode="stops"), said={"forgets": UNSURE})]], MODES)
+    )
     assert (judgement.judged, judgement.unsure) == (("stops",), ())
     assert [finding.mode for finding in judgement.findings] == ["stops"]
 

@@ -44,7 +44,9 @@ class FoundObject(NamedTuple):
     mended: bool = False
 
 
-def find_object(text: str, fits: Callable[[Mapping[str, object]], bool]) -> FoundObject:
+def find_object(
+    text: str, fits: Callable[[Mapping[str, object]], bool], what: str = "list of modes"
+) -> FoundObject:
     """Find the last whole JSON object of a text.
 
     JSON with small faults, as models write it, is mended by a library; what breaks off is not.
@@ -52,6 +54,7 @@ def find_object(text: str, fits: Callable[[Mapping[str, object]], bool]) -> Foun
     Args:
         text: A model's answer, with whatever stands around the JSON.
         fits: Whether an object is the one that is looked for.
+        what: What that holds, in words.
 
     Returns:
         The object.
@@ -69,7 +72,7 @@ def find_object(text: str, fits: Callable[[Mapping[str, object]], bool]) -> Foun
     except orjson.JSONDecodeError:
         after = _after_thoughts(text)
         try:
-            return FoundObject(_search(after, fits))
+            return FoundObject(_search(after, fits, what))
         except Malformed:
             mended = _mended(after)
             if mended is None or not fits(mended):
@@ -80,7 +83,7 @@ def find_object(text: str, fits: Callable[[Mapping[str, object]], bool]) -> Foun
     if not isinstance(whole, dict):
         raise Malformed(f"the answer is {_kind(whole)}, not a JSON object")
     if not fits(whole):
-        raise Malformed("the answer's JSON object holds no list of modes")
+        raise Malformed(f"the answer's JSON object holds no {what}")
     return FoundObject(whole)
 
 
@@ -123,7 +126,9 @@ def _after_thoughts(text: str) -> str:
     return text[begin:end]
 
 
-def _search(text: str, fits: Callable[[Mapping[str, object]], bool]) -> Mapping[str, object]:
+def _search(
+    text: str, fits: Callable[[Mapping[str, object]], bool], what: str
+) -> Mapping[str, object]:
     decoder = json.JSONDecoder(strict=False)  # line breaks within texts as well
     found: Mapping[str, object] | None = None
     broken: str | None = None
@@ -154,7 +159,7 @@ def _search(text: str, fits: Callable[[Mapping[str, object]], bool]) -> Mapping[
         return found
     if broken is not None:
         raise Malformed(f"the answer is no whole JSON object: {broken}")
-    raise Malformed("the answer holds no JSON object with a list of modes")
+    raise Malformed(f"the answer holds no JSON object with a {what}")
 
 
 def _kind(value: object) -> str:

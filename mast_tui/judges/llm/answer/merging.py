@@ -54,19 +54,29 @@ Sample = Sequence[Part]
 """The windows of one reading of a trace, in order."""
 
 
-def judgement_of(samples: Sequence[Sample], modes: Sequence[str]) -> Judgement:
-    """The judgement on a trace that was read to its end in each of the samples.
+def judgement_of(
+    samples: Sequence[Sample], modes: Sequence[str], found: Sequence[Sighting] | None = None
+) -> Judgement:
+    """Judge a trace that was read to its end in each of the samples.
 
-    ``modes`` are the slugs in their order. A mode is present where it was found in any sample,
-    else what most samples say, unsure on a tie; one that no sample judged is not judged.
+    A mode is present where it was found, else what most samples say, unsure on a tie; one that no
+    sample judged is not judged. Where all that was seen of a mode did not hold on a second look,
+    the sample that saw it counts as having seen none.
+
+    Args:
+        samples: What was said of the trace.
+        modes: The slugs in their order.
+        found: What of ``sightings_of`` holds; None for all.
     """
-    findings = _findings(samples, modes)
-    found = {finding.mode for finding in findings}
+    found = sightings_of(samples, modes) if found is None else found
+    findings = tuple(sighting.finding for sighting in found)
+    shown = {finding.mode for finding in findings}
     judged = []
     unsure = []
     for mode in modes:
-        verdicts = [verdict_of(sample, mode) for sample in samples]
-        verdict = VerdictValue.PRESENT if mode in found else _most_frequent(verdicts)
+        said = (verdict_of(sample, mode) for sample in samples)
+        verdicts = [VerdictValue.ABSENT if v is VerdictValue.PRESENT else v for v in said]
+        verdict = VerdictValue.PRESENT if mode in shown else _most_frequent(verdicts)
         if verdict is not None:
             judged.append(mode)
         if verdict is VerdictValue.UNSURE:
@@ -74,18 +84,40 @@ def judgement_of(samples: Sequence[Sample], modes: Sequence[str]) -> Judgement:
     return Judgement(findings, tuple(unsure), tuple(judged))
 
 
-def judgement_so_far(samples: Sequence[Sample], modes: Sequence[str]) -> Judgement:
+def judgement_so_far(found: Sequence[Sighting]) -> Judgement:
     """What was found by now, while more windows follow: no verdict but on what was found."""
-    findings = _findings(samples, modes)
-    found = {finding.mode for finding in findings}
-    return Judgement(findings, (), tuple(mode for mode in modes if mode in found))
+    findings = tuple(sighting.finding for sighting in found)
+    return Judgement(findings, (), tuple(dict.fromkeys(finding.mode for finding in findings)))
 
 
-def _findings(samples: Sequence[Sample], modes: Sequence[str]) -> tuple[Finding, ...]:
+def sightings_of(samples: Sequence[Sample], modes: Sequence[str]) -> list[Sighting]:
+    """What all windows of all samples saw of these modes, each thing once, in reading order."""
     seen = [sighting for sample in samples for sighting in merged_windows(sample)]
     merged = merged_samples(seen, len(samples))
     known = [sighting for sighting in merged if sighting.finding.mode in modes]
-    return tuple(sighting.finding for sighting in in_reading_order(known, modes))
+    return in_reading_order(known, modes)
+
+
+def decisive_of(samples: Sequence[Sample]) -> list[Sighting]:
+    """The decisive step by most samples, the earliest of those that are named as often; or none.
+
+    A sample whose windows name several means the one that it is surest of. Of several samples the
+    confidence is the share that names the step.
+    """
+    named = []
+    for sample in samples:
+        seen = [sighting for part in sample for sighting in part.sightings]
+        if seen:
+            named.append(min(seen, key=_by_confidence))
+    if not named:
+        return []
+    votes = Counter(_place(sighting) for sighting in named)
+    place = min(votes, key=lambda place: (-votes[place], place))
+    best = best_of([sighting for sighting in named if _place(sighting) == place])
+    if len(samples) == 1:
+        return [best]
+    share = votes[place] / len(samples)
+    return [replace(best, finding=replace(best.finding, confidence=share))]
 
 
 def verdict_of(sample: Sample, mode: str) -> VerdictValue | None:

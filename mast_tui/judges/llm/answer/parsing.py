@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
@@ -44,6 +44,8 @@ _MODES: Final = ("modes", "failure_modes")
 _VERDICT: Final = ("verdict", "present", "answer")
 _QUOTE: Final = ("quote", "evidence")
 _RATIONALE: Final = ("rationale", "reason", "explanation")
+_CONFIDENCE: Final = ("confidence", "score", "probability", "certainty", "likelihood")
+_FINDINGS: Final = ("findings", "instances", "occurrences")
 _SPANS: Final = ("spans", "span", "range", "steps", "step")
 """The names under which models give things: that which is asked for first."""
 
@@ -89,7 +91,7 @@ def answer_schema(codes: Sequence[str], *, digest: bool) -> dict[str, object]:
     Returns:
         The schema.
     """
-    finding = _object(
+    finding = object_schema(
         rationale={"type": "string"},
         quote={"type": ["string", "null"]},
         first={"type": ["integer", "null"]},
@@ -97,18 +99,23 @@ def answer_schema(codes: Sequence[str], *, digest: bool) -> dict[str, object]:
         confidence={"type": "number"},
         decisive={"type": ["boolean", "null"]},
     )
-    mode = _object(
+    mode = object_schema(
         notes={"type": "string"},
         findings={"type": "array", "items": finding, "maxItems": ASKED_FINDINGS},
         verdict={"type": "string", "enum": list(_VERDICTS)},
     )
     one: dict[str, object] = {"$ref": "#/$defs/mode"}
-    modes = _object(**dict.fromkeys(codes, one))
-    whole = _object(modes=modes, digest={"type": "string"}) if digest else _object(modes=modes)
+    modes = object_schema(**dict.fromkeys(codes, one))
+    whole = (
+        object_schema(modes=modes, digest={"type": "string"})
+        if digest
+        else object_schema(modes=modes)
+    )
     return {**whole, "$defs": {"mode": mode}}  # once, as some servers count it for every request
 
 
-def _object(**properties: dict[str, object]) -> dict[str, object]:
+def object_schema(**properties: dict[str, object]) -> dict[str, object]:
+    """An object of which every property is required, in the order in which they are written."""
     return {
         "type": "object",
         "properties": properties,
@@ -166,7 +173,7 @@ class _Reader:
             self._remarks.add("the answer's JSON had faults, which were mended")
         value = _unwrapped(value)
         entries = self._entries(value) or ()
-        self._scale = _scale_of(entries)
+        self._scale = scale_of(_confidences(entries))
         if self._scale > 1:
             self._remarks.add(f"confidences are taken as of {self._scale}")
         for name, entry in entries:
@@ -183,7 +190,7 @@ class _Reader:
     def _entries(self, value: Mapping[str, object]) -> list[tuple[object, object]] | None:
         """Each mode's name and what is said of it; None where this is no answer."""
         value = _unwrapped(value)
-        modes = _first_of(value, _MODES)
+        modes = first_of(value, _MODES)
         if isinstance(modes, list):
             return [(_name_in(entry), entry) for entry in modes[:MOST_ENTRIES]]
         if isinstance(modes, dict):
@@ -195,21 +202,7 @@ class _Reader:
         return None
 
     def _mode(self, name: object) -> Mode | None:
-        """The mode that a code, slug or name means, alone or as in ``FM-1.3: Step repetition``."""
-        if isinstance(name, bool) or not isinstance(name, str | int | float):
-            return None
-        text = str(name).strip()
-        for prefix in ("FM-", "FM ", "FM", "mode "):
-            if text.casefold().startswith(prefix.casefold()):
-                found = self._taxonomy.find(text[len(prefix) :])
-                if found:
-                    return found
-        found = self._taxonomy.find(text)
-        if found is None and " " in text:
-            first, _, rest = text.partition(" ")
-            by_code, by_name = self._mode(first.rstrip(":.,")), self._taxonomy.find(rest)
-            found = by_code if by_code is not None and by_code == by_name else None
-        return found
+        return find_mode(self._taxonomy, name)
 
     def _entry(self, name: object, entry: object) -> None:
         mode = self._mode(name)
@@ -221,9 +214,9 @@ class _Reader:
             self._remarks.add(f"{mode.code} was answered without being asked for, and left out")
             return
         if isinstance(entry, Mapping):
-            verdict = _as_verdict(_first_of(entry, _VERDICT))
-            findings = entry.get("findings")
-            if findings is None and _first_of(entry, _QUOTE) is not None:
+            verdict = _as_verdict(first_of(entry, _VERDICT))
+            findings = first_of(entry, _FINDINGS)
+            if findings is None and first_of(entry, _QUOTE) is not None:
                 findings = entry  # one finding, whose fields stand beside the verdict
         else:
             verdict, findings = _as_verdict(entry), None
@@ -276,19 +269,19 @@ class _Reader:
 
     def _finding(self, mode: Mode, finding: Mapping[str, object]) -> Finding:
         first, last = self._range(mode, finding)
-        quote = _as_text(_first_of(finding, _QUOTE))
+        quote = as_text(first_of(finding, _QUOTE))
         if len(quote) > QUOTE_CHARS:
             self._remarks.add(
                 f"{mode.code}: a quote has more than {QUOTE_CHARS:,} characters, and was cut"
             )
-        confidence = _as_confidence(finding.get("confidence"), self._scale)
+        confidence = as_confidence(first_of(finding, _CONFIDENCE), self._scale)
         if confidence is None:
             self._remarks.add(f"{mode.code}: a confidence cannot be read, and counts as 0.5")
         return Finding(
             mode=mode.slug,
             first=first,
             last=last,
-            rationale=_as_text(_first_of(finding, _RATIONALE)).strip()[:RATIONALE_CHARS],
+            rationale=as_text(first_of(finding, _RATIONALE)).strip()[:RATIONALE_CHARS],
             confidence=0.5 if confidence is None else confidence,
             decisive=_as_decisive(finding.get("decisive")),
             evidence=Evidence(None, quote[:QUOTE_CHARS]) if quote.strip() else None,
@@ -296,9 +289,9 @@ class _Reader:
 
     def _range(self, mode: Mode, finding: Mapping[str, object]) -> tuple[str | None, str | None]:
         """The keys of the range's ends as far as there are such spans."""
-        said = [_as_number(finding.get(end)) for end in ("first", "last")]
+        said = [as_number(finding.get(end)) for end in ("first", "last")]
         if said == [None, None]:
-            said = _as_range(_first_of(finding, _SPANS))
+            said = _as_range(first_of(finding, _SPANS))
         named = [number for number in said if number is not None]
         there = sorted(number for number in named if 1 <= number <= self._spans)
         if len(there) < len(named):
@@ -312,36 +305,60 @@ class _Reader:
     def _digest(self, value: Mapping[str, object]) -> str:
         if self._window.final:
             return ""
-        digest = _as_text(value.get("digest")).strip()
+        digest = as_text(value.get("digest")).strip()
         if not digest:
             self._remarks.add("no summary for the part that follows")
         return digest[:DIGEST_CHARS]
 
 
+def find_mode(taxonomy: Taxonomy, name: object) -> Mode | None:
+    """The mode that a code, slug or name means, alone or as in ``FM-1.3: Step repetition``."""
+    if isinstance(name, bool) or not isinstance(name, str | int | float):
+        return None
+    text = str(name).strip()
+    for prefix in ("FM-", "FM ", "FM", "mode "):
+        if text.casefold().startswith(prefix.casefold()):
+            found = taxonomy.find(text[len(prefix) :])
+            if found:
+                return found
+    found = taxonomy.find(text)
+    if found is None and " " in text:
+        first, _, rest = text.partition(" ")
+        by_code, by_name = find_mode(taxonomy, first.rstrip(":.,")), taxonomy.find(rest)
+        found = by_code if by_code is not None and by_code == by_name else None
+    return found
+
+
 def _unwrapped(value: Mapping[str, object]) -> Mapping[str, object]:
     """The object with the modes, where it is the only one within another."""
-    if _first_of(value, _MODES) is not None:
+    if first_of(value, _MODES) is not None:
         return value
     inner = [entry for entry in value.values() if isinstance(entry, Mapping)]
-    inner = [entry for entry in inner if _first_of(entry, _MODES) is not None]
+    inner = [entry for entry in inner if first_of(entry, _MODES) is not None]
     return inner[0] if len(inner) == 1 else value
 
 
-def _first_of(value: Mapping[str, object], names: Sequence[str]) -> object:
+def first_of(value: Mapping[str, object], names: Sequence[str]) -> object:
     """What stands under the first of some names that is there."""
     return next((value[name] for name in names if value.get(name) is not None), None)
 
 
-def _scale_of(entries: Iterable[tuple[object, object]]) -> int:
+def scale_of(confidences: Iterable[object]) -> int:
     """What the confidences of an answer are of: 1, or 5, 10 or 100 where one is above that."""
-    largest = 0.0
-    for _, entry in entries:
-        findings = entry.get("findings") if isinstance(entry, Mapping) else None
-        for finding in findings[:MOST_FINDINGS] if isinstance(findings, list) else ():
-            said = finding.get("confidence") if isinstance(finding, Mapping) else None
-            if isinstance(said, int | float) and not isinstance(said, bool) and said <= 100:
-                largest = max(largest, said)
+    numbers = (said for said in confidences if isinstance(said, int | float))
+    largest = max(
+        (said for said in numbers if not isinstance(said, bool) and said <= 100), default=0
+    )
     return next((scale for scale in (1, 5, 10) if largest <= scale), 100)
+
+
+def _confidences(entries: Iterable[tuple[object, object]]) -> Iterator[object]:
+    """What is said of how sure each finding is."""
+    for _, entry in entries:
+        findings = first_of(entry, _FINDINGS) if isinstance(entry, Mapping) else None
+        for finding in findings[:MOST_FINDINGS] if isinstance(findings, list) else ():
+            if isinstance(finding, Mapping):
+                yield first_of(finding, _CONFIDENCE)
 
 
 def _name_in(entry: object) -> object:
@@ -366,14 +383,14 @@ class _Remarks:
         return (*said[:MOST_REMARKS], f"and {more:,} remarks more") if more > 0 else tuple(said)
 
 
-def _as_text(value: object) -> str:
+def as_text(value: object) -> str:
     """A text, or texts in a list joined by an ellipsis; empty for anything else."""
     if isinstance(value, list):
         value = " … ".join(part for part in value if isinstance(part, str))
     return _SURROGATES.sub("�", value) if isinstance(value, str) else ""
 
 
-def _as_number(value: object) -> int | None:
+def as_number(value: object) -> int | None:
     """A span's number: an integer, or a text such as ``12`` or ``#12``."""
     if isinstance(value, str):
         match = _NUMBER.fullmatch(value)
@@ -400,11 +417,11 @@ def _as_range(value: object) -> list[int | None]:
         ends = _RANGE.fullmatch(value)
         value = [ends[1], ends[2]] if ends else [value]
     named = value if isinstance(value, list) else [value]
-    numbers = [number for number in map(_as_number, named) if number is not None]
+    numbers = [number for number in map(as_number, named) if number is not None]
     return [min(numbers), max(numbers)] if numbers else [None, None]
 
 
-def _as_confidence(value: object, scale: int) -> float | None:
+def as_confidence(value: object, scale: int) -> float | None:
     """A confidence in [0, 1] of a number on a scale, or of a text, where above 1 it is percent."""
     if isinstance(value, str):
         match = _SHARE.fullmatch(value)

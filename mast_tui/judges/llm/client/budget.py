@@ -26,7 +26,8 @@ class Reserved:
 class Budget:
     """An allowance in tokens, in money, or both; without either it only counts.
 
-    ``max_tokens`` counts tokens in and out together. ``price_in`` and ``price_out`` are for a
+    ``max_tokens`` counts tokens in and out together. ``price_in``, ``price_out`` and, where the
+    server knows what is sent, ``price_cached`` are for a
     million tokens, in the unit of ``max_cost``. ``spent_in`` and ``spent_out`` are the tokens
     that were used before. One budget serves the tasks of one event loop. Since a request is only
     sent while its estimate still fits, no more than one answer of each worker can go beyond.
@@ -42,8 +43,10 @@ class Budget:
         max_cost: float | None = None,
         price_in: float | None = None,
         price_out: float | None = None,
+        price_cached: float | None = None,
         spent_in: int = 0,
         spent_out: int = 0,
+        spent_cached: int = 0,
     ) -> None:
         if max_cost is not None and (price_in is None or price_out is None):
             raise ValueError("an allowance in money needs the prices of tokens in and out")
@@ -51,8 +54,10 @@ class Budget:
         self._max_cost = max_cost
         self._price_in = price_in
         self._price_out = price_out
+        self._price_cached = price_in if price_cached is None else price_cached
         self._in = spent_in
         self._out = spent_out
+        self._cached = spent_cached
         self._answers = 0
         self._answered_out = 0
         self._held: set[Reserved] = set()
@@ -97,9 +102,19 @@ class Budget:
             self._settled.clear()
             await self._settled.wait()
 
-    def settle(self, reserved: Reserved, tokens_in: int, tokens_out: int) -> None:
-        """An answer came: count what it took in place of what was put aside."""
+    def settle(
+        self, reserved: Reserved, tokens_in: int, tokens_out: int, tokens_cached: int = 0
+    ) -> None:
+        """An answer came: count what it took in place of what was put aside.
+
+        Args:
+            reserved: What that was.
+            tokens_in: All that was sent.
+            tokens_out: What the answer took.
+            tokens_cached: What of that sent the server knew.
+        """
         self._in += tokens_in
+        self._cached += tokens_cached
         self._out += tokens_out
         self._answers += 1
         self._answered_out += tokens_out
@@ -129,9 +144,10 @@ class Budget:
         return self._max_cost is None or cost is None or cost <= self._max_cost
 
     def _cost(self, tokens_in: int, tokens_out: int) -> float | None:
-        if self._price_in is None or self._price_out is None:
+        if self._price_in is None or self._price_out is None or self._price_cached is None:
             return None
-        return (tokens_in * self._price_in + tokens_out * self._price_out) / PER
+        saved = self._cached * (self._price_in - self._price_cached)
+        return (tokens_in * self._price_in + tokens_out * self._price_out - saved) / PER
 
     def _words(self, wanted: Reserved) -> str:
         alone = wanted.tokens_in + wanted.tokens_out

@@ -272,7 +272,8 @@ class Client:
                     else sent
                 )
                 if isinstance(got, Reply | Unusable) and got.tokens_in:
-                    self._budget.settle(reserved, got.tokens_in, got.tokens_out)
+                    cached = got.tokens_cached if isinstance(got, Reply) else 0
+                    self._budget.settle(reserved, got.tokens_in, got.tokens_out, cached)
                 elif isinstance(got, Unusable) or (isinstance(got, _Again) and got.lost):
                     self._budget.lose(reserved)
             finally:

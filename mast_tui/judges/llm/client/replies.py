@@ -85,7 +85,7 @@ def read_reply(text: str, *, form: Form, sent_tokens: int) -> Reply | ApiError |
         usage.tokens_in if counted else sent_tokens,
         max(usage.tokens_out, 0 if counted else estimate(said)),
         counted,
-        tokens_cached=usage.cached,
+        tokens_cached=min(usage.cached, usage.tokens_in) if counted else 0,
         tokens_thought=usage.thought,
     )
 

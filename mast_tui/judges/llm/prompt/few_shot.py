@@ -1,11 +1,15 @@
-"""Examples for the prompt, chosen from gold: where a mode shows, and where it nearly does."""
+"""Examples for the prompt, from gold or from the samples: places of a mode, and near misses."""
 
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
+
+import orjson
 
 from mast_tui.errors import MastError
 from mast_tui.gold import GoldLabel, GoldTrace, Side, Source
@@ -16,6 +20,7 @@ from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Span, Trace
+from mast_tui.traces.samples import samples_folder
 from mast_tui.workspace import TraceRecord, Workspace
 
 EXAMPLES: Final = 4
@@ -28,6 +33,10 @@ MOST_CHARS: Final = 1_800
 """About so many characters of text an excerpt has: a few hundred tokens."""
 
 MOST_SPANS: Final = 4
+
+BUILT_IN_CHARS: Final = 700
+"""The same of one of the built-in examples, of which there are two a mode."""
+
 MOST_QUOTE: Final = 160
 
 _LEFT_OUT: Final = "[…]"
@@ -73,9 +82,12 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
+    """``quote`` are words in a range of several spans, whose target has none."""
+
     choice: Choice
     target: Target
     rationale: str
+    quote: str | None = None
 
 
 def choose_examples(
@@ -118,6 +130,71 @@ def choose_examples(
     if not chosen:
         raise FewShotError(_why_none(present or near))
     return tuple(chosen)
+
+
+def built_in_examples(taxonomy: Taxonomy, redaction: Redaction) -> tuple[Example, ...]:
+    """Take a place where each mode shows, and one where it nearly does, from the sample traces.
+
+    What was planted there, and what beside it only looks like a failure, is listed with them.
+
+    Args:
+        taxonomy: Its modes that are listed there have examples.
+        redaction: What is taken out of them.
+
+    Raises:
+        FewShotError: The samples are not here, or hold nothing of this taxonomy.
+        OSError: A file of them cannot be read.
+    """
+    try:
+        folder = samples_folder()
+    except FileNotFoundError as error:
+        raise FewShotError(str(error)) from error
+    traces: dict[str, Trace] = {}
+    listed: dict[tuple[str, VerdictValue], list[_Candidate]] = {}
+    for name, verdict in (
+        ("planted.jsonl", VerdictValue.PRESENT),
+        ("clean.jsonl", VerdictValue.ABSENT),
+    ):
+        for line in (folder / name).read_bytes().splitlines():
+            row = orjson.loads(line)
+            trace = _sample(folder / row["trace"], row["record"], traces)
+            choice = Choice(row["slug"], verdict, trace.identity.trace_id)
+            target = Target(row["first"], row["last"])
+            listed.setdefault((row["slug"], verdict), []).append(
+                _Candidate(choice, target, row["why"], row["quote"])
+            )
+    shown = _Shown(traces.get, redaction, BUILT_IN_CHARS)
+    used: Counter[str] = Counter()
+    examples = []
+    for mode in taxonomy.modes:
+        for verdict in (VerdictValue.PRESENT, VerdictValue.ABSENT):
+            found = listed.get((mode.slug, verdict), [])
+            # What can be seen in one place, with its words, and from one trace after the other.
+            found.sort(
+                key=lambda one: (
+                    one.target.first != one.target.last,
+                    one.quote is None,
+                    used[one.choice.trace_id],
+                )
+            )
+            for choice, example in shown.of(found, 1):
+                used[choice.trace_id] += 1
+                examples.append(example)
+    if not examples:
+        raise FewShotError(
+            f"the built-in examples are of MAST, and {taxonomy.ref} has none of its modes; "
+            "--few-shot gold takes them from your own gold"
+        )
+    return tuple(examples)
+
+
+def _sample(path: Path, record: int | None, known: dict[str, Trace]) -> Trace:
+    """One of the sample traces; a file is read once, and ``known`` holds all of it then."""
+    if all(trace.path != path for trace in known.values()):
+        for trace in read_file(path, named=True).traces:
+            read_fully(trace)
+            known[trace.identity.trace_id] = trace
+    return next(one for one in known.values() if (one.path, one.record) == (path, record))
 
 
 def repeat_examples(
@@ -179,9 +256,12 @@ def traces_in_files(workspace: Workspace) -> TraceAtHand:
 class _Shown:
     """Makes examples of candidates, each trace read once and no choice taken twice."""
 
-    def __init__(self, at_hand: TraceAtHand, redaction: Redaction) -> None:
+    def __init__(
+        self, at_hand: TraceAtHand, redaction: Redaction, most_chars: int = MOST_CHARS
+    ) -> None:
         self._at_hand = at_hand
         self._redaction = redaction
+        self._most_chars = most_chars
         self._taken: set[Choice] = set()
 
     def of(self, candidates: Iterable[_Candidate], count: int) -> list[tuple[Choice, Example]]:
@@ -201,7 +281,7 @@ class _Shown:
     def _example(self, candidate: _Candidate) -> Example | None:
         choice = candidate.choice
         trace = self._at_hand(choice.trace_id)
-        shown = None if trace is None else _excerpt_of(trace, candidate.target)
+        shown = None if trace is None else _excerpt_of(trace, candidate, self._most_chars)
         if shown is None:
             return None
         text, quote = shown
@@ -322,12 +402,13 @@ def _why_none(candidates: Sequence[_Candidate]) -> str:
     )
 
 
-def _excerpt_of(trace: Trace, target: Target) -> tuple[str, str] | None:
-    """The spans of a target as text, and words of them that can be quoted.
+def _excerpt_of(trace: Trace, found: _Candidate, most_chars: int) -> tuple[str, str] | None:
+    """The spans of a place as text, and words of them that can be quoted.
 
     Long texts are shortened around the quote, long ranges to their ends. None where the spans are
     not in the trace, or hold no text.
     """
+    target = found.target
     if target.first is None or target.last is None:
         return None
     first, last = trace.index_of(target.first), trace.index_of(target.last)
@@ -337,18 +418,19 @@ def _excerpt_of(trace: Trace, target: Target) -> tuple[str, str] | None:
     indices = list(range(first, last + 1))
     if len(indices) > MOST_SPANS:
         indices = [*indices[: MOST_SPANS - 1], last]
-    quote = target.quote
-    share = MOST_CHARS // len(indices)
+    quote = target.quote or found.quote
+    share = most_chars // len(indices)
     parts: list[str] = []
+    words = None
     before = first - 1
     for index in indices:
         if index != before + 1:
             parts.append(f"[… {index - before - 1} steps left out …]")
-        text, found = _cut(trace.text(index), share, quote, target.char_start)
-        quote = quote if found is None else found
+        text, shown_quote = _cut(trace.text(index), share, quote, target.char_start)
+        words = words or shown_quote
         parts.append(f"{_heading(trace.span(index))}\n{text}")
         before = index
-    words = quote or _first_words(trace.text(first))
+    words = words or quote or _first_words(trace.text(first))
     shown = "\n\n".join(parts)
     return (shown, words) if words and words in shown else None
 

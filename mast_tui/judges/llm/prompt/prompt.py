@@ -5,18 +5,19 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
-from mast_tui.judges.llm.answer.parsing import answer_schema
+from mast_tui.judges.llm.answer.parsing import Answer, answer_schema, parse_answer
 from mast_tui.judges.llm.model import Correction, Fact, Parameters, Request, Window
-from mast_tui.judges.llm.prompt import prompt_text
+from mast_tui.judges.llm.prompt import decisive, prompt_text, verification
 from mast_tui.judges.llm.prompt.example import Example
-from mast_tui.judges.llm.prompt.prompt_section import data_section
+from mast_tui.judges.llm.prompt.prompt_section import asked_about, data_section
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView, fit
-from mast_tui.judges.llm.prompt.tokens import estimate
+from mast_tui.judges.llm.prompt.taxonomy_text import taxonomy_text
+from mast_tui.judges.llm.prompt.tokens import BOUNDARY_TOKENS, estimate
 from mast_tui.labels import VerdictValue
-from mast_tui.taxonomy.model import Mode, Taxonomy
+from mast_tui.taxonomy.model import Taxonomy
 
 BOUNDARY_BYTES: Final = 4
 """Four random bytes for each run and trace: nobody who wrote a trace before can hit on them."""
@@ -24,7 +25,6 @@ BOUNDARY_BYTES: Final = 4
 MOST_REPEATED: Final = 2_000
 """Code points of an answer that are shown to the model again where it could not be used."""
 
-_BOUNDARY_TOKENS: Final = 6
 _TRIES: Final = 16
 
 
@@ -47,11 +47,15 @@ class Prompt:
         self.taxonomy = taxonomy
         self.modes = tuple(self._codes)
         """All modes, by slug."""
-        self.end_modes = _end_modes(taxonomy)
+        self.end_modes = () if parameters.decisive else _end_modes(taxonomy)
         """Those that only the end of a run shows."""
         self.window_modes = tuple(slug for slug in self.modes if slug not in self.end_modes)
         """Those that are judged on every window."""
-        self._system = _system(taxonomy, examples)
+        self.verification = verification.VerificationPrompt(taxonomy)
+        """How each finding is put before the model once more."""
+        self._system = (
+            _decisive_system(taxonomy) if parameters.decisive else _system(taxonomy, examples)
+        )
         self._system_tokens = sum(map(estimate, self._system))
         self.hash = self._hash(extra)
         """Eight hex digits that change with whatever shapes the answers, but for the model."""
@@ -84,17 +88,37 @@ class Prompt:
             for fact in facts
             if fact.mode in window.modes and fact.first <= window.last and fact.last >= window.first
         ]
-        data = data_section(view, window, digest, budget, codes, found)
+        step = self._parameters.decisive
+        asked = decisive.asked(window) if step else asked_about(window, codes)
+        goes_on = not window.final and window.step is None
+        data = data_section(view, window, digest, budget, asked, facts=found)
         marks = len(data.pieces) + len(self._system) - 2
-        tokens = self._system_tokens + estimate("".join(data.pieces)) + marks * _BOUNDARY_TOKENS
+        tokens = self._system_tokens + estimate("".join(data.pieces)) + marks * BOUNDARY_TOKENS
         return Request(
             system=self._system,
             user=data.pieces,
-            schema=answer_schema(codes, digest=not window.final),
+            schema=(decisive.schema if step else answer_schema)(codes, digest=goes_on),
             tokens=tokens,
             remarks=data.remarks,
             sample=sample,
             about=view.trace_id,
+        )
+
+    def read(self, text: str, view: RedactedView, window: Window) -> Answer:
+        """Read what a model says of a window.
+
+        Args:
+            text: Its answer.
+            view: The trace as it was sent.
+            window: What was asked about.
+
+        Raises:
+            Malformed: No answer can be read from the text, in words.
+        """
+        if self._parameters.decisive:
+            return decisive.parse_decisive(text, self.taxonomy, window, view)
+        return parse_answer(
+            text, taxonomy=self.taxonomy, window=window, spans=len(view), key_of=view.key
         )
 
     def _hash(self, extra: str) -> str:
@@ -108,6 +132,8 @@ class Prompt:
             str(parameters.window_tokens),
             extra,
             *([f"hints {parameters.hints}"] if parameters.hints else []),
+            *(verification.all_words() if parameters.verify else ()),
+            *((parameters.decisive, *decisive.all_words()) if parameters.decisive else ()),
             *(f"{name} {json.dumps(value)}" for name, value in parameters.extra_body),
         ]
         said = json.dumps(parts).encode()
@@ -175,13 +201,25 @@ def _system(taxonomy: Taxonomy, examples: Sequence[Example]) -> tuple[str, ...]:
         prompt_text.ROLE,
         prompt_text.RULES,
         f"{prompt_text.DATA_RULES}\n\n{prompt_text.HEADERS}",
-        f"# The failure modes: {taxonomy.name}\n\n{_taxonomy_text(taxonomy)}",
+        f"# The failure modes: {taxonomy.name}\n\n{taxonomy_text(taxonomy)}",
     ]
     if examples:
         lines = (_example_line(example, taxonomy) for example in examples)
         sections.append("\n".join((prompt_text.EXAMPLES, "", *lines)))
     answer = prompt_text.ANSWER.replace("FORM", _form(taxonomy))
     sections += [f"{answer}\n{prompt_text.DIGEST}", prompt_text.BOUNDARY[0]]
+    return (fit("\n\n".join(sections)), *prompt_text.BOUNDARY[1:])
+
+
+def _decisive_system(taxonomy: Taxonomy) -> tuple[str, ...]:
+    sections = [
+        decisive.ROLE,
+        f"{decisive.RULES}\n{decisive.QUOTING}",
+        f"{prompt_text.DATA_RULES}\n\n{prompt_text.HEADERS}",
+        f"# The failure modes: {taxonomy.name}\n\n{taxonomy_text(taxonomy)}",
+        f"{decisive.ANSWER}\n{prompt_text.DIGEST}",
+        prompt_text.BOUNDARY[0],
+    ]
     return (fit("\n\n".join(sections)), *prompt_text.BOUNDARY[1:])
 
 
@@ -215,40 +253,3 @@ def _example_line(example: Example, taxonomy: Taxonomy) -> str:
     if example.rationale:
         found["rationale"] = example.rationale
     return json.dumps(found, ensure_ascii=False)
-
-
-def _taxonomy_text(taxonomy: Taxonomy) -> str:
-    """All categories and modes, with what tells them apart; a mode begins with its code."""
-    parts: list[str] = []
-    for category in taxonomy.categories:
-        modes = [mode for mode in taxonomy.modes if mode.category == category.id]
-        if modes:
-            parts.append(f"## {category.name}")
-            parts.extend(_mode_text(mode, taxonomy) for mode in modes)
-    return "\n\n".join(parts)
-
-
-def _mode_text(mode: Mode, taxonomy: Taxonomy) -> str:
-    lines = [f"### {mode.code} {mode.name}"]
-    if mode.definition:
-        lines.append(mode.definition)
-    lines.extend(_listed("It is this:", mode.applies))
-    lines.extend(_listed("It is not this:", mode.applies_not))
-    lines.extend(_listed("Easily confused with it:", _differences(mode, taxonomy)))
-    if mode.detection:
-        lines.append(f"How to look: {mode.detection}")
-    return "\n".join(lines)
-
-
-def _listed(head: str, points: Iterable[str]) -> list[str]:
-    points = list(points)
-    return [head, *(f"- {point}" for point in points)] if points else []
-
-
-def _differences(mode: Mode, taxonomy: Taxonomy) -> list[str]:
-    """What sets the mode apart from others, each of which is named by its code."""
-    codes = [taxonomy.mode(other.slug).code for other in mode.confusable]
-    return [
-        other.difference if code in other.difference else f"{code}: {other.difference}"
-        for code, other in zip(codes, mode.confusable, strict=True)
-    ]

@@ -31,6 +31,14 @@ _MOST_NAMED: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
+class Section:
+    """Foreign text under a line of our own, behind the spans."""
+
+    label: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class DataSection:
     """The pieces of the message, between which the boundary belongs, and what was shortened."""
 
@@ -65,8 +73,9 @@ def data_section(
     window: Window,
     digest: str,
     budget: int,
-    codes: Sequence[str],
+    asked: str,
     facts: Sequence[tuple[str, Fact]] = (),
+    sections: Sequence[Section] = (),
 ) -> DataSection:
     """Write the data of a window, and after them what is asked.
 
@@ -75,8 +84,9 @@ def data_section(
         window: What of it is shown.
         digest: What was said of the spans before, or empty.
         budget: About the most that the data may take, in tokens.
-        codes: The modes that are asked about.
+        asked: What is asked about them.
         facts: What rules have found in these spans, each with its mode's code.
+        sections: What else was said of them.
 
     Returns:
         The message, and what was shortened in it.
@@ -93,12 +103,16 @@ def data_section(
         pieces.mark(prompt_text.RUN_ENDS)
     else:
         pieces.mark(prompt_text.RUN_GOES_ON.format(number=len(view)))
+    for section in sections:
+        pieces.mark(section.label)
+        pieces.text(section.text)
     pieces.mark(prompt_text.DATA_ENDS)
-    pieces.text(_asked(window, codes))
+    pieces.text(asked)
     return DataSection(pieces.end(), tuple(remarks))
 
 
-def _asked(window: Window, codes: Sequence[str]) -> str:
+def asked_about(window: Window, codes: Sequence[str]) -> str:
+    """What is asked about a window: the modes with these codes, and notes where the run goes on."""
     sentences = [prompt_text.ASKED.format(codes=", ".join(codes)), prompt_text.ASKED_LAST]
     if not window.final:
         sentences.insert(1, prompt_text.ASKED_PART)

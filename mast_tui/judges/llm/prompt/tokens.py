@@ -12,6 +12,9 @@ from __future__ import annotations
 
 from typing import Final
 
+BOUNDARY_TOKENS: Final = 6
+"""What the mark of a line of ours takes."""
+
 _LOWER: Final = 0
 _UPPER: Final = 1
 _DIGIT: Final = 2

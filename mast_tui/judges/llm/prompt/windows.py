@@ -9,9 +9,9 @@ from itertools import accumulate
 from typing import Final
 
 from mast_tui.judges.llm.errors import TraceFails
-from mast_tui.judges.llm.model import Parameters, Window
+from mast_tui.judges.llm.model import MOST_STEPS, Parameters, Window
 from mast_tui.judges.llm.prompt.prompt import Prompt
-from mast_tui.judges.llm.prompt.redacted_view import RedactedView
+from mast_tui.judges.llm.prompt.redacted_view import RedactedSpan, RedactedView
 from mast_tui.judges.llm.prompt.token_budget import (
     FRAME_TOKENS,
     HEADER_TOKENS,
@@ -22,6 +22,7 @@ from mast_tui.judges.llm.prompt.token_budget import (
     weight,
 )
 from mast_tui.judges.llm.prompt.tokens import estimate
+from mast_tui.traces.model import Role, SpanKind
 
 LEAST_TOKENS: Final = 256
 """With less room than this nothing can be judged."""
@@ -43,8 +44,24 @@ def plan(view: RedactedView, prompt: Prompt, parameters: Parameters) -> tuple[Wi
     budget = parameters.window_tokens
     texts = sum(view.tokens) + HEADER_TOKENS * spans
     if texts <= spans_room(view, budget, alone=True):
+        if parameters.decisive == "step by step" and spans <= MOST_STEPS:
+            return _steps(view, prompt)
         return (Window(0, spans - 1, True, prompt.modes),)
     return _several(view, prompt, budget)
+
+
+def _steps(view: RedactedView, prompt: Prompt) -> tuple[Window, ...]:
+    """A window for each step of an agent: all of the run up to there."""
+    last = len(view) - 1
+    asked = [span.index for span in view.spans(0, last) if _is_step(span)] or range(last + 1)
+    return tuple(Window(0, at, at == last, prompt.modes, step=at) for at in asked)
+
+
+def _is_step(span: RedactedSpan) -> bool:
+    """Whether an agent did it, which could have done otherwise."""
+    if span.kind is SpanKind.MESSAGE:
+        return span.role not in (Role.USER, Role.SYSTEM)
+    return span.kind in (SpanKind.REASONING, SpanKind.TOOL_CALL)
 
 
 def _several(view: RedactedView, prompt: Prompt, budget: int) -> tuple[Window, ...]:
@@ -111,6 +128,8 @@ def split(
     Raises:
         TraceFails: there is nothing left to make smaller, in words.
     """
+    if window.step is not None:
+        raise TraceFails("the model reads too little to be asked step by step")
     budget = min(window.tokens or parameters.window_tokens, _needed(window, view, parameters))
     smaller = int(budget * (_SMALLER if window.first < window.last else 0.5))
     if smaller < LEAST_TOKENS:

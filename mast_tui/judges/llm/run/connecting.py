@@ -28,8 +28,10 @@ def budget_of(setup: Setup, spent: Usage) -> Budget:
         max_cost=setup.allowance.cost,
         price_in=None if prices is None else prices.input,
         price_out=None if prices is None else prices.output,
+        price_cached=None if prices is None else prices.cached,
         spent_in=spent.tokens_in,
         spent_out=spent.tokens_out,
+        spent_cached=spent.tokens_cached,
     )
 
 

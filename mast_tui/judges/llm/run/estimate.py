@@ -18,6 +18,7 @@ from mast_tui.judges.llm.prompt.token_budget import (
     weight,
 )
 from mast_tui.judges.llm.prompt.tokens import estimate
+from mast_tui.judges.llm.prompt.verification import MODE_TOKENS, SHOWN_TOKENS
 from mast_tui.judges.llm.prompt.windows import plan
 from mast_tui.judges.llm.run.run_journal import JudgedBefore
 from mast_tui.judges.llm.run.setup import Setup
@@ -29,6 +30,9 @@ ANSWER_TOKENS: Final = 300
 ANSWER_TOKENS_A_MODE: Final = 40
 """A guess at what an answer takes, where this model was not asked here before."""
 
+VERIFIED: Final = 3
+"""A guess at how many findings of a window are looked at once more, where that is asked for."""
+
 ENOUGH: Final = 5
 """From so many answers of a model on, what they took is a better guess."""
 
@@ -37,8 +41,9 @@ ENOUGH: Final = 5
 class Estimate:
     """Of so many ``traces`` how many are ``known``, and what judging the others takes.
 
-    ``unread`` could not be read. ``requests`` are windows times samples, tokens are estimates from
-    characters, and rather too many. ``shortened`` counts the spans whose text does not fit whole.
+    ``unread`` could not be read. ``requests`` are windows times samples, and a guess at how many
+    findings are looked at once more; tokens are estimates from characters, and rather too many.
+    ``shortened`` counts the spans whose text does not fit whole.
     """
 
     traces: int = 0
@@ -106,12 +111,18 @@ class _Counted:
             self.so_far = replace(so_far, unread=so_far.unread + 1)
             return
         requests = len(windows) * self._setup.parameters.samples
+        again = VERIFIED * len(windows) if self._setup.parameters.verify else 0
+        shown = min(SHOWN_TOKENS, sum(view.tokens) + HEADER_TOKENS * len(view))
         self.so_far = replace(
             so_far,
             windows=so_far.windows + len(windows),
-            requests=so_far.requests + requests,
-            tokens_in=so_far.tokens_in + tokens_in * self._setup.parameters.samples,
-            tokens_out=so_far.tokens_out + self._answer * requests,
+            requests=so_far.requests + requests + again,
+            tokens_in=so_far.tokens_in
+            + tokens_in * self._setup.parameters.samples
+            + again * (self._setup.prompt.verification.tokens + MODE_TOKENS + shown),
+            tokens_out=so_far.tokens_out
+            + self._answer * requests
+            + again * min(self._answer, ANSWER_TOKENS),
             shortened=so_far.shortened + shortened,
         )
 

@@ -4,29 +4,38 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, ParamSpec, TypeVar
 
 from mast_tui.judges.llm.answer.merging import (
     Part,
     Sighting,
+    decisive_of,
     judgement_of,
     judgement_so_far,
+    sightings_of,
     verdict_of,
 )
-from mast_tui.judges.llm.answer.parsing import Answer, parse_answer
+from mast_tui.judges.llm.answer.parsing import Answer
 from mast_tui.judges.llm.errors import ContextOverflow, Deferred, TraceFails, Unanswered
 from mast_tui.judges.llm.model import Asks, Fact, Parameters, Request, Window
 from mast_tui.judges.llm.prompt.prompt import Prompt
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 from mast_tui.judges.llm.prompt.redaction import Redaction
+from mast_tui.judges.llm.prompt.verification import (
+    LEAST_SHOWN,
+    SHOWN_TOKENS,
+    Verification,
+    by_doubt,
+    parse_verification,
+)
 from mast_tui.judges.llm.prompt.windows import plan, split
 from mast_tui.judges.llm.run.request_loop import AnswerRoom, Ledger, RequestLoop, answer_key
 from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.quote_anchoring import MOST_SEARCHED, Locator, anchored
 from mast_tui.judges.rules import RulesJudge
-from mast_tui.labels import Finding, Match, QuoteCounts
+from mast_tui.labels import Finding, Match, QuoteCounts, VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
@@ -151,7 +160,10 @@ class Reading:
                 raise
             self._requests.forget_limits()
             count = await self._all_samples(windows, on_part)
-        return await self._aside(self._result, count)
+        found = await self._aside(self._found)
+        if self._parameters.verify and found:
+            found = await self._verified(found, asks, ledger, room)
+        return await self._aside(self._result, count, found)
 
     async def _all_samples(
         self, windows: tuple[Window, ...], on_part: Callable[[Judgement], object] | None
@@ -169,6 +181,52 @@ class Reading:
         if deferred is not None:
             raise deferred
         return len(windows)
+
+    async def _verified(
+        self, found: Sequence[Sighting], asks: Asks, ledger: Ledger, room: AnswerRoom
+    ) -> list[Sighting]:
+        """Have every finding looked at once more, those with altered quotes first; what holds."""
+        requests: RequestLoop[Verification] = RequestLoop(asks, ledger, room, self._key)
+        told: dict[int, Verification | None] = {}
+        deferred: Deferred | None = None
+        for place in sorted(range(len(found)), key=lambda place: by_doubt(found[place])):
+            try:
+                told[place] = await self._looked_at(found[place], requests)
+            except Deferred as error:  # the others need not wait for this one
+                deferred = error
+        if deferred is not None:
+            raise deferred
+        holds = []
+        for place, seen in enumerate(found):
+            again = told[place]
+            if again is None:
+                self._odd.append("a finding was not looked at again: the model reads too little")
+                holds.append(seen)
+            elif again.verdict is not VerdictValue.ABSENT:
+                holds.append(replace(seen, finding=again.of(seen.finding)))
+        failed = len(found) - len(holds)
+        if failed:
+            self._odd.append(
+                f"{_count(failed, 'finding', 'findings')} did not hold on a second look"
+            )
+        return holds
+
+    async def _looked_at(
+        self, seen: Sighting, requests: RequestLoop[Verification]
+    ) -> Verification | None:
+        """A second look at one finding, with as much around it as the model reads; or None."""
+        shown = SHOWN_TOKENS
+        while shown >= LEAST_SHOWN:
+            request = await self._aside(
+                self._prompt.verification.request, self._view, seen, self._samples, shown
+            )
+            try:
+                return await requests.answer(
+                    request, parse_verification, f"a finding in {_at(seen)}"
+                )
+            except ContextOverflow:
+                shown //= 2
+        return None
 
     async def _aside(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
         """The result of work on the trace, done in a thread unless it takes no time to speak of.
@@ -199,6 +257,8 @@ class Reading:
                 continue
             parts.append(await self._aside(self._part, sample, window, answer))
             digest = answer.digest or digest
+            if window.step is not None and answer.findings:
+                left.clear()  # the earliest counts
             if on_part is not None:
                 on_part(await self._aside(self._so_far))
         return tuple(part.window for part in parts)
@@ -208,12 +268,9 @@ class Reading:
         self.first = None
         if request is None:
             request = await self._aside(self._new_request, sample, window, digest)
-        taxonomy, view = self._prompt.taxonomy, self._view
 
         def read(text: str) -> Answer:
-            return parse_answer(
-                text, taxonomy=taxonomy, window=window, spans=len(view), key_of=view.key
-            )
+            return self._prompt.read(text, self._view, window)
 
         answer = await self._requests.answer(request, read, _about(window))
         self._shortened += request.remarks
@@ -229,8 +286,13 @@ class Reading:
         except TraceFails as error:
             raise _NothingSmaller(f"{error}; at last: {why}") from error
 
+    def _found(self) -> list[Sighting]:
+        if self._parameters.decisive:
+            return decisive_of(self._samples)
+        return sightings_of(self._samples, self._prompt.modes)
+
     def _so_far(self) -> Judgement:
-        return judgement_so_far(self._samples, self._prompt.modes)
+        return judgement_so_far(self._found())
 
     def _part(self, sample: int, window: Window, answer: Answer) -> Part:
         return part_of(self._trace, self._view, self._locator, window, answer, sample)
@@ -245,11 +307,14 @@ class Reading:
             prompt_hash=self._prompt.hash,
         )
 
-    def _result(self, windows: int) -> TraceResult:
-        judgement = judgement_of(self._samples, self._prompt.modes)
-        found = judgement.findings
+    def _result(self, windows: int, holds: Sequence[Sighting]) -> TraceResult:
+        if self._parameters.decisive:
+            judgement = judgement_so_far(holds)  # of other modes it says nothing
+        else:
+            judgement = judgement_of(self._samples, self._prompt.modes, holds)
+        found, taxonomy = judgement.findings, self._prompt.taxonomy
         remarks = (
-            *_of_modes(self._samples, self._prompt.taxonomy),
+            *(() if self._parameters.decisive else _of_modes(self._samples, taxonomy)),
             *_of_places(found, self._locator.limited),
             *_of_forms(self._requests.forms),
             *self._shortened,
@@ -311,6 +376,10 @@ def _told(remarks: Iterable[str]) -> tuple[str, ...]:
         return said
     more = len(said) - MOST_REMARKS + 1
     return (*said[: MOST_REMARKS - 1], f"and {more} remarks more")
+
+
+def _at(seen: Sighting) -> str:
+    return "the whole run" if seen.first is None else f"#{seen.first + 1}"
 
 
 def _about(window: Window) -> str:

@@ -13,9 +13,10 @@ from typing import Final, cast
 
 from mast_tui.judges.llm.model import Finish, Form, Reply
 from mast_tui.judges.llm.run.judging import TraceResult
-from mast_tui.judges.llm.run.setup import Setup
+from mast_tui.judges.llm.run.setup import CHECKED_BY, Setup
 from mast_tui.judges.llm.run.writer_thread import WriterThread
 from mast_tui.judges.protocol import Judgement
+from mast_tui.judges.quote_anchoring import CHECKING
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import (
     Asked,
@@ -36,7 +37,8 @@ class Begun:
     """A trace at hand: its id in the workspace, and whether this judge has judged it already.
 
     ``trace_id`` is the record's own until a ``new`` trace is registered. ``grown`` says that it
-    was judged when it was shorter.
+    was judged when it was shorter, ``stale`` that its quotes were checked by other rules than
+    today's, and that the answers are here.
     """
 
     record: TraceRecord
@@ -44,6 +46,7 @@ class Begun:
     known: bool
     new: bool = False
     grown: bool = False
+    stale: bool = False
 
 
 class JudgedBefore:
@@ -53,6 +56,16 @@ class JudgedBefore:
         self._workspace = workspace
         kept = workspace.judgements(annotator=setup.judge, taxonomy=setup.taxonomy.ref)
         self._ids = {judgement.trace_id for judgement in kept}
+        checked = {
+            run.id: dict(run.settings.parameters).get(CHECKED_BY)
+            for run in workspace.runs()
+            if run.settings is not None
+        }
+        self._stale = {
+            one.trace_id: one.run
+            for one in kept
+            if one.run is not None and checked.get(one.run, CHECKING) != CHECKING
+        }
 
     def find(self, record: TraceRecord) -> TraceRecord | None:
         """A trace as the workspace knows it, where it was judged."""
@@ -63,6 +76,11 @@ class JudgedBefore:
         """Whether a trace was judged, and had as many spans then."""
         before = self.find(record)
         return before is not None and not has_grown(before, record)
+
+    def is_stale(self, trace_id: str) -> bool:
+        """Whether a trace was checked by other rules than today's, and its answers are here."""
+        run = self._stale.get(trace_id)
+        return run is not None and bool(self._workspace.answers_about(run, trace_id))
 
     def add(self, trace_id: str) -> None:
         """One more is judged."""
@@ -117,8 +135,9 @@ class RunRecord:
         if before is None:
             return Begun(record, record.trace_id, known=False, new=True)
         grown = has_grown(before, record)
-        done = not self._again or before.trace_id in self._done
-        return Begun(record, before.trace_id, known=done and not grown, grown=grown)
+        known = (not self._again or before.trace_id in self._done) and not grown
+        stale = known and self._judged.is_stale(before.trace_id)
+        return Begun(record, before.trace_id, known, grown=grown, stale=stale)
 
     def register(self, begun: Begun) -> Begun:
         """The same, with a new trace made known to the workspace."""
@@ -163,6 +182,7 @@ class RunRecord:
             asked.tokens_in,
             asked.tokens_out,
             asked.counted,
+            tokens_cached=asked.tokens_cached,
         )
 
     def keep(self, trace_id: str, key: str, reply: Reply, usable: bool) -> None:
@@ -179,6 +199,7 @@ class RunRecord:
                 tokens_out=reply.tokens_out,
                 usable=usable,
                 counted=reply.counted,
+                tokens_cached=reply.tokens_cached,
             )
         )
         if usable:
@@ -285,7 +306,7 @@ def _same(setup: Setup, run: Run) -> bool:
     """Whether a run was begun with these settings, whatever form its answers had."""
     ours, theirs = setup.settings(), run.settings
     return theirs is not None and (
-        (ours.model, ours.prompt, ours.host, ours.price_in, ours.price_out)
-        == (theirs.model, theirs.prompt, theirs.host, theirs.price_in, theirs.price_out)
+        replace(ours, parameters=(), examples=(), form=None)
+        == replace(theirs, parameters=(), examples=(), form=None)
         and sorted(ours.parameters) == sorted(theirs.parameters)
     )

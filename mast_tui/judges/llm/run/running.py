@@ -13,7 +13,7 @@ from functools import partial
 from typing import Final
 
 from mast_tui.judges.llm.errors import AllowanceSpent, Deferred, RunStops, TraceFails, Unanswered
-from mast_tui.judges.llm.model import Asks, Reply
+from mast_tui.judges.llm.model import Asks, Correction, Reply, Request
 from mast_tui.judges.llm.run.judging import Reading, TraceResult
 from mast_tui.judges.llm.run.request_loop import AnswerRoom
 from mast_tui.judges.llm.run.run_journal import Begun, KeptAnswers, RunRecord
@@ -34,6 +34,9 @@ request is ready when an answer comes."""
 
 ALLOWANCE_SPENT: Final = "allowance spent"
 """The ending of a run that used up what it was allowed."""
+
+CHECKED_AGAIN: Final = "kept answers were checked again, by the rules of today"
+"""The remark on traces that were judged before."""
 
 CANCELLED: Final = "cancelled"
 """Why a run was broken off that somebody cancelled."""
@@ -156,6 +159,19 @@ class _AtHand:
     problem: str | None
 
 
+class _NothingAsked:
+    """Has no answer to what is not kept."""
+
+    async def ask(
+        self, request: Request, answer_tokens: int, correction: Correction | None = None
+    ) -> Reply:
+        """Put it off."""
+        raise Deferred("nothing is asked")
+
+    def note(self, problem: str | None) -> None:
+        """Nothing follows from it."""
+
+
 class _Feed:
     """Traces one after the other, each read to its end, in a thread of its own."""
 
@@ -201,7 +217,7 @@ class _Feed:
         begun = self._begin(trace)
         reading = None
         try:
-            if problem is None and not begun.known:
+            if problem is None and (begun.stale or not begun.known):
                 reading = self._read(trace)
         except (TraceFails, OSError) as error:
             problem = _words_of(error)
@@ -314,7 +330,9 @@ class _Run:
         if begun.new:  # not by the thread that reads, which would wait for each commit
             begun = await self._writer.do(partial(self._record.register, begun))
         told = partial(Progress, 0, begun.trace_id, found.trace.path)
-        if found.problem is None and reading is None:
+        if begun.stale and reading is not None:
+            await self._check_again(reading, begun)
+        if begun.stale or (found.problem is None and reading is None):
             return told(Step.KNOWN)
         try:
             if reading is None:
@@ -330,6 +348,16 @@ class _Run:
         self._note(result)
         self._in_a_row = 0
         return told(Step.JUDGED, count)
+
+    async def _check_again(self, reading: Reading, begun: Begun) -> None:
+        """Read the kept answers about a trace by the rules of today; nothing is asked."""
+        answers = KeptAnswers(self._record, self._writer, begun.trace_id, self._on_reply)
+        try:
+            result = await reading.over(_NothingAsked(), answers, self._room, None)
+        except (Deferred, TraceFails, OSError):
+            return  # what stands was right by the rules of its time
+        await self._writer.do(partial(self._record.store, begun, result))
+        self._remarks[CHECKED_AGAIN] += 1
 
     def _note_unanswered(self, reason: str) -> None:
         """Count how many traces have failed in a row for one reason, whatever their numbers."""
@@ -366,7 +394,10 @@ class _Run:
     def _on_reply(self, reply: Reply) -> None:
         used = self._used
         self._used = Usage(
-            used.requests + 1, used.tokens_in + reply.tokens_in, used.tokens_out + reply.tokens_out
+            used.requests + 1,
+            used.tokens_in + reply.tokens_in,
+            used.tokens_out + reply.tokens_out,
+            used.tokens_cached + reply.tokens_cached,
         )
         self._asked += 1
         self._form = reply.form

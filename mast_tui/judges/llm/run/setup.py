@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Final
 
 from mast_tui.configuration import (
     CONCURRENCY,
@@ -18,14 +19,18 @@ from mast_tui.configuration import (
     prices_to_write,
 )
 from mast_tui.judges.llm.client.hosts import host_of, is_this_machine
-from mast_tui.judges.llm.model import Parameters
+from mast_tui.judges.llm.model import Parameters, Way
 from mast_tui.judges.llm.prompt.example import Example
 from mast_tui.judges.llm.prompt.prompt import Prompt
 from mast_tui.judges.llm.prompt.redaction import Redaction
+from mast_tui.judges.quote_anchoring import CHECKING
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.labels import JUDGE_PREFIX
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import RunSettings
+
+CHECKED_BY: Final = "checking"
+"""The parameter of a run that names the rules by which its quotes were checked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +96,13 @@ class Setup:
             parameters=(
                 *self.parameters.values(),
                 ("redaction", self.redaction.identity),
+                (CHECKED_BY, CHECKING),
                 *self.noted,
             ),
             examples=tuple(dict.fromkeys(example.trace_id for example in self.examples)),
             price_in=None if self.prices is None else self.prices.input,
             price_out=None if self.prices is None else self.prices.output,
+            price_cached=None if self.prices is None else self.prices.cached,
         )
 
 
@@ -108,6 +115,8 @@ def configured_parameters(
     window_tokens: int | None = None,
     answer_tokens: int | None = None,
     hints: bool = True,
+    verify: bool = False,
+    decisive: Way = "",
 ) -> Parameters:
     """Take what shapes the answers from a configuration, but for what is given beside it.
 
@@ -119,6 +128,8 @@ def configured_parameters(
         window_tokens: The most that the data of one request may take.
         answer_tokens: The most that an answer may take.
         hints: Whether what the rules find is shown as facts.
+        verify: Whether each finding is put before the model once more.
+        decisive: How the decisive step is asked for, empty for all modes.
 
     Returns:
         The parameters; the model is empty where none is named.
@@ -130,6 +141,8 @@ def configured_parameters(
         window_tokens=window_tokens or configuration.window_tokens,
         answer_tokens=answer_tokens or configuration.answer_tokens,
         hints=RulesJudge().name if hints and configuration.hints else "",
+        verify=(verify or configuration.verify) and not decisive,
+        decisive=decisive,
         extra_body=tuple(configuration.body.items()),
     )
 

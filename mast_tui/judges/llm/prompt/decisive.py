@@ -1,0 +1,203 @@
+"""The decisive step of a run: what is asked about it, and reading what comes back.
+
+The scaffold is that of A2P (abduct, act, predict; West et al., 2025): what went wrong, what should
+have been done in the place of the step, and what would have followed. Step by step, with what stood
+before each step and nothing behind it, is one of the ways of Who&When (Zhang et al., 2025).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from mast_tui.judges.llm.answer.json_object import Malformed, find_object
+from mast_tui.judges.llm.answer.parsing import (
+    DIGEST_CHARS,
+    QUOTE_CHARS,
+    RATIONALE_CHARS,
+    Answer,
+    as_confidence,
+    as_number,
+    as_text,
+    find_mode,
+    first_of,
+    object_schema,
+    scale_of,
+)
+from mast_tui.judges.llm.model import Window
+from mast_tui.judges.llm.prompt.redacted_view import RedactedView
+from mast_tui.labels import Evidence, Finding, VerdictValue
+from mast_tui.safe_text import one_line
+from mast_tui.taxonomy.model import Taxonomy
+
+ROLE: Final = """\
+You examine the record of a run of an AI agent, or of several agents that work together, which did \
+not reach its goal or fell short of it. You look for its decisive step. A person checks the place \
+and the quote against the record."""
+
+RULES: Final = """\
+# The decisive step
+
+It is the earliest step whose correction alone would have saved the run: had it been done right, \
+and had everything before it stayed as it is, the run would probably have reached its goal.
+
+- Read first what the goal was and how the run ended. Then go back from there: which steps led to \
+that end, and what did each of them rest on?
+- Of an error and what followed from it the error counts. An error that was noticed and mended, or \
+that did not matter for the end, does not.
+- A step is an agent's own: a message, a thought, a call. What a tool answers, what a user says \
+and what was asked for are no steps.
+- Try it: write what the step should have been instead, as little different as possible, and what \
+would have followed. Where the run would have failed all the same it is not the decisive step.
+- Where nothing would have to be corrected there is none; so too where the record does not tell.
+- Of the failure modes below name the one whose definition the step meets. Where it meets none, \
+name the one that comes closest and say so with `fits`: false."""
+
+QUOTING: Final = """\
+- `quote`: words out of the text of that step, copied character by character, short and such that \
+they prove the point. Leave nothing out of it, mend nothing, add no marks."""
+
+ANSWER: Final = """\
+# The answer
+
+Answer with one JSON object and nothing else, in this form:
+
+{"notes": "<what went wrong at the end, and which steps come into question, with #numbers>", \
+"decisive": [{"rationale": "<why it is this step, with #numbers>", "quote": "<words of the step>", \
+"first": "<its number>", "agent": "<whose it is>", "correction": "<what should have been done \
+instead>", "then": "<what would have followed>", "mode": "<a code>", "fits": "<true or false>", \
+"confidence": "<0 to 1>"}]}
+
+- `decisive` has one entry, or none. Its `first` is a span number as the headers give it.
+- What stands in angle brackets above is put in by you."""
+
+ASKED: Final = (
+    "Name the decisive step, if it is among these spans. {more}Answer with the JSON object."
+)
+ASKED_PART: Final = "The run goes on after this part: give the digest too. "
+ASKED_STEP: Final = (
+    "Is #{number} the decisive step? You cannot see what follows. If it is not, or you cannot "
+    "tell, leave `decisive` empty. Answer with the JSON object."
+)
+NO_MODE: Final = "It meets the definition of no mode; this one comes closest."
+
+
+def all_words() -> tuple[str, ...]:
+    """All that shapes the answers, for the hash."""
+    return (ROLE, RULES, QUOTING, ANSWER, ASKED, ASKED_PART, ASKED_STEP)
+
+
+def asked(window: Window) -> str:
+    """What is asked about a window, or about the one step of it that is in question."""
+    if window.step is not None:
+        return ASKED_STEP.format(number=window.step + 1)
+    return ASKED.format(more="" if window.final else ASKED_PART)
+
+
+def schema(codes: Sequence[str], *, digest: bool) -> dict[str, object]:
+    """Make the JSON schema of an answer.
+
+    Args:
+        codes: The modes' codes.
+        digest: Whether notes for the next part of the run are asked for.
+
+    Returns:
+        The schema.
+    """
+    step = object_schema(
+        rationale={"type": "string"},
+        quote={"type": ["string", "null"]},
+        first={"type": "integer"},
+        agent={"type": "string"},
+        correction={"type": "string"},
+        then={"type": "string"},
+        mode={"type": "string", "enum": list(codes)},
+        fits={"type": "boolean"},
+        confidence={"type": "number"},
+    )
+    notes: dict[str, dict[str, object]] = {"digest": {"type": "string"}} if digest else {}
+    return object_schema(
+        notes={"type": "string"},
+        decisive={"type": "array", "items": step, "maxItems": 1},
+        **notes,
+    )
+
+
+def parse_decisive(text: str, taxonomy: Taxonomy, window: Window, view: RedactedView) -> Answer:
+    """Read which step of a window is the decisive one, with patience.
+
+    Args:
+        text: The answer, with whatever stands around its JSON.
+        taxonomy: Where the mode is looked up.
+        window: What was asked about.
+        view: The trace as it was sent.
+
+    Returns:
+        The answer, with one finding or none.
+
+    Raises:
+        Malformed: No answer can be read from the text, in words.
+    """
+    whole = find_object(text, lambda value: "decisive" in value, what="decisive step").value
+    said = whole["decisive"]
+    if isinstance(said, list):
+        said = said[0] if said else None
+    remarks: list[str] = []
+    findings: tuple[Finding, ...] = ()
+    if said is not None and said is not False:
+        if not isinstance(said, Mapping):
+            raise Malformed("the decisive step is no object")
+        findings = (_finding(said, taxonomy, window, view, remarks),)
+    digest = as_text(whole.get("digest")).strip()[:DIGEST_CHARS] if not window.final else ""
+    verdicts = {finding.mode: VerdictValue.PRESENT for finding in findings}
+    return Answer(verdicts, findings, digest, tuple(remarks))
+
+
+def _finding(
+    said: Mapping[str, object],
+    taxonomy: Taxonomy,
+    window: Window,
+    view: RedactedView,
+    remarks: list[str],
+) -> Finding:
+    number = as_number(first_of(said, ("first", "step", "span", "number")))
+    if number is None or not 1 <= number <= len(view):
+        raise Malformed("the decisive step names no span that exists")
+    index = number - 1
+    if window.step is not None and index != window.step:
+        remarks.append(f"asked about #{window.step + 1} it named another step, #{number}")
+    mode = find_mode(taxonomy, said.get("mode"))
+    if mode is None:
+        raise Malformed("the decisive step names no mode of the taxonomy")
+    remedy = _sentence(as_text(said.get("correction")))
+    if not remedy:
+        raise Malformed("the decisive step has no correction")
+    then = _sentence(as_text(said.get("then")))
+    agent, named = view.span(index).agent, as_text(said.get("agent")).strip()
+    if agent and named and agent.casefold() not in named.casefold():
+        remarks.append(
+            f"the decisive step is called {one_line(named, 40)}'s, and is {one_line(agent, 40)}'s"
+        )
+    rationale = as_text(first_of(said, ("rationale", "reason", "explanation"))).strip()
+    if said.get("fits") is False:
+        rationale = f"{rationale} {NO_MODE}".strip()
+    confidence = first_of(said, ("confidence", "score", "probability"))
+    sure = as_confidence(confidence, scale_of([confidence]))
+    quote = as_text(said.get("quote"))[:QUOTE_CHARS]
+    key = view.key(index)
+    return Finding(
+        mode=mode.slug,
+        first=key,
+        last=key,
+        rationale=rationale[:RATIONALE_CHARS],
+        confidence=0.5 if sure is None else sure,
+        decisive=True,
+        evidence=Evidence(None, quote) if quote.strip() else None,
+        remedy=f"{remedy} Then: {then}"[:RATIONALE_CHARS] if then else remedy[:RATIONALE_CHARS],
+    )
+
+
+def _sentence(text: str) -> str:
+    """Words on one line that end like a sentence."""
+    words = " ".join(text.split())
+    return words if not words or words[-1] in ".!?…" else f"{words}."

@@ -1,0 +1,45 @@
+"""The definitions of a taxonomy as a model reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mast_tui.taxonomy.model import Mode, Taxonomy
+
+
+def taxonomy_text(taxonomy: Taxonomy) -> str:
+    """All categories and modes, with what tells them apart; a mode begins with its code."""
+    parts: list[str] = []
+    for category in taxonomy.categories:
+        modes = [mode for mode in taxonomy.modes if mode.category == category.id]
+        if modes:
+            parts.append(f"## {category.name}")
+            parts.extend(mode_text(mode, taxonomy) for mode in modes)
+    return "\n\n".join(parts)
+
+
+def mode_text(mode: Mode, taxonomy: Taxonomy) -> str:
+    """One mode, with what tells it apart; it begins with its code."""
+    lines = [f"### {mode.code} {mode.name}"]
+    if mode.definition:
+        lines.append(mode.definition)
+    lines.extend(_listed("It is this:", mode.applies))
+    lines.extend(_listed("It is not this:", mode.applies_not))
+    lines.extend(_listed("Easily confused with it:", _differences(mode, taxonomy)))
+    if mode.detection:
+        lines.append(f"How to look: {mode.detection}")
+    return "\n".join(lines)
+
+
+def _listed(head: str, points: Iterable[str]) -> list[str]:
+    points = list(points)
+    return [head, *(f"- {point}" for point in points)] if points else []
+
+
+def _differences(mode: Mode, taxonomy: Taxonomy) -> list[str]:
+    """What sets the mode apart from others, each of which is named by its code."""
+    codes = [taxonomy.mode(other.slug).code for other in mode.confusable]
+    return [
+        other.difference if code in other.difference else f"{code}: {other.difference}"
+        for code, other in zip(codes, mode.confusable, strict=True)
+    ]

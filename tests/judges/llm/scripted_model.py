@@ -1,0 +1,123 @@
+"""A model that answers as a test says, a ledger in memory, and runs to judge with them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from mast_tui.judges.llm.model import Asks, Correction, Parameters, Reply, Request
+from mast_tui.judges.llm.prompt.prompt import Prompt
+from mast_tui.judges.llm.prompt.redaction import Redaction
+from mast_tui.judges.llm.run.judging import TraceResult, judge_trace
+from mast_tui.judges.protocol import Judgement
+from mast_tui.taxonomy.loader import load_mast
+from tests.judges.memory_trace import MemoryTrace
+
+MAST = load_mast()
+SMALL = Parameters("a-model", window_tokens=1_200, answer_tokens=500)
+ONE = Parameters("a-model")
+
+
+def run_of(spans: int, words: int = 40) -> MemoryTrace:
+    """A run of so many messages, each with words of its own."""
+    trace = MemoryTrace().user("Mend the cart and tell bob@example.com when it is done.")
+    for n in range(1, spans):
+        trace.say(f"This is step {n} of the work. " + f"word{n} " * words)
+    return trace
+
+
+def codes_of(request: Request) -> list[str]:
+    """The codes of the modes that a request asks for."""
+    modes = request.schema["properties"]["modes"]  # type: ignore[index]
+    return list(modes["properties"])
+
+
+def wants_digest(request: Request) -> bool:
+    return "digest" in request.schema["properties"]  # type: ignore[operator]
+
+
+def shown_by(request: Request) -> tuple[int, int]:
+    """The numbers of the first and last span that a request shows."""
+    marks = [piece.partition("]")[0].strip() for piece in request.user[1:]]
+    numbers = [int(mark[1:]) for mark in marks if mark[:1] == "#" and mark[1:].isdigit()]
+    return numbers[0], numbers[-1]
+
+
+def finding(first: int, quote: str | None, last: int | None = None) -> dict[str, object]:
+    return {
+        "first": first,
+        "last": first if last is None else last,
+        "quote": quote,
+        "rationale": f"see #{first}",
+        "confidence": 0.75,
+        "decisive": True,
+    }
+
+
+def answer(request: Request, digest: str = "so far so good", **found: object) -> Reply:
+    """All modes absent but those in ``found``, by code with ``_`` for the dot."""
+    modes: dict[str, object] = {}
+    for code in codes_of(request):
+        said = found.get("m" + code.replace(".", "_"), [])
+        if said == "unsure":
+            modes[code] = {"notes": "", "findings": [], "verdict": "unsure"}
+        elif said is not None:
+            verdict = "present" if said else "absent"
+            modes[code] = {"notes": "", "findings": said, "verdict": verdict}
+    body: dict[str, object] = {"modes": modes}
+    if wants_digest(request):
+        body["digest"] = digest
+    return Reply(json.dumps(body), "stop", "json_schema", request.tokens, 50)
+
+
+@dataclass
+class Model:
+    """Answers each request as ``says`` tells, and remembers what it was asked."""
+
+    says: Callable[[Request, int], Reply]
+    asked: list[Request] = field(default_factory=list)
+
+    def note(self, problem: str | None) -> None: ...
+
+    async def ask(
+        self, request: Request, answer_tokens: int, correction: Correction | None = None
+    ) -> Reply:
+        self.asked.append(request)
+        await asyncio.sleep(0)
+        return self.says(request, answer_tokens)
+
+
+@dataclass
+class Kept:
+    """A ledger in memory."""
+
+    usable: dict[str, Reply] = field(default_factory=dict)
+    all: list[Reply] = field(default_factory=list)
+
+    async def known(self, key: str) -> Reply | None:
+        return self.usable.get(key)
+
+    async def keep(self, key: str, reply: Reply, usable: bool) -> None:
+        self.all.append(reply)
+        if usable:
+            self.usable[key] = reply
+
+
+async def judge(
+    trace: MemoryTrace,
+    model: Asks,
+    ledger: Kept | None = None,
+    parameters: Parameters = ONE,
+    on_part: Callable[[Judgement], object] | None = None,
+) -> TraceResult:
+    return await judge_trace(
+        trace,
+        Prompt(MAST, parameters),
+        parameters,
+        Redaction.default(),
+        model,
+        Kept() if ledger is None else ledger,
+        on_part=on_part,
+    )

@@ -1,0 +1,152 @@
+"""The decisive step: one finding, with what should have been done and what would have followed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from mast_tui.judges.llm.errors import ContextOverflow, TraceFails, Unanswered
+from mast_tui.judges.llm.model import Parameters, Reply, Request
+from mast_tui.judges.llm.prompt.prompt import Prompt
+from mast_tui.labels import Match
+from tests.judges.llm.scripted_model import MAST, Model, judge, run_of, shown_by, wants_digest
+
+WHOLE = Parameters("a-model", decisive="whole run")
+STEPS = Parameters("a-model", decisive="step by step")
+
+
+def step(first: int, **more: object) -> dict[str, object]:
+    return {
+        "rationale": f"see #{first}",
+        "quote": f"This is step {first - 1} of the work.",
+        "first": first,
+        "agent": "agent",
+        "correction": "Ask first",
+        "then": "the cart would have been mended",
+        "mode": "2.2",
+        "fits": True,
+        "confidence": 0.75,
+        **more,
+    }
+
+
+def says(request: Request, *steps: dict[str, object]) -> Reply:
+    body: dict[str, object] = {"notes": "", "decisive": list(steps)}
+    if wants_digest(request):
+        body["digest"] = "so far so good"
+    return Reply(json.dumps(body), "stop", "json_schema", request.tokens, 50)
+
+
+async def test_it_is_a_finding_of_its_own_kind_with_a_remedy() -> None:
+    result = await judge(run_of(10), Model(lambda r, _: says(r, step(4))), parameters=WHOLE)
+    [found] = result.judgement.findings
+    assert (found.mode, found.first, found.last) == (
+        "fail_to_ask_for_clarification",
+        "line 4",
+        "line 4",
+    )
+    assert (found.decisive, found.confidence) == (True, 0.75)
+    assert found.remedy == "Ask first. Then: the cart would have been mended."
+    assert found.evidence is not None
+    assert found.evidence.match is Match.EXACT
+    assert result.judgement.judged == (found.mode,), "of other modes nothing is said"
+    assert result.remarks == ()
+
+
+async def test_a_run_may_have_none() -> None:
+    result = await judge(run_of(10), Model(lambda r, _: says(r)), parameters=WHOLE)
+    assert (result.judgement.findings, result.judgement.judged) == ((), ())
+
+
+async def test_of_several_windows_the_surest_counts() -> None:
+    def answers(request: Request, _: int) -> Reply:
+        first, last = shown_by(request)
+        return says(request, step(first + 1, confidence=0.9 if first < 10 < last else 0.4))
+
+    parameters = replace(WHOLE, window_tokens=1_200)
+    model = Model(answers)
+    result = await judge(run_of(40), model, parameters=parameters)
+    assert len(model.asked) > 2
+    [found] = result.judgement.findings
+    assert found.confidence == 0.9
+
+
+async def test_of_several_samples_the_step_that_most_name_counts() -> None:
+    places = iter((7, 4, 4))
+    model = Model(lambda r, _: says(r, step(next(places), confidence=0.1)))
+    result = await judge(run_of(10), model, parameters=replace(WHOLE, samples=3))
+    [found] = result.judgement.findings
+    assert found.first == "line 4"
+    assert found.confidence == pytest.approx(2 / 3)
+
+
+async def test_step_by_step_ends_with_the_first_and_shows_nothing_behind_it() -> None:
+    def answers(request: Request, _: int) -> Reply:
+        _, last = shown_by(request)
+        return says(request, *([step(last)] if last in (5, 8) else []))
+
+    model = Model(answers)
+    result = await judge(run_of(10), model, parameters=STEPS)
+    assert [shown_by(request) for request in model.asked] == [(1, n) for n in (2, 3, 4, 5)]
+    assert not any(wants_digest(request) for request in model.asked)
+    assert [found.first for found in result.judgement.findings] == ["line 5"]
+
+
+async def test_a_long_run_is_asked_about_whole() -> None:
+    model = Model(lambda r, _: says(r, step(61)))
+    await judge(run_of(61, words=1), model, parameters=STEPS)
+    assert len(model.asked) == 1
+
+
+async def test_step_by_step_wants_a_model_that_reads_the_whole_run() -> None:
+    def answers(request: Request, _: int) -> Reply:
+        raise ContextOverflow("too long")
+
+    with pytest.raises(TraceFails, match="step by step"):
+        await judge(run_of(10), Model(answers), parameters=STEPS)
+
+
+async def test_what_fits_no_mode_and_whose_it_is_not_are_said() -> None:
+    said = step(4, fits=False, agent="the planner", mode="FM-2.6")
+    result = await judge(run_of(10), Model(lambda r, _: says(r, said)), parameters=WHOLE)
+    [found] = result.judgement.findings
+    assert found.rationale == "see #4 It meets the definition of no mode; this one comes closest."
+    assert found.mode == "reasoning_action_mismatch"
+    [remark] = result.remarks
+    assert remark.startswith("the decisive step is called the planner's")
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ({"first": 99}, "no span that exists"),
+        ({"mode": "9.9"}, "no mode"),
+        ({"correction": " "}, "no correction"),
+    ],
+)
+async def test_what_cannot_be_used_is_asked_for_once_more(
+    said: dict[str, object], words: str
+) -> None:
+    model = Model(lambda r, _: says(r, step(4) | said))
+    with pytest.raises(Unanswered, match=words):
+        await judge(run_of(10), model, parameters=WHOLE)
+    assert len(model.asked) == 2
+
+
+@pytest.mark.parametrize("decisive", [None, {}, {"decisive": None}])
+async def test_other_shapes_are_read_or_refused(decisive: dict[str, object] | None) -> None:
+    text = json.dumps(decisive if decisive is not None else {"decisive": step(4)})
+    model = Model(lambda r, _: Reply(text, "stop", "text", 1, 1))
+    if decisive == {}:
+        with pytest.raises(Unanswered):
+            await judge(run_of(10), model, parameters=WHOLE)
+        return
+    result = await judge(run_of(10), model, parameters=WHOLE)
+    assert len(result.judgement.findings) == (decisive is None)
+
+
+def test_how_it_is_asked_for_is_a_part_of_the_judges_name() -> None:
+    names = {Prompt(MAST, parameters).hash for parameters in (Parameters("a-model"), WHOLE, STEPS)}
+    assert len(names) == 3
