@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,10 @@ import pytest
 from mast_tui.reports.exam import exam_report
 from tests.cli.conftest import Cli
 from tests.exchange.corpus import corpus
+from tests.judges.llm.made_answers import said as answered
+from tests.judges.llm.made_answers import user_text
+from tests.judges.llm.made_answers import write_runs as write_traces
+from tests.judges.llm.server import Action, ModelServer, answer
 
 STEPS = (
     "Plan the trip.",
@@ -281,6 +286,48 @@ def test_what_is_hidden_from_who_asks_is_left_out(cli: Cli, tmp_path: Path) -> N
     done = cli("exam", "--set", "planted", *options)
     assert done.code == 1
     assert "no labelled trace" in done.err
+
+
+def test_without_a_set_judges_are_held_against_themselves(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The third reading of each run sees something else than the two before."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    write_traces(tmp_path / "traces", 3)
+    asked: Counter[str] = Counter()
+
+    def script(body: dict[str, Any], _: int) -> Action:
+        run = user_text(body).split(" says line")[0][-1]
+        asked[run] += 1
+        other = asked[run] == 3
+        text = answered(body, mode="2.3", place=0) if other else answered(body)
+        return answer(text, tokens_in=3_000, tokens_out=500)
+
+    with ModelServer(script) as server:
+        ask = ("judge", "traces", "--judge", "llm", "--model", "m", "--base-url", server.base_url)
+        for more in (("--samples", "3"), ("--window-tokens", "9000")):
+            done = cli(*ask, "--quiet", *more)
+            assert done.code == 0, done.err
+    done = cli("exam", "--judge", "m", "--json")
+    assert done.code == 0, done.err
+    first, second = done.json["judges"]
+    assert done.json["judges"][first]["traces"] == 3
+    assert done.json["judges"][first]["samples"]["again"]["value"] == pytest.approx(1 / 3)
+    assert done.json["judges"][first]["quotes_found"]["value"] == 1
+    assert done.json["judges"][second]["samples"] is None
+    beside = done.json["beside"]
+    assert beside["first"] == first
+    [other] = beside["others"].values()
+    assert other["differs"] == {"samples": ["3", "1"], "window_tokens": ["24000", "9000"]}
+    assert other["n"] == 3
+    assert other["verdicts"]["value"] == pytest.approx(13 / 14)
+    assert other["modes"]["value"] == pytest.approx(2 / 3)
+    assert other["places"]["value"] == other["step"]["value"] == 1
+    shown = cli("exam", "--judge", "m", "--markdown", "steady.md")
+    assert "window_tokens 9000" in shown.out
+    assert f"Beside {first}" in Path("steady.md").read_text("utf-8")
+    assert "no judge 'x'" in cli("exam", "--judge", "x").err
+    assert cli("exam", "traces", "--judge", "m").code == 2
 
 
 def test_recorded_answers_score_as_counted_from_their_files(cli: Cli, tmp_path: Path) -> None:
