@@ -43,6 +43,7 @@ from mast_tui.judges.rules import chosen_rules
 from mast_tui.output_files import Outputs, Rules
 from mast_tui.reports.exam import consistency_report, exam_report
 from mast_tui.session import sight_values
+from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import find_workspace
 from mast_tui.workspace.outputs import database_files, outputs_beside, what_looks_precious
 
@@ -153,6 +154,12 @@ def exam_command(
         files.check(outputs := outputs_beside(place, force=force))
         may_see = _seen_by(viewer)
         judged = [judged_by(place, chosen, name, may_see) for name in judges_named(place, judges)]
+        judged = [one for one in judged if one.labels]
+        if not judged:
+            raise click.ClickException(
+                f"these judges have judged no trace under {chosen.ref} that you may see; another "
+                "taxonomy is named by --taxonomy"
+            )
         document = consistency_document(place, chosen, judged, rounds, seed)
         _tell(document, consistency_report, files, outputs, viewer, as_json)
         return
@@ -164,20 +171,23 @@ def exam_command(
     judged_now = {RULES} & set(judges) if from_files else set()
     if set(judges) - judged_now or not from_files:
         place = open_workspace(workspace, create=False)
-        chosen = kept_taxonomy(place, taxonomy)
-        viewer = asked_by(place, chosen.ref, annotator, blind, assisted)
-        may_see = _seen_by(viewer)
     outputs = (
         outputs_beside(place, force=force)
         if place
         else _outputs_alone((*paths, Path(set_name)), force)
     )
     files.check(outputs)
+    exam = None
     if set_name in READERS:
         exam = set_from_files(set_name, paths, crosswalk)
-    elif from_files or place is None:
+    elif from_files:
         exam = set_from_table(Path(set_name), load_chosen_taxonomy(taxonomy), paths)
-    else:
+    if place is not None:
+        ref = _sight_under(place, taxonomy, exam)
+        viewer = asked_by(place, ref, annotator, blind, assisted)
+        may_see = _seen_by(viewer)
+    if exam is None:
+        assert place is not None
         exam = _set_of_workspace(place, set_name, taxonomy, may_see)
     if not exam.questions:
         raise click.ClickException(f"--set {set_name}: there is no labelled trace to ask about")
@@ -189,6 +199,15 @@ def exam_command(
     ]
     document = exam_document(exam, candidates, rounds, seed)
     _tell(document, exam_report, files, outputs, viewer, as_json)
+
+
+def _sight_under(place: Workspace, taxonomy: Path | None, exam: ExamSet | None) -> str:
+    """Under which taxonomy people must have finished to be told; where none can be told from what
+    is kept, as after the imports of several tools, the set's own."""
+    used = place.current_taxonomies()
+    if taxonomy is None and exam is not None and len(used) > 1 and load_mast().ref not in used:
+        return exam.taxonomy.ref
+    return kept_taxonomy(place, taxonomy).ref
 
 
 def _tell(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import Counter
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from mast_tui.reports.exam import exam_report
 from tests.cli.conftest import Cli
 from tests.exchange.corpus import corpus
-from tests.judges.llm.made_answers import said as answered
+from tests.judges.llm.made_answers import said as model_says
 from tests.judges.llm.made_answers import user_text
 from tests.judges.llm.made_answers import write_runs as write_traces
 from tests.judges.llm.server import Action, ModelServer, answer
@@ -288,6 +289,34 @@ def test_what_is_hidden_from_who_asks_is_left_out(cli: Cli, tmp_path: Path) -> N
     assert "no labelled trace" in done.err
 
 
+def test_other_tools_sit_the_exam_by_what_convert_wrote_for_them(cli: Cli, tmp_path: Path) -> None:
+    write_set(tmp_path / "set")
+    assert cli("convert", "set/0.json", "--to", "atif", "-o", "0.atif.json").code == 0
+    assert cli("convert", "set", "--to", "agentdebugx", "-o", "runs.jsonl").code == 0
+    atif = json.loads(Path("0.atif.json").read_bytes())
+    run = hashlib.sha256(atif["session_id"].encode()).hexdigest()[:32]
+    issue = {"type": "loop", "summary": "", "severity": 1, "confidence": 1, "evidence": []}
+    write(tmp_path / "pisama" / "0.json", {"issues": [issue], "trace_id": run})
+    for number, line in enumerate(Path("runs.jsonl").read_bytes().splitlines()):
+        run = json.loads(line)
+        blamed = run["events"][3 - number % 2]["event_id"]
+        report = {"trace_id": run["trace_id"], "findings": [], "root_cause_event_id": blamed}
+        write(tmp_path / "adx" / f"{number}.json", report)
+    for paths in (
+        ("pisama", "0.atif.json", "--format", "pisama"),
+        ("adx", "--format", "agentdebugx"),
+    ):
+        done = cli("import", *paths, "--allow-new")
+        assert done.code == 0, done.err
+    judges = ("--judge", "judge:pisama", "--judge", "judge:agentdebugx")
+    done = cli("exam", "set", "--set", "who-and-when", *judges, "--json")
+    assert done.code == 0, done.err
+    asked = {name: one["decisive"] for name, one in done.json["judges"].items()}
+    assert asked["judge:agentdebugx"]["step"]["0"]["value"] == 0.5
+    assert asked["judge:agentdebugx"]["step"]["1"]["value"] == 1
+    assert (asked["judge:pisama"]["n"], asked["judge:pisama"]["named"]) == (1, 0)
+
+
 def test_without_a_set_judges_are_held_against_themselves(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -300,7 +329,7 @@ def test_without_a_set_judges_are_held_against_themselves(
         run = user_text(body).split(" says line")[0][-1]
         asked[run] += 1
         other = asked[run] == 3
-        text = answered(body, mode="2.3", place=0) if other else answered(body)
+        text = model_says(body, mode="2.3", place=0) if other else model_says(body)
         return answer(text, tokens_in=3_000, tokens_out=500)
 
     with ModelServer(script) as server:
