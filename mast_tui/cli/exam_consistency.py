@@ -131,7 +131,7 @@ def _alone(judge: Judged, rounds: int, seed: int) -> dict[str, Any]:
         if judge.samples > 1
         else None,
         "quotes_found": share_of_traces(
-            [(one.found + one.in_parts, one.all) for one in quotes], rounds=rounds, seed=seed
+            [(one.found, one.all) for one in quotes], rounds=rounds, seed=seed
         ),
     }
 
