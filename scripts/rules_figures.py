@@ -6,7 +6,8 @@ On the ``sample_traces`` the rules were made: there a plant is found, and a nega
 suggestion of the same mode overlaps its spans, and the figures are figures of fit. The labelled
 sets of the corpus are split once, by task and seed, into a half that is looked at while rules are
 mended and a half that never is. What counts as right on each set stands with the function that
-reads it, and in docs/judge.md.
+reads it, and in docs/judge.md. No set can tell of the rules that are on by default: what those
+suggest was read, and ``rules_read.csv`` says of each what it is.
 
 ``--write`` puts the tables between the comments in docs/judge.md.
 """
@@ -14,6 +15,7 @@ reads it, and in docs/judge.md.
 from __future__ import annotations
 
 import argparse
+import csv
 import hashlib
 import json
 import sys
@@ -43,6 +45,7 @@ from mast_tui.traces.model import Outcome, Trace
 ROOT: Final = Path(__file__).resolve().parents[1]
 SAMPLES: Final = ROOT / "sample_traces"
 CORPUS: Final = ROOT.parent / "shared" / "corpus"
+READ: Final = Path(__file__).with_name("rules_read.csv")
 PAGE: Final = ROOT / "docs" / "judge.md"
 BEGIN: Final = "<!-- rules figures -->"
 END: Final = "<!-- /rules figures -->"
@@ -294,20 +297,30 @@ def _task_of(trace: Trace) -> str:
 
 
 def of_tau_bench(judged: Judged, corpus: Path) -> Iterator[Case]:
-    """Whether a run reached its goal.
+    """Whether a run reached its goal."""
+    for path in sorted((corpus / "tau-bench").glob("*.json")):
+        yield from _with_outcomes(judged, path, "tau")
 
-    Two rules say that it did not (3.1 by its last words, 3.3 by its last check): they are right
+
+def of_inspect(judged: Judged, corpus: Path) -> Iterator[Case]:
+    """Whether a run got its points."""
+    yield from _with_outcomes(judged, corpus / "inspect" / "docent_log.eval", "docent")
+
+
+def _with_outcomes(judged: Judged, path: Path, name: str) -> Iterator[Case]:
+    """The runs of a file that end well or not.
+
+    Two rules say that they did not (3.1 by the last words, 3.3 by the last check): they are right
     where the run failed, wrong where it succeeded. Of the others an outcome says nothing.
     """
     ends = {termination.TOO_EARLY, verification.FAILING}
-    for path in sorted((corpus / "tau-bench").glob("*.json")):
-        for trace, found in judged.of(path):
-            failed = trace.meta.outcome is Outcome.FAILED
+    for trace, found in judged.of(path):
+        failed = trace.meta.outcome is Outcome.FAILED
 
-            def right(rule: Rule, _: range, failed: bool = failed) -> bool | None:
-                return failed if rule.mode in ends else None
+        def right(rule: Rule, _: range, failed: bool = failed) -> bool | None:
+            return failed if rule.mode in ends else None
 
-            yield Case(f"tau:{trace.record}", trace, found, Truth(right))
+        yield Case(f"{name}:{trace.record}", trace, found, Truth(right))
 
 
 def of_agentrx_recorded(judged: Judged, corpus: Path) -> Iterator[Case]:
@@ -333,6 +346,7 @@ SETS: Final = {
     "agentrx-recorded": of_agentrx_recorded,
     "who-and-when": of_who_and_when,
     "tau-bench": of_tau_bench,
+    "inspect": of_inspect,
 }
 
 
@@ -435,6 +449,99 @@ def _line(name: str, case: Case, rule: Rule, place: range, right: bool | None) -
     return f"{word}: {name} {case.trace.identity.trace_id} {rule.name}: {why}"
 
 
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A suggestion of a rule that is on, as somebody read it; the spans count from 1."""
+
+    set: str
+    trace: str
+    rule: str
+    first: int
+    last: int
+    right: bool
+    why: str
+
+
+def read_by_hand() -> list[Read]:
+    """All that was read."""
+    with READ.open(encoding="utf-8", newline="") as file:
+        return [
+            Read(
+                row["set"],
+                row["trace"],
+                row["rule"],
+                int(row["first"]),
+                int(row["last"]),
+                row["right"] == "yes",
+                row["why"],
+            )
+            for row in csv.DictReader(file)
+        ]
+
+
+def _read_table(judged: Judged, corpus: Path, halves: Sequence[str]) -> Iterator[str]:
+    """What was read of the suggestions that are on, and which of them the rules still make."""
+    cases = {
+        (name, case.trace.identity.trace_id): case
+        for name, read in SETS.items()
+        if (corpus / name).is_dir()
+        for case in read(judged, corpus)
+    }
+    made = {
+        (name, trace_id, rule.name, first + 1, last + 1)
+        for (name, trace_id), case in cases.items()
+        for rule, finding in case.found
+        if rule.default
+        for first, last in (place_of(case.trace, finding.first, finding.last),)
+    }
+    listed = {(one.set, one.trace, one.rule, one.first, one.last): one for one in read_by_hand()}
+    unread = made - listed.keys()
+    yield "| rule | half | read | right | precision | still made | right | precision |"
+    yield "|---|---|---:|---:|---|---:|---:|---|"
+    for rule in (*(rule.name for rule in DEFAULT), "both"):
+        for half in halves:
+            mine = [
+                (key, one)
+                for key, one in listed.items()
+                if rule in (one.rule, "both") and cases[key[:2]].half == half
+            ]
+            cells = []
+            for some in (mine, [(key, one) for key, one in mine if key in made]):
+                right = sum(one.right for _, one in some)
+                cells += [str(len(some)), str(right), _estimate(right, len(some))]
+            title = f"`{rule}`" if rule != "both" else "**both**"
+            yield f"| {title} | {half} | {' | '.join(cells)} |"
+    if unread:
+        yield ""
+        yield f"Not read yet: {', '.join(' '.join(map(str, one)) for one in sorted(unread))}."
+    yield ""
+    yield "| what was read | half | place | right | why |"
+    yield "|---|---|---|---|---|"
+    for key, one in listed.items():
+        half = cases[key[:2]].half
+        if half in halves:
+            place = f"#{one.first}" if one.first == one.last else f"#{one.first} to #{one.last}"
+            gone = "" if key in made else ", no longer made"
+            yield (
+                f"| `{one.rule}`{gone} | {half} | {one.set}, {one.trace}, {place} "
+                f"| {'yes' if one.right else 'no'} | {one.why} |"
+            )
+
+
+def _alarms_table(judged: Judged, corpus: Path) -> Iterator[str]:
+    """How many runs that succeeded have a suggestion: nobody knows that these are all wrong, but a
+    judge that says much about runs that went well is no help."""
+    yield "| runs that succeeded | traces | with a suggestion that is on | with any |"
+    yield "|---|---:|---:|---:|"
+    for name, read in SETS.items():
+        if not (corpus / name).is_dir():
+            continue
+        well = [c for c in read(judged, corpus) if c.trace.meta.outcome is Outcome.SUCCEEDED]
+        if well:
+            on = sum(any(rule.default for rule, _ in case.found) for case in well)
+            yield f"| {name} | {len(well)} | {on} | {sum(bool(case.found) for case in well)} |"
+
+
 def _estimate(hits: int, n: int) -> str:
     figure = share(hits, n)
     if figure.value is None or figure.ci is None:
@@ -507,6 +614,10 @@ def tables(judged: Judged, corpus: Path, halves: Sequence[str]) -> Iterator[str]
         yield "No corpus, so no labelled sets."
         return
     yield from _corpus_table(on_corpus(judged, corpus, halves)[0], halves)
+    yield ""
+    yield from _read_table(judged, corpus, halves)
+    yield ""
+    yield from _alarms_table(judged, corpus)
 
 
 def main(arguments: list[str]) -> None:

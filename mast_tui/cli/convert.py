@@ -1,4 +1,4 @@
-"""``mast-tui convert``: traces of any known format as one documented format, or as ATIF."""
+"""``mast-tui convert``: traces of any known format as one documented format, or as other tools'."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from mast_tui.cli.shared.common import (
     say,
 )
 from mast_tui.output_files import Outputs, Rules
+from mast_tui.traces.agentdebugx_format import AGENTDEBUGX_OPENING, agentdebugx_line
 from mast_tui.traces.atif_format import ATIF_OPENING, atif_line
 from mast_tui.traces.library import read_fully, scan
 from mast_tui.traces.native_format import OPENING, line_of
@@ -26,6 +27,7 @@ from mast_tui.workspace.places import find_workspace
 
 OWN: Final = "mast-tui"
 ATIF: Final = "atif"
+AGENTDEBUGX: Final = "agentdebugx"
 
 
 @click.command()
@@ -41,10 +43,11 @@ ATIF: Final = "atif"
 @click.option(
     "--to",
     "written_as",
-    type=click.Choice((OWN, ATIF)),
+    type=click.Choice((OWN, ATIF, AGENTDEBUGX)),
     default=OWN,
     show_default=True,
-    help="The project's own format, which loses nothing, or ATIF, which other tools read.",
+    help="The project's own format, which loses nothing; ATIF, which many tools read; or what "
+    "AgentDebugX reads.",
 )
 @force_option
 @common_options(taxonomy=NO_LABELS)
@@ -67,7 +70,9 @@ def convert_command(
     workspace remembers it.
 
     With --to atif each line is a trajectory; of one trace the file is one JSON document. It never
-    has outcome, score or answer key, and what ATIF has no field for stands in extra.
+    has outcome, score or answer key, and what ATIF has no field for stands in extra. --to
+    agentdebugx writes what AgentDebugX diagnoses, without them too. What tools find in these files
+    comes back by mast-tui import.
     """
     checked_sight(blind, assisted)
     veil = hides_outcomes(workspace, annotator, blind, assisted)
@@ -86,9 +91,9 @@ def convert_command(
                 if written_as == OWN:
                     yield line_of(trace, veiled=veil is not None)
                 elif len(trace):
-                    yield atif_line(trace)
+                    yield atif_line(trace) if written_as == ATIF else agentdebugx_line(trace)
                 else:
-                    say(f"mast-tui convert: {trace.path}: no steps, which ATIF wants; left out")
+                    say(f"mast-tui convert: {trace.path}: no steps to judge; left out")
                     continue
                 traces += 1
         if traces == 0:
@@ -104,7 +109,7 @@ def convert_command(
 
 
 def _is_converted(head: bytes) -> bool:
-    return head.startswith((OPENING, ATIF_OPENING))
+    return head.startswith((OPENING, ATIF_OPENING, AGENTDEBUGX_OPENING))
 
 
 def _never_replaced(paths: tuple[Path, ...], force: bool) -> Callable[[Path], str | None]:
@@ -120,7 +125,7 @@ def _never_replaced(paths: tuple[Path, ...], force: bool) -> Callable[[Path], st
         if not target.is_file():
             return None
         with target.open("rb") as file:
-            if _is_converted(file.read(max(len(OPENING), len(ATIF_OPENING)))):
+            if _is_converted(file.read(len(ATIF_OPENING))):
                 return None
         if any(path.is_file() and path.samefile(target) for path in paths):
             return "this is a trace to convert, and traces are never written to"

@@ -10,6 +10,7 @@ import click
 
 from mast_tui import __version__
 from mast_tui.adjudication import traces_from_files
+from mast_tui.cli.exam_consistency import consistency_document, judged_by, judges_named
 from mast_tui.cli.exam_input import (
     READERS,
     Candidate,
@@ -40,12 +41,14 @@ from mast_tui.figures.judge.input import GOLD
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.judges.rules import chosen_rules
 from mast_tui.output_files import Outputs, Rules
-from mast_tui.reports.exam import exam_report
+from mast_tui.reports.exam import consistency_report, exam_report
 from mast_tui.session import sight_values
+from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import find_workspace
 from mast_tui.workspace.outputs import database_files, outputs_beside, what_looks_precious
 
 if TYPE_CHECKING:
+    from mast_tui.reports.model import Report
     from mast_tui.session import Viewer
     from mast_tui.workspace import Workspace
 
@@ -57,11 +60,10 @@ RULES: Final = "rules"
 @click.option(
     "--set",
     "set_name",
-    required=True,
     metavar="SET",
     help=f"{', '.join(READERS)}: the set whose files are the PATHs; or a file of labels "
     "(csv-long) of the traces at the PATHs. Else gold, or an annotator of the workspace whose word "
-    "counts as the truth.",
+    "counts as the truth. Without it: what needs no truth, of the judges of the workspace.",
 )
 @click.option(
     "--judge",
@@ -70,7 +72,8 @@ RULES: Final = "rules"
     required=True,
     metavar="NAME",
     help="Who sits the exam, once or often: rules (with a set of files they judge now), or "
-    "somebody of the workspace: a judge that has run, or whose answers were imported.",
+    "somebody of the workspace: a judge that has run, or whose answers were imported. Without a "
+    "set all judges whose names begin so; the first that ran is the one beside which others stand.",
 )
 @click.option("--rules", "rule_names", metavar="all|NAME,…", help="Which rules run; as for judge.")
 @click.option(
@@ -109,7 +112,7 @@ RULES: Final = "rules"
 @json_option
 def exam_command(
     paths: tuple[Path, ...],
-    set_name: str,
+    set_name: str | None,
     judges: tuple[str, ...],
     rule_names: str | None,
     crosswalk: Path | None,
@@ -133,34 +136,58 @@ def exam_command(
     step, the first or the last. Marked places: precision, recall and F1 of steps, categories and
     both. Verdicts: rates and κ, mode by mode. --json has all that it takes to repeat it: the
     files with their hashes, the seed, and what was named trace by trace.
+
+    Without --set: how often a judge's readings of one trace agree, how many of its quotes are
+    found, and what stays where the same model was asked otherwise.
     """
     checked_sight(blind, assisted)
+    files = _files(markdown=markdown, html=html, latex=latex, csv=csv_file)
+    place: Workspace | None = None
+    viewer: Viewer | None = None
+    may_see: Callable[[str], bool] = _all
+    if set_name is None:
+        if paths or rule_names is not None or crosswalk is not None:
+            raise click.UsageError("PATHs, --rules and --crosswalk go with --set")
+        place = open_workspace(workspace, create=False)
+        chosen = kept_taxonomy(place, taxonomy)
+        viewer = asked_by(place, chosen.ref, annotator, blind, assisted)
+        files.check(outputs := outputs_beside(place, force=force))
+        may_see = _seen_by(viewer)
+        judged = [judged_by(place, chosen, name, may_see) for name in judges_named(place, judges)]
+        judged = [one for one in judged if one.labels]
+        if not judged:
+            raise click.ClickException(
+                f"these judges have judged no trace under {chosen.ref} that you may see; another "
+                "taxonomy is named by --taxonomy"
+            )
+        document = consistency_document(place, chosen, judged, rounds, seed)
+        _tell(document, consistency_report, files, outputs, viewer, as_json)
+        return
     from_files = set_name in READERS or Path(set_name).is_file()
     _check_usage(set_name, paths, judges, rule_names, from_files=from_files)
     if crosswalk is not None and set_name not in READERS:
         raise click.UsageError("--crosswalk is for the sets that are read from their own files")
     rules = chosen_rules(rule_names or "default")
-    files = _files(markdown=markdown, html=html, latex=latex, csv=csv_file)
     judged_now = {RULES} & set(judges) if from_files else set()
-    place: Workspace | None = None
-    viewer: Viewer | None = None
-    may_see: Callable[[str], bool] = _all
     if set(judges) - judged_now or not from_files:
         place = open_workspace(workspace, create=False)
-        chosen = kept_taxonomy(place, taxonomy)
-        viewer = asked_by(place, chosen.ref, annotator, blind, assisted)
-        may_see = _seen_by(viewer)
     outputs = (
         outputs_beside(place, force=force)
         if place
         else _outputs_alone((*paths, Path(set_name)), force)
     )
     files.check(outputs)
+    exam = None
     if set_name in READERS:
         exam = set_from_files(set_name, paths, crosswalk)
-    elif from_files or place is None:
+    elif from_files:
         exam = set_from_table(Path(set_name), load_chosen_taxonomy(taxonomy), paths)
-    else:
+    if place is not None:
+        ref = _sight_under(place, taxonomy, exam)
+        viewer = asked_by(place, ref, annotator, blind, assisted)
+        may_see = _seen_by(viewer)
+    if exam is None:
+        assert place is not None
         exam = _set_of_workspace(place, set_name, taxonomy, may_see)
     if not exam.questions:
         raise click.ClickException(f"--set {set_name}: there is no labelled trace to ask about")
@@ -171,12 +198,33 @@ def exam_command(
         for name in judges
     ]
     document = exam_document(exam, candidates, rounds, seed)
+    _tell(document, exam_report, files, outputs, viewer, as_json)
+
+
+def _sight_under(place: Workspace, taxonomy: Path | None, exam: ExamSet | None) -> str:
+    """Under which taxonomy people must have finished to be told; where none can be told from what
+    is kept, as after the imports of several tools, the set's own."""
+    used = place.current_taxonomies()
+    if taxonomy is None and exam is not None and len(used) > 1 and load_mast().ref not in used:
+        return exam.taxonomy.ref
+    return kept_taxonomy(place, taxonomy).ref
+
+
+def _tell(
+    document: dict[str, Any],
+    report_of: Callable[[dict[str, Any]], Report],
+    files: Files,
+    outputs: Outputs,
+    viewer: Viewer | None,
+    as_json: bool,
+) -> None:
+    """Write and print figures, with what was hidden from whoever asks."""
     if viewer is not None:
         document |= sight_values(viewer, viewer.hidden)
         viewer.reveal(viewer.traces or (), judges=True)
         if not as_json:
             say_left_out(viewer, viewer.hidden)
-    report = exam_report(document)
+    report = report_of(document)
     for line in files.write(report, outputs):
         say(line)
     if as_json:

@@ -27,6 +27,7 @@ from mast_tui.exchange.formats import IMPORT_FORMATS
 from mast_tui.exchange.importers.adamast import read_adamast
 from mast_tui.exchange.importers.agentdash import read_agentdash
 from mast_tui.exchange.importers.agentrx import read_agentrx
+from mast_tui.exchange.importers.findings_of_tools import read_agentdebugx, read_pisama
 from mast_tui.exchange.importers.label_studio_import import read_label_studio
 from mast_tui.exchange.importers.mast_data_import import read_mast_data
 from mast_tui.exchange.importers.mast_human import read_mast_human
@@ -248,6 +249,10 @@ def _read(
             return read_agentdash(files, annotator)
         case "adamast":
             return read_adamast(files, annotator)
+        case "pisama":
+            return read_pisama(files, annotator)
+        case "agentdebugx":
+            return read_agentdebugx(files, annotator)
     raise AssertionError(f"no importer for {file_format}")
 
 

@@ -15,6 +15,8 @@ IMPORT_FORMATS: Final = (
     "trail",
     "agentdash",
     "adamast",
+    "pisama",
+    "agentdebugx",
     "jsonl",
 )
 SCORE_FORMATS: Final = ("langfuse", "phoenix", "langsmith", "inspect-scores")

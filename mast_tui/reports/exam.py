@@ -71,6 +71,23 @@ _QUOTES: Final = columns(
     """
 )
 
+_STEADY: Final = columns(
+    """
+    samples      | readings | count  | readings of each trace                      | 60
+    again        | again    | number | of what one reading finds, found by another | 100
+    always       | always   | number | of what is found, found by every reading    | 80
+    quotes_found | quotes   | number | quotes found in the trace                   | 90
+    """
+)
+_BESIDE: Final = columns(
+    """
+    verdicts | verdicts | number | verdicts that are the same                          | 100
+    modes    | modes    | number | of modes that either calls present, agreed on       | 95
+    places   | places   | number | of modes that both call present, in the same places | 85
+    step     | step     | number | the same decisive step                              | 80
+    """
+)
+
 
 def exam_report(document: Values) -> Report:
     """Put the figures of ``exam`` into tables and sentences."""
@@ -90,6 +107,88 @@ def exam_report(document: Values) -> Report:
         tuple(_notes(document)),
         document=dict(document),
     )
+
+
+def consistency_report(document: Values) -> Report:
+    """Put what needs no truth into tables and sentences."""
+    judges, beside = document["judges"], document["beside"]
+    alone = Table(
+        "steady",
+        "Each by itself",
+        (_WHO, Column("traces", "traces", Kind.COUNT, "traces judged", keeps=95), *_STEADY),
+        (tuple(_alone(name, one) for name, one in judges.items()),),
+        "In brackets 95 % intervals over the traces: Student's t and the jackknife, from 300 "
+        f"traces on the bootstrap (seed {document['bootstrap']['seed']}).",
+        (
+            Note(
+                "again: of what one reading of a trace finds, the share that another finds too; "
+                "always: of all that is found, the share that every reading finds. Both want "
+                "--samples 2 or more. quotes: those that stand in the trace, in whatever form; what "
+                "was altered or left out does not count.",
+                "steady",
+            ),
+        ),
+    )
+    sections = [Section("steady", "Without a truth", (alone,))]
+    if beside["others"]:
+        rows = tuple(
+            Row(
+                name,
+                {
+                    "judge": name,
+                    "n": one["n"],
+                    **figure_cells(one, _BESIDE),
+                    "set": _otherwise(one),
+                },
+            )
+            for name, one in beside["others"].items()
+        )
+        table = Table(
+            "beside",
+            f"Beside {beside['first']}",
+            (
+                _WHO,
+                Column("n", "n", Kind.COUNT, "traces judged by both", keeps=95),
+                *_BESIDE,
+                Column("set", "set otherwise", Kind.TEXT, keeps=70),
+            ),
+            (rows,),
+            "",
+            (
+                Note(
+                    "Where nothing that matters was set otherwise, as the size of windows, what "
+                    "differs is the judge's own unsteadiness. modes: twice the modes that both "
+                    "call present, over the modes that each does. step: of the traces in which "
+                    "either names a decisive step.",
+                    "beside",
+                ),
+            ),
+        )
+        sections.append(Section("beside", "Asked otherwise", (table,)))
+    return Report(
+        "exam",
+        "Exam without a truth",
+        f"{document['taxonomy']}: {counted(len(judges), 'judge')}.",
+        tuple(sections),
+        (),
+        document=dict(document),
+    )
+
+
+def _alone(name: str, one: Values) -> Row:
+    cells: dict[str, Cell] = {"judge": name, "traces": one["traces"]}
+    if one["samples"]:
+        cells |= {
+            "samples": one["samples"]["samples"],
+            **figure_cells(one["samples"], _STEADY[1:3]),
+        }
+    return Row(name, cells | figure_cells(one, _STEADY[-1:]))
+
+
+def _otherwise(one: Values) -> str:
+    """What was set otherwise, and how."""
+    told = (f"{name} {other or 'none'}" for name, (_, other) in one["differs"].items())
+    return ", ".join(told) or "the prompt"
 
 
 def _decisive(document: Values, judges: Values) -> Section | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,10 @@ import pytest
 from mast_tui.reports.exam import exam_report
 from tests.cli.conftest import Cli
 from tests.exchange.corpus import corpus
+from tests.judges.llm.made_answers import said as model_says
+from tests.judges.llm.made_answers import user_text
+from tests.judges.llm.made_answers import write_runs as write_traces
+from tests.judges.llm.server import Action, ModelServer, answer
 
 STEPS = (
     "Plan the trip.",
@@ -281,6 +287,76 @@ def test_what_is_hidden_from_who_asks_is_left_out(cli: Cli, tmp_path: Path) -> N
     done = cli("exam", "--set", "planted", *options)
     assert done.code == 1
     assert "no labelled trace" in done.err
+
+
+def test_other_tools_sit_the_exam_by_what_convert_wrote_for_them(cli: Cli, tmp_path: Path) -> None:
+    write_set(tmp_path / "set")
+    assert cli("convert", "set/0.json", "--to", "atif", "-o", "0.atif.json").code == 0
+    assert cli("convert", "set", "--to", "agentdebugx", "-o", "runs.jsonl").code == 0
+    atif = json.loads(Path("0.atif.json").read_bytes())
+    run = hashlib.sha256(atif["session_id"].encode()).hexdigest()[:32]
+    issue = {"type": "loop", "summary": "", "severity": 1, "confidence": 1, "evidence": []}
+    write(tmp_path / "pisama" / "0.json", {"issues": [issue], "trace_id": run})
+    for number, line in enumerate(Path("runs.jsonl").read_bytes().splitlines()):
+        run = json.loads(line)
+        blamed = run["events"][3 - number % 2]["event_id"]
+        report = {"trace_id": run["trace_id"], "findings": [], "root_cause_event_id": blamed}
+        write(tmp_path / "adx" / f"{number}.json", report)
+    for paths in (
+        ("pisama", "0.atif.json", "--format", "pisama"),
+        ("adx", "--format", "agentdebugx"),
+    ):
+        done = cli("import", *paths, "--allow-new")
+        assert done.code == 0, done.err
+    judges = ("--judge", "judge:pisama", "--judge", "judge:agentdebugx")
+    done = cli("exam", "set", "--set", "who-and-when", *judges, "--json")
+    assert done.code == 0, done.err
+    asked = {name: one["decisive"] for name, one in done.json["judges"].items()}
+    assert asked["judge:agentdebugx"]["step"]["0"]["value"] == 0.5
+    assert asked["judge:agentdebugx"]["step"]["1"]["value"] == 1
+    assert (asked["judge:pisama"]["n"], asked["judge:pisama"]["named"]) == (1, 0)
+
+
+def test_without_a_set_judges_are_held_against_themselves(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The third reading of each run sees something else than the two before."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    write_traces(tmp_path / "traces", 3)
+    asked: Counter[str] = Counter()
+
+    def script(body: dict[str, Any], _: int) -> Action:
+        run = user_text(body).split(" says line")[0][-1]
+        asked[run] += 1
+        other = asked[run] == 3
+        text = model_says(body, mode="2.3", place=0) if other else model_says(body)
+        return answer(text, tokens_in=3_000, tokens_out=500)
+
+    with ModelServer(script) as server:
+        ask = ("judge", "traces", "--judge", "llm", "--model", "m", "--base-url", server.base_url)
+        for more in (("--samples", "3"), ("--window-tokens", "9000")):
+            done = cli(*ask, "--quiet", *more)
+            assert done.code == 0, done.err
+    done = cli("exam", "--judge", "m", "--json")
+    assert done.code == 0, done.err
+    first, second = done.json["judges"]
+    assert done.json["judges"][first]["traces"] == 3
+    assert done.json["judges"][first]["samples"]["again"]["value"] == pytest.approx(1 / 3)
+    assert done.json["judges"][first]["quotes_found"]["value"] == 1
+    assert done.json["judges"][second]["samples"] is None
+    beside = done.json["beside"]
+    assert beside["first"] == first
+    [other] = beside["others"].values()
+    assert other["differs"] == {"samples": ["3", "1"], "window_tokens": ["24000", "9000"]}
+    assert other["n"] == 3
+    assert other["verdicts"]["value"] == pytest.approx(13 / 14)
+    assert other["modes"]["value"] == pytest.approx(2 / 3)
+    assert other["places"]["value"] == other["step"]["value"] == 1
+    shown = cli("exam", "--judge", "m", "--markdown", "steady.md")
+    assert "window_tokens 9000" in shown.out
+    assert f"Beside {first}" in Path("steady.md").read_text("utf-8")
+    assert "no judge 'x'" in cli("exam", "--judge", "x").err
+    assert cli("exam", "traces", "--judge", "m").code == 2
 
 
 def test_recorded_answers_score_as_counted_from_their_files(cli: Cli, tmp_path: Path) -> None:

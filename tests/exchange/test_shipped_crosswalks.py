@@ -21,7 +21,9 @@ MAST = load_mast()
 PACKAGE = Path(crosswalk.__file__).parent
 SHIPPED = {
     "adamast-to-mast": "adamast_mast",
+    "agentdebugx-to-mast": "agentdebugx",
     "agentrx-to-mast": "agentrx",
+    "pisama-to-mast": "pisama",
     "trail-to-mast": "trail",
     "who-and-when-to-mast": "who_and_when",
 }

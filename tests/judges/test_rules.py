@@ -77,6 +77,18 @@ class TestRepetition:
         trace = start().run("kubectl get pods | head -20", PODS).run("kubectl get pods 2>&1", PODS)
         assert found(trace, REPETITION) == [(4, 5)]
 
+    def test_a_look_is_fair_again_once_somebody_has_asked_for_something_new(self) -> None:
+        trace = start().run("kubectl get pods", PODS).user("And are they well now?")
+        assert found(trace.run("kubectl get pods", PODS), REPETITION) == []
+
+    def test_the_same_words_again_ask_for_nothing_new(self) -> None:
+        trace = start().user("Go on.").run("kubectl get pods", PODS).user("Go on.")
+        assert found(trace.run("kubectl get pods", PODS), REPETITION) == [(6, 7)]
+
+    def test_a_refused_answer_handed_in_again(self) -> None:
+        trace = start().call("submit", '{"answer": "42"}', "42").user("That is wrong. Try again.")
+        assert found(trace.call("submit", '{"answer": "42"}', "42"), REPETITION) == [(5, 6)]
+
     def test_a_failing_change_tried_again_unchanged(self) -> None:
         trace = start()
         for _ in range(3):

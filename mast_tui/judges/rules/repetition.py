@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
 from mast_tui.judges.rules.effects import Effect
-from mast_tui.judges.rules.walk import Call, Walk, answer_of
+from mast_tui.judges.rules.walk import Call, Walk, answer_of, is_output
 from mast_tui.labels import Finding
+from mast_tui.traces.model import Role
 
 MODE: Final = "step_repetition"
 
@@ -130,7 +131,11 @@ def _chains(walk: Walk) -> list[_Chain]:
     chains: list[_Chain] = []
     waited = False
     before: Call | None = None
+    requests = deque(_requests(walk))
     for call in walk.calls:
+        while requests and requests[0] < call.index:
+            requests.popleft()
+            _ask_anew(memory)
         waited = waited or _WAITING.search(call.command) is not None or _paused(before, call)
         if not call.works:
             continue
@@ -153,6 +158,26 @@ def _chains(walk: Walk) -> list[_Chain]:
         memory.doubts += call.effect is Effect.UNKNOWN
         before, waited = call, False
     return chains
+
+
+def _requests(walk: Walk) -> Iterator[int]:
+    """Where a person says something new; what a harness says again and again is nothing new."""
+    results = {call.result.index for call in walk.calls if call.result is not None}
+    said: set[str] = set()
+    for step in walk.steps:
+        if step.span.role is not Role.USER or step.index in results or is_output(step):
+            continue
+        words = " ".join(step.text.split())
+        if words not in said:
+            said.add(words)
+            yield step.index
+
+
+def _ask_anew(memory: _Memory) -> None:
+    """Let everything be looked up again: somebody has asked for something. What is done again
+    without need stays a repetition."""
+    for key, chains in list(memory.chains.items()):
+        memory.chains[key] = [one for one in chains if one.first.effect is Effect.CHANGES]
 
 
 def _paused(before: Call | None, call: Call) -> bool:

@@ -1,0 +1,273 @@
+"""``pisama`` and ``agentdebugx``: what these tools find in traces that ``convert`` wrote for them.
+
+Pisama (0.7) reads ATIF and names the spans that it makes of the steps: their ids are hashes, which
+are worked out again here from the ATIF file. AgentDebugX (0.5) names events, whose ids ``convert``
+has made the keys of the spans. So every finding comes back to the very span of the trace as it was
+before; of anything else than what ``convert`` wrote nobody could tell which span is meant.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from mast_tui.exchange.errors import ExchangeError, RowProblem
+from mast_tui.exchange.import_batch import Incoming, WorkDraft
+from mast_tui.exchange.trace_files import files_under, read_json
+from mast_tui.labels import (
+    WHOLE_TRACE,
+    AnnotatorKind,
+    Severity,
+    Target,
+    annotator_kind,
+)
+from mast_tui.taxonomy.loader import load_taxonomy
+from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.workspace.records import TraceRecord
+
+_TAXONOMIES: Final = Path(__file__).parent.with_name("taxonomies")
+_OTHER: Final = "other"
+_MADE_BY_THE_TOOL: Final = re.compile(r"evt_[0-9a-f]{32}\Z")
+
+Record = Mapping[str, Any]
+
+
+def read_pisama(files: Sequence[Path], annotator: str | None = None) -> Incoming:
+    """Read what ``pisama analyze --json`` printed, with the ATIF files that it was about.
+
+    An issue is a label at each stretch of spans that its evidence names, from the first to the
+    last; one that names none is about the whole trace.
+
+    Raises:
+        ExchangeError: No answer of Pisama is among the files.
+    """
+    found = _Found("pisama", annotator)
+    answers: list[tuple[Path, Record]] = []
+    trajectories: dict[str, _Trajectory] = {}
+    for file in files_under(files, (".json", ".jsonl", ".pisama")):
+        for record in found.records_in(file):
+            if isinstance(record.get("issues"), list) and "trace_id" in record:
+                answers.append((file, record))
+            elif str(record.get("schema_version", "")).startswith("ATIF-"):
+                trajectory = _Trajectory.of(record)
+                if trajectory is not None:
+                    trajectories[trajectory.id] = trajectory
+    if not answers and not found.problems:
+        raise ExchangeError(f"{files[0]}: no answer of Pisama, which has 'issues' and 'trace_id'")
+    for file, record in answers:
+        trajectory = trajectories.get(str(record["trace_id"]))
+        if trajectory is None:
+            found.wrong(
+                file,
+                f"trace {record['trace_id']}",
+                "the file that was analyzed is not named; name the one that 'mast-tui convert "
+                "--to atif' wrote",
+            )
+            continue
+        draft = found.work(file, trajectory.trace_id)
+        for number, issue in enumerate(record["issues"]):
+            try:
+                for target in _places(issue, trajectory):
+                    found.add(
+                        draft,
+                        str(issue["type"]),
+                        target,
+                        [issue.get("summary"), f"Severity {issue.get('severity')} of 100"],
+                        issue.get("confidence"),
+                    )
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                found.wrong(file, f"issue {number}", f"no issue of Pisama: {error}")
+    return found.done()
+
+
+def read_agentdebugx(files: Sequence[Path], annotator: str | None = None) -> Incoming:
+    """Read what ``agentdebug diagnose`` wrote of trajectories from ``convert --to agentdebugx``.
+
+    A finding is a label on its event's span. The step that the attribution names first, else the
+    root cause, is decisive.
+
+    Raises:
+        ExchangeError: No report of AgentDebugX is among the files.
+    """
+    found = _Found("agentdebugx", annotator)
+    reports = [
+        (file, record)
+        for file in files_under(files, (".json", ".jsonl"))
+        for record in found.records_in(file)
+        if isinstance(record.get("findings"), list) and "trace_id" in record
+    ]
+    if not reports and not found.problems:
+        raise ExchangeError(
+            f"{files[0]}: no report of AgentDebugX, which has 'findings' and 'trace_id'"
+        )
+    for file, report in reports:
+        draft = found.work(file, str(report["trace_id"]))
+        decisive = _decisive_event(report)
+        met = False
+        for number, finding in enumerate(report["findings"]):
+            try:
+                mode, event = finding["failure_mode"], finding.get("event_id")
+                met = met or (event == decisive and event is not None)
+                found.add(
+                    draft,
+                    str(mode["mode_id"]),
+                    _at(event),
+                    [mode.get("name"), *finding.get("evidence", ()), finding.get("suggestion")],
+                    finding.get("confidence"),
+                    fatal=event is not None and event == decisive,
+                )
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                found.wrong(file, f"finding {number}", f"no finding of AgentDebugX: {error}")
+        if decisive is not None and not met:
+            try:
+                found.add(draft, _OTHER, _at(decisive), [report.get("summary")], None, fatal=True)
+            except ValueError as error:
+                found.wrong(file, "root cause", str(error))
+    return found.done()
+
+
+def _decisive_event(report: Record) -> str | None:
+    """The event that the attribution blames first, else the root cause of the findings."""
+    attribution = report.get("attribution")
+    hypotheses = attribution.get("hypotheses") if isinstance(attribution, Mapping) else None
+    first = hypotheses[0] if isinstance(hypotheses, list) and hypotheses else None
+    event = first.get("span_id") if isinstance(first, Mapping) else None
+    event = event or report.get("root_cause_event_id")
+    return None if event is None else str(event)
+
+
+def _at(event: object) -> Target:
+    """The span of an event; the whole trace where there is none."""
+    if event is None:
+        return WHOLE_TRACE
+    key = str(event)
+    if _MADE_BY_THE_TOOL.match(key):
+        raise ValueError(
+            f"event {key} is no span's key; have AgentDebugX read what 'mast-tui convert --to "
+            "agentdebugx' wrote"
+        )
+    return Target(key, key)
+
+
+@dataclass(frozen=True, slots=True)
+class _Trajectory:
+    """An ATIF trajectory that ``convert`` wrote, as Pisama names it and its spans.
+
+    ``keys`` are the keys of the original's spans by the ids that Pisama gives, in order.
+    """
+
+    id: str
+    trace_id: str
+    keys: Mapping[str, str]
+
+    @classmethod
+    def of(cls, record: Record) -> _Trajectory | None:
+        """None where the keys of the spans do not stand in it."""
+        extra, agent = record.get("extra"), record.get("agent")
+        if not isinstance(extra, Mapping) or not isinstance(agent, Mapping):
+            return None
+        trace_id = extra.get("trace")
+        if not isinstance(trace_id, str):
+            return None
+        # As pisama/_atif.py has it: the trace by its session, a span by trace, document, agent,
+        # step and, for a tool, its place among the step's calls.
+        trace = hashlib.sha256(str(record["session_id"]).encode()).hexdigest()[:32]
+        keys: dict[str, str] = {}
+        for step in record.get("steps", ()):
+            spans = step.get("extra", {}).get("spans") or [""]
+            calls = step.get("tool_calls") or []
+            of_calls = spans[len(spans) - len(calls) :] if calls else []
+            for child, key in enumerate([spans[0], *of_calls]):
+                named = [trace, [record["trajectory_id"]], [agent["name"]], step["step_id"], child]
+                told = json.dumps(named, ensure_ascii=False, separators=(",", ":"))
+                keys[hashlib.sha256(told.encode()).hexdigest()[:16]] = key
+        return cls(trace, trace_id, keys)
+
+
+def _places(issue: Record, trajectory: _Trajectory) -> list[Target]:
+    """The stretches that an issue's evidence names, each once; the whole trace without any."""
+    order = {span: place for place, span in enumerate(trajectory.keys)}
+    found: dict[Target, None] = {}
+    for evidence in issue["evidence"]:
+        named = list(evidence.get("span_ids") or ())
+        unknown = [span for span in named if span not in order]
+        if unknown:
+            raise ValueError(f"span {unknown[0]!r} is not in the file that was analyzed")
+        if named:
+            first, last = min(named, key=order.__getitem__), max(named, key=order.__getitem__)
+            found[Target(trajectory.keys[first], trajectory.keys[last])] = None
+    return list(found) or [WHOLE_TRACE]
+
+
+class _Found:
+    """What has been read so far of one tool's findings."""
+
+    def __init__(self, tool: str, annotator: str | None) -> None:
+        self._taxonomy: Taxonomy = load_taxonomy(_TAXONOMIES / f"{tool}.toml")
+        self._name = annotator or f"judge:{tool}"
+        self._modes = {
+            name: mode.slug
+            for mode in self._taxonomy.modes
+            for name in (mode.slug, *(alias.name for alias in mode.aliases))
+        }
+        self._work: dict[str, WorkDraft] = {}
+        self.problems: list[RowProblem] = []
+
+    def records_in(self, file: Path) -> Iterator[Record]:
+        """The objects of a JSON file, or of its lines; what cannot be read is noted."""
+        try:
+            document = read_json(file)
+        except (ValueError, OSError) as error:
+            self.wrong(file, "file", str(error))
+            return
+        for record in document if isinstance(document, list) else [document]:
+            if isinstance(record, Mapping):
+                yield record
+
+    def wrong(self, file: Path, place: str, reason: str) -> None:
+        """Note what could not be read."""
+        self.problems.append(RowProblem(file, place, reason))
+
+    def work(self, file: Path, trace_id: str) -> WorkDraft:
+        """The finished work on a trace; a second answer about it takes the first one's place."""
+        kind = annotator_kind(self._name)
+        kind = AnnotatorKind.IMPORTED if kind is AnnotatorKind.HUMAN else kind
+        draft = WorkDraft(self._name, kind, trace_id, self._taxonomy.ref, file, finished_at="")
+        self._work[trace_id] = draft
+        return draft
+
+    def add(
+        self,
+        draft: WorkDraft,
+        mode: str,
+        target: Target,
+        notes: Sequence[object],
+        confidence: object,
+        *,
+        fatal: bool = False,
+    ) -> None:
+        """Add a finding; one of a mode that is not known goes to ``other`` with its name."""
+        slug = self._modes.get(mode, _OTHER)
+        told = [str(note) for note in notes if note]
+        label = draft.label(
+            slug,
+            target,
+            "\n".join(told if mode in self._modes else [mode, *told]),
+            confidence=float(confidence) if isinstance(confidence, int | float) else None,
+            severity=Severity.FATAL if fatal else None,
+        )
+        draft.join_label(label)
+
+    def done(self) -> Incoming:
+        """Everything that was read."""
+        return Incoming(
+            taxonomies=(self._taxonomy,),
+            traces=tuple(TraceRecord(trace_id) for trace_id in self._work),
+            work=tuple(draft.done() for draft in self._work.values()),
+            problems=tuple(self.problems),
+        )

