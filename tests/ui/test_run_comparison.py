@@ -62,7 +62,7 @@ def run_judge(
             tuple(ids[name] for name in examples),
             1.0,
             2.0,
-            "json_schema",
+            form="json_schema",
         )
     run = store.start_run(judge, MAST.ref, settings=settings)
     for name, trace_id in ids.items():
