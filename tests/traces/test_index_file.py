@@ -291,6 +291,15 @@ def test_a_block_of_another_place_is_not_taken(rollout: Path) -> None:
     assert not trace.take_in(first)
 
 
-def test_a_state_that_is_none_of_a_parser_is_refused() -> None:
+@pytest.mark.parametrize(
+    "state",
+    [
+        pickle.dumps(os.system),
+        b"cmast_tui.traces.index.parser_state\npickle\n.",
+        b"cmast_tui.traces.index.parser_state\nOrderedDict\n.",
+        b"cmast_tui.traces.index.parser_state\nparser_in\n.",
+    ],
+)
+def test_a_state_that_is_none_of_a_parser_is_refused(state: bytes) -> None:
     with pytest.raises(pickle.UnpicklingError, match="no part of a parser"):
-        parser_in(pickle.dumps(os.system), SpanTable())
+        parser_in(state, SpanTable())
