@@ -27,13 +27,16 @@ from mast_tui.cli.shared.asking import asked_by, say_left_out
 from mast_tui.cli.shared.common import (
     checked_sight,
     common_options,
+    file_option,
     force_option,
     json_option,
     kept_taxonomy,
     load_chosen_taxonomy,
     open_workspace,
     print_json,
+    rounds_option,
     say,
+    seed_option,
 )
 from mast_tui.figures.bootstrap import bootstrap_json
 from mast_tui.figures.exam import baselines, decisive_cases, decisive_figures, places_figures
@@ -83,30 +86,12 @@ RULES: Final = "rules"
     help="Make modes of MAST of the set's categories, as for import: agentrx-to-mast, "
     "trail-to-mast, or a file of your own.",
 )
-@click.option(
-    "--rounds",
-    type=click.IntRange(0),
-    default=2000,
-    show_default=True,
-    help="Resamples of the traces behind the intervals; 0 gives none.",
-)
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
-@click.option(
-    "--markdown", type=click.Path(path_type=Path), metavar="OUT", help="Also write it as Markdown."
-)
-@click.option(
-    "--html", type=click.Path(path_type=Path), metavar="OUT", help="Also write it as one page."
-)
-@click.option(
-    "--latex", type=click.Path(path_type=Path), metavar="OUT", help="Also write LaTeX tables."
-)
-@click.option(
-    "--csv",
-    "csv_file",
-    type=click.Path(path_type=Path),
-    metavar="OUT",
-    help="Also write every figure as one row of a CSV file.",
-)
+@rounds_option("Resamples of the traces behind the intervals; 0 gives none.")
+@seed_option
+@file_option("--markdown", "Also write it as Markdown.")
+@file_option("--html", "Also write it as one page.")
+@file_option("--latex", "Also write LaTeX tables.")
+@file_option("--csv", "Also write every figure as one row of a CSV file.")
 @force_option
 @common_options()
 @json_option
@@ -118,9 +103,9 @@ def exam_command(
     crosswalk: Path | None,
     rounds: int,
     seed: int,
-    markdown: Path | None,
-    html: Path | None,
-    latex: Path | None,
+    markdown_file: Path | None,
+    html_file: Path | None,
+    latex_file: Path | None,
     csv_file: Path | None,
     force: bool,
     workspace: str | None,
@@ -141,7 +126,7 @@ def exam_command(
     found, and what stays where the same model was asked otherwise.
     """
     checked_sight(blind, assisted)
-    files = _files(markdown=markdown, html=html, latex=latex, csv=csv_file)
+    files = _files(markdown=markdown_file, html=html_file, latex=latex_file, csv=csv_file)
     place: Workspace | None = None
     viewer: Viewer | None = None
     may_see: Callable[[str], bool] = _all

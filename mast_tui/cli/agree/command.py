@@ -16,6 +16,7 @@ from mast_tui.cli.shared.asking import asked_by, say_left_out
 from mast_tui.cli.shared.common import (
     checked_sight,
     common_options,
+    file_option,
     force_option,
     gold_option,
     json_option,
@@ -24,7 +25,9 @@ from mast_tui.cli.shared.common import (
     print_json,
     print_table,
     pseudonyms_option,
+    rounds_option,
     say,
+    seed_option,
 )
 from mast_tui.figures.agreement.drill_down import traces_behind
 from mast_tui.figures.judge.confusion import cases_behind, compared
@@ -71,14 +74,8 @@ if TYPE_CHECKING:
     show_default=True,
     help="The first reading, before anybody saw the others, or the last one.",
 )
-@click.option(
-    "--rounds",
-    type=click.IntRange(0),
-    default=2000,
-    show_default=True,
-    help="Resamples of the traces behind the intervals; 0 gives none.",
-)
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@rounds_option("Resamples of the traces behind the intervals; 0 gives none.")
+@seed_option
 @click.option("--no-spans", is_flag=True, help="Read no trace files, and say nothing of places.")
 @click.option(
     "--traces",
@@ -86,30 +83,14 @@ if TYPE_CHECKING:
     metavar="MODE",
     help="List the traces behind the figures of a mode instead, the disagreements first.",
 )
-@click.option(
-    "--csv",
-    "csv_file",
-    type=click.Path(path_type=Path),
-    metavar="OUT",
-    help="Also write every figure as one row of a CSV file.",
-)
+@file_option("--csv", "Also write every figure as one row of a CSV file.")
 @click.option(
     "--markdown",
     metavar="OUT|-",
     help="Also write tables for a paper; - prints them instead of the text.",
 )
-@click.option(
-    "--latex",
-    type=click.Path(path_type=Path),
-    metavar="OUT",
-    help="Also write the tables as LaTeX.",
-)
-@click.option(
-    "--html",
-    type=click.Path(path_type=Path),
-    metavar="OUT",
-    help="Also write the report as one HTML page.",
-)
+@file_option("--latex", "Also write the tables as LaTeX.")
+@file_option("--html", "Also write the report as one HTML page.")
 @pseudonyms_option
 @force_option
 @common_options()
@@ -126,8 +107,8 @@ def agree_command(
     mode: str | None,
     csv_file: Path | None,
     markdown: str | None,
-    latex: Path | None,
-    html: Path | None,
+    latex_file: Path | None,
+    html_file: Path | None,
     pseudonyms: bool,
     force: bool,
     workspace: str | None,
@@ -159,8 +140,8 @@ def agree_command(
     files = {
         "--csv": csv_file,
         "--markdown": None if markdown in (None, "-") else Path(markdown or ""),
-        "--latex": latex,
-        "--html": html,
+        "--latex": latex_file,
+        "--html": html_file,
     }
     named = {option: file for option, file in files.items() if file is not None}
     if mode is not None and (named or markdown):

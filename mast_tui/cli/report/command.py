@@ -17,6 +17,7 @@ from mast_tui.cli.shared.asking import asked_by, say_left_out
 from mast_tui.cli.shared.common import (
     checked_sight,
     common_options,
+    file_option,
     force_option,
     gold_option,
     json_option,
@@ -24,7 +25,9 @@ from mast_tui.cli.shared.common import (
     open_workspace,
     print_json,
     pseudonyms_option,
+    rounds_option,
     say,
+    seed_option,
 )
 from mast_tui.figures.signatures.bill import spent_from
 from mast_tui.figures.signatures.model import Rules
@@ -99,10 +102,8 @@ if TYPE_CHECKING:
 @click.option(
     "--cascading", type=int, default=4, show_default=True, help="Fewest modes of a cascade."
 )
-@click.option(
-    "--rounds", type=click.IntRange(0), default=2000, show_default=True, help="Resamples; 0: none."
-)
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@rounds_option("Resamples; 0: none.")
+@seed_option
 @click.option(
     "--without-places", is_flag=True, help="Read no trace files, and say nothing of places."
 )
@@ -111,25 +112,10 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Count tokens and minutes after the first fatal failure; reads the files of failed runs.",
 )
-@click.option(
-    "--html",
-    type=click.Path(path_type=Path),
-    metavar="OUT",
-    help="Write the report as one page that opens anywhere without a network.",
-)
-@click.option(
-    "--markdown", type=click.Path(path_type=Path), metavar="OUT", help="Write it as Markdown."
-)
-@click.option(
-    "--csv",
-    "csv_file",
-    type=click.Path(path_type=Path),
-    metavar="OUT",
-    help="Write every figure as a row of a tidy table.",
-)
-@click.option(
-    "--latex", type=click.Path(path_type=Path), metavar="OUT", help="Write its tables for LaTeX."
-)
+@file_option("--html", "Write the report as one page that opens anywhere without a network.")
+@file_option("--markdown", "Write it as Markdown.")
+@file_option("--csv", "Write every figure as a row of a tidy table.")
+@file_option("--latex", "Write its tables for LaTeX.")
 @click.option(
     "--figures",
     type=click.Path(path_type=Path),
@@ -167,10 +153,10 @@ def report_command(
     seed: int,
     without_places: bool,
     bill: bool,
-    html: Path | None,
-    markdown: Path | None,
+    html_file: Path | None,
+    markdown_file: Path | None,
     csv_file: Path | None,
-    latex: Path | None,
+    latex_file: Path | None,
     figures: Path | None,
     image: str,
     bare: bool,
@@ -201,7 +187,7 @@ def report_command(
         raise click.UsageError("--gold says how much of the gold counts; leave out --labels")
     if figures is None and (bare or image != "svg"):
         raise click.UsageError("--bare and --figures-format say how --figures draws; name a folder")
-    named = {"html": html, "markdown": markdown, "csv": csv_file, "latex": latex}
+    named = {"html": html_file, "markdown": markdown_file, "csv": csv_file, "latex": latex_file}
     whole = {language: file for language, file in named.items() if file is not None}
     files = Files(whole, figures, image, bare)
     if len(set(whole.values())) < len(whole):

@@ -111,6 +111,27 @@ force_option = click.option(
     "in use and its traces are never replaced.",
 )
 
+seed_option = click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+
+
+def rounds_option(help_text: str) -> Callable[[Decorated], Decorated]:
+    """Add ``--rounds``: the resamples behind intervals."""
+    return click.option(
+        "--rounds", type=click.IntRange(0), default=2000, show_default=True, help=help_text
+    )
+
+
+def file_option(name: str, help_text: str) -> Callable[[Decorated], Decorated]:
+    """Add an option for a file that a command writes, such as ``--csv OUT`` for ``csv_file``."""
+    return click.option(
+        name,
+        f"{name.removeprefix('--')}_file",
+        type=click.Path(path_type=Path),
+        metavar="OUT",
+        help=help_text,
+    )
+
+
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON document on stdout and nothing else."
 )

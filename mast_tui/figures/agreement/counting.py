@@ -5,7 +5,7 @@ weights times their counts, and the figure of a resample is the same function as
 itself. ``Sums`` holds both: its first row is of the traces as they are, the others are what their
 spread is told from: of the resamples, or where there are few traces with each left out in turn.
 Values are arrays with one entry per row, NaN where a figure is undefined; the
-definitions are those of ``coefficients``, with which tests compare every one of them.
+definitions are in ``tests/figures/agreement/reference.py``, with which every one is compared.
 """
 
 from __future__ import annotations
