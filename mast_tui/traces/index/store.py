@@ -93,13 +93,9 @@ def write_end(file: IO[bytes], begin: int, known: Mapping[str, object]) -> None:
     file.write(_END % begin)
 
 
-def known_of(file: IO[bytes]) -> Mapping[str, Any] | None:
-    """What stands behind the spans of a file; None for one that was not written to its end."""
-    return found[0] if (found := known_and_begin(file)) is not None else None
-
-
-def known_and_begin(file: IO[bytes]) -> tuple[Mapping[str, Any], int] | None:
-    """What ``known_of`` tells, and where the spans end."""
+def known_of(file: IO[bytes]) -> tuple[Mapping[str, Any], int] | None:
+    """What stands behind the spans of a file, and from where on; None for one that was not written
+    to its end."""
     size = os.fstat(file.fileno()).st_size
     end = os.pread(file.fileno(), END_BYTES, max(0, size - END_BYTES))
     if len(end) < END_BYTES or not end[:20].isdigit() or _END % int(end[:20]) != end:
@@ -226,9 +222,10 @@ def open_kept(kept: Path, path: Path) -> Kept | None:
         Exception: one of ``BROKEN``, where it holds something else than it should.
     """
     spans = _SpanFile(open_regular(kept))
-    known = known_of(spans.file)
-    if known is None:
+    found = known_of(spans.file)
+    if found is None:
         return None
+    known, _begin = found
     about = known["report"]
     if about is None:
         return Kept(None)
