@@ -6,10 +6,10 @@ import re
 from itertools import count
 
 from tests.benchmarks.cursor_moves import press_down
-from tests.benchmarks.setting import Setting, attempt, ours
-from tests.benchmarks.starts import first_words
+from tests.benchmarks.setting import Setting, attempt, new_home, ours
+from tests.benchmarks.starts import first_words, our_app
 from tests.benchmarks.table import Row, times
-from tests.benchmarks.terminals import TooLate
+from tests.benchmarks.terminals import Program, TooLate
 
 
 def measure(setting: Setting) -> list[Row]:
@@ -47,4 +47,18 @@ def measure(setting: Setting) -> list[Row]:
         note = f"{pressed} keys"
         return [times(f"{what}, with keys", seconds, against=base, note=note)]
 
-    return [*rows, *attempt(f"{what}, with keys", with_keys)]
+    def again() -> list[Row]:
+        seconds = []
+        with new_home() as home:
+            command = our_app(rollout.path, home / "workspace.db")
+            for _ in range(runs + 1):  # the first time it is made and kept
+                with Program(command, home) as program:
+                    done = program.until_bytes(whole, setting.timeout)
+                    seconds.append(done - program.started)
+        return [times(f"{what}, opened again", seconds[1:], against=base)]
+
+    return [
+        *rows,
+        *attempt(f"{what}, with keys", with_keys),
+        *attempt(f"{what}, opened again", again),
+    ]

@@ -10,6 +10,8 @@ import pytest
 from textual.pilot import Pilot
 
 from mast_tui.traces.library import read_file
+from mast_tui.traces.readers.codex.reader import CodexParser
+from mast_tui.traces.scan.big_documents import BIG_LINES
 from mast_tui.traces.scan.document_process import STOPPED, Progress
 from mast_tui.traces.scan.unread import FileToRead, unread_trace
 from mast_tui.ui.annotate.screen import AnnotateScreen
@@ -21,6 +23,7 @@ from mast_tui.ui.options import AppOptions
 from mast_tui.ui.services.open_workspace import remember_welcome
 from mast_tui.ui.widgets.title_bar import TitleBar
 from tests import waiting
+from tests.benchmarks.rollouts import write_long
 from tests.ui.settle import settle
 from tests.ui.stage import MAST, SMALL, read_trace, write_trace
 
@@ -179,3 +182,33 @@ async def test_leaving_a_trace_ends_the_reading_of_its_document(
         assert not trace.loaded.complete
         assert not trace.advance()  # it is asked for again, and read
         assert len(trace) == len(SMALL)
+
+
+async def test_a_long_file_of_lines_is_known_at_once_the_next_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "long.jsonl"
+    facts = write_long(path, BIG_LINES + 1_000_000, seed=5)
+    fed: list[int] = []
+    feed = CodexParser.feed
+
+    def counted(self: CodexParser, number: int, line: bytes, cut_off: bool, /) -> None:
+        fed.append(number)
+        feed(self, number, line, cut_off)
+
+    monkeypatch.setattr(CodexParser, "feed", counted)
+    for _ in range(2):
+        fed.clear()
+        app = app_on(path)
+        async with app.run_test(size=(120, 40)) as pilot:
+            await settle(pilot)
+            assert isinstance(app.screen, AnnotateScreen)
+            trace = app.screen.trace
+            assert trace is not None
+            assert trace.loaded.complete
+            assert len(trace) == facts.spans
+            assert f"{facts.spans} spans" in title(app)
+            assert len(fed) < facts.lines // 10  # only the first ones are read here
+            await pilot.press("G")
+            await settle(pilot)
+            assert app.screen.timeline.index == facts.spans - 1

@@ -72,25 +72,25 @@ def blocks_in(file: int, end: int | None = None) -> Iterator[Block | None]:
     """
     offset = 0
     while end is None or offset < end:
-        head = os.pread(file, _HEAD.size, offset)
-        block = None
-        if len(head) == _HEAD.size:
-            mark, facts_bytes, data_bytes, check = _HEAD.unpack(head)
-            if mark != _MARK:
-                return
-            block = _block_at(file, offset + _HEAD.size, facts_bytes, data_bytes, check)
-        if block is not None:
-            offset += _HEAD.size + facts_bytes + data_bytes
-        yield block
+        found = block_at(file, offset)
+        if found is None:
+            yield None
+        else:
+            offset += found[1]
+            yield found[0]
 
 
-def _block_at(
-    file: int, offset: int, facts_bytes: int, data_bytes: int, check: int
-) -> Block | None:
-    if offset + facts_bytes + data_bytes > os.fstat(file).st_size:
+def block_at(file: int, offset: int) -> tuple[Block, int] | None:
+    """The block that begins at this byte, and how many it takes; None where none is whole."""
+    head = os.pread(file, _HEAD.size, offset)
+    if len(head) < _HEAD.size:
         return None
-    facts = os.pread(file, facts_bytes, offset)
-    data = os.pread(file, data_bytes, offset + facts_bytes)
+    mark, facts_bytes, data_bytes, check = _HEAD.unpack(head)
+    size = _HEAD.size + facts_bytes + data_bytes
+    if mark != _MARK or offset + size > os.fstat(file).st_size:
+        return None
+    facts = os.pread(file, facts_bytes, offset + _HEAD.size)
+    data = os.pread(file, data_bytes, offset + _HEAD.size + facts_bytes)
     if len(data) < data_bytes or crc32(data, crc32(facts)) != check:
         return None
     known, told = from_json(facts)
@@ -100,7 +100,7 @@ def _block_at(
         column.frombytes(whole[begin : begin + length])
         columns[name] = column
         begin += length
-    return Block(known, columns)
+    return Block(known, columns), size
 
 
 def joined(column: Column, more: Column) -> Column:

@@ -194,9 +194,10 @@ class LineSpans(Spans):
 
     def read_aside(self) -> None:
         """Have the rest read by another process, where that is worth it."""
-        begin, self.begin_aside = self.begin_aside, None
-        if begin is not None and not self._finished:
-            self._aside = begin()
+        if self.begin_aside is not None and self._aside is None and not self._finished:
+            self._aside = self.begin_aside()
+            if self._aside is None:
+                self.begin_aside = None
 
     def stop_waiting(self) -> None:
         """Let what another process has not told be read here."""
@@ -211,6 +212,7 @@ class LineSpans(Spans):
             return True
         self._index.check()  # what came is of the file that is in this place now
         if block is None or not self.take_in(block):
+            self.begin_aside = None
             self.stop_waiting()
             return False
         while (more := aside.next(wait=False)) is not None and self.take_in(more):
@@ -218,10 +220,12 @@ class LineSpans(Spans):
         return True
 
     def take_in(self, block: Block) -> bool:
-        """Take in what follows; False where something else would."""
+        """Take in what follows; False where something else would. What is known is passed over."""
         facts, columns = block
         known = len(self._index), len(self._table)
         lines, spans = facts["behind"]
+        if lines < known[0]:
+            return bool(lines + len(columns["lines"]) <= known[0])
         if (lines, spans) != known:
             return False
         self._index.take_in(columns["lines"])

@@ -1,6 +1,6 @@
 """A document that was read once, as a file of spans that can be read again by offset.
 
-The file holds for each trace its texts, one line a span, and after them its rows, one line a span.
+The file holds for each trace its texts, one line a span, and after them a block of columns.
 Behind them all stands what is known of the document and of each trace, and at the very end where
 that begins: a file that was not written to its end is told by what is missing there.
 """
@@ -21,12 +21,17 @@ from types import MappingProxyType
 from typing import IO, Any, Final, NamedTuple
 from weakref import finalize
 
-import orjson
-
 from mast_tui.traces.byte_prefilter import Sieve
 from mast_tui.traces.index import cached_values
+from mast_tui.traces.index.blocks import (
+    Block,
+    Column,
+    block_at,
+    block_to_bytes,
+    from_json,
+    to_json,
+)
 from mast_tui.traces.index.lazy_span import moved
-from mast_tui.traces.index.line_index import LineIndex
 from mast_tui.traces.index.lru import Remembered
 from mast_tui.traces.index.span_table import SpanTable
 from mast_tui.traces.io.regular_files import open_regular
@@ -35,20 +40,16 @@ from mast_tui.traces.model import (
     Loaded,
     Outcome,
     Problem,
-    Role,
     Sifted,
     Span,
     SpanColumns,
-    SpanKind,
     Spans,
-    SpanStatus,
-    Tokens,
     Trace,
     TraceIdentity,
     TraceMeta,
 )
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Changes with everything that changes in such files."""
 
 BEFORE_TEXT: Final = b',"text":'
@@ -70,16 +71,16 @@ def write_kept(file: IO[bytes], report: FileReport | None, tell: Tell) -> None:
     total, done, begin = sum(map(len, traces)), 0, 0
     heads = []
     for trace in traces:
-        places = {trace.span(index).key: index for index in range(len(trace))}
-        texts, rows = 0, bytearray()
+        columns, texts = _Columns(), 0
         for index in range(len(trace)):
             span = trace.span(index)
             line = _text_line(span, trace.text(index))
             file.write(line)
             texts += len(line)
-            rows += _row_line(span, places, len(line))
+            columns.add(span, texts)
             done += 1
             tell(done, total)
+        rows = block_to_bytes(columns.block())
         file.write(rows)
         heads.append(_head(trace, begin, texts, len(rows)))
         begin += texts + len(rows)
@@ -92,13 +93,9 @@ def write_end(file: IO[bytes], begin: int, known: Mapping[str, object]) -> None:
     file.write(_END % begin)
 
 
-def known_of(file: IO[bytes]) -> Mapping[str, Any] | None:
-    """What stands behind the spans of a file; None for one that was not written to its end."""
-    return found[0] if (found := known_and_begin(file)) is not None else None
-
-
-def known_and_begin(file: IO[bytes]) -> tuple[Mapping[str, Any], int] | None:
-    """What ``known_of`` tells, and where the spans end."""
+def known_of(file: IO[bytes]) -> tuple[Mapping[str, Any], int] | None:
+    """What stands behind the spans of a file, and from where on; None for one that was not written
+    to its end."""
     size = os.fstat(file.fileno()).st_size
     end = os.pread(file.fileno(), END_BYTES, max(0, size - END_BYTES))
     if len(end) < END_BYTES or not end[:20].isdigit() or _END % int(end[:20]) != end:
@@ -113,53 +110,55 @@ def known_and_begin(file: IO[bytes]) -> tuple[Mapping[str, Any], int] | None:
     return (known, begin) if isinstance(known, dict) else None
 
 
-def from_json(data: bytes) -> Any:
-    """The value of a line; texts that are no Unicode are read too."""
-    try:
-        return orjson.loads(data)
-    except orjson.JSONDecodeError:
-        return json.loads(data)
-
-
-def _to_json(value: object) -> bytes:
-    try:
-        return orjson.dumps(value)
-    except TypeError:  # a lone surrogate, or a number beyond 64 bits
-        return json.dumps(value, separators=(",", ":")).encode()
-
-
 def _text_line(span: Span, text: str) -> bytes:
-    return _to_json({"preview": span.preview, "whole": span.whole, "text": text}) + b"\n"
+    return to_json({"preview": span.preview, "whole": span.whole, "text": text}) + b"\n"
 
 
-def _row_line(span: Span, places: Mapping[str, int], text_bytes: int) -> bytes:
-    """All of a span but its preview; a parent that comes earlier by its index."""
-    parent: object = span.parent
-    if span.parent is not None and places.get(span.parent, span.index) < span.index:
-        parent = places[span.parent]
-    tokens = None
-    if span.tokens is not None:
-        tokens = [_exact(count) for count in (span.tokens.input, span.tokens.output)]
-    row: Sequence[object] = (
-        text_bytes,
-        span.key,
-        span.kind.value,
-        span.role.value,
-        span.agent,
-        span.name,
-        parent,
-        span.start,
-        span.end,
-        span.status.value,
-        tokens,
-        None if span.place == span.key else span.place,
-    )
-    return _to_json(row) + b"\n"
+class _Columns:
+    """Makes the columns of the spans of one trace, which are all known."""
 
+    def __init__(self) -> None:
+        self._table = SpanTable()
+        self._table.told_from_here()
+        self._odd_parents: dict[int, str] = {}  # parents that do not come before their children
+        self._text_ends = array("Q")
+        self._places, self._place_ends = bytearray(), array("Q")
+        self._turns = array("I")  # spans whose thread is not that of the one before
+        self._thread = ""
 
-def _exact(count: int | None) -> int | str | None:
-    """A number as it can be read again: beyond 64 bits it would become a float."""
-    return count if count is None or count < 1 << 63 else str(count)
+    def add(self, span: Span, text_end: int) -> None:
+        """Append a span whose text ends after so many bytes."""
+        table, index = self._table, len(self._table)
+        parent = None if span.parent is None else table.index_of(span.parent)
+        if span.parent is not None and parent is None:
+            self._odd_parents[index] = span.parent
+        before, slash, _rest = span.key.partition("/")
+        thread = before if slash else ""
+        if thread != self._thread:
+            self._thread = thread
+            self._turns.append(index)
+        if span.place != span.key:
+            self._places += span.place.encode("utf-8", "surrogatepass")
+        self._place_ends.append(len(self._places))
+        self._text_ends.append(text_end)
+        shape = (span.kind, span.role, span.agent, span.name)
+        place = index + 1
+        table.append(place, place, shape, span.key, parent, span.start, span.status)
+        table.set_end(index, span.end)
+        if span.tokens is not None:
+            table.set_tokens(index, span.tokens)
+
+    def block(self) -> Block:
+        """All of them."""
+        facts, columns = self._table.block()
+        more = {
+            "text_ends": self._text_ends,
+            "places": array("B", self._places),
+            "place_ends": self._place_ends,
+            "turns": self._turns,
+        }
+        odd = list(self._odd_parents.items())
+        return Block({"table": facts, "odd_parents": odd}, {**columns, **more})
 
 
 def _head(trace: Trace, begin: int, texts: int, rows: int) -> dict[str, object]:
@@ -194,15 +193,8 @@ def path_of_part(kept: Path, process: int) -> Path:
     return kept.with_name(f"{kept.name}.{process}.part")
 
 
-_FIRST_SLICE: Final = 256 * 1024
-"""Of how much of a single trace the rows are taken in before it is handed out, in bytes."""
-
 _PREVIEW_BYTES: Final = 4096
 """How much of a line of text its preview takes at most, with all that stands before the text."""
-
-_KINDS: Final = MappingProxyType({kind.value: kind for kind in SpanKind})
-_ROLES: Final = MappingProxyType({role.value: role for role in Role})
-_STATUSES: Final = MappingProxyType({status.value: status for status in SpanStatus})
 
 BROKEN: Final = (KeyError, TypeError, ValueError, OverflowError, RecursionError)
 """What comes of a file of spans that holds something else than it should."""
@@ -230,9 +222,10 @@ def open_kept(kept: Path, path: Path) -> Kept | None:
         Exception: one of ``BROKEN``, where it holds something else than it should.
     """
     spans = _SpanFile(open_regular(kept))
-    known = known_of(spans.file)
-    if known is None:
+    found = known_of(spans.file)
+    if found is None:
         return None
+    known, _begin = found
     about = known["report"]
     if about is None:
         return Kept(None)
@@ -242,7 +235,7 @@ def open_kept(kept: Path, path: Path) -> Kept | None:
         for head in cached_values.sequence(known["traces"])
     )
     if len(traces) == 1:
-        traces[0].advance(_FIRST_SLICE)
+        traces[0].advance()
     report = FileReport(
         path,
         format=cached_values.text_or_none(about["format"]),
@@ -301,7 +294,7 @@ def _trace(path: Path, spans: _SpanFile, head: Mapping[str, Any]) -> Trace:
 
 
 class KeptSpans(Spans):
-    """Spans whose rows are taken in slice by slice and whose texts are read when asked for.
+    """Spans whose columns are taken in at once and whose texts are read when asked for.
 
     They tell the same as those that were read from the document itself.
     """
@@ -315,25 +308,24 @@ class KeptSpans(Spans):
         spawned = cached_values.pairs(list(cached_values.mapping(head["spawned"]).items()))
         self._spawned = MappingProxyType(dict(spawned))
         self._lost: tuple[Problem, ...] = ()
-        rows_begin, rows_bytes = map(cached_values.count, head["rows"])
+        self._rows, rows_bytes = map(cached_values.count, head["rows"])
         texts_begin, texts_bytes = map(cached_values.count, head["texts"])
-        if max(rows_begin + rows_bytes, texts_begin + texts_bytes) > spans.size:
+        if max(self._rows + rows_bytes, texts_begin + texts_bytes) > spans.size:
             raise ValueError("it ends before its spans do")
-        self._rows = LineIndex(_Part(spans, rows_begin), rows_bytes)
-        self._bytes = max(1, rows_bytes + texts_bytes)
         self._texts = _Part(spans, texts_begin)
-        self._starts = _offsets(texts_bytes)  # of the lines of text, and the end of the last
+        self._taken_in = False
         self._table = SpanTable()
-        self._places = _Words(rows_bytes)
-        self._turns = array("I")  # spans whose thread is not that of the one before
-        self._thread = ""
-        self._odd_parents: dict[int, str] = {}  # parents that do not come before their children
+        self._starts: Column = array("Q", [0])  # of the lines of text, and the end of the last
+        self._places = b""
+        self._place_ends: Column = array("Q")
+        self._turns: Column = array("I")
+        self._odd_parents: Mapping[int, str] = {}
         self._known_texts: Remembered[str] = Remembered(_CACHED_CHARS, len)
         self._previews: Remembered[tuple[str, bool]] = Remembered(_CACHED_PREVIEWS)
 
     @property
     def problems(self) -> Sequence[Problem]:
-        """Why the rest cannot be read."""
+        """Why the spans cannot be read."""
         return self._lost
 
     @property
@@ -343,11 +335,11 @@ class KeptSpans(Spans):
 
     @property
     def loaded(self) -> Loaded:
-        """How far the rows have been taken in, as a share of the document; how many there are."""
-        total, size = self._total, self._rows.size
-        if self._rows.complete:
+        """Whether the columns have been taken in; how many spans there are."""
+        total = self._total
+        if self._taken_in:
             return Loaded(total, total, complete=True)
-        return Loaded(total * self._rows.done // size, total, False, self._spans, True)
+        return Loaded(0, total, False, self._spans, True)
 
     def __len__(self) -> int:
         return len(self._table)
@@ -356,7 +348,8 @@ class KeptSpans(Spans):
         """The span at ``index``; its preview is read when that is looked at."""
         span = self._table.span(index, lambda: self._preview(index))
         parent = self._odd_parents.get(index, span.parent)
-        return moved(span, index, self._places[index] or span.key, parent)
+        place = self._places[self._place_ends[index - 1] if index else 0 : self._place_ends[index]]
+        return moved(span, index, place.decode("utf-8", "surrogatepass") or span.key, parent)
 
     def text(self, index: int, /) -> str:
         """The whole text of the span at ``index``, read from the file or from a small cache."""
@@ -401,56 +394,35 @@ class KeptSpans(Spans):
         """The index of the span with this key, or None where no such span is known (yet)."""
         return self._table.index_of(key)
 
-    def advance(self, max_bytes: int, /) -> bool:
-        """Take in the rows of about ``max_bytes`` more of the document; False when none is left.
+    def advance(self, _max_bytes: int, /) -> bool:
+        """Take in all columns; False.
 
-        An error of the file system ends the trace where it stands and becomes a problem.
+        An error of the file system leaves no spans and becomes a problem.
         """
+        if self._taken_in:
+            return False
         try:
-            for line in self._rows.advance(max_bytes * self._rows.size // self._bytes):
-                self._take(from_json(line))
+            self._take_in()
         except OSError as error:
-            self._end_here(error.strerror or str(error))
+            self._lose(error.strerror or str(error))
         except BROKEN:
             self._file.drop()
-            self._end_here(_DAMAGED)
-        return not self._rows.complete
+            self._lose(_DAMAGED)
+        self._taken_in = True
+        return False
 
-    def _end_here(self, reason: str) -> None:
-        self._lost = (Problem("whole file", f"the rest cannot be read: {reason}"),)
-        self._rows.size = self._rows.done
+    def _lose(self, reason: str) -> None:
+        self._lost = (Problem("whole file", f"it cannot be read: {reason}"),)
 
-    def _take(self, row: object) -> None:
-        length, key, kind, role, agent, name, parent, start, end, status, tokens, place = (
-            _checked_row(row)
-        )
-        index = len(self._table)
-        if isinstance(parent, int) and not 0 <= parent < index:
-            raise ValueError(f"no span before it: {parent}")
-        self._starts.append(self._starts[-1] + length)
-        self._places.add(place or "")
-        before, slash, _rest = key.partition("/")
-        thread = before if slash else ""
-        if thread != self._thread:
-            self._thread = thread
-            self._turns.append(index)
-        if isinstance(parent, str):
-            self._odd_parents[index] = parent
-        self._table.add(
-            index + 1,
-            index + 1,
-            _KINDS[kind],
-            _ROLES[role],
-            agent,
-            key=key,
-            name=name,
-            parent=None if isinstance(parent, str) else parent,
-            start=start,
-            status=_STATUSES[status],
-        )
-        self._table.set_end(index, end)
-        if tokens is not None:
-            self._table.set_tokens(index, Tokens(*map(_count, tokens)))
+    def _take_in(self) -> None:
+        found = block_at(self._file.file.fileno(), self._rows)
+        if found is None:
+            raise ValueError("there are no columns")
+        facts, columns = found[0]
+        self._starts.extend(columns["text_ends"])
+        self._places, self._place_ends = columns["places"].tobytes(), columns["place_ends"]
+        self._turns, self._odd_parents = columns["turns"], dict(facts["odd_parents"])
+        self._table.take_in(Block(facts["table"], columns))  # the last: it makes the spans known
 
     def _preview(self, index: int) -> tuple[str, bool]:
         shown = self._previews.get(index)
@@ -487,49 +459,6 @@ class KeptSpans(Spans):
             last = start + len(block) >= stop
             start += len(block) if last else len(block) - sieve.overlap
         return sorted(found)
-
-
-class _Words:
-    """Many short texts, kept as UTF-8 in one piece of no more than ``size`` bytes."""
-
-    def __init__(self, size: int) -> None:
-        self._bytes = bytearray()
-        self._ends = _offsets(size)
-
-    def __getitem__(self, index: int) -> str:
-        own = self._bytes[self._ends[index] : self._ends[index + 1]]
-        return own.decode("utf-8", "surrogatepass")
-
-    def add(self, words: str) -> None:
-        """Append a text."""
-        self._bytes += words.encode("utf-8", "surrogatepass")
-        self._ends.append(len(self._bytes))
-
-
-def _count(told: int | str | None) -> int | None:
-    return None if told is None else int(told)
-
-
-def _checked_row(value: object) -> Sequence[Any]:
-    """The row of a span, each value of the kind that it must be."""
-    row = cached_values.sequence(value)
-    length, key, _kind, _role, agent, name, parent, start, end, _status, tokens, place = row
-    if not (type(length) is int and length >= 0 and type(key) is type(agent) is str):
-        raise ValueError("a row of a file of spans holds something else")
-    if parent is not None and type(parent) is not int:
-        cached_values.text(parent)
-    for one in (name, place):
-        cached_values.text_or_none(one)
-    for one in (start, end):
-        cached_values.number_or_none(one)
-    if tokens is not None and len(cached_values.sequence(tokens)) != 2:
-        raise ValueError("a row of a file of spans holds no tokens")
-    return row
-
-
-def _offsets(size: int) -> array[int]:
-    """A column of places in ``size`` bytes, with the first of them."""
-    return array("I" if size < 1 << 32 else "Q", [0])
 
 
 def _text_of(line: bytes) -> str:

@@ -14,7 +14,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from mast_tui.traces.index.store import BROKEN, FORMAT, Kept, known_and_begin, open_kept
+from mast_tui.traces.index.store import BROKEN, FORMAT, Kept, known_of, open_kept
 from mast_tui.traces.io.opened_file import OpenedFile, Stamp
 from mast_tui.traces.io.private_files import make_private
 from mast_tui.traces.io.regular_files import open_regular
@@ -80,7 +80,7 @@ class DocumentCache:
         except OSError:
             return None
         try:
-            found = known_and_begin(file)
+            found = known_of(file)
             if found is not None:
                 stamp = Stamp(*found[0]["stamp"])
                 if opened.begins_as(stamp):
