@@ -98,6 +98,13 @@ _LINES_AFTER: Final = 12
 """How many lines an exception's message may have behind its first."""
 
 
+def status_of_code(code: object) -> SpanStatus:
+    """Whether a command with this exit code went well."""
+    if isinstance(code, int) and not isinstance(code, bool):
+        return SpanStatus.ERROR if code else SpanStatus.OK
+    return SpanStatus.UNKNOWN
+
+
 def status_of_result(text: str) -> SpanStatus:
     """Tell whether a tool failed by what it gave back.
 

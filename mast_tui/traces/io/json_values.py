@@ -141,6 +141,13 @@ def as_text(value: object) -> str | None:
     return value if isinstance(value, str) and value.strip() else None
 
 
+def identifier(value: object) -> str | None:
+    """An id, which may be a text or a whole number."""
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**18:
+        return str(value)
+    return as_text(value)
+
+
 def as_number(value: object) -> float | None:
     """``value`` where it is a finite number (not a boolean), else None."""
     if isinstance(value, bool) or not isinstance(value, int | float):

@@ -27,12 +27,31 @@ def python_literal(text: str) -> object | None:
         The value with texts for keys, and lists for tuples and sets; None for a text that is none,
         is too long or nested too deeply. Nothing in it is ever run.
     """
-    if len(text) > MOST_CHARS or _BEGINS.match(text) is None:
+    if _BEGINS.match(text) is None:
         return None
     try:
-        return _as_json(ast.literal_eval(text.strip()), 0)
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return _as_json(literal(text, MOST_CHARS), 0)
+    except (ValueError, RecursionError):
         return None
+
+
+def literal(text: str, most_chars: int = 1 << 20) -> object:
+    """Read a text of Python's literals as what it is there; nothing in it is ever run.
+
+    Args:
+        text: The whole text.
+        most_chars: How long it may be.
+
+    Returns:
+        The value; None for a text that is none, or is too long.
+    """
+    if len(text) > most_chars:
+        return None
+    try:
+        value: object = ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+        return None
+    return value
 
 
 def _as_json(value: object, depth: int) -> object:

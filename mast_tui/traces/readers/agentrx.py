@@ -38,7 +38,6 @@ from mast_tui.traces.preview import task_of_text
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
 from mast_tui.traces.readers.chat.pieces import role_of
 from mast_tui.traces.readers.chat.values import fields_of, short_name
-from mast_tui.traces.readers.json_documents import read_document
 
 _SCHEMA: Final = "otel-json-local-v0"
 _MARKS: Final = (b'"substeps"', _SCHEMA.encode())
@@ -62,12 +61,12 @@ class AgentRxReader:
         """Whether the file is one run in either form."""
         if not any(mark in source.head for mark in _MARKS):
             return False
-        document = read_document(source)
+        document = source.json
         return _is_intermediate(document) or _is_recorded(document)
 
     def read(self, source: Source) -> FileReport:
         """The file's one trace."""
-        document = fields_of(read_document(source))
+        document = fields_of(source.json)
         steps, problems = StepList(), list[Problem]()
         read = _read_recorded if _is_recorded(document) else _read_intermediate
         meta = read(document, steps, problems)

@@ -29,23 +29,6 @@ class Line:
     value: object
 
 
-def json_lines_head(source: Source) -> list[object]:
-    """The first values of a JSONL file; empty where the file is no JSONL.
-
-    A file is JSONL when its first line is a JSON object or list by itself and another line
-    follows; where the first line is broken, the others tell.
-    """
-    return source.json_lines
-
-
-def read_document(source: Source) -> object | None:
-    """The file as one JSON document, in any UTF encoding; None where it is not one.
-
-    Of a broken document it is what is intact; ``source.damage`` tells what is missing.
-    """
-    return source.json
-
-
 def read_lines(source: Source, problems: list[Problem]) -> Iterator[Line]:
     """The values of a JSONL file, split at ``\\n`` only; what is broken goes to ``problems``.
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Final
 
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.readers.json_documents import json_lines_head, read_document
 
 _LOOKED_AT: Final = 5
 
@@ -23,9 +22,9 @@ _TRAIL_FIELDS: Final = frozenset({"trace_id", "errors", "scores"})
 
 def label_file(source: Source) -> str | None:
     """What to say of a file that holds labels; None for any other file."""
-    records = json_lines_head(source)
+    records = source.json_lines
     if not records:
-        document = read_document(source)
+        document = source.json
         records = document if isinstance(document, list) else [document]
     looked_at = records[:_LOOKED_AT]
     for words, fields in _SHAPES:

@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from mast_tui.traces.io.json_values import as_text
+from mast_tui.traces.io.json_values import as_text, identifier
 from mast_tui.traces.model import SpanStatus
 from mast_tui.traces.preview import preview
+from mast_tui.traces.result_status import status_of_code
 
 AGENT_SOURCES: Final = frozenset({"agent", "assistant", "model"})
 TOOL_SOURCES: Final = frozenset({"tool", "environment", "observation"})
@@ -124,13 +125,6 @@ def call_id_of(value: object) -> str | None:
     return next((found for name in names if (found := identifier(field(value, name)))), None)
 
 
-def identifier(value: object) -> str | None:
-    """An id, which may be a text or a whole number."""
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**18:
-        return str(value)
-    return as_text(value)
-
-
 def ids_of(record: Mapping[str, object]) -> list[str]:
     """The ids that a trajectory goes by: its own before that of its session."""
     found = (identifier(field(record, name)) for name in ("trajectory_id", "session_id"))
@@ -183,7 +177,6 @@ def status_of(result: Mapping[str, object]) -> SpanStatus:
         flag = field(holder, "is_error")
         if isinstance(flag, bool):
             return SpanStatus.ERROR if flag else SpanStatus.OK
-        code = field(holder, "exit_code")
-        if isinstance(code, int) and not isinstance(code, bool):
-            return SpanStatus.ERROR if code else SpanStatus.OK
+        if (told := status_of_code(field(holder, "exit_code"))) is not SpanStatus.UNKNOWN:
+            return told
     return SpanStatus.UNKNOWN

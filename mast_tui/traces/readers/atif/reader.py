@@ -28,7 +28,7 @@ from mast_tui.traces.readers.atif.fields import (
     steps_of,
 )
 from mast_tui.traces.readers.atif.steps import Located, TrajectorySpans, by_id
-from mast_tui.traces.readers.json_documents import json_lines_head, read_document, read_lines
+from mast_tui.traces.readers.json_documents import read_lines
 from mast_tui.traces.readers.run_facts import facts_of_record, task_of
 
 _MARKS: Final = (b"ATIF", b'"steps"', b'"schema_version"', b'"schemaVersion"')
@@ -60,10 +60,10 @@ class AtifReader:
         head = as_utf8(source.head)
         if head.lstrip()[:1] not in (b"{", b"[") or not any(mark in head for mark in _MARKS):
             return False
-        lines = json_lines_head(source)
+        lines = source.json_lines
         if len(lines) > 1:
             return _mostly(lines)
-        document = read_document(source)
+        document = source.json
         return _mostly(lines if document is None else [one for _place, one in _contained(document)])
 
     def read(self, source: Source) -> FileReport:
@@ -145,8 +145,8 @@ def _records(source: Source, problems: list[Problem]) -> list[_Record]:
     """The trajectories of a file; what is none of them goes to ``problems``."""
     document = None
     found: list[tuple[str, int | None, object]]
-    if len(json_lines_head(source)) < 2:
-        document = read_document(source)
+    if len(source.json_lines) < 2:
+        document = source.json
     if document is None:
         found = [
             (f"line {line.number} ", line.record, line.value)

@@ -29,7 +29,7 @@ from mast_tui.traces.readers.chat.values import (
     thought_text,
     usage_of,
 )
-from mast_tui.traces.result_status import status_of_message
+from mast_tui.traces.result_status import status_of_code, status_of_message
 from mast_tui.traces.times import unix_seconds
 
 ASSISTANT: Final = "assistant"
@@ -141,13 +141,6 @@ def result_piece(
 def result_of_block(block: Fields, at: str) -> Piece:
     """What a tool gave back, in a block of its own within a message."""
     return result_piece(block, first_in(block, *_OUTPUTS), at)
-
-
-def status_of_code(code: object) -> SpanStatus:
-    """Whether a command with this exit code went well."""
-    if isinstance(code, int) and not isinstance(code, bool):
-        return SpanStatus.ERROR if code else SpanStatus.OK
-    return SpanStatus.UNKNOWN
 
 
 def _result_status(result: Fields, content: object) -> SpanStatus:

@@ -28,7 +28,7 @@ from mast_tui.traces.readers.chat.containers import (
 from mast_tui.traces.readers.chat.messages import MessageMapper
 from mast_tui.traces.readers.chat.pieces import speaks_by_name
 from mast_tui.traces.readers.chat.values import fields_of, first_in
-from mast_tui.traces.readers.json_documents import json_lines_head, read_document, read_lines
+from mast_tui.traces.readers.json_documents import read_lines
 from mast_tui.traces.readers.run_facts import facts_of_record, task_of
 
 NAME: Final = "message-list"
@@ -46,18 +46,18 @@ class MessageListReader:
 
     def recognises(self, source: Source) -> bool:
         """Whether the file, or the first records of a JSONL file, hold chat messages."""
-        if head := json_lines_head(source):
+        if head := source.json_lines:
             return mostly_messages(head) or any(map(conversation_in, head))
-        document = read_document(source)
+        document = source.json
         return conversation_in(document) is not None or is_set(document)
 
     def read(self, source: Source) -> FileReport:
         """One trace per conversation; elements that are none are listed as problems."""
         problems: list[Problem] = []
-        if json_lines_head(source):
+        if source.json_lines:
             traces = _read_lines(source, problems)
         else:
-            document = read_document(source)
+            document = source.json
             if (conversation := conversation_in(document)) is not None:
                 traces = [trace_of(source.path, conversation, None, source.data, "")]
             else:

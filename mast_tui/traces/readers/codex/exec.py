@@ -28,14 +28,8 @@ from mast_tui.traces.model import (
 )
 from mast_tui.traces.readers.codex.calls import usage_of
 from mast_tui.traces.readers.codex.lines import SharedLines
-from mast_tui.traces.readers.codex.records import (
-    AGENT,
-    answer_of_mcp,
-    status_of_code,
-    status_of_word,
-    tool_of_mcp,
-)
-from mast_tui.traces.result_status import status_of_result
+from mast_tui.traces.readers.codex.records import AGENT, answer_of_mcp, status_of_word, tool_of_mcp
+from mast_tui.traces.result_status import status_of_code, status_of_result
 
 _EVENT_MARKS: Final = (b'"thread.', b'"turn.', b'"item.', b'"session.created"')
 _BROKEN_EVENT: Final = (b'{"type":"thread.', b'{"type":"turn.', b'{"type":"item.')

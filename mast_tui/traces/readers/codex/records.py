@@ -23,7 +23,7 @@ from mast_tui.traces.io.json_values import (
     load_json,
 )
 from mast_tui.traces.model import Role, SpanKind, SpanStatus, Thread
-from mast_tui.traces.result_status import status_of_result
+from mast_tui.traces.result_status import status_of_code, status_of_result
 from mast_tui.traces.times import unix_seconds
 
 
@@ -249,13 +249,6 @@ def answer_of_mcp(result: object) -> tuple[str, SpanStatus]:
     if isinstance(failed, bool):
         return text, SpanStatus.ERROR if failed else SpanStatus.OK
     return text, SpanStatus.UNKNOWN
-
-
-def status_of_code(code: object) -> SpanStatus:
-    """Whether a command went well by its exit code."""
-    if isinstance(code, int) and not isinstance(code, bool):
-        return SpanStatus.OK if code == 0 else SpanStatus.ERROR
-    return SpanStatus.UNKNOWN
 
 
 def status_of_flag(flag: object) -> SpanStatus:

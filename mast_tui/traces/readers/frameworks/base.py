@@ -25,7 +25,6 @@ from mast_tui.traces.model import (
     TraceMeta,
 )
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft, Section
-from mast_tui.traces.readers.json_documents import json_lines_head, read_document
 from mast_tui.traces.readers.run_facts import task_of
 
 LOG_AGENT: Final = "log"
@@ -101,9 +100,9 @@ class Framework:
     def recognises(self, source: Source) -> bool:
         """Whether the file is this framework's log, by its head, or by its JSON."""
         if source.head.lstrip()[:1] in (b"{", b"["):
-            if json_lines_head(source):
+            if source.json_lines:
                 return False
-            document = read_document(source)
+            document = source.json
             if document is not None:
                 return self.sniff(Transcript("", document))
         return self.sniff(Transcript(as_utf8(source.head).decode("utf-8", "replace")))
@@ -111,7 +110,7 @@ class Framework:
     def read(self, source: Source) -> FileReport:
         """The file as one trace."""
         text, problem = decode(source.data)
-        reading = self.read_transcript(Transcript(text, read_document(source)))
+        reading = self.read_transcript(Transcript(text, source.json))
         if problem is not None and problem not in source.damage:
             reading.problems.append(problem)
         identity = identity_by_content(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from typing import Final
 
+from mast_tui.traces.io.python_literals import literal
 from mast_tui.traces.model import Role, SpanKind
 from mast_tui.traces.readers.frameworks.base import (
     Block,
@@ -122,10 +122,7 @@ def _split(transcript: Transcript, reading: Reading) -> None:
 
 def _names(text: str) -> list[str]:
     """The names in a list that was printed by Python."""
-    try:
-        value = ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return []
+    value = literal(text)
     return [name for name in value if isinstance(name, str)] if isinstance(value, list) else []
 
 

@@ -20,7 +20,6 @@ from mast_tui.traces.io.regular_files import open_regular
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, Trace
 from mast_tui.traces.readers.inspect.samples import KEY_SCHEME, MOST_SPANS, NAME, Log, read_sample
-from mast_tui.traces.readers.json_documents import read_document
 
 _HEADERS: Final = ("header.json", "_journal/start.json", "start.json")
 _SAMPLE: Final = re.compile(r"samples/.+_epoch_\d+\.json", re.DOTALL)
@@ -66,7 +65,7 @@ class InspectReader:
             return self._report(log, samples, members.problems)
 
     def _read_document(self, source: Source) -> FileReport:
-        document = read_document(source)
+        document = source.json
         if not isinstance(document, Mapping):
             return FileReport(source.path, failed="an Inspect log whose JSON cannot be read")
         problems: list[Problem] = []
@@ -106,7 +105,7 @@ READER: Final = InspectReader()
 def samples_in(source: Source) -> Iterator[tuple[int, Mapping[str, object]]]:
     """The samples of a log as they are kept, one by one, with the numbers of their traces."""
     if not source.is_binary:
-        document = read_document(source)
+        document = source.json
         samples = document.get("samples") if isinstance(document, Mapping) else None
         for record, sample in enumerate(samples if isinstance(samples, list) else ()):
             if isinstance(sample, Mapping):

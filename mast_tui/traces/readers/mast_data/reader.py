@@ -26,7 +26,7 @@ from mast_tui.traces.readers.chat.messages import MessageMapper
 from mast_tui.traces.readers.chat.pieces import is_message
 from mast_tui.traces.readers.frameworks import framework_of
 from mast_tui.traces.readers.frameworks.base import Reading, Transcript, add_message, paragraphs
-from mast_tui.traces.readers.json_documents import json_lines_head, read_document, read_lines
+from mast_tui.traces.readers.json_documents import read_lines
 from mast_tui.traces.readers.run_facts import facts_of_record
 
 _MARKS: Final = ("mas_name", "mast_annotation", "human_labels", "benchmark_name")
@@ -49,9 +49,9 @@ class MastDataReader:
 
     def recognises(self, source: Source) -> bool:
         """Whether the file's first records have a log and a field of the study."""
-        if head := json_lines_head(source):
+        if head := source.json_lines:
             return any(map(is_record, head))
-        document = read_document(source)
+        document = source.json
         if isinstance(document, list):
             return any(map(is_record, document[:_LOOKED_AT]))
         return is_record(document)
@@ -59,12 +59,12 @@ class MastDataReader:
     def read(self, source: Source) -> FileReport:
         """One trace per record; elements that are none are listed as problems."""
         problems: list[Problem] = []
-        if json_lines_head(source):
+        if source.json_lines:
             lines = read_lines(source, problems)
             records = ((line.record, f"line {line.number}", line.value) for line in lines)
             traces = traces_of_records(source.path, records, problems)
         else:
-            document = read_document(source)
+            document = source.json
             if isinstance(document, list):
                 listed = ((number, f"/{number}", value) for number, value in enumerate(document))
                 traces = traces_of_records(source.path, listed, problems)

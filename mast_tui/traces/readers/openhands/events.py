@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from mast_tui.traces.index.document import StepList
-from mast_tui.traces.io.json_values import as_text, dump_text
+from mast_tui.traces.io.json_values import as_text, dump_text, identifier
 from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus, Tokens
 from mast_tui.traces.preview import preview
 from mast_tui.traces.times import unix_seconds
@@ -161,13 +161,6 @@ def base_key(event: Event) -> str:
 def time_of(event: Event) -> float | None:
     """When the event was recorded."""
     return unix_seconds(mapping(event.value).get("timestamp"))
-
-
-def identifier(value: object) -> str | None:
-    """An id, which may be a text or a whole number."""
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**18:
-        return str(value)
-    return as_text(value)
 
 
 def name_of(value: object) -> str | None:

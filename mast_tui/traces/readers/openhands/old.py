@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from mast_tui.traces.io.json_values import as_text, content_text, dump_text, tokens_of
+from mast_tui.traces.io.json_values import as_text, content_text, dump_text, identifier, tokens_of
 from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens
 from mast_tui.traces.readers.openhands.events import (
     DEFAULT_AGENT,
@@ -14,7 +14,6 @@ from mast_tui.traces.readers.openhands.events import (
     EventSpans,
     arguments_text,
     base_key,
-    identifier,
     mapping,
     name_of,
     status_of_code,

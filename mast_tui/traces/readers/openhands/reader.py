@@ -16,7 +16,13 @@ from typing import ClassVar, Final
 from mast_tui.traces.identity import identity_by_content
 from mast_tui.traces.index.document import StepSpans
 from mast_tui.traces.io.decoding import as_utf8
-from mast_tui.traces.io.json_values import InvalidJSON, as_text, canonical_bytes, load_json
+from mast_tui.traces.io.json_values import (
+    InvalidJSON,
+    as_text,
+    canonical_bytes,
+    identifier,
+    load_json,
+)
 from mast_tui.traces.io.regular_files import UnreadableFile, read_beside
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import (
@@ -32,11 +38,10 @@ from mast_tui.traces.model import (
     TraceMeta,
 )
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft, Section
-from mast_tui.traces.readers.json_documents import json_lines_head, read_document, read_lines
+from mast_tui.traces.readers.json_documents import read_lines
 from mast_tui.traces.readers.openhands.events import (
     Event,
     EventSpans,
-    identifier,
     is_identified_old_event,
     is_old_event,
     is_sdk_event,
@@ -76,12 +81,12 @@ class OpenHandsReader:
         head = as_utf8(source.head)
         if head.lstrip()[:1] not in (b"{", b"["):
             return False
-        lines = json_lines_head(source)
+        lines = source.json_lines
         if len(lines) > 1:
             return _are_events(lines) or _are_records(lines)
         if not lines and not any(mark in head for mark in _MARKS):
             return False
-        document = read_document(source)
+        document = source.json
         if document is None:
             return _are_records(lines)
         return _run_of(document) is not None or (
@@ -92,7 +97,7 @@ class OpenHandsReader:
         """One trace per run; elements that are none are listed as problems."""
         problems: list[Problem] = []
         traces = []
-        document = read_document(source) if len(json_lines_head(source)) < 2 else None
+        document = source.json if len(source.json_lines) < 2 else None
         if document is None:
             lines = list(read_lines(source, problems))
             if _are_events([line.value for line in lines[:_LOOKED_AT]]):

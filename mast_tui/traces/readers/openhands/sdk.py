@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from mast_tui.traces.io.json_values import as_text, content_text, dump_text
+from mast_tui.traces.io.json_values import as_text, content_text, dump_text, identifier
 from mast_tui.traces.model import Role, SpanKind, SpanStatus
 from mast_tui.traces.readers.openhands.events import (
     Call,
@@ -13,7 +13,6 @@ from mast_tui.traces.readers.openhands.events import (
     EventSpans,
     arguments_text,
     base_key,
-    identifier,
     mapping,
     name_of,
     status_of_code,

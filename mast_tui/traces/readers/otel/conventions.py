@@ -8,13 +8,13 @@ what Phoenix's and Arize's instrumentation writes.
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text, tokens_of
+from mast_tui.traces.io.python_literals import literal
 from mast_tui.traces.readers.chat.pieces import is_message
 from mast_tui.traces.readers.otel.spans import (
     Event,
@@ -419,7 +419,6 @@ _LISTS: Final = (
     "generations",
 )
 _DEEPEST: Final = 4
-_LITERAL_CHARS: Final = 1 << 20
 
 _OBSERVATION: Final = re.compile(r"(?:Call id: (?P<id>\S+)\n)?Observation:\n?")
 _CALLING: Final = "Calling tools:\n"
@@ -592,14 +591,3 @@ def tool_message(text: str) -> tuple[str, str] | None:
         return None
     content = literal(match["content"])
     return (content if isinstance(content, str) else match["content"], match["id"])
-
-
-def literal(text: str) -> object:
-    """The value that a text of Python stands for; None where it is none."""
-    if len(text) > _LITERAL_CHARS:
-        return None
-    try:
-        value: object = ast.literal_eval(text.strip())
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
-        return None
-    return value

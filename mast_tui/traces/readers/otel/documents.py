@@ -12,7 +12,7 @@ from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.json_values import InvalidJSON, as_text, load_json
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Problem
-from mast_tui.traces.readers.json_documents import json_lines_head, read_document, read_lines
+from mast_tui.traces.readers.json_documents import read_lines
 from mast_tui.traces.readers.otel.spans import (
     BIG_INT,
     attributes_of,
@@ -69,7 +69,7 @@ def layout_of(source: Source) -> str | None:
     head = as_utf8(source.head)
     if head.lstrip()[:1] not in (b"{", b"[") or not any(mark in head for mark in _MARKS):
         return None
-    if values := json_lines_head(source):
+    if values := source.json_lines:
         found = (_layout(value) for value in values)
         return next((layout for layout in found if layout is not None), None)
     if _is_concatenated(source):
@@ -85,7 +85,7 @@ def raw_spans(source: Source, problems: list[Problem]) -> Iterator[Raw]:
 
 
 def _values(source: Source, problems: list[Problem]) -> Iterator[tuple[str, object]]:
-    lines = json_lines_head(source)
+    lines = source.json_lines
     if lines and not _has_big_ids(source):
         for line in read_lines(source, problems):
             yield f"line {line.number}", line.value
@@ -108,11 +108,11 @@ def _has_big_ids(source: Source) -> bool:
 
 def _document(source: Source) -> object | None:
     if not _has_big_ids(source):
-        return read_document(source)
+        return source.json
     try:
         return load_json(_keep_big_ids(as_utf8(source.data).decode("utf-8", "replace")))
     except InvalidJSON:
-        return read_document(source)
+        return source.json
 
 
 def _keep_big_ids(text: str) -> str:

@@ -16,7 +16,7 @@ from mast_tui.traces.io.json_values import as_text, canonical_bytes
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, Trace, TraceMeta
 from mast_tui.traces.readers.answer_keys import answer_key_of
-from mast_tui.traces.readers.json_documents import json_lines_head, read_document, read_lines
+from mast_tui.traces.readers.json_documents import read_lines
 from mast_tui.traces.readers.otel.reader import rows_of, system_of
 from mast_tui.traces.readers.otel.spans import OtelSpan, span_of, trace_id
 from mast_tui.traces.readers.run_facts import task_of
@@ -47,9 +47,9 @@ class TrailReader:
         """Whether the file, or the first of its lines, is a trace with spans in each other."""
         if not any(mark in source.head for mark in _MARKS):
             return False
-        if head := json_lines_head(source):
+        if head := source.json_lines:
             return any(map(_is_trace, head))
-        document = read_document(source)
+        document = source.json
         if isinstance(document, list):
             return any(map(_is_trace, document[:_LOOKED_AT]))
         return _is_trace(document)
@@ -113,11 +113,11 @@ def _is_trace(value: object) -> bool:
 
 def _records(source: Source, problems: list[Problem]) -> Iterator[tuple[object, int | None, str]]:
     """The records of a file, each with its number and its place; a sole one has no number."""
-    if json_lines_head(source):
+    if source.json_lines:
         for line in read_lines(source, problems):
             yield line.value, line.record, f"line {line.number} "
         return
-    document = read_document(source)
+    document = source.json
     if isinstance(document, list):
         for record, value in enumerate(document):
             yield value, record, f"/{record}"

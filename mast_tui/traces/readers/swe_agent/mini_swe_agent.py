@@ -19,16 +19,10 @@ from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Role, SpanKind, Tokens, Trace, TraceMeta
 from mast_tui.traces.readers.answer_keys import answer_key_of
 from mast_tui.traces.readers.chat.messages import MessageMapper
-from mast_tui.traces.readers.chat.pieces import (
-    ASSISTANT,
-    Piece,
-    call_piece,
-    noted,
-    status_of_code,
-)
+from mast_tui.traces.readers.chat.pieces import ASSISTANT, Piece, call_piece, noted
 from mast_tui.traces.readers.chat.values import Fields, fields_of
-from mast_tui.traces.readers.json_documents import json_lines_head, read_document
 from mast_tui.traces.readers.run_facts import facts_of_record
+from mast_tui.traces.result_status import status_of_code
 from mast_tui.traces.times import unix_seconds
 
 _FORMAT: Final = "mini-swe-agent"
@@ -65,13 +59,13 @@ class MiniSweAgentReader:
                 return False
         elif begin != b"{" or not any(mark in head for mark in _MARKS):
             return False
-        if len(json_lines_head(source)) > 1:
+        if len(source.json_lines) > 1:
             return False
-        return _messages(read_document(source)) is not None
+        return _messages(source.json) is not None
 
     def read(self, source: Source) -> FileReport:
         """The file's one trace."""
-        document = read_document(source)
+        document = source.json
         record: Mapping[str, object] = document if isinstance(document, Mapping) else {}
         steps = StepList()
         messages = _MessageSpans(steps)

@@ -26,7 +26,6 @@ from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import AnswerKey, FileReport, Problem, Role, SpanKind, Trace, TraceMeta
 from mast_tui.traces.preview import preview
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
-from mast_tui.traces.readers.json_documents import json_lines_head, read_document
 from mast_tui.traces.readers.run_facts import facts_of_record, task_of
 from mast_tui.traces.times import unix_seconds
 
@@ -49,11 +48,11 @@ class SweAgentReader:
         head = as_utf8(source.head)
         if not head.lstrip().startswith(b"{") or b'"trajectory"' not in head:
             return False
-        return len(json_lines_head(source)) < 2 and _is_run(read_document(source))
+        return len(source.json_lines) < 2 and _is_run(source.json)
 
     def read(self, source: Source) -> FileReport:
         """The file's one trace."""
-        document = read_document(source)
+        document = source.json
         record: Mapping[str, object] = document if isinstance(document, Mapping) else {}
         run = _Run(record)
         identity = identity_by_content(

@@ -10,7 +10,7 @@ from typing import Final
 from mast_tui.traces.io.json_values import InvalidJSON, as_text, load_json
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Problem
-from mast_tui.traces.readers.json_documents import json_lines_head, read_document, read_lines
+from mast_tui.traces.readers.json_documents import read_lines
 from mast_tui.traces.readers.vendors.tables import VENDORS, Paths, Vendor
 
 Record = Mapping[str, object]
@@ -99,7 +99,7 @@ def json_in(value: object) -> object:
 
 def vendor_of(source: Source) -> Vendor | None:
     """The vendor whose export this file is, told from its first records; None for any other."""
-    lines = json_lines_head(source)
+    lines = source.json_lines
     if lines:
         return next((v for v in VENDORS if any(_fits(v, value) for value in lines)), None)
     if source.head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] not in (b"{", b"["):
@@ -165,12 +165,12 @@ def _entries(vendor: Vendor, value: object, place: str) -> Iterator[tuple[str, o
 def traces_in(source: Source, vendor: Vendor, problems: list[Problem]) -> list[TraceRecords]:
     """The traces of an export in the order of their first records."""
     gathering = _Gathering(vendor, problems)
-    if json_lines_head(source):
+    if source.json_lines:
         for line in read_lines(source, problems):
             for pointer, entry in _entries(vendor, line.value, ""):
                 gathering.take(entry, _under(f"line {line.number}", pointer))
     else:
-        for pointer, entry in _entries(vendor, read_document(source), ""):
+        for pointer, entry in _entries(vendor, source.json, ""):
             gathering.take(entry, pointer)
     return gathering.done()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -16,6 +15,7 @@ from mast_tui.traces.io.json_values import (
     load_json,
     tokens_of,
 )
+from mast_tui.traces.io.python_literals import literal
 from mast_tui.traces.model import Role, SpanStatus
 from mast_tui.traces.readers.chat.pieces import is_message, unwrap_langchain
 from mast_tui.traces.readers.chat.values import short_name
@@ -203,10 +203,10 @@ def _literal(text: str) -> object:
         return text
     if sum(map(text.count, "([{-~")) > _LITERAL_BRACKETS:
         return text  # what nests deeply would cost the parser's stack
+    value = literal(text)
     try:
-        value: object = ast.literal_eval(text)
         canonical = load_json(dump_text(value)) if isinstance(value, dict) else None
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+    except (ValueError, TypeError, RecursionError):
         return text
     return canonical if isinstance(canonical, Mapping) else text
 
