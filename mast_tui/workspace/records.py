@@ -124,8 +124,8 @@ class RunSettings:
     examples: tuple[str, ...] = ()
     price_in: float | None = None
     price_out: float | None = None
-    price_cached: float | None = None
     form: str | None = None
+    price_cached: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

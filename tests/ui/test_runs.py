@@ -10,7 +10,14 @@ import pytest
 
 from mast_tui.session import Session
 from mast_tui.ui.judge_runs.runs import RunsScreen
-from mast_tui.workspace import Asked, RunTrace, TraceRecord, Workspace, store_judgement
+from mast_tui.workspace import (
+    Asked,
+    RunSettings,
+    RunTrace,
+    TraceRecord,
+    Workspace,
+    store_judgement,
+)
 from tests.ui.office import Office, said
 from tests.ui.stage import JUDGE, MAST, SLUGS, Stage, finding, stage
 
@@ -152,3 +159,15 @@ async def test_a_run_without_kept_answers_says_so(office: Office) -> None:
     async with looking(office) as on:
         await on.press("enter", "a")
         assert "No answer about this trace is kept here" in on.text
+
+
+async def test_what_a_model_was_asked_for_stands_first(office: Office) -> None:
+    for way in (("decisive", "step by step"), ("verify", "each finding")):
+        store = Workspace.open(office.workspace)
+        settings = RunSettings("m", "0123abcd", "here", (way,), price_in=1.0, price_out=2.0)
+        store.finish_run(store.start_run("judge:m@0123abcd", MAST.ref, settings=settings))
+        store.close()
+        async with looking(office) as on:
+            told = "asked for the decisive step (step by step)"
+            assert (told in on.text) == (way[0] == "decisive")
+            assert ("looked at twice" in on.text) == (way[0] == "verify")

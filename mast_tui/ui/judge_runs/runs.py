@@ -122,6 +122,11 @@ def run_words(
 
 def _head(run: Run, at_work: bool) -> str:
     what = f"{one_line(run.judge)}, {one_line(run.taxonomy)}"
+    asked = {} if run.settings is None else dict(run.settings.parameters)
+    if "decisive" in asked:
+        what += f", asked for the decisive step ({one_line(asked['decisive'])})"
+    elif "verify" in asked:
+        what += ", each finding looked at twice"
     if run.ending is not None:
         return f"{what}, ended early: {run.ending}. Run it again and it goes on."
     if run.finished_at is None and at_work:

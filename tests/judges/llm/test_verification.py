@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -77,6 +78,17 @@ async def test_what_does_not_hold_is_dropped_and_what_holds_says_why() -> None:
     assert "step_repetition" not in result.judgement.unsure
     assert "1 finding did not hold on a second look" in result.remarks
     assert len(model.asked) == 3
+
+
+async def test_of_several_samples_the_confidence_stays_their_share() -> None:
+    seen = iter((True, False))
+    model = looked_at(
+        lambda r: said("holds"),
+        lambda r: answer(r, m1_3=[finding(4, "This is step 3 of the work.")] if next(seen) else []),
+    )
+    result = await judge(run_of(10), model, parameters=replace(VERIFYING, samples=2))
+    assert [found.confidence for found in result.judgement.findings] == [0.5]
+    assert len(model.asked) == 3, "a finding is looked at once, whatever the samples"
 
 
 async def test_altered_quotes_come_first_with_both_wordings() -> None:
