@@ -123,8 +123,8 @@ def consistency_report(document: Values) -> Report:
             Note(
                 "again: of what one reading of a trace finds, the share that another finds too; "
                 "always: of all that is found, the share that every reading finds. Both want "
-                "--samples 2 or more. quotes: those that stand in the trace, in whatever form; what "
-                "was altered or left out does not count.",
+                "--samples 2 or more. quotes: those that stand in the trace, in whatever form; "
+                "what was altered or left out does not count.",
                 "steady",
             ),
         ),
