@@ -11,12 +11,8 @@ import click
 from mast_tui import __version__
 from mast_tui.adjudication import OrderOf, orders_from_files
 from mast_tui.figures.bootstrap import bootstrap_json
-from mast_tui.figures.consistency import (
-    Beside,
-    beside_figures,
-    samples_figures,
-    share_of_traces,
-)
+from mast_tui.figures.consistency import Beside, beside_figures, samples_figures
+from mast_tui.figures.jackknife import share_of_traces
 from mast_tui.judges.comparing import Side, compare, side_of
 from mast_tui.labels import AnnotatorKind, QuoteCounts
 

@@ -13,9 +13,8 @@ from typing import TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson
-from mast_tui.figures.bootstrap import ratio, resampled_sums
-from mast_tui.figures.jackknife import FEWEST, spread_interval
+from mast_tui.figures.agreement.coefficients import CoefficientJson
+from mast_tui.figures.jackknife import share_of_traces
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +91,8 @@ def samples_figures(
         "samples": samples,
         "traces": len(found),
         "found": int(table[:, 3].sum()),
-        "again": _share(table[:, :2], rounds, seed),
-        "always": _share(table[:, 2:], rounds, seed),
+        "again": share_of_traces(table[:, :2], rounds=rounds, seed=seed),
+        "always": share_of_traces(table[:, 2:], rounds=rounds, seed=seed),
     }
 
 
@@ -123,7 +122,7 @@ def beside_figures(traces: Sequence[Beside], *, rounds: int, seed: int) -> Besid
     )
     names = ("verdicts", "modes", "places", "step")
     figures = {
-        name: _share(table[:, 2 * place : 2 * place + 2], rounds, seed)
+        name: share_of_traces(table[:, 2 * place : 2 * place + 2], rounds=rounds, seed=seed)
         for place, name in enumerate(names)
     }
     return {
@@ -135,35 +134,5 @@ def beside_figures(traces: Sequence[Beside], *, rounds: int, seed: int) -> Besid
     }
 
 
-def share_of_traces(
-    counts: Sequence[tuple[int, int]], *, rounds: int, seed: int
-) -> CoefficientJson:
-    """Give a share over all traces together, its interval over the traces.
-
-    Args:
-        counts: By trace the hits, and of how many.
-        rounds: How many resamples of the traces; 0 leaves out the interval.
-        seed: What they are drawn from.
-    """
-    return _share(_table(counts, 2), rounds, seed)
-
-
 def _table(rows: Sequence[tuple[int, ...]], width: int) -> NDArray[np.float64]:
     return np.array(rows, dtype=np.float64).reshape(-1, width)
-
-
-def _share(table: NDArray[np.float64], rounds: int, seed: int) -> CoefficientJson:
-    # A trace that has nothing to tell of is no trace for this figure.
-    table = table[table[:, 1] > 0]
-    if not len(table):
-        return Coefficient(undefined="no_overlap").to_json()
-    total = table.sum(axis=0)
-    value = float(total[0] / total[1])
-    ci = None
-    if rounds and len(table) >= FEWEST:
-        drawn = resampled_sums(table, rounds, seed)
-        without = total - table
-        ci = spread_interval(
-            value, ratio(drawn[:, 0], drawn[:, 1]), ratio(without[:, 0], without[:, 1]), lowest=0.0
-        )
-    return Coefficient(value, ci=ci).to_json()

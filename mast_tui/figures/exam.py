@@ -13,10 +13,10 @@ from typing import Final, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson
-from mast_tui.figures.bootstrap import ratio, resampled_sums
+from mast_tui.figures.agreement.coefficients import CoefficientJson
+from mast_tui.figures.bootstrap import ratio
 from mast_tui.figures.intervals import share
-from mast_tui.figures.jackknife import FEWEST, spread_interval
+from mast_tui.figures.jackknife import share_of_traces
 
 DISTANCES: Final = (0, 1, 3, 5)
 """How far from the true step a named one may be."""
@@ -269,53 +269,19 @@ def places_figures(
     }
 
 
-_Sums = NDArray[np.float64]
-"""Right, named and true ones in the last axis."""
+def _match(rows: NDArray[np.float64], rounds: int, seed: int) -> MatchJson:
+    """The figures of right, named and true ones, a row for each trace."""
+    right, named, true = rows.T
 
+    def figure(above: NDArray[np.float64], below: NDArray[np.float64]) -> CoefficientJson:
+        return share_of_traces(np.stack([above, below], axis=1), rounds=rounds, seed=seed)
 
-def _precision(sums: _Sums) -> _Sums:
-    return ratio(sums[..., 0], sums[..., 1])
-
-
-def _recall(sums: _Sums) -> _Sums:
-    return ratio(sums[..., 0], sums[..., 2])
-
-
-def _f1(sums: _Sums) -> _Sums:
-    return ratio(2 * sums[..., 0], sums[..., 1] + sums[..., 2])
-
-
-def _match(rows: _Sums, rounds: int, seed: int) -> MatchJson:
-    total = rows.sum(axis=0)
-    resampled = resampled_sums(rows, rounds, seed) if rounds else np.empty((0, 3))
-
-    def figure(of: Callable[[_Sums], _Sums]) -> CoefficientJson:
-        value = float(of(total))
-        if np.isnan(value):
-            return Coefficient(undefined="no_overlap").to_json()
-        ci = None
-        if rounds and len(rows) >= FEWEST:
-            ci = spread_interval(value, of(resampled), of(total - rows), lowest=0.0)
-        return Coefficient(value, ci=ci).to_json()
-
-    shares = _recall(rows)
-    shares = shares[~np.isnan(shares)]
-    mean = Coefficient(undefined="no_overlap")
-    if shares.size:
-        ci = None
-        if rounds and shares.size >= FEWEST:
-            drawn = resampled_sums(np.stack([shares, np.ones_like(shares)], axis=1), rounds, seed)
-            without = (shares.sum() - shares) / (shares.size - 1)
-            ci = spread_interval(
-                float(shares.mean()), ratio(drawn[:, 0], drawn[:, 1]), without, lowest=0.0
-            )
-        mean = Coefficient(float(shares.mean()), ci=ci)
     return {
-        "right": int(total[0]),
-        "named": int(total[1]),
-        "true": int(total[2]),
-        "precision": figure(_precision),
-        "recall": figure(_recall),
-        "f1": figure(_f1),
-        "per_trace": mean.to_json(),
+        "right": int(right.sum()),
+        "named": int(named.sum()),
+        "true": int(true.sum()),
+        "precision": figure(right, named),
+        "recall": figure(right, true),
+        "f1": figure(2 * right, named + true),
+        "per_trace": figure(ratio(right, true, 0.0), np.sign(true)),
     }

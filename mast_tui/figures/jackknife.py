@@ -12,10 +12,10 @@ from math import atan, ceil, cos, exp, log, pi, sin, sqrt
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from mast_tui.figures.agreement.coefficients import Withheld
-from mast_tui.figures.bootstrap import LEVEL, Interval, interval
+from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson, Withheld
+from mast_tui.figures.bootstrap import LEVEL, Interval, interval, ratio, resampled_sums
 
 FEWEST: Final = 3
 """Traces below which no interval holds."""
@@ -87,6 +87,30 @@ def withheld_of_mean(name: str, traces: int, ratings: float) -> tuple[Withheld, 
     if name not in _STEADY:
         least = ceil(_LEAST_TRACES_OF_MEAN * max(2.0, ratings))
     return ("few_traces", least) if traces < least else None
+
+
+def share_of_traces(counts: ArrayLike, *, rounds: int, seed: int) -> CoefficientJson:
+    """Give a share over all traces together, with its interval over the traces.
+
+    Args:
+        counts: By trace the hits, and of how many. A trace with none to hit tells nothing, and is
+            no trace for the interval.
+        rounds: How many resamples of the traces; 0 leaves out the interval.
+        seed: What they are drawn from.
+    """
+    table = np.asarray(counts, dtype=np.float64).reshape(-1, 2)
+    table = table[table[:, 1] > 0]
+    if not len(table):
+        return Coefficient(undefined="no_overlap").to_json()
+    total = table.sum(axis=0)
+    value = float(total[0] / total[1])
+    ci = None
+    if rounds and len(table) >= FEWEST:
+        drawn, without = resampled_sums(table, rounds, seed), total - table
+        ci = spread_interval(
+            value, ratio(drawn[:, 0], drawn[:, 1]), ratio(without[:, 0], without[:, 1]), lowest=0.0
+        )
+    return Coefficient(value, ci=ci).to_json()
 
 
 def spread_interval(

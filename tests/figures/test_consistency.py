@@ -6,12 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.figures.consistency import (
-    Beside,
-    beside_figures,
-    samples_figures,
-    share_of_traces,
-)
+from mast_tui.figures.consistency import Beside, beside_figures, samples_figures
+from mast_tui.figures.jackknife import share_of_traces
 
 
 def test_what_one_reading_finds_and_another_too() -> None:

@@ -109,6 +109,7 @@ def wait_for(address: str, process: subprocess.Popen[bytes]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(2_400)
 def test_a_sample_is_judged_to_its_end(
     cli: Cli, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
