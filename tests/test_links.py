@@ -17,9 +17,9 @@ def pages() -> list[Path]:
 
 
 def anchors(page: Path) -> set[str]:
-    """The names under which a page's headings are linked to, as GitHub makes them."""
+    """The names that a page can be linked to by: of headings, as GitHub makes them, and given."""
     text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
-    found = set()
+    found = set(re.findall(r'<a id="([\w-]+)">', text))
     for heading in re.findall(r"^#+ (.+)$", text, re.MULTILINE):
         kept = "".join(
             one for one in heading.lower() if one in " -_" or unicodedata.category(one)[0] in "LN"
