@@ -46,3 +46,11 @@ def test_the_readme_leads_to_every_page() -> None:
     linked = {target.partition("#")[0] for target in LINK.findall(readme)}
     told = {page.relative_to(ROOT).as_posix() for page in pages()} - {"README.md"}
     assert sorted(told - linked) == []
+
+
+def test_the_files_that_architecture_walks_through_exist() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    walks = page.partition("\n## The way of a file\n")[2]
+    named = re.findall(r"`([\w/]+\.py)`", walks)
+    assert len(named) > 20
+    assert [name for name in named if not (ROOT / "mast_tui" / name).is_file()] == []
