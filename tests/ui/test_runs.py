@@ -162,7 +162,8 @@ async def test_a_run_without_kept_answers_says_so(office: Office) -> None:
 
 
 async def test_what_a_model_was_asked_for_stands_first(office: Office) -> None:
-    for way in (("decisive", "step by step"), ("verify", "each finding")):
+    ways: tuple[tuple[str, str], ...] = (("decisive", "step by step"), ("verify", "each finding"))
+    for way in ways:
         store = Workspace.open(office.workspace)
         settings = RunSettings("m", "0123abcd", "here", (way,), price_in=1.0, price_out=2.0)
         store.finish_run(store.start_run("judge:m@0123abcd", MAST.ref, settings=settings))
