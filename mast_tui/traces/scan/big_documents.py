@@ -50,11 +50,9 @@ class BigDocuments:
 
     def _read_aside(self, source: Source) -> ReadAside | None:
         # Start-up: few files are that big.
-        from mast_tui.traces.scan.document_cache import DocumentCache
         from mast_tui.traces.scan.index_file import read_aside
 
-        documents = DocumentCache.in_folder(self.folder)
-        return read_aside(source.path, source.opened, documents, self.lines)
+        return read_aside(source.path, source.opened, self.folder, self.lines)
 
     def read(self, source: Source) -> Kept | None:
         """What came of a big document, read now or before; None for any other file.

@@ -78,17 +78,16 @@ class IndexFile:
                 return
 
 
-def read_aside(
-    path: Path, opened: OpenedFile, documents: DocumentCache, big: int
-) -> IndexFile | None:
+def read_aside(path: Path, opened: OpenedFile, folder: Path | None, big: int) -> IndexFile | None:
     """The index of a file of lines that was opened; None where it is best made here.
 
     Args:
         path: The file.
         opened: As it was when its first lines were read.
-        documents: Where index files are kept.
+        folder: Where index files are kept; None for the user's own.
         big: A process is worth it where more than so many bytes are not known.
     """
+    documents = DocumentCache.in_folder(folder)
     kept = documents.open_lines(path, opened)
     if kept is not None and opened.size - kept.read_to <= big:
         with suppress(OSError):  # used just now

@@ -12,15 +12,16 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from time import monotonic
-from typing import Final
-
-import re2
+from typing import TYPE_CHECKING, Final
 
 from mast_tui.errors import MastError
 from mast_tui.traces.byte_prefilter import Sieve
 from mast_tui.traces.model import shortened
 from mast_tui.traces.search.required_literals import needs_of
 from mast_tui.traces.search.text_search import MOST_MATCHES
+
+if TYPE_CHECKING:
+    import re2
 
 SECONDS: Final = 1.0
 """After so long no more matches are looked for in one text: each of them is found in one go, but
@@ -85,6 +86,8 @@ def compile_pattern(pattern: str, flags: str) -> re2._Regexp:
     reason = _unlike(pattern)
     if reason is not None:
         raise InvalidPattern(reason)
+    import re2  # start-up: the screens know patterns, and few are asked for
+
     options = re2.Options()
     options.log_errors = False
     try:

@@ -14,6 +14,7 @@ from textual.worker import get_current_worker
 
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
+from mast_tui.traces.search.pattern import Pattern
 from mast_tui.traces.search.text_search import Matcher, Needle, TextSearch, pattern_in
 from mast_tui.ui.annotate.hits import Hits
 from mast_tui.ui.annotate.state import BackgroundView
@@ -57,8 +58,6 @@ def matcher_for(typed: str, regex: bool) -> Matcher:
     pattern = pattern_in(typed, regex)
     if pattern is None:
         return Needle(typed)
-    from mast_tui.traces.search.pattern import Pattern  # start-up: it brings RE2
-
     return Pattern(pattern)
 
 
