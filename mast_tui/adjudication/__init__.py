@@ -19,14 +19,14 @@ from mast_tui.adjudication.queue import (
     take_on_as_study_says,
     trace_disagreement,
 )
-from mast_tui.adjudication.trace import Adjudication, JudgeWord
-from mast_tui.adjudication.words import (
+from mast_tui.adjudication.sides import (
     OrderOf,
     TraceWords,
     orders_from_files,
     traces_from_files,
     words_by_trace,
 )
+from mast_tui.adjudication.trace import Adjudication, JudgeWord
 
 __all__ = [
     "Access",

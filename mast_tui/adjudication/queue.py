@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mast_tui.adjudication.words import OrderOf, TraceWords, words_by_trace
+from mast_tui.adjudication.sides import OrderOf, TraceWords, words_by_trace
 from mast_tui.gold import (
     Conflict,
     ConflictKind,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from mast_tui.adjudication.errors import AdjudicationError
 from mast_tui.adjudication.history import History, history_of
 from mast_tui.adjudication.queue import Access, access_to, has_changed, next_pass_number, said_now
-from mast_tui.adjudication.words import TraceWords, words_by_trace
+from mast_tui.adjudication.sides import TraceWords, words_by_trace
 from mast_tui.gold import (
     Conflict,
     Decision,

@@ -23,7 +23,7 @@ from mast_tui.traces.atif_format import ATIF_OPENING, atif_line
 from mast_tui.traces.library import read_fully, scan
 from mast_tui.traces.native_format import OPENING, line_of
 from mast_tui.workspace.outputs import database_files, never_replaced, what_looks_precious
-from mast_tui.workspace.places import find_workspace
+from mast_tui.workspace.paths import find_workspace
 
 OWN: Final = "mast-tui"
 ATIF: Final = "atif"

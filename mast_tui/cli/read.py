@@ -20,7 +20,7 @@ from mast_tui.errors import MastError
 from mast_tui.labels import WHOLE_TRACE, Severity, Target, VerdictValue, checked_person
 from mast_tui.safe_text import COLOUR_SEQUENCE, line_ranges, one_line, safe_line
 from mast_tui.session import Session, Suggestion, known_person, remember_person, resolve_sight
-from mast_tui.session.words import Words
+from mast_tui.session.messages import Words
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace
 from mast_tui.ui.text.json_view import pretty_json

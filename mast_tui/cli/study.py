@@ -40,7 +40,7 @@ from mast_tui.session import (
 )
 from mast_tui.study import OpenModes, Study, assigned
 from mast_tui.traces.library import scan
-from mast_tui.workspace.places import suggested_name
+from mast_tui.workspace.paths import suggested_name
 
 if TYPE_CHECKING:
     from mast_tui.workspace import Workspace

@@ -1,6 +1,7 @@
 """What an annotator can do: label, answer suggestions, take back, finish."""
 
 from mast_tui.errors import ChangedMeanwhile, SessionError
+from mast_tui.session.messages import Change
 from mast_tui.session.progress import (
     AnnotatorStatus,
     Progress,
@@ -45,7 +46,6 @@ from mast_tui.session.visibility import (
     visible_traces_for_agreement,
     within_sight,
 )
-from mast_tui.session.words import Change
 
 __all__ = [
     "AnnotatorStatus",

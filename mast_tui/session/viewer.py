@@ -27,7 +27,7 @@ from mast_tui.session.visibility import (
     visible_traces_for_agreement,
 )
 from mast_tui.workspace import Workspace
-from mast_tui.workspace.places import login_setting
+from mast_tui.workspace.paths import login_setting
 
 
 def known_person(workspace: Workspace) -> str | None:

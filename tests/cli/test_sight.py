@@ -19,7 +19,7 @@ from mast_tui.study import Study
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import NewEvent, Workspace, store_judgement
 from mast_tui.workspace.events.types import PassFinished, PassStarted, StudySet
-from mast_tui.workspace.places import find_workspace
+from mast_tui.workspace.paths import find_workspace
 from tests.cli.conftest import Cli, Done
 
 MAST = load_mast()

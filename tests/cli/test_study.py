@@ -10,7 +10,7 @@ import pytest
 from mast_tui.session import Session, progress
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.workspace import Workspace
-from mast_tui.workspace.places import find_workspace
+from mast_tui.workspace.paths import find_workspace
 from tests.cli.conftest import Cli
 from tests.workspace.build import MAST
 

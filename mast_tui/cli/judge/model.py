@@ -41,7 +41,7 @@ from mast_tui.judges.llm.run.estimate import estimate_run
 from mast_tui.judges.llm.run.recording import open_record, recording, replaying
 from mast_tui.judges.llm.run.running import Watch, connect_to_server, run_model_judge
 from mast_tui.judges.llm.run.vendor_batches import VendorBatches
-from mast_tui.workspace.places import find_workspace
+from mast_tui.workspace.paths import find_workspace
 from mast_tui.workspace.registers.hold_out import set_aside
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from mast_tui.output_files import Outputs, Rules
 from mast_tui.traces.library import read_fully, scan
 from mast_tui.workspace import TraceRecord
 from mast_tui.workspace.outputs import database_files, what_looks_precious
-from mast_tui.workspace.places import find_workspace
+from mast_tui.workspace.paths import find_workspace
 
 if TYPE_CHECKING:
     from mast_tui.cli.lint.gate import Gate

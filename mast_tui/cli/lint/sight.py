@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from mast_tui.cli.shared.asking import Asks
 from mast_tui.cli.shared.common import open_workspace
 from mast_tui.errors import SessionError
-from mast_tui.workspace.places import find_workspace
+from mast_tui.workspace.paths import find_workspace
 
 if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.workspace.places import (
+from mast_tui.workspace.paths import (
     default_workspace_path,
     find_workspace,
     samples_workspace_path,
