@@ -35,6 +35,7 @@ from mast_tui.session import (
     known_trace,
     set_study,
     with_annotator,
+    with_sample,
     with_traces,
     without_annotator,
 )
@@ -48,6 +49,20 @@ if TYPE_CHECKING:
 _SHARE: Final = click.FloatRange(0, 1)
 _PATHS: Final = click.argument(
     "paths", nargs=-1, type=click.Path(path_type=Path, exists=True), metavar="[PATH …]"
+)
+
+
+_SAMPLE: Final = click.option(
+    "--sample",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Take in N of the traces, drawn at random with the same chance each. Default: all.",
+)
+_STRATIFY: Final = click.option(
+    "--stratify",
+    metavar="A,B,…",
+    help="Spread the sample evenly over the traces' system, model, benchmark, outcome, length "
+    "(short to long, in four classes).",
 )
 
 
@@ -85,6 +100,8 @@ def study_command() -> None:
     help="The share of traces that several label; each other one has one annotator. Default: 1.",
 )
 @click.option("--seed", type=int, help="Decides who, which and in what order. Default: 0.")
+@_SAMPLE
+@_STRATIFY
 @click.option(
     "--withhold",
     type=_SHARE,
@@ -134,15 +151,17 @@ def set_command(
     taxonomy: Path | None,
     blind: bool,
     assisted: bool,
+    sample: int | None,
+    stratify: str | None,
     as_json: bool,
     **given: Any,
 ) -> None:
     """Set the study up, or change it.
 
     What is not given stays as it is. The traces are those under PATH, else all that the workspace
-    knows. --blind (the default) or --assisted says how the annotators work, unless they ask
-    otherwise. Once somebody has finished a trace, nothing can change that figures rest on.
-    --annotator says who sets it up.
+    knows; with --sample a part of them, which --seed draws. --blind (the default) or --assisted
+    says how the annotators work, unless they ask otherwise. Once somebody has finished a trace,
+    nothing can change that figures rest on. --annotator says who sets it up.
     """
     checked_sight(blind, assisted)
     place = open_workspace(workspace, create=True)
@@ -159,9 +178,12 @@ def set_command(
             **_fields(given),
         }
         place.add_taxonomy(chosen)
-        if paths or before is None:
-            values["batches"] = (_trace_ids(place, paths),)
+        fresh = paths or before is None or sample is not None or stratify is not None
+        if fresh:
+            values |= {"batches": (), "draws": ()}
         study = _changed(before, chosen.ref, values)
+        if fresh:
+            study = _with_lot(place, study, paths, sample, stratify)
         changed = set_study(place, _who(annotator), study)
         _tell(place, study, changed=changed, as_json=as_json)
     finally:
@@ -170,10 +192,14 @@ def set_command(
 
 @study_command.command("add")
 @_PATHS
+@_SAMPLE
+@_STRATIFY
 @common_options(blind=NO_SIGHT, assisted=NO_SIGHT)
 @json_option
 def add_command(
     paths: tuple[Path, ...],
+    sample: int | None,
+    stratify: str | None,
     workspace: str | None,
     annotator: str | None,
     taxonomy: Path | None,
@@ -181,8 +207,9 @@ def add_command(
 ) -> None:
     """Take in more traces, after the earlier ones.
 
-    These are those under PATH, else all that the workspace knows. They come after the earlier
-    ones in every queue, and change nothing about who labels these.
+    These are those under PATH, else all that the workspace knows; with --sample a part of those
+    that are not in the study yet. They come after the earlier ones in every queue, and change
+    nothing about who labels these.
     """
     place = open_workspace(workspace, create=False)
     try:
@@ -192,7 +219,7 @@ def add_command(
             raise click.ClickException(
                 f"there is no study under {chosen.ref} here; begin one with mast-tui study set"
             )
-        study = with_traces(before, _trace_ids(place, paths))
+        study = _with_lot(place, before, paths, sample, stratify)
         changed = set_study(place, _who(annotator), study)
         _tell(place, study, changed=changed, as_json=as_json)
     finally:
@@ -350,6 +377,23 @@ def _trace_ids(place: Workspace, paths: Sequence[Path]) -> tuple[str, ...]:
     if not found:
         raise click.ClickException("there is no trace under the paths given")
     return tuple(sorted(found))
+
+
+def _with_lot(
+    place: Workspace,
+    study: Study,
+    paths: Sequence[Path],
+    sample: int | None,
+    stratify: str | None,
+) -> Study:
+    """The study with one more lot: all traces under the paths, or a sample of them."""
+    ids = _trace_ids(place, paths)
+    if sample is None:
+        if stratify is not None:
+            raise click.UsageError("--stratify says how a sample is drawn: give --sample N too")
+        return with_traces(study, ids)
+    by = tuple(name.strip() for name in (stratify or "").split(",") if name.strip())
+    return with_sample(place, study, ids, sample, by=by)
 
 
 def _tell(place: Workspace, study: Study, *, changed: bool, as_json: bool) -> None:

@@ -17,7 +17,7 @@ from mast_tui.cli.shared.common import (
     print_table,
 )
 from mast_tui.safe_text import one_line
-from mast_tui.session import QueueKind, progress, queue
+from mast_tui.session import QueueKind, progress, queue, sample_words
 from mast_tui.study import overlap_traces
 
 if TYPE_CHECKING:
@@ -168,6 +168,17 @@ def plan_document(place: Workspace, study: Study) -> dict[str, Any]:
             "adjudicators": list(study.adjudicators),
             "traces": len(study.traces),
             "batches": [len(batch) for batch in study.batches],
+            "draws": [
+                {
+                    "lot": draw.lot + 1,
+                    "of": draw.of,
+                    "probability": len(study.batches[draw.lot]) / draw.of,
+                    "by": list(draw.by),
+                    "seed": draw.seed,
+                }
+                for draw in study.draws
+            ],
+            "chances_alike": study.chances_alike,
             "per_trace": study.per_trace,
             "overlap": study.overlap,
             "overlap_traces": len(overlap_traces(study)),
@@ -224,6 +235,7 @@ def print_plan(study: Study) -> None:
     lines = [
         f"study under {study.taxonomy}: {len(study.traces)} traces{lots}, "
         f"annotators {', '.join(_with_lots(study, name) for name in study.annotators)}",
+        *sample_words(study),
         f"{shared} traces labelled by {several}, {len(study.traces) - shared} by one; "
         f"seed {study.seed}",
         "blind" if study.blind else f"suggestions shown, {study.withheld:.0%} without suggestions",

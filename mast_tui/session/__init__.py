@@ -17,9 +17,11 @@ from mast_tui.session.session import LabelsStand, Session, known_trace
 from mast_tui.session.study_setup import (
     check_changes,
     given_back,
+    sample_words,
     set_study,
     taken_away,
     with_annotator,
+    with_sample,
     with_traces,
     without_annotator,
 )
@@ -78,6 +80,7 @@ __all__ = [
     "resolve_sight",
     "retest_progress",
     "said_by",
+    "sample_words",
     "set_study",
     "sight_values",
     "status",
@@ -87,6 +90,7 @@ __all__ = [
     "viewer_of",
     "visible_traces_for_agreement",
     "with_annotator",
+    "with_sample",
     "with_traces",
     "within_sight",
     "without_annotator",

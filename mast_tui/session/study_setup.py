@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from typing import Final
 
 from mast_tui.errors import SessionError
 from mast_tui.labels import AnnotatorKind
 from mast_tui.session.progress import anybody_finished
 from mast_tui.study import (
+    Draw,
     Membership,
     Release,
     Study,
     annotators_of,
     assigned,
     changes_to_figures,
+    stratified_sample,
 )
 from mast_tui.workspace import NewEvent, Workspace
 from mast_tui.workspace.events.types import StudySet
@@ -80,6 +85,79 @@ def taken_away(workspace: Workspace, study: Study) -> dict[str, int]:
         ):
             found.setdefault(one.annotator, set()).add(one.trace_id)
     return {name: len(traces) for name, traces in found.items()}
+
+
+KINDS_OF_TRACES: Final = ("system", "model", "benchmark", "outcome", "length")
+"""What a sample can be drawn over."""
+
+_LENGTHS: Final = 4
+"""Traces are cut into so many classes of about equal size by how many spans they have."""
+
+
+def with_sample(
+    workspace: Workspace,
+    study: Study,
+    trace_ids: Collection[str],
+    n: int,
+    *,
+    by: Sequence[str] = (),
+) -> Study:
+    """Take in one more lot: a sample, by the study's seed, of the traces that are not in it yet.
+
+    Args:
+        workspace: Where the traces are known.
+        study: The study as it is.
+        trace_ids: What is drawn from.
+        n: How many are drawn.
+        by: Which of ``KINDS_OF_TRACES`` the sample is to be spread over evenly.
+
+    Raises:
+        SessionError: There are fewer traces, or there is no such kind.
+    """
+    for name in by:
+        if name not in KINDS_OF_TRACES:
+            raise SessionError(
+                f"a sample cannot be drawn over {name!r}; there are: {', '.join(KINDS_OF_TRACES)}"
+            )
+    left = set(trace_ids) - set(study.traces)
+    if n > len(left):
+        raise SessionError(f"{n} traces cannot be drawn from {len(left)}")
+    records = [one for one in workspace.traces() if one.trace_id in left]
+    lengths = sorted(one.spans for one in records if one.spans is not None)
+    strata: dict[str, list[str]] = defaultdict(list)
+    for one in records:
+        longer = 0 if one.spans is None else bisect_left(lengths, one.spans)
+        values = {
+            "system": one.system,
+            "model": one.model,
+            "benchmark": one.benchmark,
+            "outcome": one.outcome.value,
+            "length": None if one.spans is None else f"{_LENGTHS * longer // len(lengths)}",
+        }
+        strata["\0".join(values[name] or "" for name in by)].append(one.trace_id)
+    kinds = {name: tuple(ids) for name, ids in strata.items()}
+    lot = len(study.batches)
+    chosen = stratified_sample(kinds, n, study.seed, lot=lot)
+    draw = Draw(lot, len(left), tuple(by), study.seed)
+    return replace(study, batches=(*study.batches, chosen), draws=(*study.draws, draw))
+
+
+def sample_words(study: Study) -> list[str]:
+    """Tell which lots are samples of what, and where a share over all lots is of no whole."""
+    lines = []
+    for draw in study.draws:
+        whole = len(study.batches) == 1
+        over = f", spread evenly over {', '.join(draw.by)}" if draw.by else ""
+        lines.append(
+            f"{'a' if whole else f'lot {draw.lot + 1} is a'} random sample: "
+            f"{len(study.batches[draw.lot])} of {draw.of} traces{over}; drawn by {draw.seed}"
+        )
+    if not study.chances_alike:
+        lines.append(
+            "the lots came in with different chances: a share over all of them is not that of "
+            "the traces they were drawn from"
+        )
+    return lines
 
 
 def with_traces(study: Study, trace_ids: Iterable[str]) -> Study:

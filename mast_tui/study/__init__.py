@@ -1,8 +1,8 @@
 """A study: who labels which traces, in which order, and under which conditions."""
 
-from mast_tui.study.chance import random_sample
+from mast_tui.study.chance import random_sample, stratified_sample
 from mast_tui.study.changes import changes_to_figures
-from mast_tui.study.model import Membership, OpenModes, Release, Study
+from mast_tui.study.model import Draw, Membership, OpenModes, Release, Study
 from mast_tui.study.plan import (
     RETEST_GAP,
     annotators_of,
@@ -16,6 +16,7 @@ from mast_tui.study.plan import (
 
 __all__ = [
     "RETEST_GAP",
+    "Draw",
     "Membership",
     "OpenModes",
     "Release",
@@ -27,6 +28,7 @@ __all__ = [
     "random_sample",
     "retest_traces",
     "retests_due",
+    "stratified_sample",
     "withheld",
     "withheld_traces",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Final
 
@@ -36,3 +36,33 @@ def random_sample(ids: Iterable[str], seed: int, n: int) -> tuple[str, ...]:
     return tuple(
         sorted(dict.fromkeys(ids), key=lambda one: (drawn(seed, "sample", stem(one)), one))[:n]
     )
+
+
+def stratified_sample(
+    strata: Mapping[str, tuple[str, ...]], n: int, seed: int, *, lot: int = 0
+) -> tuple[str, ...]:
+    """Draw traces with the same chance each, of each kind as many as its share, give or take one.
+
+    A systematic sample: the traces stand kind after kind, in a drawn order in each; from a drawn
+    start on every (N/n)th is taken, so that each has the chance n/N (Madow and Madow 1944, Annals
+    of Mathematical Statistics 15:1-24). As all chances are alike, shares of the sample are shares
+    of all without weights.
+
+    Args:
+        strata: Of which traces there are how many kinds, by the kind's name.
+        n: How many are drawn; all where there are fewer.
+        seed: What they are drawn from.
+        lot: For which lot; each draws anew.
+
+    Returns:
+        The ids, sorted.
+    """
+    frame = [
+        one
+        for name in sorted(strata)
+        for one in sorted(strata[name], key=lambda x: (drawn(seed, f"lot {lot}", stem(x)), x))
+    ]
+    if n >= len(frame):
+        return tuple(sorted(frame))
+    start = drawn(seed, f"start {lot}") % len(frame)
+    return tuple(sorted(frame[(start + turn * len(frame)) // n] for turn in range(n)))

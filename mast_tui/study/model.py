@@ -37,6 +37,16 @@ class Release(NamedTuple):
     traces: tuple[str, ...]
 
 
+class Draw(NamedTuple):
+    """The traces of a lot, counted from 0, were drawn from ``of`` traces, each with the same
+    chance, by systematic sampling over the values of ``by``."""
+
+    lot: int
+    of: int
+    by: tuple[str, ...]
+    seed: int
+
+
 @dataclass(frozen=True, slots=True)
 class Study:
     """The protocol of a labelling study under one taxonomy (``id@version``).
@@ -53,6 +63,7 @@ class Study:
 
     ``memberships`` tell of those annotators who joined or left when; one of whom they tell nothing
     is there all the time. ``releases`` are what was given back, in the order in which it was.
+    ``draws`` tell of those lots that are samples; every other one was taken in whole.
 
     In adjudication ``names_hidden`` shows sides without names until asked, ``judge_first`` shows
     the judge before the decision too, ``boundaries`` makes different places of one mode a
@@ -77,6 +88,7 @@ class Study:
     reasons: bool = False
     memberships: tuple[Membership, ...] = ()
     releases: tuple[Release, ...] = ()
+    draws: tuple[Draw, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.annotators:
@@ -95,6 +107,9 @@ class Study:
         for name in told:
             if name not in self.annotators:
                 raise InvalidStudy(f"{name!r} is no annotator of the study")
+        for draw in self.draws:
+            if not 0 <= draw.lot < len(self.batches) or draw.of < len(self.batches[draw.lot]):
+                raise InvalidStudy(f"lot {draw.lot + 1} cannot be a sample of {draw.of} traces")
         for name in ("overlap", "withheld", "retests"):
             share = getattr(self, name)
             if not 0 <= share <= 1:
@@ -116,6 +131,19 @@ class Study:
     def present(self) -> tuple[str, ...]:
         """Those who are there now, and are dealt the traces to come."""
         return self.members(len(self.batches))
+
+    @property
+    def chances_alike(self) -> bool:
+        """Whether each trace came into the study with the same chance.
+
+        That is so where all lots were taken in whole, and where they are samples of the same
+        traces, a later one of those that the earlier had left.
+        """
+        if not self.draws:
+            return True
+        lots = [len(batch) for batch in self.batches]
+        of = {draw.lot: draw.of for draw in self.draws}
+        return all(of.get(lot) == of.get(0, 0) - sum(lots[:lot]) for lot in range(len(lots)))
 
     @property
     def traces(self) -> tuple[str, ...]:

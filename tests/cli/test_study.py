@@ -65,6 +65,8 @@ def test_a_study_is_set_up_and_deals_out_its_traces(cli: Cli, tmp_path: Path) ->
         "adjudicators": ["carol"],
         "traces": 10,
         "batches": [10],
+        "draws": [],
+        "chances_alike": True,
         "per_trace": 2,
         "overlap": 0.3,
         "overlap_traces": 3,
@@ -344,3 +346,38 @@ def test_what_is_given_back_goes_to_the_others_and_the_last_one_stays(
     assert last.code == 1
     assert "last annotator" in last.err
     assert "there are bob" in cli("study", "leave", "eve", "--annotator", "olga").err
+
+
+def test_a_sample_is_drawn_and_its_chance_is_kept(cli: Cli, tmp_path: Path) -> None:
+    folder = runs(tmp_path, 12)
+    given = ("--annotators", "alice", "--sample", 4, "--stratify", "outcome, length", "--seed", 3)
+    done = cli("study", "set", folder, *given, "--json")
+    assert done.code == 0, done.err
+    draw = {"lot": 1, "of": 12, "probability": 4 / 12, "by": ["outcome", "length"], "seed": 3}
+    assert done.json["study"]["draws"] == [draw]
+    first = ids(cli, "alice")
+    assert len(first) == 4
+    assert cli("study", "set", folder, *given).out.startswith("nothing changed")
+    finish("alice", first[0])
+    more = cli("study", "add", folder, "--sample", 2, "--json").json["study"]
+    assert (more["traces"], more["chances_alike"]) == (6, True)
+    assert "lot 2 is a random sample: 2 of 8 traces" in cli("study", "show").out
+    assert ids(cli, "alice")[:3] == first[1:]
+    assert "different chances" in cli("study", "add", folder).out
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--sample", 4), "4 traces cannot be drawn from 3"),
+        (("--sample", 2, "--stratify", "colour"), "cannot be drawn over 'colour'"),
+        (("--stratify", "outcome"), "give --sample N too"),
+    ],
+)
+def test_a_sample_that_cannot_be_drawn_is_refused(
+    cli: Cli, tmp_path: Path, options: tuple[object, ...], words: str
+) -> None:
+    refused = cli("study", "set", runs(tmp_path, 3), "--annotators", "alice", *options)
+    assert refused.code
+    assert words in refused.err
+    assert cli("study", "show").code == 1

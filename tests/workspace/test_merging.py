@@ -11,7 +11,7 @@ import pytest
 
 from mast_tui.gold import Guideline
 from mast_tui.labels import AnnotatorKind
-from mast_tui.study import Membership, Release, Study
+from mast_tui.study import Draw, Membership, Release, Study
 from mast_tui.workspace import NewEvent, RunTrace, TraceRecord, Workspace, WorkspaceError, merge
 from mast_tui.workspace.events.types import (
     GuidelineSet,
@@ -105,6 +105,7 @@ def test_a_study_and_its_guidelines_speak_of_the_traces_under_their_names_here(
         batches=((TRACE,), ("not there",)),
         memberships=(Membership("alice", 0, 2), Membership("alice", 3)),
         releases=(Release("alice", ("not there", TRACE)),),
+        draws=(Draw(1, 7, ("outcome", "length"), 3),),
     )
     words = Guideline("g", MAST.modes[0].slug, "only with a reason", "bob", "now", TRACE)
     there.append(

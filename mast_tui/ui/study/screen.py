@@ -19,6 +19,7 @@ from mast_tui.session import (
     given_back,
     known_trace,
     progress,
+    sample_words,
     set_study,
     with_annotator,
     with_traces,
@@ -201,6 +202,7 @@ def protocol_words(view: StudyView) -> str:
     count = len(study.traces)
     lines = [
         f"{count:,} trace{'' if count == 1 else 's'}{lots}, under {one_line(study.taxonomy)}.",
+        *(f"{line[0].upper()}{line[1:]}." for line in sample_words(study)),
         _people(study),
         _dealt(study, shared, count),
         _conditions(study),
@@ -289,7 +291,7 @@ def _deciding(study: Study) -> str:
 
 def _about(study: Study, ids: Iterable[str]) -> Study:
     """The same study about these traces alone."""
-    return replace(study, batches=(tuple(sorted(set(ids))),))
+    return replace(study, batches=(tuple(sorted(set(ids))),), draws=())
 
 
 NO_STUDY: Final = """No study is set up here, so every trace is everybody's.

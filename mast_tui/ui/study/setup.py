@@ -152,6 +152,7 @@ def study_of(
     return replace(
         start,
         batches=(tuple(traces),) if traces else start.batches,
+        draws=() if traces else start.draws,
         annotators=annotators,
         adjudicators=_names(texts["adjudicators"], "adjudicators"),
         per_trace=_whole(texts["per_trace"], "per trace"),
