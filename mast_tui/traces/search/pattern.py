@@ -17,7 +17,6 @@ from typing import Final
 import re2
 
 from mast_tui.errors import MastError
-from mast_tui.safe_text import one_line
 from mast_tui.traces.byte_prefilter import Sieve
 from mast_tui.traces.search.required_literals import needs_of
 from mast_tui.traces.search.text_search import MOST_MATCHES
@@ -111,7 +110,7 @@ def _reason(said: str, pattern: str) -> str:
         return f"“{part}” looks around, and the time for that has no bound"
     if part == "(?P=" or re.fullmatch(r"\\[1-9]", part):
         return f"“{part}” refers back to a group, and the time for that has no bound"
-    return one_line(said, 200)
+    return " ".join(said[:200].split())
 
 
 _ESCAPE: Final = r"\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}|\\."
