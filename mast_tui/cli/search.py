@@ -71,7 +71,9 @@ def search_command(
     try:
         search = ManyFilesSearch(paths, query)
     except InvalidPattern as error:
-        raise click.UsageError(f"{pattern!r} is no regular expression: {error}") from None
+        raise click.UsageError(
+            f"{pattern!r} is no regular expression: {one_line(str(error))}"
+        ) from None
     hits, left_out = 0, 0
     shown = _Counted(as_json) if count else _Lines(as_json)
     try:

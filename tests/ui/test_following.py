@@ -226,14 +226,14 @@ async def test_ten_thousand_spans_come_while_keys_are_pressed(
             for _ in waiting.until(lambda: not writer.is_alive()):
                 await on.pilot.pause()
         await settle(on.pilot)
-        labelled = on.labels
+        labelled, here = on.labels, on.number
         assert labelled
         with written_in_pieces(path, data[half:]):
             await on.press("j", "O", "k")
         await on.press("f5")
         for _ in waiting.until(lambda: known(on) == SPANS):
             await on.press("f5")
-        assert on.labels == labelled
+        assert (on.labels, on.number) == (labelled, here)
         trace = on.annotate.trace
         assert trace is not None
         (whole,) = read_file(path, named=True).traces

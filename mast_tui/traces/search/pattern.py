@@ -114,7 +114,7 @@ def _reason(said: str, pattern: str) -> str:
         return f"“{part}” looks around, and the time for that has no bound"
     if part == "(?P=" or re.fullmatch(r"\\[1-9]", part):
         return f"“{part}” refers back to a group, and the time for that has no bound"
-    return shortened(said, 200)
+    return shortened(" ".join(said.split()), 200)
 
 
 _ESCAPE: Final = r"\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}|\\."

@@ -112,7 +112,9 @@ def _compiled(pattern: str, place: str) -> re2._Regexp:
     try:
         compiled = compile_pattern(pattern, "m")
     except InvalidPattern as error:
-        raise RedactionError(f"{place}: this expression cannot be used: {error}") from None
+        raise RedactionError(
+            f"{place}: this expression cannot be used: {one_line(str(error))}"
+        ) from None
     if compiled.fullmatch("") is None:
         return compiled
     reason = "it matches an empty text; make it ask for something"
