@@ -166,7 +166,7 @@ def test_what_was_read_is_known_the_next_time(
     rollout: Path, big: BigDocuments, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read_aside(rollout, big)
-    monkeypatch.setattr(index_file, "DocumentProcess", never)
+    monkeypatch.setattr(document_process, "DocumentProcess", never)
     monkeypatch.setattr(codex.CodexParser, "finish", lambda _self: None)
     (trace,) = read_one(rollout, True, big).traces
     known = len(trace)
@@ -193,7 +193,7 @@ def test_a_file_that_has_grown_is_read_on_from_where_its_index_ends(
     here = told(read_here(rollout))
     (trace,) = read_one(rollout, True, BigDocuments(folder=big.folder, lines=10_000)).traces
     monkeypatch.setattr(codex.CodexParser, "feed", counted)
-    monkeypatch.setattr(index_file, "DocumentProcess", never)
+    monkeypatch.setattr(document_process, "DocumentProcess", never)
     trace.read_aside()
     read_fully(trace)
     assert len(fed) == 3
@@ -278,7 +278,7 @@ def test_whoever_goes_away_leaves_no_process(
     def one_by_one(file: index_file.IndexFile, *, wait: bool) -> Block | None:
         return take(file, wait=wait) if wait else None
 
-    monkeypatch.setattr(index_file, "DocumentProcess", noted)
+    monkeypatch.setattr(document_process, "DocumentProcess", noted)
     monkeypatch.setattr(index_file.IndexFile, "next", one_by_one)
     (trace,) = read_one(rollout, True, big).traces
     trace.read_aside()

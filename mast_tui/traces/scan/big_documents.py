@@ -49,10 +49,7 @@ class BigDocuments:
             spans.begin_aside = partial(self._read_aside, source)
 
     def _read_aside(self, source: Source) -> ReadAside | None:
-        # Start-up: few files are that big.
-        from mast_tui.traces.scan.index_file import read_aside
-
-        return read_aside(source.path, source.opened, self.folder, self.lines)
+        return self._reading().read_aside(source.path, source.opened, self.lines)
 
     def read(self, source: Source) -> Kept | None:
         """What came of a big document, read now or before; None for any other file.

@@ -16,8 +16,10 @@ from typing import Final
 from weakref import finalize
 
 from mast_tui.traces.index.store import Kept, path_of_part
+from mast_tui.traces.io.opened_file import OpenedFile
 from mast_tui.traces.model import FileReport
 from mast_tui.traces.scan.document_cache import DocumentCache
+from mast_tui.traces.scan.index_file import IndexFile
 
 READING: Final = "reading"
 PARSING: Final = "parsing"
@@ -263,6 +265,27 @@ class DocumentReading:
         """
         process = None if self._kept.place_of(path).exists() else self._process(path)
         return None if isinstance(process, str) else process
+
+    def read_aside(self, path: Path, opened: OpenedFile, big: int) -> IndexFile | None:
+        """The index of a file of lines that was opened; None where it is best made here.
+
+        Args:
+            path: The file.
+            opened: As it was when its first lines were read.
+            big: A process is worth it where more than so many bytes are not known.
+        """
+        documents = self._kept
+        kept = documents.open_lines(path, opened)
+        if kept is not None and opened.size - kept.read_to <= big:
+            with suppress(OSError):  # used just now
+                os.utime(kept.file.name)
+            return IndexFile(kept.file, kept.end)
+        if documents.why_not() is not None:
+            return None if kept is None else IndexFile(kept.file, kept.end)
+        try:
+            return IndexFile.being_written(DocumentProcess(path, documents, lines=True))
+        except OSError:
+            return None
 
     def _process(self, path: Path) -> DocumentProcess | str | None:
         """The process, or why there can be none; None where the file can be read here as well."""

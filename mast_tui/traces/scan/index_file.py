@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import suppress
 from io import FileIO
-from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from weakref import finalize
 
 from mast_tui.traces.index.blocks import Block, blocks_in
 from mast_tui.traces.index.store import path_of_part
-from mast_tui.traces.io.opened_file import OpenedFile
 from mast_tui.traces.io.regular_files import open_regular
-from mast_tui.traces.scan.document_cache import DocumentCache
-from mast_tui.traces.scan.document_process import DocumentProcess
+
+if TYPE_CHECKING:
+    from mast_tui.traces.scan.document_process import DocumentProcess
 
 _PATIENCE: Final = 0.1
 """Seconds for which the process is waited for at a time."""
@@ -76,26 +74,3 @@ class IndexFile:
                 finalize(self, file.close)
                 self._blocks, self._file = blocks_in(file.fileno()), file
                 return
-
-
-def read_aside(path: Path, opened: OpenedFile, folder: Path | None, big: int) -> IndexFile | None:
-    """The index of a file of lines that was opened; None where it is best made here.
-
-    Args:
-        path: The file.
-        opened: As it was when its first lines were read.
-        folder: Where index files are kept; None for the user's own.
-        big: A process is worth it where more than so many bytes are not known.
-    """
-    documents = DocumentCache.in_folder(folder)
-    kept = documents.open_lines(path, opened)
-    if kept is not None and opened.size - kept.read_to <= big:
-        with suppress(OSError):  # used just now
-            os.utime(kept.file.name)
-        return IndexFile(kept.file, kept.end)
-    if documents.why_not() is not None:
-        return None if kept is None else IndexFile(kept.file, kept.end)
-    try:
-        return IndexFile.being_written(DocumentProcess(path, documents, lines=True))
-    except OSError:
-        return None
