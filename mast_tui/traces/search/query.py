@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from mast_tui.traces.model import Span, SpanKind, SpanStatus
+from mast_tui.traces.search.pattern import Pattern
 from mast_tui.traces.search.text_search import Matcher, Needle, pattern_in
 
 _TOOL_KINDS: Final = frozenset((SpanKind.TOOL_CALL, SpanKind.TOOL_RESULT))
@@ -42,11 +43,7 @@ class Query:
         """
         if not self.text:
             return None
-        if not self.regex:
-            return Needle(self.text, exact=self.exact)
-        from mast_tui.traces.search.pattern import Pattern  # start-up: it brings RE2
-
-        return Pattern(self.text, exact=self.exact)
+        return (Pattern if self.regex else Needle)(self.text, exact=self.exact)
 
     def takes(self, span: Span) -> bool:
         """Whether all but the text is as asked for."""
