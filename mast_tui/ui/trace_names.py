@@ -41,6 +41,28 @@ def names_under(roots: Sequence[Path]) -> Callable[[Trace], str]:
     return name_of
 
 
+def told_apart(trace: Trace, others: Iterable[Trace]) -> str:
+    """What a trace goes by in a title: its file's name without the ending, with as many of the
+    folders before it as tell it from the other files of that name.
+
+    Args:
+        trace: The trace.
+        others: All that are listed, whether it is among them or not.
+    """
+    path = trace.file
+    parts = trace.path.parts
+    alike = [
+        other.path.parts
+        for other in others
+        if other.file != path and other.file.endswith(f"{os.sep}{parts[-1]}")
+    ]
+    length = 1
+    while length < len(parts) and any(other[-length:] == parts[-length:] for other in alike):
+        length += 1
+    name = str(Path(*parts[-length:]).with_suffix(""))
+    return name if trace.record is None else f"{name}#{trace.record}"
+
+
 def natural(name: str) -> str:
     """A sorting key by which ``2.json`` comes before ``10.json``, and numbers before letters."""
     parts = _DIGITS.split(name.casefold())

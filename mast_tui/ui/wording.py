@@ -115,14 +115,21 @@ def plain_title(text: str) -> Text:
 
 
 def trace_title(
-    trace: Trace, outcome: Outcome = Outcome.UNKNOWN, awaited: str | None = None
+    trace: Trace,
+    outcome: Outcome = Outcome.UNKNOWN,
+    awaited: str | None = None,
+    name: str | None = None,
 ) -> list[str]:
     """What a trace is called, who made it, how it came out, and how far it has been read.
 
-    ``awaited`` tells how far another process has come with it, where one reads it.
+    Args:
+        trace: The trace.
+        outcome: How it came out, where that may be told.
+        awaited: How far another process has come with it, where one reads it.
+        name: What it goes by among others; None: its file's name.
     """
     record = "" if trace.record is None else f"#{trace.record}"
-    words = [one_line(f"{trace.path.stem}{record}")]
+    words = [one_line(f"{trace.path.stem}{record}" if name is None else name)]
     words += [one_line(part, 40) for part in (trace.meta.model or trace.meta.system,) if part]
     if outcome is not Outcome.UNKNOWN:
         words.append(str(outcome))

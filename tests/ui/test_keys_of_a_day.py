@@ -10,6 +10,7 @@ from typing import Final
 import pytest
 
 from mast_tui.labels import Answer
+from mast_tui.ui.annotate.answer_key import AnswerKeyScreen
 from tests.ui.stage import SLUGS, Stage, finding, read_trace, stage, suggest, write_trace
 from tests.ui.test_many_answers import STEPS, flood
 
@@ -29,6 +30,7 @@ MOST: Final = {
     "Reject all suggestions of one rule": 3,
     "Go back to where one was before a jump": 1,
     "See all that one has said of the trace": 1,
+    "See the answer key": 1,
 }
 
 
@@ -65,6 +67,10 @@ def listed(on: Stage) -> None:
     assert on.annotate.focused is on.annotate.my_labels
 
 
+def key_seen(on: Stage) -> None:
+    assert isinstance(on.app.screen, AnswerKeyScreen)
+
+
 AFTER: Final[Mapping[str, tuple[tuple[str, ...], Callable[[Stage], None]]]] = {
     "Label the span under the cursor": ((), labelled),
     "Accept a suggestion, and stand on the next": ((), accepted),
@@ -76,6 +82,7 @@ AFTER: Final[Mapping[str, tuple[tuple[str, ...], Callable[[Stage], None]]]] = {
     "Reject all suggestions of one rule": ((), rejected),
     "Go back to where one was before a jump": (("G",), back),
     "See all that one has said of the trace": (("1", "3"), listed),
+    "See the answer key": ((), key_seen),
 }
 """What is pressed before, and what holds afterwards."""
 

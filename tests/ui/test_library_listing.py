@@ -10,7 +10,7 @@ import pytest
 
 from mast_tui.ui.library import rows as library_rows
 from mast_tui.ui.library.rows import LibraryRow, Listing, Sort, State
-from mast_tui.ui.trace_names import names_under, natural
+from mast_tui.ui.trace_names import names_under, natural, told_apart
 
 
 def row(name: str, **fields: object) -> LibraryRow:
@@ -121,3 +121,27 @@ def test_names_are_told_from_the_folder_that_was_opened(
     assert name_of(trace) == name
     trace.record = 3
     assert name_of(trace) == f"{name}#3"
+
+
+@pytest.mark.parametrize(
+    ("path", "others", "name"),
+    [
+        ("runs/q1/run.json", [], "run"),
+        ("runs/q1/run.json", ["runs/q2/other.json", "runs/q2/a-run.json"], "run"),
+        ("runs/q1/run.json", ["runs/q1/run.json", "runs/q2/run.json"], "q1/run"),
+        ("runs/q1/a/run.json", ["runs/q2/a/run.json", "runs/q1/b/run.json"], "q1/a/run"),
+        ("run.json", ["q1/run.json"], "run"),
+    ],
+)
+def test_a_title_tells_files_of_one_name_apart(path: str, others: list[str], name: str) -> None:
+    from tests.ui.build import SmallTrace
+
+    def trace_in(file: str) -> SmallTrace:
+        trace = SmallTrace("x")
+        trace.file = file
+        return trace
+
+    trace = trace_in(path)
+    assert told_apart(trace, map(trace_in, others)) == name
+    trace.record = 3
+    assert told_apart(trace, map(trace_in, others)) == f"{name}#3"

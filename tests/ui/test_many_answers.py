@@ -125,6 +125,48 @@ async def test_what_is_hidden_is_hidden_on_other_traces_too_until_it_is_shown_ag
         assert "1.3 ◌" in on.row(1)
 
 
+async def test_an_answer_goes_on_to_each_trace_that_is_opened_until_it_is_ended(
+    files: tuple[Path, Path],
+) -> None:
+    folder, place = files
+    async with stage(folder, workspace=place) as on:
+        await on.press("enter", "X", "m", "q")
+        assert "on each trace you open from now on" in on.text
+        await on.press("x")
+        assert pending(on) == {"3.1": 1}
+        assert "so on each trace you open" in on.message
+        await on.press(">")
+        assert pending(on) == {"3.1": 1}
+        assert "as asked" in on.message
+        reviews = [on.session.review_of(s.id) for s in on.session.suggestions]
+        assert [r.answer for r in reviews if r is not None] == [Answer.REJECT] * 30
+        await on.press("u")
+        assert pending(on) == {"1.3": 30, "3.1": 1}
+        await on.press("<", ">")
+        assert pending(on) == {"1.3": 30, "3.1": 1}, "what was taken back stays so"
+        await on.press("X", "w")
+        assert "answered one by one" in on.message
+
+
+async def test_an_answer_that_goes_on_is_not_given_once_it_was_ended_nor_where_one_has_finished(
+    files: tuple[Path, Path],
+) -> None:
+    folder, place = files
+    async with stage(folder, workspace=place) as on:
+        await on.press("enter", "X", "m", "q", "x", "X", "w", ">")
+        assert pending(on) == {"1.3": 30, "3.1": 1}
+    async with stage(folder / "two.json", workspace=place) as on:
+        await on.press("G", "D")
+        if not on.session.finished:
+            await on.press("enter")
+        assert on.session.finished
+    async with stage(folder, workspace=place) as on:
+        await on.press("enter", "X", "m", "q", "x", ">")
+        assert on.session.finished
+        assert "as asked" not in on.message
+        assert not any(map(on.session.review_of, (s.id for s in on.session.suggestions)))
+
+
 async def test_a_number_stays_while_others_are_answered(files: tuple[Path, Path]) -> None:
     folder, place = files
     async with stage(folder / "one.json", workspace=place) as on:

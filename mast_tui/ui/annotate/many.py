@@ -80,10 +80,14 @@ class Scope:
 @dataclass(frozen=True, slots=True)
 class ManyAnswered:
     """What is to be done with the suggestions of a scope: ``x`` reject, ``a`` accept, ``h`` hide;
-    ``w`` shows again what was hidden."""
+    ``w`` shows again what was hidden, and ends what goes on.
+
+    ``onward``: the same answer goes to such ones on each trace that is opened from now on.
+    """
 
     scope: Scope
     answer: str
+    onward: bool = False
 
 
 class ManyScreen(ModalScreen[ManyAnswered | None]):
@@ -101,6 +105,7 @@ class ManyScreen(ModalScreen[ManyAnswered | None]):
         pending: Sequence[Suggestion],
         mode_words: Callable[[str], str],
         hidden: int,
+        standing: int,
     ) -> None:
         """Begin with those of one rule, or of the mode where the rule has said it once.
 
@@ -109,6 +114,7 @@ class ManyScreen(ModalScreen[ManyAnswered | None]):
             pending: All that wait for an answer and are shown.
             mode_words: The name of a mode, by its slug.
             hidden: How many wait and are hidden.
+            standing: How many answers go on to each trace that is opened.
         """
         super().__init__()
         by_rule = Scope(like, Breadth.RULE)
@@ -117,6 +123,8 @@ class ManyScreen(ModalScreen[ManyAnswered | None]):
         self._pending = pending
         self._mode = mode_words(like.mode)
         self._hidden = hidden
+        self._standing = standing
+        self._onward = False
 
     def compose(self) -> ComposeResult:
         """Rows for what is meant, and for what is done with it."""
@@ -125,7 +133,7 @@ class ManyScreen(ModalScreen[ManyAnswered | None]):
             yield Static(id="scopes", classes="question")
             yield Static(id="answers")
             yield Static(
-                Content("u takes answers back in one step · X w shows what is hidden · Esc leaves"),
+                Content("u takes answers back in one step · X w ends hiding and going on"),
                 classes="hint",
             )
 
@@ -139,7 +147,7 @@ class ManyScreen(ModalScreen[ManyAnswered | None]):
             Breadth.RULE: f"{code}, same rule: “{rule_words(self._like.rationale)} …”",
             Breadth.MODE: f"{self._mode}, by {judge_name(self._like.judge)}",
             Breadth.JUDGE: f"all by {judge_name(self._like.judge)}",
-            Breadth.ALL: "all on this trace",
+            Breadth.ALL: "all, whoever says it" if self._onward else "all on this trace",
         }
         rows = []
         for breadth, name in names.items():
@@ -161,15 +169,32 @@ class ManyScreen(ModalScreen[ManyAnswered | None]):
         rows: list[tuple[str, str]] = [(key, words) for key, words, _ in self._rows()]
         if self._like.confidence is not None:
             rows.append(("c", self._confidence()))
+        where = "here and on each trace you open from now on" if self._onward else "on this trace"
+        rows.append(("q", where))
         self._fill("#scopes", rows)
+        onward = ", and such ones on the traces that follow" if self._onward else ""
         answers = [
-            ("x", f"reject {count}"),
-            ("a", f"accept {count}"),
+            ("x", f"reject {count}{onward}"),
+            ("a", f"accept {count}{onward}"),
             ("h", f"hide {count}, and such ones on other traces, unanswered"),
         ]
-        if self._hidden:
-            answers.append(("w", f"show what is hidden again ({self._hidden} here)"))
+        if self._reversible:
+            answers.append(("w", self._reversal))
         self._fill("#answers", answers)
+
+    @property
+    def _reversible(self) -> bool:
+        return bool(self._hidden or self._standing)
+
+    @property
+    def _reversal(self) -> str:
+        """What ``w`` does."""
+        parts = []
+        if self._hidden:
+            parts.append(f"show what is hidden again ({self._hidden} here)")
+        if self._standing:
+            parts.append("answer no more on the traces that follow")
+        return ", ".join(parts)
 
     def _fill(self, where: str, rows: Sequence[tuple[str, str]]) -> None:
         lines = [Content.assemble((f" {key} ", "bold"), f" {words}") for key, words in rows]
@@ -182,9 +207,11 @@ class ManyScreen(ModalScreen[ManyAnswered | None]):
             self.scope = replace(self.scope, breadth=Breadth(key))
         elif key == "c" and self._like.confidence is not None:
             self.scope = self.scope.next_confidence()
-        elif key in ("x", "a", "h") or (key == "w" and self._hidden):
+        elif key == "q":
+            self._onward = not self._onward
+        elif key in ("x", "a", "h") or (key == "w" and self._reversible):
             if key == "w" or self.scope.of(self._pending):
-                self.dismiss(ManyAnswered(self.scope, key))
+                self.dismiss(ManyAnswered(self.scope, key, self._onward))
         else:
             return
         event.stop()

@@ -53,6 +53,7 @@ from mast_tui.ui.context import (
 from mast_tui.ui.screens.base_screen import BaseScreen
 from mast_tui.ui.styles import ANNOTATE, HIGH, WIDE
 from mast_tui.ui.textual_internals import RenderCache
+from mast_tui.ui.trace_names import told_apart
 from mast_tui.ui.trace_view.folding import Fold, Run
 from mast_tui.ui.trace_view.gutter import Mark, MarkKeeper, MarkKind, Marks, Noted, Pointing
 from mast_tui.ui.trace_view.overview import Overview
@@ -149,6 +150,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self._moves: Timer | None = None
         """Runs while the cursor moves, and for a moment after."""
         self._keeper: tuple[Session, MarkKeeper] | None = None
+        self._named: tuple[Trace, int, str] | None = None
 
     @cached_property
     def comparison(self) -> StepComparison:
@@ -289,6 +291,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.show_span()
         self.hints.clear()
         self.timeline.look_for_repeats()
+        self.suggestions.answer_as_asked()
         if not self.commands.session_came(session) and self.context.opened is not None:
             self.call_after_refresh(self.arrival.opened, self.context.opened)
 
@@ -455,12 +458,21 @@ class AnnotateScreen(Screen[None], RenderCache):
             return
         told = self.session is not None and self.session.hidden_visible
         outcome = trace.meta.outcome if told else Outcome.UNKNOWN
-        left = trace_title(trace, outcome, trace.waiting)
+        left = trace_title(trace, outcome, trace.waiting, self._trace_name(trace))
         if self.timeline.duration:
             left.append(duration(self.timeline.duration))
         if problems := len(trace.problems):
             left.append(f"{problems} problem{'' if problems == 1 else 's'} in the file")
         self.title_bar.show(tuple(left), self._who())
+
+    def _trace_name(self, trace: Trace) -> str:
+        """What the trace goes by among those that are listed, worked out anew where these are."""
+        catalog = self.context.catalog
+        known, changes = self._named, len(catalog.changes)
+        if known is None or known[0] is not trace or known[1] != changes:
+            name = told_apart(trace, catalog.traces.values())
+            self._named = known = (trace, changes, name)
+        return known[2]
 
     def _who(self) -> tuple[str, ...]:
         """Who works, how, and how far the queue is done."""

@@ -7,6 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
 from mast_tui.labels import Answer, Doubt, Target
@@ -145,6 +146,10 @@ class Suggestions:
         self._standing: _Standing | None = None
         self._hidden: tuple[Scope, ...] = ()
         """Suggestions that nobody wants to see for now, on whatever trace."""
+        self._standing_answers: tuple[ManyAnswered, ...] = ()
+        """What is answered on each trace that is opened, as somebody has asked for."""
+        self._came_to: set[str] = set()
+        """Traces on which that has been done: what is taken back there stays taken back."""
         self._shown_for: object = None
         self._shown: tuple[Suggestion, ...] = ()
         self._counted: tuple[tuple[Suggestion, ...], Counter[tuple[str, str, str]]] | None = None
@@ -465,7 +470,11 @@ class Suggestions:
         hidden = len(session.pending) - len(pending)
         like = self.here() or next(iter(pending or session.pending), None)
         if like is None:
-            self._hints.say(no_suggestion_words(session))
+            if self._standing_answers:
+                self._end_standing_answers()
+                self._hints.say("None waits here, and none is answered any more as traces open")
+            else:
+                self._hints.say(no_suggestion_words(session))
             return
 
         def named(slug: str) -> str:
@@ -476,30 +485,70 @@ class Suggestions:
             if done is not None:
                 self._view.context.writes.do(lambda: self._answer_many(done))
 
-        self._view.show_dialog(ManyScreen(like, pending, named, hidden), answered)
+        self._view.show_dialog(
+            ManyScreen(like, pending, named, hidden, len(self._standing_answers)), answered
+        )
 
     def _answer_many(self, done: ManyAnswered) -> None:
         meant = done.scope.of(self.pending)
         if done.answer in ("h", "w"):
             self._hidden = () if done.answer == "w" else (*self._hidden, done.scope)
+            said = f"{len(meant)} hidden, unanswered: X, then w shows them again"
+            if done.answer == "w":
+                ended = " and answered one by one" if self._standing_answers else ""
+                said = f"All suggestions are shown again{ended}"
+                self._end_standing_answers()
             self._view.session_changed()
             self._view.show_span()
-            self._hints.say(
-                "All suggestions are shown again"
-                if done.answer == "w"
-                else f"{len(meant)} hidden, unanswered: X, then w shows them again"
-            )
+            self._hints.say(said)
             return
-        answer: Literal[Answer.ACCEPT, Answer.REJECT]
-        answer = Answer.ACCEPT if done.answer == "a" else Answer.REJECT
-        ids = [one.id for one in meant]
-        change = self._commands.changed(lambda s: s.answer_all(ids, answer))
+        change = self._commands.changed(lambda s: _answer_those(s, done.answer, meant))
         if change is None:
             return
+        said = f"{one_line(change.message)} · {len(self.pending)} to go"
+        if done.onward:
+            session = self._state.session
+            assert session is not None
+            self._standing_answers = (*self._standing_answers, done)
+            self._came_to.add(session.trace_id)
+            said = f"{one_line(change.message)}, so on each trace you open"
         self._id = None
         self._view.show_span()
-        left = len(self.pending)
-        self._hints.say(f"{one_line(change.message)} · {left} to go · u takes all back")
+        self._hints.say(f"{said} · u takes back")
+
+    def _end_standing_answers(self) -> None:
+        self._standing_answers = ()
+        self._came_to.clear()
+
+    def answer_as_asked(self) -> None:
+        """Answer, on a trace that was opened, what somebody wants answered on each: once, as one
+        change for each answer, and never on a finished trace."""
+        if self._standing_answers:
+            self._commands.with_session(self._answer_as_asked, here=True)
+
+    def _answer_as_asked(self, session: Session) -> None:
+        here = session is self._state.session
+        if not here or session.finished or session.trace_id in self._came_to:
+            return
+        self._came_to.add(session.trace_id)
+        told = []
+        for standing in self._standing_answers:
+            meant = standing.scope.of(self.pending)
+            if meant:
+                change = self._commands.changed(
+                    partial(_answer_those, key=standing.answer, meant=meant)
+                )
+                told.append("" if change is None else one_line(change.message))
+        if told := list(filter(None, told)):
+            self._view.show_span()
+            self._hints.say(f"{'; '.join(told)} · as asked, u takes back")
+
+
+def _answer_those(session: Session, key: str, meant: Sequence[Suggestion]) -> Change:
+    """Answer suggestions with what a key stands for, as one change."""
+    answer: Literal[Answer.ACCEPT, Answer.REJECT]
+    answer = Answer.ACCEPT if key == "a" else Answer.REJECT
+    return session.answer_all([one.id for one in meant], answer)
 
 
 def _rule_of(suggestion: Suggestion) -> tuple[str, str, str]:
