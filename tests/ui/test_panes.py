@@ -51,6 +51,21 @@ async def test_the_text_has_the_window_and_says_which_lines_are_there(path: Path
         assert "–120 of 120" in lower_border(on)
 
 
+async def test_the_row_under_the_cursor_stays_on_screen_where_the_timeline_becomes_lower(
+    tmp_path: Path,
+) -> None:
+    steps: list[Message] = [{"role": "user", "content": f"step {n}"} for n in range(60)]
+    async with stage(write_trace(tmp_path / "t.json", steps), size=(80, 24)) as on:
+        timeline = on.annotate.timeline
+        await on.press("G")
+        assert timeline.cursor in timeline.rows_on_screen()
+        before = timeline.lines_area.height
+        await on.press("Z")
+        assert timeline.lines_area.height < before
+        assert timeline.cursor in timeline.rows_on_screen()
+        assert "60 " in on.text
+
+
 @pytest.mark.parametrize(("there", "back"), [("z", "z"), ("enter", "escape")])
 async def test_one_comes_back_to_the_same_place(path: Path, there: str, back: str) -> None:
     async with stage(path) as on:

@@ -69,7 +69,7 @@ class ChoiceList(VirtualLines):
         detail = base + self.get_component_rich_style("choice-list--detail", partial=True)
         wide = max((cell_len(item.code) for item in self.choices), default=0)
         head = f" {set_cell_size(choice.code, min(wide, 14))} " if wide else " "
-        name = one_line(choice.name)
+        name = one_line(choice.name, max(1, width - cell_len(head) - 1))
         room = max(0, width - cell_len(head) - cell_len(name) - 2)
         return Strip(
             [

@@ -540,7 +540,8 @@ class Timeline(TimelineLines):
         """Where one has come from."""
 
     def on_resize(self, event: events.Resize) -> None:
-        """Tell those that follow what is on screen."""
+        """Keep the cursor's row on screen, and tell those that follow what is there."""
+        self.show_row(self.cursor, centre=True)
         self.post_message(self.Resized())
 
     @property
