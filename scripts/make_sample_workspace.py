@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from mast_tui.adjudication import Adjudication, orders_from_files, queue
+from mast_tui.cli.command_line import split_words
 from mast_tui.cli.dispatch import run
-from mast_tui.cli.words import split_words
 from mast_tui.exchange.csv_long import COLUMNS
 from mast_tui.gold import Conflict, ConflictKind
 from mast_tui.gold.choice import NOBODY, Choice, take_all, take_side

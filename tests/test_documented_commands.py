@@ -11,8 +11,8 @@ import click
 import pytest
 
 from mast_tui.cli.app import app_command
+from mast_tui.cli.command_line import COMMANDS
 from mast_tui.cli.dispatch import load_command
-from mast_tui.cli.words import COMMANDS
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 PAGES: Final = (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")))

@@ -20,7 +20,7 @@ from mast_tui.gold import (
     no_order,
     words_on,
 )
-from mast_tui.gold.places import overlap
+from mast_tui.gold.overlaps import overlap
 from mast_tui.labels import Pass, PassKind, VerdictValue
 from mast_tui.session.retests import by_trace, retest_open, retests_of
 from mast_tui.session.visibility import record_reveal

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import NoReturn
 
+from mast_tui.cli.command_line import app_words, split_words
 from mast_tui.cli.start import start
-from mast_tui.cli.words import app_words, split_words
 from mast_tui.ui.crashes import tell_and_leave_it_there
 
 

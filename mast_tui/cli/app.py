@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from mast_tui import __version__
+from mast_tui.cli.command_line import COMMANDS
 from mast_tui.cli.shared.common import checked_sight, common_options
 from mast_tui.cli.start import start
-from mast_tui.cli.words import COMMANDS
 
 
 class _AppCommand(click.Command):

@@ -11,7 +11,7 @@ from typing import Final
 import click
 from click.shell_completion import CompletionItem, shell_complete
 
-from mast_tui.cli.words import APP_COMMAND, COMMANDS, Words
+from mast_tui.cli.command_line import APP_COMMAND, COMMANDS, Words
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mast_tui.cli.words import COMMANDS
+from mast_tui.cli.command_line import COMMANDS
 from mast_tui.safe_text import one_line
 from mast_tui.traces.samples import samples_folder
 from mast_tui.ui.options import AppOptions

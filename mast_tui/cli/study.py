@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from mast_tui.cli.command_line import split_options
 from mast_tui.cli.shared.common import (
     checked_sight,
     common_options,
@@ -27,7 +28,6 @@ from mast_tui.cli.study_shown import (
     queue_command,
     show_command,
 )
-from mast_tui.cli.words import split_options
 from mast_tui.labels import checked_person
 from mast_tui.safe_text import one_line
 from mast_tui.session import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mast_tui.gold.model import Conflict, ConflictKind, Said
-from mast_tui.gold.places import Order, items_of_mode, no_order, overlap
+from mast_tui.gold.overlaps import Order, items_of_mode, no_order, overlap
 from mast_tui.labels import Target, VerdictValue
 
 

@@ -41,7 +41,7 @@ from mast_tui.gold.model import (
     Side,
     Source,
 )
-from mast_tui.gold.places import Item, Order, in_reading_order, items_of_mode, no_order, overlap
+from mast_tui.gold.overlaps import Item, Order, in_reading_order, items_of_mode, no_order, overlap
 from mast_tui.labels import Label, Target, VerdictValue
 
 

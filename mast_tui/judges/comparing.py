@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from mast_tui.gold.places import Order, overlap
+from mast_tui.gold.overlaps import Order, overlap
 from mast_tui.labels import Label, Target, VerdictValue
 
 

@@ -25,7 +25,6 @@ from mast_tui.reports.model import (
     Table,
     figure_cells,
 )
-from mast_tui.reports.places import places_section
 from mast_tui.reports.sentences import (
     NONE,
     PARADOX,
@@ -44,6 +43,7 @@ from mast_tui.reports.sentences import (
     why_undefined,
     withheld_notes,
 )
+from mast_tui.reports.span_agreement import places_section
 from mast_tui.workspace.registers.taxonomies import revision_words
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mast_tui.figures.intervals import RateJson
     from mast_tui.figures.signatures.groups import ModesPerTraceJson, TogetherJson
     from mast_tui.figures.signatures.modes import DifferenceJson
-    from mast_tui.figures.signatures.places import ChainJson, OrderJson, PlacesJson, PositionJson
+    from mast_tui.figures.signatures.onset import ChainJson, OrderJson, PlacesJson, PositionJson
     from mast_tui.figures.signatures.report import Report
 
 MOST_CHAINS: Final = 10

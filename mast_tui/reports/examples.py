@@ -12,7 +12,7 @@ import numpy as np
 from mast_tui.figures.signatures.model import FAILED, PRESENT, SignatureInput
 from mast_tui.figures.source.verdicts import GOLD, GoldOf, last_readings
 from mast_tui.gold.model import GoldLabel
-from mast_tui.gold.places import Order
+from mast_tui.gold.overlaps import Order
 from mast_tui.labels import AnnotatorKind, Label, Severity, annotator_kind
 from mast_tui.workspace.registers.hold_out import examples_of
 

@@ -19,7 +19,6 @@ from mast_tui.reports.model import (
     Table,
     figure_cells,
 )
-from mast_tui.reports.places import BIAS_CORRECTED
 from mast_tui.reports.sentences import (
     PARADOX,
     Values,
@@ -37,6 +36,7 @@ from mast_tui.reports.sentences import (
     why_undefined,
     withheld_notes,
 )
+from mast_tui.reports.span_agreement import BIAS_CORRECTED
 
 _CODE: Final = Column("code", "", Kind.TEXT, "code", keeps=101)
 _NAME: Final = Column("name", "mode", Kind.TEXT, "mode", keeps=102)

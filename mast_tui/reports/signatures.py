@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from mast_tui.figures.signatures.comparison import PairedCountsJson
     from mast_tui.figures.signatures.groups import GroupJson, TogetherJson
     from mast_tui.figures.signatures.modes import DifferenceJson, ModeJson
-    from mast_tui.figures.signatures.places import PlacesJson, TransitionJson
+    from mast_tui.figures.signatures.onset import PlacesJson, TransitionJson
     from mast_tui.figures.signatures.report import Report
     from mast_tui.reports.examples import Example, Extras
     from mast_tui.taxonomy.model import Taxonomy

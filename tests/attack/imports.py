@@ -14,8 +14,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+from mast_tui.cli.command_line import split_words
 from mast_tui.cli.dispatch import run
-from mast_tui.cli.words import split_words
 from mast_tui.exchange.formats import EXPORT_FORMATS, IMPORT_FORMATS
 from mast_tui.workspace import schema
 from tests.attack.trying import (

@@ -17,8 +17,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+from mast_tui.cli.command_line import split_words
 from mast_tui.cli.dispatch import run
-from mast_tui.cli.words import split_words
 from mast_tui.judges.llm.client import client, rate_limiter
 from tests.attack.trying import (
     ROOM,

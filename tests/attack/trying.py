@@ -35,8 +35,8 @@ from typing import Final, NoReturn
 
 import mast_tui
 from mast_tui.cli import main as mast_tui_main
+from mast_tui.cli.command_line import split_words
 from mast_tui.cli.dispatch import run
-from mast_tui.cli.words import split_words
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.schema import STATE_TABLES
 from tests.terminal.forking import ForkedProcess

@@ -113,8 +113,8 @@ as soon as the answer has been sent and read."""
 
 def run_here(words: Sequence[str]) -> None:
     """Run the command line in this process, and tell what it took."""
+    from mast_tui.cli.command_line import split_words
     from mast_tui.cli.dispatch import run
-    from mast_tui.cli.words import split_words
 
     begun = time.monotonic()
     code = run(split_words(list(words)))

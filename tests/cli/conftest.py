@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from mast_tui.cli.command_line import split_words
 from mast_tui.cli.dispatch import run
-from mast_tui.cli.words import split_words
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from mast_tui.cli.command_line import split_words
 from mast_tui.cli.dispatch import run
-from mast_tui.cli.words import split_words
 from mast_tui.labels import AnnotatorKind
 from mast_tui.reports.agreement import agreement_report
 from mast_tui.reports.render.markdown import render_markdown

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from mast_tui.cli.command_line import split_words
 from mast_tui.cli.dispatch import run
-from mast_tui.cli.words import split_words
 from tests.traces.rollouts import SESSION, call, message, meta, output, reasoning, record, write
 
 Result = dict[str, object]

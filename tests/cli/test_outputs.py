@@ -218,7 +218,7 @@ def test_figures_replace_only_figures(cli: Cli, tmp_path: Path) -> None:
 LIMITED = """
 import resource, sys
 from mast_tui.cli.dispatch import run
-from mast_tui.cli.words import split_words
+from mast_tui.cli.command_line import split_words
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2)
 sys.exit(run(split_words(sys.argv[2:])))
 """

@@ -51,8 +51,8 @@ def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     file = folder / "labels.csv"
     file.write_text("\n".join(",".join(row) for row in [head, *rows]) + "\n", "utf-8")
+    from mast_tui.cli.command_line import split_words
     from mast_tui.cli.dispatch import run
-    from mast_tui.cli.words import split_words
 
     words = ["import", str(file), "--format", "csv-wide", "--allow-new", "--workspace", str(path)]
     assert run(split_words(words)) == 0

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from mast_tui.cli import main
+from mast_tui.cli.command_line import split_words
 from mast_tui.cli.dispatch import run
-from mast_tui.cli.words import split_words
 from mast_tui.traces.samples import samples_folder
 from mast_tui.ui import app
 from mast_tui.ui.options import AppOptions

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mast_tui.cli.command_line import COMMANDS, app_words, split_words
 from mast_tui.cli.dispatch import load_command
-from mast_tui.cli.words import COMMANDS, app_words, split_words
 
 COMMON = st.lists(
     st.sampled_from(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.gold.places import Order
+from mast_tui.gold.overlaps import Order
 from mast_tui.judges.comparing import Case, Comparison, Mark, Outcome, Side, compare
 from mast_tui.labels import WHOLE_TRACE, Target, VerdictValue
 

@@ -16,8 +16,8 @@ from mast_tui.figures.spans.report import SpanReport
 from mast_tui.labels import VerdictValue
 from mast_tui.reports.agreement import COEFFICIENTS, agreement_report
 from mast_tui.reports.model import Estimate, Report
-from mast_tui.reports.places import places_section
 from mast_tui.reports.sentences import is_kappa_paradox
+from mast_tui.reports.span_agreement import places_section
 from tests.figures.agreement.build_reports import DEGENERATE, whole
 from tests.figures.agreement.test_spans import reading
 from tests.figures.agreement.test_spans import report as spans_of

@@ -225,8 +225,8 @@ def test_it_can_be_written_to_the_place_that_it_has_gone_from(path: Path) -> Non
 def test_a_backup_is_made_by_command_while_the_workspace_is_open(
     path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    from mast_tui.cli.command_line import split_words
     from mast_tui.cli.dispatch import run
-    from mast_tui.cli.words import split_words
 
     target = tmp_path / "backup.db"
     words = ["workspace", "backup", str(target), "--workspace", str(path)]

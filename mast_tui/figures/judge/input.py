@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from mast_tui.errors import WorkspaceError
 from mast_tui.gold.model import GoldTrace, Source
-from mast_tui.gold.places import Order, no_order
+from mast_tui.gold.overlaps import Order, no_order
 from mast_tui.gold.sources import only_settled
 from mast_tui.labels import (
     AnnotatorKind,

@@ -11,7 +11,7 @@ from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson
 from mast_tui.figures.intervals import share
 from mast_tui.figures.judge.confusion import Compared
 from mast_tui.figures.judge.input import JudgeInput, Unit
-from mast_tui.gold.places import Order, overlap
+from mast_tui.gold.overlaps import Order, overlap
 from mast_tui.labels import Answer, Label, Review, Target
 
 BINS: Final = 10

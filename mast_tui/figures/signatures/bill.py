@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.figures.signatures.model import Flags, SignatureInput
-from mast_tui.figures.signatures.places import first_fatal
+from mast_tui.figures.signatures.onset import first_fatal
 from mast_tui.traces.model import Span, Trace
 
 

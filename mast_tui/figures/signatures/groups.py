@@ -23,7 +23,7 @@ from mast_tui.figures.signatures.model import (
     Whole,
 )
 from mast_tui.figures.signatures.modes import ModeJson, mode_tables
-from mast_tui.figures.signatures.places import (
+from mast_tui.figures.signatures.onset import (
     FirstFatal,
     Onsets,
     PlacesJson,

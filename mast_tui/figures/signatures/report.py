@@ -20,7 +20,7 @@ from mast_tui.figures.signatures.comparison import (
 )
 from mast_tui.figures.signatures.groups import GroupFigures, GroupJson, Setting, group_figures
 from mast_tui.figures.signatures.model import Rules, SignatureInput
-from mast_tui.figures.signatures.places import first_fatal, onsets
+from mast_tui.figures.signatures.onset import first_fatal, onsets
 from mast_tui.figures.signatures.trend import TrendJson, trend
 from mast_tui.gold.sources import GoldMixJson, gold_words
 

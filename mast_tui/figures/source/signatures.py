@@ -23,7 +23,7 @@ from mast_tui.figures.signatures.model import (
 )
 from mast_tui.figures.source.verdicts import GOLD, GoldOf, Words, words_of, words_of_gold
 from mast_tui.gold.model import GoldTrace
-from mast_tui.gold.places import Order, no_order
+from mast_tui.gold.overlaps import Order, no_order
 from mast_tui.gold.sources import GoldKind
 from mast_tui.traces.model import Outcome
 

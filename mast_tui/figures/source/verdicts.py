@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mast_tui.errors import WorkspaceError
 from mast_tui.figures.signatures.model import ABSENT, OPEN, PRESENT, UNSURE
 from mast_tui.gold.model import GoldTrace, Source
-from mast_tui.gold.places import Order
+from mast_tui.gold.overlaps import Order
 from mast_tui.gold.sources import SOURCES, GoldKind, GoldMixJson, only_settled
 from mast_tui.labels import AnnotatorKind, PassKind, Severity, VerdictValue, annotator_kind
 from mast_tui.passes import finished_by

@@ -18,7 +18,7 @@ from textual.worker import get_current_worker
 from mast_tui.adjudication import TraceWords, words_by_trace
 from mast_tui.errors import MastError
 from mast_tui.gold import Order
-from mast_tui.gold.places import in_reading_order
+from mast_tui.gold.overlaps import in_reading_order
 from mast_tui.judges.comparing import (
     Case,
     Comparison,

@@ -26,7 +26,7 @@ from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.reports.agreement import agreement_report
 from mast_tui.reports.judge import against_words, judge_section
 from mast_tui.reports.model import Behind, Note, Report, Section
-from mast_tui.reports.places import places_section
+from mast_tui.reports.span_agreement import places_section
 from mast_tui.safe_text import one_line
 from mast_tui.session import library_view, record_reveal, visible_traces_for_agreement
 from mast_tui.ui.actions.registry import Where

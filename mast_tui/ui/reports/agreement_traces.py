@@ -12,7 +12,7 @@ from mast_tui.figures.agreement.report import StudyInput
 from mast_tui.figures.judge.confusion import Compared, cases_behind
 from mast_tui.figures.judge.input import JudgeInput
 from mast_tui.figures.spans.input import Place, SpanInput
-from mast_tui.gold.places import in_reading_order
+from mast_tui.gold.overlaps import in_reading_order
 from mast_tui.labels import VerdictValue
 from mast_tui.reports.model import Column, Kind, Row, Table
 from mast_tui.safe_text import one_line

@@ -16,7 +16,7 @@ from mast_tui.figures.signatures.model import (
     Rules,
     SignatureInput,
 )
-from mast_tui.figures.signatures.places import Chain, onsets
+from mast_tui.figures.signatures.onset import Chain, onsets
 from mast_tui.reports.model import Behind, Column, Kind, Row, Table
 from mast_tui.safe_text import one_line
 from mast_tui.ui.context import TraceLocation

@@ -20,7 +20,7 @@ from mast_tui.exchange.migration.mapping import CodebookMap
 from mast_tui.exchange.migration.migrate import GONE_ON, OWN_WORK, Left, Migrated, migrate
 from mast_tui.exchange.undo_import import find_import, undo_import
 from mast_tui.gold.model import Decision, Guideline, Said
-from mast_tui.gold.places import item_id
+from mast_tui.gold.overlaps import item_id
 from mast_tui.labels import Label, Target, VerdictValue
 from mast_tui.session import Session, SessionError
 from mast_tui.session.queues import QueueItem, QueueKind, queue

@@ -17,8 +17,8 @@ from mast_tui.exchange.apply import apply_incoming
 from mast_tui.exchange.csv_long import read_csv_long
 from mast_tui.figures.signatures.groups import SHAPES, shapes
 from mast_tui.figures.signatures.model import Rules, SignatureInput
-from mast_tui.figures.signatures.places import chains
-from mast_tui.figures.signatures.places import onsets as onsets_of
+from mast_tui.figures.signatures.onset import chains
+from mast_tui.figures.signatures.onset import onsets as onsets_of
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace

@@ -11,8 +11,8 @@ from scipy.stats import fisher_exact
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
+from mast_tui.cli.command_line import split_words
 from mast_tui.cli.dispatch import run
-from mast_tui.cli.words import split_words
 from tests.figures.signatures.study_counts import COUNTS, TRACES, csv_wide
 
 

@@ -12,8 +12,8 @@ import json
 import os
 import sys
 
+from mast_tui.cli.command_line import split_words
 from mast_tui.cli.dispatch import run
-from mast_tui.cli.words import split_words
 
 
 def into_files() -> None:

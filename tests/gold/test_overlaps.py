@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.gold.places import cover, item_id, items_of_mode, no_order, overlap
+from mast_tui.gold.overlaps import cover, item_id, items_of_mode, no_order, overlap
 from mast_tui.labels import WHOLE_TRACE, Target
 from tests.gold.build import MODE, at, label, order, quote
 
