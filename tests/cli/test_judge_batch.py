@@ -57,7 +57,7 @@ def test_a_batch_is_sent_waited_for_and_collected(
     ended = judge()
     assert ended.code == 0, ended.err
     assert ended.json["traces"] == {"judged": 4, "known": 0, "failed": 0, "left": 0}
-    assert ended.json["tokens"] == {"in": 12_000, "out": 2_000}
+    assert ended.json["tokens"] == {"in": 12_000, "out": 2_000, "cached": 0}
     told = ended.json["batch"]
     assert (told["submitted"], told["read"], told["batches"]) == (4, 4, ["batch_0"])
     assert "batch_0: 0 of 4 done (in progress)" in ended.err

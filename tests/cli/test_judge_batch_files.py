@@ -87,7 +87,7 @@ def test_written_answered_in_another_order_and_read_it_is_as_if_it_were_asked(
     read = judge("--read-batch", "out.jsonl", *more)
     assert read.code == 0, read.err
     assert read.json["traces"] == {"judged": 4, "known": 0, "failed": 0, "left": 0}
-    assert read.json["tokens"] == {"in": 3_000 * count, "out": 500 * count}
+    assert read.json["tokens"] == {"in": 3_000 * count, "out": 500 * count, "cached": 0}
     assert read.json["batch"]["read"] == count
     assert server.requests == []
     asked = judge("--workspace", "other.db", *more)

@@ -235,7 +235,7 @@ async def test_leaving_while_a_file_is_being_read_waits_for_nothing(
         finally:
             ended.set()
 
-    monkeypatch.setattr("mast_tui.ui.services.traces.look_at", endless)
+    monkeypatch.setattr("mast_tui.ui.services.folder_look.look_at", endless)
     async with stage(runs, settled=False) as on:
         for _ in waiting.until(begun.is_set):
             await on.pilot.pause(0)
