@@ -13,6 +13,7 @@ from textual.pilot import Pilot
 from mast_tui.judges.rules import RULES, RulesJudge
 from mast_tui.judges.runner import run_judge
 from mast_tui.traces.samples import samples_folder
+from mast_tui.ui.annotate import screen as annotate
 from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.app import MastApp
 from mast_tui.ui.options import AppOptions
@@ -25,6 +26,12 @@ Compare = Callable[..., bool]
 
 SAMPLE = samples_folder() / "ad-restart-loop.jsonl"
 pytestmark = pytest.mark.parametrize("size", [(120, 40), (80, 24)], ids=["wide", "narrow"])
+
+
+@pytest.fixture(autouse=True)
+def a_burst_ends_with_its_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long the machine takes between two keys."""
+    monkeypatch.setattr(annotate, "SPAN_WAIT", 3600.0)
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +59,10 @@ def pressing(*batches: Iterable[str]) -> Callable[[Pilot[None]], Awaitable[None]
         for keys in ((), *batches):
             await on.press(*keys)
             if isinstance(on.app.screen, AnnotateScreen):
-                # Else it would depend on the time whether what was read is shown as read.
+                # Else it would depend on the time which spans of a burst of moves were shown, and
+                # whether what was read is shown as read.
+                on.app.screen._moves_over()
+                await settle(pilot)
                 on.app.screen.reading.write()
 
     return press
