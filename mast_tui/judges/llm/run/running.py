@@ -340,9 +340,11 @@ class _Run:
             result = await self._ask(reading, begun, asks)
         except (TraceFails, OSError) as error:
             reason = _words_of(error)
-            if isinstance(error, Unanswered) and not self._record.failed_before(begun.trace_id):
-                self._note_unanswered(reason)
+            anew = not self._record.failed_before(begun.trace_id)
             await self._writer.do(partial(self._record.note_failed, begun.trace_id, reason))
+            if isinstance(error, Unanswered) and anew:
+                # Once it is kept, so that the failure that ends the run is told as well.
+                self._note_unanswered(reason)
             return told(Step.FAILED, problem=reason)
         count = await self._writer.do(partial(self._record.store, begun, result))
         self._note(result)
