@@ -12,12 +12,12 @@ from scripts.attack import KINDS, outcomes
 from tests.attack.trying import Outcome
 
 SHARES: Final = {
-    "kills": 0.008,
+    "kills": 0.006,
     "locks": 0.02,
-    "signals": 0.05,
+    "signals": 0.03,
     "planted": 0.03,
     "servers": 0.1,
-    "imports": 0.003,
+    "imports": 0.0015,
     "files": 0.001,
 }
 
