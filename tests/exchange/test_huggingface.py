@@ -34,6 +34,8 @@ from mast_tui.workspace.events.types import (
 from tests.exchange.words import MAST, SLUGS
 from tests.figures.agreement.build_judge import counted
 
+pytestmark = pytest.mark.slow
+
 NAMES = ("Bö b", "bö b")
 HOSTILE = "<script>| `x` \u202e ---\n# not a heading"
 SAID = {NAMES[0]: "1100100", NAMES[1]: "0011010"}
@@ -173,7 +175,6 @@ print(json.dumps(found, default=str))
 """
 
 
-@pytest.mark.slow
 def test_the_folder_loads_as_it_stands(filled: Workspace, tmp_path: Path) -> None:
     pytest.importorskip("datasets")
     files = dataset_files(gold_export(filled, MAST, REPORT))

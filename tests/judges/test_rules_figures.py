@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -31,14 +33,12 @@ def figures() -> dict[str, Any]:
     return document
 
 
-@pytest.mark.slow
 def test_at_least_four_in_five_mechanical_plants_are_found(figures: dict[str, Any]) -> None:
     tally = figures["samples"]["all"]["mechanical"]
     assert tally["n"] >= 20
     assert tally["hit"] >= 0.8 * tally["n"]
 
 
-@pytest.mark.slow
 def test_at_most_one_in_ten_hard_negatives_is_hit(figures: dict[str, Any]) -> None:
     for name in ("clean", "clean looked at"):
         tally = figures["samples"]["all"][name]
@@ -78,7 +78,6 @@ def study(folder: Path, yes: list[list[bool]]) -> Path:
     return folder
 
 
-@pytest.mark.slow
 def test_the_halves_are_apart_and_together_the_whole(tmp_path: Path) -> None:
     corpus = study(tmp_path, [[True, True, False], [False] * 3, [True] * 3, [False] * 3] * 3)
     both = json.loads(printed("--json", "--half", "both", "--corpus", corpus))["corpus"]

@@ -183,4 +183,4 @@ class Annotating(RuleBasedStateMachine):
 
 
 TestAnnotating = Annotating.TestCase
-TestAnnotating.settings = settings(max_examples=20, stateful_step_count=30, deadline=None)
+TestAnnotating.settings = settings(max_examples=12, stateful_step_count=30, deadline=None)

@@ -77,7 +77,7 @@ def apps(tmp_path: Path) -> Iterator[Apps]:
         yield apps
 
 
-@pytest.mark.parametrize("part", range(5))
+@pytest.mark.parametrize("part", range(2))
 def test_no_shown_label_is_lost_when_the_process_is_killed(
     part: int, apps: Apps, tmp_path: Path
 ) -> None:

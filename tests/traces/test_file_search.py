@@ -21,6 +21,8 @@ from mast_tui.traces.search.query import FileToSearch, Hit, NotSearched, Query
 from mast_tui.traces.search.search_processes import ManyFilesSearch
 from tests.traces.rollouts import call, message, meta, output, write
 
+pytestmark = pytest.mark.slow
+
 WORD = re.compile(r"[^\W\d_]{3,}")
 
 
@@ -142,7 +144,6 @@ def test_every_file_is_searched_once(rollout: Path) -> None:
     ]
 
 
-@pytest.mark.slow
 def test_the_words_of_every_sample_stand_in_its_bytes() -> None:
     """What the bytes are sifted for is true of real files: no reader makes words of its own."""
     for report in scan([samples_folder()]):

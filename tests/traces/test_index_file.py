@@ -31,6 +31,8 @@ from tests.benchmarks.rollouts import write_long
 from tests.traces.rollouts import call, event, message, meta, output, reasoning, tokens
 from tests.traces.test_following import lines_of
 
+pytestmark = pytest.mark.slow
+
 SIZE = 700_000
 """Bytes of a rollout of which the first slice is a part."""
 

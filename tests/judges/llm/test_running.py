@@ -30,6 +30,8 @@ from mast_tui.workspace import EventKind, Usage, Workspace
 from tests.judges.llm.made_answers import said, shown, user_text, write_runs
 from tests.judges.llm.server import Action, ModelServer, Script, answer, hang, status
 
+pytestmark = pytest.mark.slow
+
 MAST = load_mast()
 
 
@@ -220,7 +222,6 @@ def in_prose(body: dict[str, Any], n: int) -> Action:
     return reply(f"<think>so</think>Here it is:\n```json\n{said(body)}\n```")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "script", [busy_once, down_once, cut_once, cut_answer_once, no_schema, in_prose]
 )
