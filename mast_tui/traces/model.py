@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from mast_tui.traces.byte_prefilter import Sieve
+    from mast_tui.traces.index.span_totals import SpanTotals
 
 PREVIEW_CHARS = 200
 """Length up to which a span's preview is cut, in code points."""
@@ -327,6 +328,11 @@ class Spans(ABC):
     def spawned(self) -> Mapping[str, str]:
         """By thread id the key of the span before which a sub-agent's spans belong."""
         return {}
+
+    @property
+    def totals(self) -> SpanTotals | None:
+        """What the first of the spans tell together, where that was kept; anew at each call."""
+        return None
 
     @property
     def waiting(self) -> str | None:
@@ -678,6 +684,11 @@ class Trace:
     def spans(self) -> Spans:
         """Where its spans come from."""
         return self._spans
+
+    @property
+    def totals(self) -> SpanTotals | None:
+        """What the first of its spans tell together, where that was kept; anew at each call."""
+        return self._spans.totals
 
     @property
     def waiting(self) -> str | None:

@@ -224,7 +224,8 @@ def _end(process: Popen[bytes], place: Path) -> None:
         if stream is not None:
             stream.close()
     with suppress(OSError):
-        path_of_part(place, process.pid).unlink()
+        for part in place.parent.glob(f"*{path_of_part(place, process.pid).name}"):
+            part.unlink()
 
 
 class DocumentReading:
