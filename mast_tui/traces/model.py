@@ -407,6 +407,9 @@ class Spans(ABC):
         made of its end would be something else by now."""
         return False
 
+    def take_kept(self) -> None:  # noqa: B027 - of most nothing is kept
+        """Take in what an earlier reading has kept, which takes no time."""
+
     def read_aside(self) -> None:  # noqa: B027 - most are read here
         """Have another process read what is not known, where that is worth it."""
 
@@ -694,6 +697,11 @@ class Trace:
     def waiting(self) -> str | None:
         """How far another process has come with the file; None where none is reading it."""
         return self._spans.waiting
+
+    def take_kept(self) -> None:
+        """Take in what an earlier reading has kept, which takes no time; called by the thread that
+        advances."""
+        self._spans.take_kept()
 
     def read_aside(self) -> None:
         """Have another process read what is not known, where that is worth it.

@@ -98,8 +98,9 @@ class LineSpans(Spans):
         self._texts: Remembered[str] = Remembered(_CACHED_CHARS, len)
         self._at_hand = (-1, "")
         self._previews: Remembered[tuple[str, bool]] = Remembered(_CACHED_PREVIEWS)
-        self.begin_aside: Callable[[], ReadAside | None] | None = None
-        """Has another process read the file, where that is worth it."""
+        self.begin_aside: Callable[[bool], ReadAside | None] | None = None
+        """What an earlier reading has kept; has another process read the file if told so, where
+        that is worth it."""
         self._aside: ReadAside | None = None
         self._totals: SpanTotals | None = None
         self._settle()
@@ -199,10 +200,17 @@ class LineSpans(Spans):
         self._settle()
         return not self._finished
 
+    def take_kept(self) -> None:
+        """Take in what an earlier reading has kept."""
+        if self.begin_aside is not None and self._aside is None and not self._finished:
+            self._aside = self.begin_aside(False)
+            if self._aside is not None:
+                self.advance(0)
+
     def read_aside(self) -> None:
         """Have the rest read by another process, where that is worth it."""
         if self.begin_aside is not None and self._aside is None and not self._finished:
-            self._aside = self.begin_aside()
+            self._aside = self.begin_aside(True)
             if self._aside is None:
                 self.begin_aside = None
 
