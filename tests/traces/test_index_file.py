@@ -115,8 +115,8 @@ def through_blocks(path: Path, first: int, *, whole: bool = False) -> Trace:
         patch.setattr(lines, "_FIRST_BLOCK", first)
         place = Path(folder, "index")
         with place.open("wb") as written_to:
-            for block in written.spans.blocks():
-                write_block(written_to, block)
+            for one in written.spans.blocks():
+                write_block(written_to, one)
             if whole:
                 written_to.truncate(0)
                 written_to.seek(0)
@@ -189,12 +189,26 @@ def test_what_was_read_is_known_the_next_time(
     (trace,) = read_one(rollout, True, big).traces
     known = len(trace)
     monkeypatch.setattr(codex.CodexParser, "feed", never)
-    trace.read_aside()
-    read_fully(trace)
+    trace.take_kept()
     assert trace.loaded.complete
     assert len(trace) > known
     assert trace.totals is not None
     assert trace.totals.block() == totals_of(trace).block()
+
+
+def test_where_nothing_is_kept_nothing_begins(
+    rollout: Path, big: BigDocuments, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(document_process, "DocumentProcess", never)
+    (trace,) = read_one(rollout, True, big).traces
+    known = len(trace)
+    trace.take_kept()
+    assert len(trace) == known
+    monkeypatch.undo()
+    trace.read_aside()
+    read_fully(trace)
+    trace.stop_waiting()
+    assert told(trace) == told(read_here(rollout))
 
 
 def test_a_file_that_has_grown_is_read_on_from_where_its_index_ends(

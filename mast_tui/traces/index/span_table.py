@@ -591,7 +591,7 @@ class _TokenColumn:
     def __len__(self) -> int:
         return len(self._index)
 
-    def untold_columns(self) -> tuple[dict[str, Column], list[tuple[int, str, str]]]:
+    def untold_columns(self) -> tuple[dict[str, array[int]], list[tuple[int, str, str]]]:
         """What is to be told, and those that are too many to be counted in 32 bits."""
         columns = {
             "token_from": array("I", [self.untold]),
@@ -603,7 +603,9 @@ class _TokenColumn:
             (index, str(one.input), str(one.output)) for index, one in self._huge.items()
         ]
 
-    def take_in(self, columns: Mapping[str, Column], huge: Iterable[tuple[int, str, str]]) -> None:
+    def take_in(
+        self, columns: Mapping[str, array[int]], huge: Iterable[tuple[int, str, str]]
+    ) -> None:
         """Take what ``untold_columns`` has told."""
         (known,) = columns["token_from"]
         self._huge = {
