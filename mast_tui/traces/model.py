@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from mast_tui.traces.byte_prefilter import Sieve
+    from mast_tui.traces.index.span_totals import SpanTotals
 
 PREVIEW_CHARS = 200
 """Length up to which a span's preview is cut, in code points."""
@@ -329,6 +330,11 @@ class Spans(ABC):
         return {}
 
     @property
+    def totals(self) -> SpanTotals | None:
+        """What the first of the spans tell together, where that was kept; anew at each call."""
+        return None
+
+    @property
     def waiting(self) -> str | None:
         """How far another process has come with the file; None where none is reading it."""
         return None
@@ -400,6 +406,9 @@ class Spans(ABC):
         """Go on with ``advance`` in a file that has grown to so many bytes; False where what was
         made of its end would be something else by now."""
         return False
+
+    def take_kept(self) -> None:  # noqa: B027 - of most nothing is kept
+        """Take in what an earlier reading has kept, which takes no time."""
 
     def read_aside(self) -> None:  # noqa: B027 - most are read here
         """Have another process read what is not known, where that is worth it."""
@@ -680,9 +689,19 @@ class Trace:
         return self._spans
 
     @property
+    def totals(self) -> SpanTotals | None:
+        """What the first of its spans tell together, where that was kept; anew at each call."""
+        return self._spans.totals
+
+    @property
     def waiting(self) -> str | None:
         """How far another process has come with the file; None where none is reading it."""
         return self._spans.waiting
+
+    def take_kept(self) -> None:
+        """Take in what an earlier reading has kept, which takes no time; called by the thread that
+        advances."""
+        self._spans.take_kept()
 
     def read_aside(self) -> None:
         """Have another process read what is not known, where that is worth it.

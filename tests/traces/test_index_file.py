@@ -13,10 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mast_tui.traces.index import lines
-from mast_tui.traces.index.blocks import Block, block_to_bytes, blocks_in
+from mast_tui.traces.index.blocks import Block, blocks_in, write_block
 from mast_tui.traces.index.lines import LineSpans
 from mast_tui.traces.index.parser_state import parser_in
 from mast_tui.traces.index.span_table import SpanTable
+from mast_tui.traces.index.span_totals import SpanTotals
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Growth, Trace
 from mast_tui.traces.readers.codex import exec as codex_exec
@@ -72,6 +73,12 @@ def read_aside(path: Path, big: BigDocuments) -> Trace:
     return trace
 
 
+def totals_of(trace: Trace) -> SpanTotals:
+    totals = SpanTotals()
+    totals.take(trace.columns(0, len(trace)))
+    return totals
+
+
 def never(*_args: object, **_options: object) -> None:
     raise AssertionError("a process was begun")
 
@@ -100,15 +107,22 @@ def short_slices(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(reader, "FIRST_SLICE", 1)
 
 
-def through_blocks(path: Path, first: int) -> Trace:
-    """A trace whose spans come as the blocks of another reading, written and read again."""
+def through_blocks(path: Path, first: int, *, whole: bool = False) -> Trace:
+    """A trace whose spans come as the blocks of another reading, or as one of all, written and
+    read again."""
     written, trace = (read_file(path, named=True).traces[0] for _ in range(2))
     assert isinstance(written.spans, LineSpans)
     assert isinstance(trace.spans, LineSpans)
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
         patch.setattr(lines, "_FIRST_BLOCK", first)
         place = Path(folder, "index")
-        place.write_bytes(b"".join(map(block_to_bytes, written.spans.blocks())))
+        with place.open("wb") as written_to:
+            for one in written.spans.blocks():
+                write_block(written_to, one)
+            if whole:
+                written_to.truncate(0)
+                written_to.seek(0)
+                write_block(written_to, written.spans.whole())
         with place.open("rb") as file:
             for block in blocks_in(file.fileno(), place.stat().st_size):
                 assert block is not None
@@ -119,12 +133,14 @@ def through_blocks(path: Path, first: int) -> Trace:
 
 @pytest.mark.usefixtures("short_slices")
 @settings(deadline=None)
-@given(RECORDS, ENDS, st.sampled_from([1, 300, 1 << 20]))
-def test_blocks_tell_what_was_read(records: Sequence[object], end: bytes, first: int) -> None:
+@given(RECORDS, ENDS, st.sampled_from([1, 300, 1 << 20]), st.booleans())
+def test_blocks_tell_what_was_read(
+    records: Sequence[object], end: bytes, first: int, whole: bool
+) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder, "rollout.jsonl")
         path.write_bytes(b"".join(lines_of(meta(), *records)) + end)
-        assert told(through_blocks(path, first)) == told(read_here(path))
+        assert told(through_blocks(path, first, whole=whole)) == told(read_here(path))
 
 
 @pytest.mark.usefixtures("short_slices")
@@ -135,6 +151,7 @@ def test_so_do_blocks_of_a_log(said: Sequence[str], ended: bool) -> None:
         path = Path(folder, "run.log")
         path.write_text("begin\n" + "\n".join(said) + "\n" * ended)
         assert told(through_blocks(path, 100)) == told(read_here(path))
+        assert told(through_blocks(path, 100, whole=True)) == told(read_here(path))
 
 
 @pytest.mark.usefixtures("short_slices")
@@ -158,6 +175,7 @@ def test_so_do_blocks_of_what_codex_exec_prints(tmp_path: Path) -> None:
     here = read_here(path)
     assert len(here) > 4
     assert told(through_blocks(path, 1)) == told(here)
+    assert told(through_blocks(path, 1, whole=True)) == told(here)
 
 
 def test_a_process_tells_what_reading_here_tells(rollout: Path, big: BigDocuments) -> None:
@@ -173,10 +191,26 @@ def test_what_was_read_is_known_the_next_time(
     (trace,) = read_one(rollout, True, big).traces
     known = len(trace)
     monkeypatch.setattr(codex.CodexParser, "feed", never)
-    trace.read_aside()
-    read_fully(trace)
+    trace.take_kept()
     assert trace.loaded.complete
     assert len(trace) > known
+    assert trace.totals is not None
+    assert trace.totals.block() == totals_of(trace).block()
+
+
+def test_where_nothing_is_kept_nothing_begins(
+    rollout: Path, big: BigDocuments, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(document_process, "DocumentProcess", never)
+    (trace,) = read_one(rollout, True, big).traces
+    known = len(trace)
+    trace.take_kept()
+    assert len(trace) == known
+    monkeypatch.undo()
+    trace.read_aside()
+    read_fully(trace)
+    trace.stop_waiting()
+    assert told(trace) == told(read_here(rollout))
 
 
 def test_a_file_that_has_grown_is_read_on_from_where_its_index_ends(

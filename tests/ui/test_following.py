@@ -242,5 +242,5 @@ async def test_ten_thousand_spans_come_while_keys_are_pressed(
             whole.span(i).key for i in range(len(whole))
         ]
         assert on.annotate.timeline.row_count == SPANS
-        counted = on.annotate.timeline.background.counts
+        counted = on.annotate.timeline.background.totals
         assert len(counted.errors) == (SPANS - 30) // 4

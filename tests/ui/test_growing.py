@@ -269,7 +269,7 @@ async def test_a_trace_that_is_left_gives_its_memory_back(chat: Path, tmp_path: 
         trace = on.annotate.trace
         assert trace is not None
         survey = on.annotate.timeline.background
-        left = weakref.ref(survey), weakref.ref(survey.counts)
+        left = weakref.ref(survey), weakref.ref(survey.totals)
         counted = weakref.ref(trace)
         del trace, survey
         await on.press("}")

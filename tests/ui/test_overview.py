@@ -118,7 +118,7 @@ async def test_one_goes_from_error_to_error(tmp_path: Path) -> None:
     for number in range(6):
         steps += [call(number, "run", "{}"), failed(number)]
     async with stage(write_trace(tmp_path / "failing.json", steps)) as on:
-        errors = [index + 1 for index in on.annotate.overview.counts.errors]
+        errors = [index + 1 for index in on.annotate.overview.totals.errors]
         assert len(errors) == 6
         seen = []
         for _ in errors:

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.traces.index.span_columns import ColumnsOfSteps
+from mast_tui.traces.index.span_totals import MOST_BUCKETS, SpanTotals
 from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus
-from mast_tui.ui.trace_view.background_index import MOST_BUCKETS, Matter, RunCounts, kind_of
+from mast_tui.ui.trace_view.background_index import Matter
 from mast_tui.ui.trace_view.gutter import NO_MARKS, Mark, MarkKind, Marks
 from mast_tui.ui.trace_view.overview import FEW, STANDS_OUT, Cell, Cells, cell_of, stretch
 from tests.ui.build import SmallTrace
@@ -28,9 +29,9 @@ ERROR = replace(PLAIN, status=SpanStatus.ERROR)
 heights = st.integers(1, 80)
 
 
-def counted(spans: Sequence[Span], slices: int = 1_000_000) -> RunCounts:
+def counted(spans: Sequence[Span], slices: int = 1_000_000) -> SpanTotals:
     """The spans, counted so many at a time."""
-    counts, columns = RunCounts(), ColumnsOfSteps()
+    counts, columns = SpanTotals(), ColumnsOfSteps()
     for first in range(0, len(spans), slices):
         counts.take(columns.columns(first, spans[first : first + slices]))
     return counts
@@ -155,26 +156,6 @@ def test_of_many_errors_those_are_shown_that_stand_out(failed: list[bool], heigh
         assert (cell.matter is Matter.ERROR) is (cell.errors and stands_out)
 
 
-@given(
-    st.lists(st.sampled_from([*KINDS.values(), ERROR]), max_size=3000),
-    st.integers(1, 700),
-)
-def test_columns_are_counted_as_spans_are(spans: list[Span], slices: int) -> None:
-    counts = counted(spans, slices)
-    assert counts.seen == len(spans)
-    assert list(counts.errors) == [
-        index for index, span in enumerate(spans) if span.status is SpanStatus.ERROR
-    ]
-    kinds = [kind_of(span.kind, span.role) for span in spans]
-    shift = counts.buckets.shift
-    for number, kind in enumerate(KINDS):
-        wanted = [
-            kinds[first : first + (1 << shift)].count(kind)
-            for first in range(0, len(spans), 1 << shift)
-        ]
-        assert list(counts.buckets.counts[number]) == wanted
-
-
 @given(st.lists(st.sampled_from(list(KINDS)), min_size=1, max_size=300), st.integers(1, 70))
 def test_the_most_frequent_kind_shows(kinds: list[Matter], height: int) -> None:
     for cell in cells([KINDS[kind] for kind in kinds], height):
@@ -189,13 +170,6 @@ def test_a_click_leads_to_what_the_cell_shows() -> None:
     run = Cells(counted(failing(1000, 333, 340)), marks, [44, 46, 888])
     places = [run.place_in(cell) for cell in run.of(10, 1000)]
     assert places == [44, 100, 200, 333, 400, 570, 600, 731, 888, 900]
-
-
-@given(st.sets(st.integers(0, 99)), st.integers(0, 99))
-def test_one_goes_from_error_to_error(errors: set[int], here: int) -> None:
-    counts = counted(failing(100, *errors))
-    assert counts.error_from(here, 1) == min((i for i in errors if i > here), default=None)
-    assert counts.error_from(here, -1) == max((i for i in errors if i < here), default=None)
 
 
 def test_what_was_not_looked_at_yet_is_blank() -> None:
@@ -215,7 +189,7 @@ class CountedMarks(Marks):
 
 @pytest.mark.slow
 def test_a_million_spans_cost_no_more_to_show_than_a_thousand() -> None:
-    counts, columns = RunCounts(), ColumnsOfSteps()
+    counts, columns = SpanTotals(), ColumnsOfSteps()
     part = [KINDS[Matter.USER]] * 20_000, [PLAIN] * 20_000
     for number in range(50):
         counts.take(columns.columns(20_000 * number, part[number >= 20]))
@@ -226,12 +200,3 @@ def test_a_million_spans_cost_no_more_to_show_than_a_thousand() -> None:
     found = Cells(counts, marks).of(40, 1_000_000)
     assert [cell.matter for cell in found] == [Matter.USER] * 16 + [Matter.AGENT] * 24
     assert marks.asked == 40
-
-
-@pytest.mark.parametrize("extra", [0, 1, 2])
-def test_nothing_is_lost_when_stretches_become_one(extra: int) -> None:
-    kinds = list(KINDS)
-    spans = [KINDS[kinds[i * 7 % 4]] for i in range(MOST_BUCKETS * 4 + extra)]
-    counts = counted(spans)
-    wanted = [sum(kinds[i * 7 % 4] is kind for i in range(len(spans))) for kind in kinds]
-    assert [sum(row) for row in counts.buckets.counts] == wanted

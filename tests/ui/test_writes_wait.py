@@ -14,7 +14,9 @@ from mast_tui import writes
 from mast_tui.labels import Target
 from mast_tui.session import Session
 from mast_tui.ui.annotate import screen as annotate
+from mast_tui.ui.annotate.reading import PASSED_OVER
 from mast_tui.ui.dialogs.question import Ask
+from mast_tui.ui.input_priority import Courtesy
 from mast_tui.ui.services import workspace as watch
 from mast_tui.workspace import Workspace
 from tests.ui.settle import settle
@@ -160,6 +162,24 @@ async def test_reading_on_does_not_wait_and_is_noted_afterwards(small: Path, pla
         trace = on.annotate.trace
         assert trace is not None
         assert {trace.span(index).key for index in range(4)} <= on.session.read
+
+
+@pytest.mark.usefixtures("keys_alone")
+@pytest.mark.parametrize(("keys_come", "waits"), [(True, PASSED_OVER), (False, 0)])
+async def test_what_was_read_is_noted_between_keys_and_once_in_a_while(
+    keys_come: bool, waits: int, small: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with stage(small, workspace=place) as on:
+        await on.press("j")
+        before = len(on.session.read)
+        monkeypatch.setattr(Courtesy, "keys_come", keys_come)
+        for _ in range(waits):
+            on.annotate.reading.write_between_keys()
+            await settle(on.pilot)
+            assert len(on.session.read) == before
+        on.annotate.reading.write_between_keys()
+        await settle(on.pilot)
+        assert len(on.session.read) > before
 
 
 # What another window does

@@ -2,7 +2,7 @@
 
 A block has a few facts as JSON, and behind them columns of numbers and bytes as they lie in
 memory. A file is read while another process writes it: a block counts once all of it is there and
-its checksum is right.
+its checksums are right.
 """
 
 from __future__ import annotations
@@ -13,25 +13,28 @@ import sys
 from array import array
 from collections.abc import Iterator, Mapping
 from struct import Struct
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import IO, Any, Final, NamedTuple, TypeAlias
 from zlib import crc32
 
 import orjson
 
-_HEAD: Final = Struct("=4sIQI")
-"""The mark, how long the facts are, how long the columns, and the checksum of both."""
+_HEAD: Final = Struct("=4sIQII")
+"""The mark, how long the facts are, how long the columns, and the checksum of each."""
 
-_MARK: Final = b"MTB1" if sys.byteorder == "little" else b"mtb1"
+_MARK: Final = b"MTB2" if sys.byteorder == "little" else b"mtb2"
+_BYTES: Final = "B"
+_READ_BYTES: Final = 1 << 30
+"""How much the system is asked for at once; it gives no more than 2 GB."""
 
-Column: TypeAlias = "array[Any]"
-"""Numbers of one size, or bytes as an array of ``B``."""
+Column: TypeAlias = "array[Any] | bytearray"
+"""Numbers of one size, or bytes."""
 
 
 class Block(NamedTuple):
     """What has come since the block before: facts by name, and columns by name."""
 
     facts: Mapping[str, Any]
-    columns: Mapping[str, Column]
+    columns: Mapping[str, Any]
 
 
 def from_json(data: bytes) -> Any:
@@ -50,14 +53,21 @@ def to_json(value: object) -> bytes:
         return json.dumps(value, separators=(",", ":")).encode()
 
 
-def block_to_bytes(block: Block) -> bytes:
-    """The block as it lies in a file."""
-    columns = [(name, column.typecode, column.tobytes()) for name, column in block.columns.items()]
-    told = [(name, typecode, len(data)) for name, typecode, data in columns]
-    facts = to_json((block.facts, told))
-    data = b"".join(data for _name, _typecode, data in columns)
-    check = crc32(data, crc32(facts))
-    return b"".join((_HEAD.pack(_MARK, len(facts), len(data), check), facts, data))
+def write_block(file: IO[bytes], block: Block) -> int:
+    """Write the block; tell how many bytes it takes."""
+    columns = [
+        (name, _BYTES if isinstance(column, bytearray) else column.typecode, memoryview(column))
+        for name, column in block.columns.items()
+    ]
+    facts = to_json((block.facts, [(name, code, data.nbytes) for name, code, data in columns]))
+    check, size = 0, 0
+    for _name, _code, data in columns:
+        check, size = crc32(data, check), size + data.nbytes
+    file.write(_HEAD.pack(_MARK, len(facts), size, crc32(facts), check))
+    file.write(facts)
+    for _name, _code, data in columns:
+        file.write(data)
+    return _HEAD.size + len(facts) + size
 
 
 def blocks_in(file: int, end: int | None = None) -> Iterator[Block | None]:
@@ -85,29 +95,52 @@ def block_at(file: int, offset: int) -> tuple[Block, int] | None:
     head = os.pread(file, _HEAD.size, offset)
     if len(head) < _HEAD.size:
         return None
-    mark, facts_bytes, data_bytes, check = _HEAD.unpack(head)
+    mark, facts_bytes, data_bytes, facts_check, data_check = _HEAD.unpack(head)
     size = _HEAD.size + facts_bytes + data_bytes
     if mark != _MARK or offset + size > os.fstat(file).st_size:
         return None
     facts = os.pread(file, facts_bytes, offset + _HEAD.size)
-    data = os.pread(file, data_bytes, offset + _HEAD.size + facts_bytes)
-    if len(data) < data_bytes or crc32(data, crc32(facts)) != check:
+    if crc32(facts) != facts_check:
         return None
     known, told = from_json(facts)
-    columns, begin, whole = {}, 0, memoryview(data)
+    columns: dict[str, Column] = {}
+    place, check = offset + _HEAD.size + facts_bytes, 0
     for name, typecode, length in told:
-        column: Column = array(typecode)
-        column.frombytes(whole[begin : begin + length])
+        column = _room(typecode, length)
+        check = _read(file, place, column, check)
+        place += length
         columns[name] = column
-        begin += length
-    return Block(known, columns), size
+    return (Block(known, columns), size) if check == data_check else None
 
 
-def joined(column: Column, more: Column) -> Column:
-    """The column with ``more`` behind it: itself where it has room for such numbers.
+def _room(typecode: str, length: int) -> Column:
+    """A column of so many bytes."""
+    if typecode == _BYTES:
+        return bytearray(length)
+    one = array(typecode, [0])
+    return one * (length // one.itemsize)
+
+
+def _read(file: int, place: int, column: Column, check: int) -> int:
+    """Fill a column from this byte of the file on, where it stays; its checksum on top of
+    ``check``. What the file does not have makes that a wrong one."""
+    left = memoryview(column).cast(_BYTES)
+    while len(left):
+        taken = os.preadv(file, [left[:_READ_BYTES]], place)
+        if not taken:
+            return ~check & 0xFFFFFFFF
+        check = crc32(left[:taken], check)
+        place, left = place + taken, left[taken:]
+    return check
+
+
+def joined(column: array[Any], more: array[Any]) -> array[Any]:
+    """The column with ``more`` behind it: one of them itself where it can be.
 
     Others may go on reading the old one.
     """
+    if not column and column.itemsize <= more.itemsize:
+        return more
     if column.typecode == more.typecode:
         column.extend(more)
         return column

@@ -151,11 +151,16 @@ class LineIndex:
         """Where the lines behind the first ``lines`` end that were given out."""
         return self._starts[lines + 1 : self._given + 1]
 
-    def take_in(self, ends: array[int]) -> None:
-        """Take the next lines for given out, of which somebody else knows where they end."""
-        known = self._starts[: self._given + 1]
+    def take_in(self, ends: array[int], behind: int) -> None:
+        """Take lines for given out, of which somebody else knows where they end.
+
+        Args:
+            ends: Where they end.
+            behind: How many lines there are before them: none, or all that were given out.
+        """
+        begins = self._starts[: behind + 1]
         self._found, self._carry = [], []
-        self._starts = joined(known, ends)
+        self._starts = joined(begins, ends)
         self._given = len(self._starts) - 1
         self.done = self._read_to = self._starts[-1]
         self.size = max(self.size, self.done)

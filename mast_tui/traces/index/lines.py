@@ -16,6 +16,7 @@ from mast_tui.traces.index.line_index import LineIndex
 from mast_tui.traces.index.lru import Remembered
 from mast_tui.traces.index.parser_state import parser_in, state_of
 from mast_tui.traces.index.span_table import SpanTable
+from mast_tui.traces.index.span_totals import SpanTotals
 from mast_tui.traces.model import (
     Loaded,
     Problem,
@@ -97,9 +98,11 @@ class LineSpans(Spans):
         self._texts: Remembered[str] = Remembered(_CACHED_CHARS, len)
         self._at_hand = (-1, "")
         self._previews: Remembered[tuple[str, bool]] = Remembered(_CACHED_PREVIEWS)
-        self.begin_aside: Callable[[], ReadAside | None] | None = None
-        """Has another process read the file, where that is worth it."""
+        self.begin_aside: Callable[[bool], ReadAside | None] | None = None
+        """What an earlier reading has kept; has another process read the file if told so, where
+        that is worth it."""
         self._aside: ReadAside | None = None
+        self._totals: SpanTotals | None = None
         self._settle()
 
     @property
@@ -116,6 +119,11 @@ class LineSpans(Spans):
     def spawned(self) -> Mapping[str, str]:
         """Where sub-agents were at work, so far."""
         return self._table.spawned
+
+    @property
+    def totals(self) -> SpanTotals | None:
+        """What the spans tell together that an earlier reading has found."""
+        return None if self._totals is None else self._totals.copy()
 
     @property
     def loaded(self) -> Loaded:
@@ -192,10 +200,17 @@ class LineSpans(Spans):
         self._settle()
         return not self._finished
 
+    def take_kept(self) -> None:
+        """Take in what an earlier reading has kept."""
+        if self.begin_aside is not None and self._aside is None and not self._finished:
+            self._aside = self.begin_aside(False)
+            if self._aside is not None:
+                self.advance(0)
+
     def read_aside(self) -> None:
         """Have the rest read by another process, where that is worth it."""
         if self.begin_aside is not None and self._aside is None and not self._finished:
-            self._aside = self.begin_aside()
+            self._aside = self.begin_aside(True)
             if self._aside is None:
                 self.begin_aside = None
 
@@ -224,13 +239,18 @@ class LineSpans(Spans):
         facts, columns = block
         known = len(self._index), len(self._table)
         lines, spans = facts["behind"]
-        if lines < known[0]:
-            return bool(lines + len(columns["lines"]) <= known[0])
-        if (lines, spans) != known:
+        if facts["lines"] <= known[0]:
+            return True
+        whole = "totals" in facts
+        if not whole and (lines, spans) != known:
             return False
-        self._index.take_in(columns["lines"])
-        self._table.take_in(Block(facts["table"], columns))
-        self._parser = parser_in(columns["parser"].tobytes(), self._table)
+        table = type(self._table)() if whole else self._table
+        self._index.take_in(columns["lines"], lines)
+        table.take_in(Block(facts["table"], columns))
+        parser = parser_in(bytes(columns["parser"]), table)
+        if whole:
+            self._totals = SpanTotals.of(Block(facts["totals"], columns))
+        self._parser, self._table = parser, table
         return True
 
     def blocks(self) -> Iterator[Block]:
@@ -245,11 +265,22 @@ class LineSpans(Spans):
         while not index.complete:
             lines, spans = len(index), len(table)
             feed_lines(index, self._parser, most)
-            told = table.block()
-            state = array("B", state_of(self._parser))
-            facts = {"behind": (lines, spans), "table": told.facts}
-            yield Block(facts, {**told.columns, "lines": index.since(lines), "parser": state})
+            yield self._block((lines, spans), table.block())
             most = min(2 * most, _MOST_BLOCK)
+
+    def whole(self) -> Block:
+        """All that is known, from the first line on, and what the spans tell together."""
+        totals = SpanTotals()
+        totals.take(self.columns(0, len(self)))
+        facts, columns = self._block((0, 0), self._table.whole())
+        more = totals.block()
+        return Block({**facts, "totals": more.facts}, {**columns, **more.columns})
+
+    def _block(self, behind: tuple[int, int], told: Block) -> Block:
+        facts = {"behind": behind, "lines": len(self._index), "table": told.facts}
+        state = bytearray(state_of(self._parser))
+        ends = self._index.since(behind[0])
+        return Block(facts, {**told.columns, "lines": ends, "parser": state})
 
     @property
     def in_file(self) -> bool:

@@ -184,17 +184,26 @@ class KeyTable:
             "looks_like_line": self._looks_like_line,
             "free_numbers": self._free_numbers,
         }
-        columns = {"own": array("B", own), "ends": ends[1:], "by_line": lined, "hashes": hashes}
+        columns = {"own": own, "ends": ends[1:], "by_line": lined, "hashes": hashes}
         return Block(facts, columns)
 
-    def take_in(self, block: Block) -> None:
-        """Append the keys that ``since`` has told of another table that was like this one."""
+    def take_in(self, block: Block, lines: Sequence[int]) -> None:
+        """Append the keys that ``since`` has told of another table that was like this one.
+
+        Args:
+            block: The keys.
+            lines: The first line of each span, those of the block among them.
+        """
         facts, columns = block
+        self._lines = lines
         self.repeats = facts["repeats"]
         self._last_line, self._looks_like_line = facts["last_line"], facts["looks_like_line"]
         self._free_numbers.update(facts["free_numbers"])
-        self._own += columns["own"].tobytes()
-        self._by_line.extend(columns["by_line"])
+        if self._own:
+            self._own += columns["own"]
+        else:
+            self._own = columns["own"]
+        self._by_line = joined(self._by_line, columns["by_line"])
         if columns["hashes"]:
             self._taken_in.append(columns["hashes"])
         self._ends = joined(self._ends, columns["ends"])  # from here on the spans are known
@@ -253,14 +262,15 @@ class TableState(NamedTuple):
         return self[:2] != later[:2]
 
 
-class _Told(NamedTuple):
+class Told(NamedTuple):
     """How much of a table was told by the blocks before."""
 
-    spans: int
-    by_line: int
-    shapes: int
-    problems: int
-    spawned: int
+    spans: int = 0
+    by_line: int = 0
+    shapes: int = 0
+    problems: int = 0
+    spawned: int = 0
+    sharing: int = 0
 
 
 class SpanTable:
@@ -289,7 +299,7 @@ class SpanTable:
         self._end = array("d")
         self._tokens = _TokenColumn()
         self._keys = KeyTable(self._first)
-        self._told: _Told | None = None
+        self._told: Told | None = None
         self._late: set[int] = set()  # spans told by now of which something became known since
 
     def __len__(self) -> int:
@@ -384,15 +394,24 @@ class SpanTable:
 
     def told_from_here(self) -> None:
         """Have the first block that is told begin behind what there is now."""
-        self._told = _Told(
+        self._told = self._now()
+        self._late.clear()
+        self._tokens.untold = len(self._tokens)
+
+    def whole(self) -> Block:
+        """All there is, for ``take_in`` of an empty table."""
+        self._told, self._tokens.untold = Told(), 0
+        self._late.clear()
+        return self.block()
+
+    def _now(self) -> Told:
+        return Told(
             len(self),
             self._keys.by_line,
             len(self._shapes.told),
             len(self.problems),
             len(self.spawned),
         )
-        self._late.clear()
-        self._tokens.untold = len(self._tokens)
 
     def block(self) -> Block:
         """All that has come since the block before, for ``take_in`` of another table."""
@@ -415,12 +434,12 @@ class SpanTable:
         columns: dict[str, Column] = {
             "first": self._first[first:],
             "shape": self._shape[first:],
-            "status": array("B", self._status[first:]),
+            "status": self._status[first:],
             "parent": self._parent[first:],
             "start": self._start[first:],
             "end": self._end[first:],
             "late": late,
-            "late_status": array("B", map(self._status.__getitem__, late)),
+            "late_status": bytearray(map(self._status.__getitem__, late)),
             "late_end": array("d", map(self._end.__getitem__, late)),
             **tokens,
             **keys.columns,
@@ -435,16 +454,17 @@ class SpanTable:
         facts, columns = block
         for kind, role, agent, name in facts["shapes"]:
             self._shapes[SpanKind(kind), Role(role), agent, name]
+        shared = self._last is self._first
         if "last" in columns:
-            if self._last is self._first:
-                self._last = self._first[:]
-            self._last.extend(columns["last"])
-        self._first.extend(columns["first"])  # in place, as the keys hold on to it
+            self._last = joined(self._first[:] if shared else self._last, columns["last"])
+        self._first = joined(self._first, columns["first"])
+        if shared and "last" not in columns:
+            self._last = self._first
         self._shape = joined(self._shape, columns["shape"])
         self._parent = joined(self._parent, columns["parent"])
-        self._status += columns["status"].tobytes()
-        self._start.extend(columns["start"])
-        self._end.extend(columns["end"])
+        self._status += columns["status"]
+        self._start = joined(self._start, columns["start"])
+        self._end = joined(self._end, columns["end"])
         for index, status, end in zip(
             columns["late"], columns["late_status"], columns["late_end"], strict=True
         ):
@@ -453,7 +473,8 @@ class SpanTable:
         self.amended, self.prefix = facts["amended"], facts["prefix"]
         self.problems += [Problem(place, message) for place, message in facts["problems"]]
         self.spawned.update(facts["spawned"])
-        self._keys.take_in(Block(facts["keys"], columns))  # the last: it makes the spans known
+        keys = Block(facts["keys"], columns)
+        self._keys.take_in(keys, self._first)  # the last: it makes the spans known
 
     def complain(self, line: int, message: str) -> None:
         """Note a problem; of a file that is broken all over only the first are listed."""
@@ -570,7 +591,7 @@ class _TokenColumn:
     def __len__(self) -> int:
         return len(self._index)
 
-    def untold_columns(self) -> tuple[dict[str, Column], list[tuple[int, str, str]]]:
+    def untold_columns(self) -> tuple[dict[str, array[int]], list[tuple[int, str, str]]]:
         """What is to be told, and those that are too many to be counted in 32 bits."""
         columns = {
             "token_from": array("I", [self.untold]),
@@ -582,7 +603,9 @@ class _TokenColumn:
             (index, str(one.input), str(one.output)) for index, one in self._huge.items()
         ]
 
-    def take_in(self, columns: Mapping[str, Column], huge: Iterable[tuple[int, str, str]]) -> None:
+    def take_in(
+        self, columns: Mapping[str, array[int]], huge: Iterable[tuple[int, str, str]]
+    ) -> None:
         """Take what ``untold_columns`` has told."""
         (known,) = columns["token_from"]
         self._huge = {
@@ -590,9 +613,9 @@ class _TokenColumn:
             for index, *counts in huge
         }
         # whoever asks meanwhile finds a place by the first of these
-        self._input = self._input[:known] + columns["token_input"]
-        self._output = self._output[:known] + columns["token_output"]
-        self._index = self._index[:known] + columns["token_index"]
+        self._input = _from(self._input, known, columns["token_input"])
+        self._output = _from(self._output, known, columns["token_output"])
+        self._index = _from(self._index, known, columns["token_index"])
 
     def of(self, index: int) -> Tokens | None:
         """The tokens of the span at ``index``, if it has any."""
@@ -625,3 +648,8 @@ class _TokenColumn:
         self._input.insert(place, taken)
         self._output.insert(place, given)
         self._index.insert(place, index)
+
+
+def _from(column: array[int], place: int, more: array[int]) -> array[int]:
+    """A column with ``more`` from this place on; whoever reads the old one sees no change."""
+    return joined(column, more) if place == len(column) else column[:place] + more

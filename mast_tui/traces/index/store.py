@@ -25,15 +25,15 @@ from mast_tui.traces.byte_prefilter import Sieve
 from mast_tui.traces.index import cached_values
 from mast_tui.traces.index.blocks import (
     Block,
-    Column,
     block_at,
-    block_to_bytes,
     from_json,
     to_json,
+    write_block,
 )
 from mast_tui.traces.index.lazy_span import moved
 from mast_tui.traces.index.lru import Remembered
 from mast_tui.traces.index.span_table import SpanTable
+from mast_tui.traces.index.span_totals import SpanTotals
 from mast_tui.traces.io.regular_files import open_regular
 from mast_tui.traces.model import (
     FileReport,
@@ -49,7 +49,7 @@ from mast_tui.traces.model import (
     TraceMeta,
 )
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 """Changes with everything that changes in such files."""
 
 BEFORE_TEXT: Final = b',"text":'
@@ -80,10 +80,9 @@ def write_kept(file: IO[bytes], report: FileReport | None, tell: Tell) -> None:
             columns.add(span, texts)
             done += 1
             tell(done, total)
-        rows = block_to_bytes(columns.block())
-        file.write(rows)
-        heads.append(_head(trace, begin, texts, len(rows)))
-        begin += texts + len(rows)
+        rows = write_block(file, columns.block())
+        heads.append(_head(trace, begin, texts, rows))
+        begin += texts + rows
     write_end(file, begin, {"report": _about(report), "traces": heads})
 
 
@@ -153,12 +152,17 @@ class _Columns:
         facts, columns = self._table.block()
         more = {
             "text_ends": self._text_ends,
-            "places": array("B", self._places),
+            "places": self._places,
             "place_ends": self._place_ends,
             "turns": self._turns,
         }
+        totals = SpanTotals()
+        totals.take(self._table.columns(0, len(self._table)))
+        told, counted = totals.block()
         odd = list(self._odd_parents.items())
-        return Block({"table": facts, "odd_parents": odd}, {**columns, **more})
+        return Block(
+            {"table": facts, "odd_parents": odd, "totals": told}, {**columns, **more, **counted}
+        )
 
 
 def _head(trace: Trace, begin: int, texts: int, rows: int) -> dict[str, object]:
@@ -315,13 +319,19 @@ class KeptSpans(Spans):
         self._texts = _Part(spans, texts_begin)
         self._taken_in = False
         self._table = SpanTable()
-        self._starts: Column = array("Q", [0])  # of the lines of text, and the end of the last
-        self._places = b""
-        self._place_ends: Column = array("Q")
-        self._turns: Column = array("I")
+        self._starts = array("Q", [0])  # of the lines of text, and the end of the last
+        self._places = bytearray()
+        self._place_ends = array("Q")
+        self._turns = array("I")
         self._odd_parents: Mapping[int, str] = {}
+        self._totals: SpanTotals | None = None
         self._known_texts: Remembered[str] = Remembered(_CACHED_CHARS, len)
         self._previews: Remembered[tuple[str, bool]] = Remembered(_CACHED_PREVIEWS)
+
+    @property
+    def totals(self) -> SpanTotals | None:
+        """What all of them tell together."""
+        return None if self._totals is None else self._totals.copy()
 
     @property
     def problems(self) -> Sequence[Problem]:
@@ -420,8 +430,9 @@ class KeptSpans(Spans):
             raise ValueError("there are no columns")
         facts, columns = found[0]
         self._starts.extend(columns["text_ends"])
-        self._places, self._place_ends = columns["places"].tobytes(), columns["place_ends"]
+        self._places, self._place_ends = columns["places"], columns["place_ends"]
         self._turns, self._odd_parents = columns["turns"], dict(facts["odd_parents"])
+        self._totals = SpanTotals.of(Block(facts["totals"], columns))
         self._table.take_in(Block(facts["table"], columns))  # the last: it makes the spans known
 
     def _preview(self, index: int) -> tuple[str, bool]:

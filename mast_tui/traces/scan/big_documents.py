@@ -48,8 +48,8 @@ class BigDocuments:
         if isinstance(spans, LineSpans) and spans.in_file and source.opened.size > self.lines:
             spans.begin_aside = partial(self._read_aside, source)
 
-    def _read_aside(self, source: Source) -> ReadAside | None:
-        return self._reading().read_aside(source.path, source.opened, self.lines)
+    def _read_aside(self, source: Source, begins: bool) -> ReadAside | None:
+        return self._reading().read_aside(source.path, source.opened, self.lines, begins=begins)
 
     def read(self, source: Source) -> Kept | None:
         """What came of a big document, read now or before; None for any other file.

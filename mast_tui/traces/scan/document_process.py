@@ -224,7 +224,8 @@ def _end(process: Popen[bytes], place: Path) -> None:
         if stream is not None:
             stream.close()
     with suppress(OSError):
-        path_of_part(place, process.pid).unlink()
+        for part in place.parent.glob(f"*{path_of_part(place, process.pid).name}"):
+            part.unlink()
 
 
 class DocumentReading:
@@ -266,13 +267,16 @@ class DocumentReading:
         process = None if self._kept.place_of(path).exists() else self._process(path)
         return None if isinstance(process, str) else process
 
-    def read_aside(self, path: Path, opened: OpenedFile, big: int) -> IndexFile | None:
+    def read_aside(
+        self, path: Path, opened: OpenedFile, big: int, *, begins: bool
+    ) -> IndexFile | None:
         """The index of a file of lines that was opened; None where it is best made here.
 
         Args:
             path: The file.
             opened: As it was when its first lines were read.
             big: A process is worth it where more than so many bytes are not known.
+            begins: Whether a process may begin; else there is only what is kept.
         """
         documents = self._kept
         kept = documents.open_lines(path, opened)
@@ -280,6 +284,8 @@ class DocumentReading:
             with suppress(OSError):  # used just now
                 os.utime(kept.file.name)
             return IndexFile(kept.file, kept.end)
+        if not begins:
+            return None
         if documents.why_not() is not None:
             return None if kept is None else IndexFile(kept.file, kept.end)
         try:

@@ -19,9 +19,9 @@ from contextlib import suppress
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
-from mast_tui.traces.index.blocks import Block, block_to_bytes, blocks_in
+from mast_tui.traces.index.blocks import Block, blocks_in, write_block
 from mast_tui.traces.index.lines import LineSpans
 from mast_tui.traces.index.store import path_of_part, write_end, write_kept
 from mast_tui.traces.io.opened_file import OpenedFile
@@ -114,8 +114,7 @@ def _write(
 ) -> None:
     part = path_of_part(place, os.getpid())
     try:
-        descriptor = open_private(part, empty=True)
-        with open(descriptor, "wb", buffering=_WRITE_BYTES) as file:  # noqa: PTH123
+        with _anew(part) as file:
             write_kept(file, report, teller.writing)
         documents.make_room(part.stat().st_size)
         part.replace(place)
@@ -134,22 +133,33 @@ def index_lines(path: Path, documents: DocumentCache, place: Path, teller: _Tell
     assert isinstance(opened, OpenedFile)
     kept = documents.open_lines(path, opened)
     part = path_of_part(place, os.getpid())
+    whole = part.with_name(f"whole-{part.name}")
     try:
-        with open(open_private(part, empty=True), "wb", buffering=0) as file:  # noqa: PTH123
+        with _anew(part) as file:
             known = () if kept is None else _taken_in(spans, kept)
             for number, block in enumerate(chain(known, spans.blocks())):
-                file.write(block_to_bytes(block))
+                write_block(file, block)
+                file.flush()
                 teller.say(WRITING, number, number)
-            teller.say(WRITTEN)
-            write_end(file, file.tell(), {"stamp": opened.stamp(spans.read_to)})
-        documents.make_room(part.stat().st_size)
-        part.replace(place)
+        teller.say(WRITTEN)
+        with _anew(whole) as file:
+            end = write_block(file, spans.whole())
+            write_end(file, end, {"stamp": opened.stamp(spans.read_to)})
+        documents.make_room(whole.stat().st_size)
+        whole.replace(place)
     except OSError as error:
         with suppress(OSError):
-            part.unlink()
+            whole.unlink()
         teller.say(FAILED, error.strerror or str(error))
-        return
-    teller.say(DONE)
+    else:
+        teller.say(DONE)
+    finally:
+        with suppress(OSError):
+            part.unlink()
+
+
+def _anew(part: Path) -> IO[bytes]:
+    return open(open_private(part, empty=True), "wb", buffering=_WRITE_BYTES)  # noqa: PTH123
 
 
 def _taken_in(spans: LineSpans, kept: KeptLines) -> Iterator[Block]:

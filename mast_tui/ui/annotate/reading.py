@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from mast_tui.ui.annotate.commands import SessionCommands
 from mast_tui.ui.annotate.state import AnnotateState
@@ -15,6 +15,11 @@ from mast_tui.writes import Holds
 
 if TYPE_CHECKING:
     from mast_tui.session import Session
+
+
+PASSED_OVER: Final = 4
+"""How many times at most it waits that keys come no more until what was read is written: rows are
+drawn again for that, which somebody who scrolls on would wait for."""
 
 
 class ReadingView(Protocol):
@@ -44,6 +49,7 @@ class Reading:
         self._view = view
         self._state = view.state
         self._timeline = view.timeline
+        self._passed_over = 0
         self.begin()
 
     def begin(self) -> None:
@@ -74,8 +80,16 @@ class Reading:
             self._runs = (*self._runs, range(fold.first, fold.end))
         return keys
 
+    def write_between_keys(self) -> None:
+        """Write what was read, unless keys come and it has waited for less than a while."""
+        if self._passed_over < PASSED_OVER and self._view.context.courtesy.keys_come:
+            self._passed_over += 1
+        else:
+            self.write()
+
     def write(self) -> None:
         """Write what has been on screen since the last time, in one transaction."""
+        self._passed_over = 0
         session, trace = self._state.session, self._state.trace
         if session is None or trace is None or not len(trace) or not self._view.is_active:
             return

@@ -188,7 +188,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.search.line.display = False
         self.panes.restore()
         self.watch(self.timeline, "scroll_y", self.show_place, init=False)
-        self.set_interval(READ_EVERY, self.reading.write)
+        self.set_interval(READ_EVERY, self.reading.write_between_keys)
         self.set_interval(PLACE_EVERY, self.arrival.keep)
         self.set_interval(LOOK_EVERY, self.following.look)
         self._ready = True
@@ -802,12 +802,12 @@ class AnnotateScreen(Screen[None], RenderCache):
         if not self.state.has_spans:
             return
         overview = self.overview
-        index = overview.counts.error_from(self.index, step)
+        index = overview.totals.error_from(self.index, step)
         if index is not None:
             self._go_to(index)
             return
         so_far = "" if overview.complete else " so far"
-        if not overview.counts.errors:
+        if not overview.totals.errors:
             self.hints.say(f"No step of this trace is known to have failed{so_far}")
         else:
             where = f"further on{so_far}" if step > 0 else "before this one"

@@ -69,4 +69,7 @@ class Prefetch:
             if process.failed is not None:
                 self._report = FileReport(self._path, failed=process.failed)
                 return
-        self._report = read_file(self._path, named=True)
+        report = read_file(self._path, named=True)
+        for trace in report.traces:
+            trace.take_kept()
+        self._report = report

@@ -14,9 +14,10 @@ from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
 
+from mast_tui.traces.index.span_totals import SpanTotals
 from mast_tui.traces.model import Trace
 from mast_tui.ui.textual_internals import RenderCache
-from mast_tui.ui.trace_view.background_index import KINDS, BackgroundIndex, Matter, RunCounts
+from mast_tui.ui.trace_view.background_index import KINDS, BackgroundIndex, Matter
 from mast_tui.ui.trace_view.gutter import NO_MARKS, Mark, MarkKind, Marks
 
 MARKS: Final[Mapping[Matter, MarkKind]] = {
@@ -68,17 +69,17 @@ class Cells:
     Working them out costs no more for a long run than for a short one, but for its marks.
     """
 
-    def __init__(self, counts: RunCounts, marks: Marks, matches: Sequence[int] = ()) -> None:
-        self._counts = counts
+    def __init__(self, totals: SpanTotals, marks: Marks, matches: Sequence[int] = ()) -> None:
+        self._totals = totals
         self._marks = marks
         self._matches = matches
 
     def of(self, height: int, total: int) -> list[Cell]:
         """The cells from the top; ``total`` is how many spans the run has."""
         height = min(height, total)
-        seen = self._counts.seen
+        seen = self._totals.seen
         stretches = [stretch(number, height, total) for number in range(height)]
-        errors = [self._counts.errors_in(first, end) for first, end in stretches]
+        errors = [self._totals.errors_in(first, end) for first, end in stretches]
         each = total <= height
         few = sum(map(bool, errors)) <= FEW * height
         least = STANDS_OUT * sum(errors) / max(1, seen)
@@ -101,13 +102,17 @@ class Cells:
         goes_on = _matter_of(self._marks.within(first, end))
         if goes_on is not None:
             return goes_on
-        return self._counts.kind_in(first, end) if first < self._counts.seen else Matter.UNSEEN
+        if first >= self._totals.seen:
+            return Matter.UNSEEN
+        counts = self._totals.kinds_in(first, end)
+        most = max(counts)
+        return KINDS[counts.index(most)] if most else Matter.UNSEEN
 
     def place_in(self, cell: Cell) -> int:
         """The first span of a cell that is what the cell shows; for a kind, and for a mark that
         goes on from further up, the cell's first."""
         if cell.matter is Matter.ERROR:
-            errors = self._counts.errors
+            errors = self._totals.errors
             return errors[bisect_left(errors, cell.first)]
         if cell.matter is Matter.MATCH:
             return self._matches[bisect_left(self._matches, cell.first)]
@@ -192,14 +197,14 @@ class Overview(RenderCache):
         return tuple(self._cells)
 
     @property
-    def counts(self) -> RunCounts:
+    def totals(self) -> SpanTotals:
         """What the index has counted so far."""
-        return self.background.counts
+        return self.background.totals
 
     @property
     def complete(self) -> bool:
         """Whether all spans were looked at that the trace has so far."""
-        return self.trace is None or self.counts.seen >= len(self.trace)
+        return self.trace is None or self.totals.seen >= len(self.trace)
 
     def show_trace(self, trace: Trace, background: BackgroundIndex) -> None:
         """Show another run, as far as ``background`` tells of it."""
@@ -257,7 +262,7 @@ class Overview(RenderCache):
 
     @property
     def _worked_out(self) -> Cells:
-        return Cells(self.counts, self._marks, self._matches)
+        return Cells(self.totals, self._marks, self._matches)
 
     def _draw(self, numbers: Container[int] | None = None) -> None:
         """Draw the cells that look different now; only these may, where numbers are given."""

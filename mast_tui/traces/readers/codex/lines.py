@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from mast_tui.traces.byte_prefilter import Sieve
 from mast_tui.traces.index.blocks import Block
-from mast_tui.traces.index.span_table import SpanTable
+from mast_tui.traces.index.span_table import SpanTable, Told
 from mast_tui.traces.model import Shape, SpanKind
 
 
@@ -21,16 +21,13 @@ class SharedLines(SpanTable):
         self._begin = array("Q")
         self._length = array("Q")
         self._whole = array("Q")
-        self._shared_told = 0
 
-    def told_from_here(self) -> None:
-        """Have the first block that is told begin behind what there is now."""
-        super().told_from_here()
-        self._shared_told = len(self._sharing)
+    def _now(self) -> Told:
+        return super()._now()._replace(sharing=len(self._sharing))
 
     def block(self) -> Block:
         """All that has come since the block before, for ``take_in`` of another table."""
-        begin = self._shared_told
+        begin = 0 if self._told is None else self._told.sharing
         shared = {
             "sharing": self._sharing[begin:],
             "share_begin": self._begin[begin:],

@@ -1,0 +1,194 @@
+"""What all spans of a trace tell together: times, who acted, how much of which kind, errors."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import nan
+from typing import Final
+
+from mast_tui.traces.index import cached_values
+from mast_tui.traces.index.blocks import Block, Column
+from mast_tui.traces.model import STATUSES, Role, Shape, Span, SpanColumns, SpanKind, SpanStatus
+
+MOST_AGENTS: Final = 1000
+"""Of more agents the names are not kept."""
+
+MOST_BUCKETS: Final = 1024
+"""How many stretches are counted apart; when there would be more, each two become one."""
+
+USER, AGENT, TOOL, OTHER = KINDS = range(4)
+"""On whose account a span goes. It is counted in each stretch; of equally many the first is
+shown."""
+
+_ERROR: Final = STATUSES.index(SpanStatus.ERROR)
+
+
+def kind_of(kind: SpanKind, role: Role) -> int:
+    """On whose account a span of this kind and role goes."""
+    if kind in (SpanKind.TOOL_CALL, SpanKind.TOOL_RESULT):
+        return TOOL
+    if role is Role.USER:
+        return USER
+    return AGENT if role is Role.AGENT else OTHER
+
+
+@dataclass(frozen=True, slots=True)
+class Buckets:
+    """For each of ``KINDS`` how many spans there are in each stretch of ``1 << shift`` spans."""
+
+    shift: int
+    counts: tuple[array[int], ...]
+
+    def halved(self) -> Buckets:
+        """The same in stretches of twice the length."""
+        pairs = (zip(counts[::2], counts[1::2], strict=True) for counts in self.counts)
+        return Buckets(self.shift + 1, tuple(array("I", map(sum, each)) for each in pairs))
+
+
+class SpanTotals:
+    """The totals of the spans looked at so far, which are given in order.
+
+    Kinds are counted in at most ``MOST_BUCKETS`` stretches of 1, 2, 4, … spans. Of spans that are
+    errors the index is kept, so that one can go from one to the next. One thread may ``take``
+    while others ask.
+
+    Attributes:
+        seen: How many spans were looked at.
+        start: The first time that is known, in Unix seconds.
+        lasted: The seconds from there to the last one.
+        agents: Who acted, in order of appearance.
+    """
+
+    # Whoever asks meanwhile reads arrays that only grow, or ``buckets``, which is replaced as a
+    # whole; ``seen`` is set last, when what it counts is there.
+
+    def __init__(self) -> None:
+        self.seen = 0
+        self.start: float | None = None
+        self.lasted = 0.0
+        self.agents: dict[str, None] = {}
+        self.errors: array[int] = array("I")
+        self.buckets = Buckets(0, tuple(array("I") for _ in KINDS))
+        self._told: Sequence[Shape] = ()
+        self._met: set[int] = set()  # shapes that were looked at
+        self._kinds = bytearray()  # for each shape that was told the place of its kind in KINDS
+
+    def take(self, found: SpanColumns) -> None:
+        """Look at the spans that follow those looked at."""
+        if found.told is not self._told:
+            self._told, self._met, self._kinds = found.told, set(), bytearray()
+        self._look_at_times(found.starts, found.ends)
+        self._look_at_agents(found)
+        self._count(found)
+        self.seen += len(found)
+
+    def peek(self, span: Span) -> None:
+        """Take in the times of a span further on, such as the last one."""
+        if self.start is not None and span.start is not None:
+            self._look_at_times((span.start,), (nan if span.end is None else span.end,))
+
+    def _look_at_times(self, starts: Sequence[float], ends: Sequence[float]) -> None:
+        # What is unknown is NaN, which equals nothing. A step without a beginning has no time.
+        if self.start is None:
+            self.start = next((start for start in starts if start == start), None)
+        if self.start is not None:
+            last = max(
+                (
+                    end if end == end else start
+                    for start, end in zip(starts, ends, strict=True)
+                    if start == start
+                ),
+                default=self.start,
+            )
+            self.lasted = max(self.lasted, last - self.start)
+
+    def _look_at_agents(self, found: SpanColumns) -> None:
+        shapes = found.shapes
+        new = set(shapes) - self._met
+        for number in sorted(new, key=shapes.index) if len(new) > 1 else new:
+            self._met.add(number)
+            _kind, role, agent, _name = found.told[number]
+            if role is Role.AGENT and len(self.agents) < MOST_AGENTS:
+                self.agents[agent] = None
+
+    def _count(self, found: SpanColumns) -> None:
+        for kind, role, *_ in found.told[len(self._kinds) :]:
+            self._kinds.append(kind_of(kind, role))
+        kinds = bytes(map(self._kinds.__getitem__, found.shapes))
+        size, place = len(kinds), 0
+        while place < size:
+            at = self.seen + place
+            buckets = self.buckets
+            if at >> buckets.shift == MOST_BUCKETS:
+                buckets = self.buckets = buckets.halved()
+            bucket = at >> buckets.shift
+            end = min(size, place + ((bucket + 1) << buckets.shift) - at)
+            for number, counts in enumerate(buckets.counts):
+                if bucket == len(counts):
+                    counts.append(0)
+                counts[bucket] += kinds.count(number, place, end)
+            place = end
+        statuses = found.statuses
+        error = statuses.find(_ERROR)
+        while error >= 0:
+            self.errors.append(self.seen + error)
+            error = statuses.find(_ERROR, error + 1)
+
+    def kinds_in(self, first: int, end: int) -> list[int]:
+        """How many spans of each kind there are; stretches that reach in are counted whole."""
+        buckets = self.buckets
+        low, high = first >> buckets.shift, ((end - 1) >> buckets.shift) + 1
+        return [sum(counts[low:high]) for counts in buckets.counts]
+
+    def errors_in(self, first: int, end: int) -> int:
+        """How many of these spans are errors."""
+        low = bisect_left(self.errors, first)
+        return bisect_left(self.errors, end, low) - low
+
+    def error_from(self, index: int, step: int) -> int | None:
+        """The next error behind span ``index``, or with a negative step before it."""
+        errors = self.errors
+        if step > 0:
+            place = bisect_right(errors, index)
+            return errors[place] if place < len(errors) else None
+        place = bisect_left(errors, index)
+        return errors[place - 1] if place else None
+
+    def copy(self) -> SpanTotals:
+        """The same, to go on with."""
+        return self.of(self.block())
+
+    def block(self) -> Block:
+        """All of them, for ``of``."""
+        facts = {
+            "seen": self.seen,
+            "start": self.start,
+            "lasted": self.lasted,
+            "agents": list(self.agents),
+            "shift": self.buckets.shift,
+        }
+        columns: dict[str, Column] = {"errors": self.errors}
+        for number, counts in enumerate(self.buckets.counts):
+            columns[f"kind {number}"] = counts
+        return Block(facts, columns)
+
+    @classmethod
+    def of(cls, block: Block) -> SpanTotals:
+        """Those that a block tells.
+
+        Raises:
+            Exception: one of ``BROKEN``, where it holds something else than it should.
+        """
+        facts, columns = block
+        found = cls()
+        found.start = cached_values.number_or_none(facts["start"])
+        found.lasted = float(facts["lasted"])
+        found.agents = dict.fromkeys(map(cached_values.text, facts["agents"]))
+        found.errors = columns["errors"][:]
+        counts = tuple(columns[f"kind {number}"][:] for number in KINDS)
+        found.buckets = Buckets(cached_values.count(facts["shift"]), counts)
+        found.seen = cached_values.count(facts["seen"])
+        return found
