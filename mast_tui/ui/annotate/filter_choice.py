@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
 from typing import ClassVar, Final
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import SpanKind
 from mast_tui.ui.annotate.span_filter import EVERYTHING, KIND_NAMES, SpanFilter
-from mast_tui.ui.styles import DIALOGS
+from mast_tui.ui.dialogs.dialog import Dialog
 from mast_tui.ui.wording import plain_title
 
 KIND_KEYS: Final[dict[SpanKind, str]] = {
@@ -46,42 +46,14 @@ def offers(
 ) -> tuple[Offer, ...]:
     """What there is to choose; labels, suggestions and matches only where one may see some."""
     rows = [_kind_offer(kind, name) for kind, name in KIND_NAMES.items()]
-    rows.append(
-        Offer(
-            "n",
-            "all but log records",
-            lambda f: f.no_logs,
-            lambda f: replace(f, no_logs=not f.no_logs),
-        )
-    )
-    rows.append(Offer("e", "errors", lambda f: f.errors, lambda f: replace(f, errors=not f.errors)))
-    if labelled:
-        rows.append(
-            Offer(
-                "l",
-                "labelled by you",
-                lambda f: f.labelled,
-                lambda f: replace(f, labelled=not f.labelled),
-            )
-        )
-    if suggested:
-        rows.append(
-            Offer(
-                "s",
-                "suggested, not answered",
-                lambda f: f.suggested,
-                lambda f: replace(f, suggested=not f.suggested),
-            )
-        )
-    if matches:
-        rows.append(
-            Offer(
-                "/",
-                "matches of the search",
-                lambda f: f.matches,
-                lambda f: replace(f, matches=not f.matches),
-            )
-        )
+    flags = [("n", "all but log records", "no_logs"), ("e", "errors", "errors")]
+    flags += [("l", "labelled by you", "labelled")] if labelled else []
+    flags += [("s", "suggested, not answered", "suggested")] if suggested else []
+    flags += [("/", "matches of the search", "matches")] if matches else []
+    rows += [
+        Offer(key, name, attrgetter(flag), partial(SpanFilter.toggled, flag=flag))
+        for key, name, flag in flags
+    ]
     if len(agents) > 1:
         rows += [_agent_offer(str(n), agent) for n, agent in enumerate(agents[:MOST_AGENTS], 1)]
     return tuple(rows)
@@ -116,12 +88,10 @@ class OfferRow(Static):
             self.screen.toggle(self.offer)
 
 
-class FilterChoice(ModalScreen[bool]):
-    """Gives back whether the choice is kept; every change is told to ``changed`` at once."""
+class FilterChoice(Dialog[bool]):
+    """Gives back True where the choice is kept; every change is told to ``changed`` at once."""
 
-    CSS_PATH = DIALOGS
     dialog_keys: ClassVar = (("x", "clears"), ("Enter", "keeps"), ("Esc", "shows all"))
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", show=False)]
 
     def __init__(
         self,
@@ -180,7 +150,3 @@ class FilterChoice(ModalScreen[bool]):
         elif event.key == "enter":
             event.stop()
             self.dismiss(True)
-
-    def action_leave(self) -> None:
-        """Show everything again."""
-        self.dismiss(False)

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from mast_tui.ui.styles import DIALOGS
+from mast_tui.ui.dialogs.dialog import Dialog
 from mast_tui.ui.suggestion_wording import judge_name, rule_words
 from mast_tui.ui.wording import counted, plain_title
 
@@ -90,14 +88,12 @@ class ManyAnswered:
     onward: bool = False
 
 
-class ManyScreen(ModalScreen[ManyAnswered | None]):
+class ManyScreen(Dialog[ManyAnswered]):
     """Asks which suggestions are meant and what to do with them; gives None after Escape."""
 
-    CSS_PATH = DIALOGS
     dialog_keys: ClassVar = (
         *(("x", "rejects"), ("a", "accepts"), ("h", "hides"), ("Esc", "leaves")),
     )
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", show=False)]
 
     def __init__(
         self,
@@ -217,7 +213,3 @@ class ManyScreen(ModalScreen[ManyAnswered | None]):
         event.stop()
         if self.is_current:
             self._show()
-
-    def action_leave(self) -> None:
-        """No answer."""
-        self.dismiss(None)

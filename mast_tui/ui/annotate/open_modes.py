@@ -8,17 +8,15 @@ from typing import ClassVar, Final
 from rich.cells import set_cell_size
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Grid, Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from mast_tui.labels import VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode
+from mast_tui.ui.dialogs.dialog import Dialog
 from mast_tui.ui.dialogs.question import Answer
-from mast_tui.ui.styles import DIALOGS
 from mast_tui.ui.wording import counted, plain_lines, plain_title
 
 ANSWERS: Final = (
@@ -63,15 +61,16 @@ class ModeRow(Static):
             self.screen.turn(self)
 
 
-class FinishScreen(ModalScreen[str | None]):
+class FinishScreen(Dialog[str]):
     """Gives back the key of an answer, None after Escape; what a mode's key says is said at once.
 
     One may be labelled as well: Escape goes back to where that is done.
     """
 
-    CSS_PATH = DIALOGS
-    dialog_keys: ClassVar = (*ANSWERS, ("Esc", "back"))
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", show=False)]
+    dialog_keys: ClassVar = (
+        *(("o", "finishes"), ("j", "all judged"), ("g", "goes to the unread")),
+        ("Esc", "back"),
+    )
 
     def __init__(
         self,
@@ -145,7 +144,3 @@ class FinishScreen(ModalScreen[str | None]):
     def answered(self, key: str) -> None:
         """Take an answer by its key."""
         self.dismiss(key)
-
-    def action_leave(self) -> None:
-        """No answer."""
-        self.dismiss(None)

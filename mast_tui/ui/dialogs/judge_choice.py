@@ -11,7 +11,6 @@ from textual import events, work
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
-from textual.screen import ModalScreen
 from textual.widgets import Static
 from textual.worker import get_current_worker
 
@@ -22,11 +21,11 @@ from mast_tui.judges.llm.run.setup import Setup, configured_setup
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
 from mast_tui.ui.context import AppContext
+from mast_tui.ui.dialogs.dialog import Dialog
 from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.dialogs.question import Answer, Ask
 from mast_tui.ui.services.model_judge import Plan, estimate_words, model_name, plan_for
 from mast_tui.ui.services.open_workspace import OpenWorkspace
-from mast_tui.ui.styles import DIALOGS
 from mast_tui.ui.wording import plain_lines, plain_title
 from mast_tui.workspace import WorkspaceError
 from mast_tui.writes import Holds
@@ -49,10 +48,9 @@ class Chosen:
     plan: Plan | None
 
 
-class JudgeChoice(ModalScreen[Chosen | None]):
+class JudgeChoice(Dialog[Chosen]):
     """Gives back what was chosen, or None after Escape. A model waits for its estimate."""
 
-    CSS_PATH = DIALOGS
     dialog_keys: ClassVar = (
         *((RULES_KEY, "the rules"), (MODEL_KEY, "the model"), ("Esc", "asks nothing")),
     )
@@ -144,10 +142,7 @@ class JudgeChoice(ModalScreen[Chosen | None]):
     def on_key(self, event: events.Key) -> None:
         """Take the answer; Enter takes the one that was chosen last."""
         key = self._default if event.key == "enter" else event.character
-        if event.key == "escape":
-            event.stop()
-            self.dismiss(None)
-        elif key in (RULES_KEY, MODEL_KEY):
+        if key in (RULES_KEY, MODEL_KEY):
             event.stop()
             self.answered(key)
 

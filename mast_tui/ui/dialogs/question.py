@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from mast_tui.ui.styles import DIALOGS
+from mast_tui.ui.dialogs.dialog import Dialog
 from mast_tui.ui.wording import plain_lines, plain_title
 
 
@@ -37,11 +35,8 @@ class Answer(Static):
             self.screen.answered(self._key)
 
 
-class Ask(ModalScreen[str | None]):
+class Ask(Dialog[str]):
     """Gives back the key of the answer, or None after Escape. Texts are never markup."""
-
-    CSS_PATH = DIALOGS
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", show=False)]
 
     def __init__(
         self,
@@ -83,7 +78,3 @@ class Ask(ModalScreen[str | None]):
     def answered(self, key: str) -> None:
         """Take an answer by its key."""
         self.dismiss(key)
-
-    def action_leave(self) -> None:
-        """No answer."""
-        self.dismiss(None)

@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
 from textual import events, work
 from textual.app import App, ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.screen import ModalScreen
 from textual.widgets import Static
 from textual.worker import get_current_worker
 
@@ -22,8 +20,8 @@ from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 from mast_tui.study import random_sample
 from mast_tui.ui.context import AppContext
+from mast_tui.ui.dialogs.dialog import Dialog
 from mast_tui.ui.dialogs.note import NoteScreen
-from mast_tui.ui.styles import DIALOGS
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.wording import plain_lines, plain_title
 
@@ -257,12 +255,10 @@ class QueueRow(Static):
             self.screen.dismiss(self.queue)
 
 
-class QueueChoice(ModalScreen[QueueName | None]):
+class QueueChoice(Dialog[QueueName]):
     """Gives back the queue, or None after Escape. ``shown`` are sizes that were shown before."""
 
-    CSS_PATH = DIALOGS
     dialog_keys: ClassVar = (("Enter", "stays with this one"), ("Esc", "leaves"))
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", show=False)]
 
     @dataclass
     class Counted(Message):
@@ -333,10 +329,6 @@ class QueueChoice(ModalScreen[QueueName | None]):
         if name is not None:
             event.stop()
             self.dismiss(name)
-
-    def action_leave(self) -> None:
-        """Nothing chosen."""
-        self.dismiss(None)
 
 
 class ShowsQueues(Protocol):
