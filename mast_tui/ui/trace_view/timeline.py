@@ -39,6 +39,8 @@ SHELLS: Final = frozenset({"shell", "exec_command", "local_shell", "bash", "term
 """Tools whose name says nothing beside the command that they run."""
 
 MAX_AGENT_CELLS: Final = 14
+AGENTS_FROM_WIDTH: Final = 44
+"""Narrower timelines, such as that beside a drawer, leave the room of names to the text."""
 
 KIND_WORDS: Final[Mapping[SpanKind, str]] = {
     SpanKind.MESSAGE: "says",
@@ -72,7 +74,7 @@ class Columns:
         if facts.start is not None:
             time = max(5, len(offset(facts.total)))
         who = 7
-        if len(facts.agents) > 1:
+        if len(facts.agents) > 1 and width >= AGENTS_FROM_WIDTH:
             most = MAX_AGENT_CELLS if width >= BAR_FROM_WIDTH else 9
             who += 1 + min(most, facts.name_cells)
         return cls(
@@ -340,7 +342,7 @@ class TimelineLines(VirtualLines):
         asked = (self.facts.agents, cells)
         if asked != self._names_for:
             self._names_for = asked
-            self._names_known = names_apart(asked[0], cells) if len(asked[0]) > 1 else {}
+            self._names_known = names_apart(asked[0], cells) if len(asked[0]) > 1 < cells else {}
         return self._names_known
 
     def _name_of(self, span: Span, cells: int) -> str | None:
