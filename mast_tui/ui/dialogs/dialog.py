@@ -1,12 +1,15 @@
-"""What all dialogs share, and those that show a text to scroll."""
+"""What all dialogs share, those that each key answers, and those that show a text to scroll."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from typing import ClassVar, TypeVar
 
+from textual import events
 from textual.binding import Binding, BindingType
+from textual.content import Content
 from textual.screen import ModalScreen
+from textual.widgets import Static
 
 from mast_tui.ui.styles import DIALOGS
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
@@ -23,6 +26,48 @@ class Dialog(ModalScreen[Result | None]):
     def action_leave(self) -> None:
         """No answer."""
         self.dismiss(None)
+
+
+class KeyDialog(Dialog[Result]):
+    """A dialog that keys answer; a click on the row of a key is that key."""
+
+    default: str | None = None
+    """The key that Enter stands for."""
+
+    @abstractmethod
+    def take(self, key: str) -> bool:
+        """Do what a key is for; False where it is for nothing."""
+
+    def on_key(self, event: events.Key) -> None:
+        """Take a key."""
+        key = self.default if event.key == "enter" else event.character
+        if key is not None and self.take(key):
+            event.stop()
+
+
+class KeyRow(Static):
+    """A row of such a dialog, with its key."""
+
+    def __init__(self, key: str, words: str = "", *, classes: str = "answer") -> None:
+        """Show a key.
+
+        Args:
+            key: The key.
+            words: What it does.
+            classes: Its names in the styles.
+        """
+        super().__init__(classes=classes)
+        self.key = key
+        self.show(words)
+
+    def show(self, *words: str | tuple[str, str]) -> None:
+        """Say behind the key what it does, or what it is about; parts may have a style."""
+        self.update(Content.assemble((f" {self.key} ", "bold"), " ", *words))
+
+    def on_click(self) -> None:
+        """Do what the key does."""
+        if isinstance(self.screen, KeyDialog):
+            self.screen.take(self.key)
 
 
 class LinesDialog(Dialog[None]):

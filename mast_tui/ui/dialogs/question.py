@@ -2,40 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
-
-from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.content import Content
 from textual.widgets import Static
 
-from mast_tui.ui.dialogs.dialog import Dialog
+from mast_tui.ui.dialogs.dialog import KeyDialog, KeyRow
 from mast_tui.ui.wording import plain_lines, plain_title
 
 
-@runtime_checkable
-class TakesAnswers(Protocol):
-    """A question that one of its answers can be given to."""
-
-    def answered(self, key: str) -> None: ...
-
-
-class Answer(Static):
-    """One answer with its key; a click gives it."""
-
-    def __init__(self, key: str, words: str, *, default: bool) -> None:
-        marked = f"{words}  ↵" if default else words
-        super().__init__(Content.assemble((f" {key} ", "bold"), f" {marked}"), classes="answer")
-        self._key = key
-
-    def on_click(self) -> None:
-        """Give this answer."""
-        if isinstance(self.screen, TakesAnswers):
-            self.screen.answered(self._key)
-
-
-class Ask(Dialog[str]):
+class Ask(KeyDialog[str]):
     """Gives back the key of the answer, or None after Escape. Texts are never markup."""
 
     def __init__(
@@ -50,7 +25,7 @@ class Ask(Dialog[str]):
         self._title = title
         self._question = question
         self._answers = answers
-        self._default = default
+        self.default = default
 
     @property
     def dialog_keys(self) -> tuple[tuple[str, str], ...]:
@@ -63,18 +38,11 @@ class Ask(Dialog[str]):
             box.border_title = plain_title(self._title)
             yield Static(plain_lines(self._question), classes="question")
             for key, words in self._answers:
-                yield Answer(key, words, default=key == self._default)
+                yield KeyRow(key, f"{words}  ↵" if key == self.default else words)
 
-    def on_key(self, event: events.Key) -> None:
-        """Take the answer; Enter takes the default."""
-        keys = {key for key, _ in self._answers}
-        if event.character in keys:
-            event.stop()
-            self.dismiss(event.character)
-        elif event.key == "enter" and self._default is not None:
-            event.stop()
-            self.dismiss(self._default)
-
-    def answered(self, key: str) -> None:
-        """Take an answer by its key."""
-        self.dismiss(key)
+    def take(self, key: str) -> bool:
+        """Give an answer back."""
+        known = key in dict(self._answers)
+        if known:
+            self.dismiss(key)
+        return known

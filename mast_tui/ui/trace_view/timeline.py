@@ -761,6 +761,19 @@ class Timeline(TimelineLines):
         self.trail.left(self.index, index)
         self.bring(index, centre=centre)
 
+    def go_to_named(self, text: str) -> bool:
+        """Go to a span by its number (from 1) or its key; False where there is none."""
+        trace, number = self.trace, text.strip().removeprefix("#")
+        if trace is None:
+            return False
+        if number.isdecimal() and 1 <= int(number) <= len(trace):
+            index: int | None = int(number) - 1
+        else:
+            index = trace.index_of(text.strip())
+        if index is not None:
+            self.go_to(index)
+        return index is not None
+
     def bring(self, index: int, *, centre: bool = True) -> None:
         """Put the cursor on a span as ``go_to`` does, on one's way back or forth."""
         hiding = self.rows.hiding(index)
