@@ -8,10 +8,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, astuple, dataclass
 from enum import IntEnum, StrEnum
 from operator import add
-from typing import Final
+from typing import Final, TypeVar
 
 from mast_tui.errors import MastError
 from mast_tui.safe_text import invisible_in, one_line
+
+Value = TypeVar("Value")
 
 
 class AnnotatorKind(StrEnum):
@@ -189,6 +191,22 @@ CONFIDENCES: Final[Mapping[float | None, str]] = {
     0.25: "doubtful",
 }
 """How sure a person can say to be of a label, in the order in which a key goes round."""
+
+
+def next_severity(severity: Severity | None) -> Severity | None:
+    """The severity that a key sets after this one."""
+    order: tuple[Severity | None, ...] = (None, *Severity)
+    return _following(order, severity)
+
+
+def next_confidence(confidence: float | None) -> float | None:
+    """The confidence that a key sets after this one, of ``CONFIDENCES``."""
+    return _following(tuple(CONFIDENCES), confidence)
+
+
+def _following(values: tuple[Value, ...], value: Value) -> Value:
+    place = values.index(value) if value in values else 0
+    return values[(place + 1) % len(values)]
 
 
 def confidence_words(confidence: float | None) -> str:

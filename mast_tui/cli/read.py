@@ -17,12 +17,20 @@ from mast_tui.cli.shared.common import (
     open_workspace,
 )
 from mast_tui.errors import MastError
-from mast_tui.labels import WHOLE_TRACE, Severity, Target, VerdictValue, checked_person
+from mast_tui.labels import (
+    WHOLE_TRACE,
+    Label,
+    Target,
+    VerdictValue,
+    checked_person,
+    next_confidence,
+    next_severity,
+)
 from mast_tui.safe_text import COLOUR_SEQUENCE, line_ranges, one_line, safe_line
 from mast_tui.session import Session, Suggestion, known_person, remember_person, resolve_sight
 from mast_tui.session.messages import Words
 from mast_tui.traces.library import read_file, read_fully
-from mast_tui.traces.model import Trace
+from mast_tui.traces.model import SpanStatus, Trace
 from mast_tui.ui.text.json_view import pretty_json
 
 PAGE: Final = 20
@@ -33,10 +41,11 @@ MOST_SET_OUT: Final = 1 << 18
 
 HELP: Final = """\
 Enter or j next span, k previous, g first, G last, :12 or #12 span 12, d more of the text,
-s this span again, /words find, n next find
+s this span again, /words find, n next find, E next step that failed, i answer key
 13 label the span with mode 1.3, again takes it off; t13 the whole trace; -13 absent; _13 unsure
 v begins a range at this span, a later 13 labels it; w WORDS quotes words, a later 13 labels them
-m WORDS note on the span, f severity of the label here, M my labels, l WORDS find a mode
+m WORDS note on the span, f severity and c confidence of the label here
+M my labels, l WORDS find a mode
 ] next suggestion, [ previous, a accept it, x reject it
 u undo, U redo, D finish, ? this help, q leave; every label is kept at once"""
 
@@ -139,6 +148,9 @@ class LineReader:
             "n": self._find_next,
             "v": self._begin_range,
             "f": self._severity,
+            "c": self._confidence,
+            "E": self._next_error,
+            "i": self._answer_key,
             "M": self._my_labels,
             "]": lambda: self._next_suggestion(1),
             "[": lambda: self._next_suggestion(-1),
@@ -237,6 +249,21 @@ class LineReader:
                 return
         self._say(f"Not found from #{first + 1} on: {one_line(self._needle)}")
 
+    def _next_error(self) -> None:
+        for index in range(self._index + 1, len(self._trace)):
+            if self._trace.span(index).status is SpanStatus.ERROR:
+                self._go(index)
+                return
+        self._say("No step that failed further on")
+
+    def _answer_key(self) -> None:
+        # Start-up: it brings what draws, which most reading here never needs.
+        from mast_tui.ui.annotate.answer_key import HIDDEN, answer_page
+
+        page = answer_page(self._trace).text if self._session.hidden_visible else HIDDEN
+        for first, end in line_ranges(page):
+            self._say(safe_line(page[first:end]))
+
     # Labels
 
     def _mode_words(self, slug: str) -> str:
@@ -286,14 +313,20 @@ class LineReader:
         self._say(self._session.note_span(self._trace.span(self._index).key, words).message)
 
     def _severity(self) -> None:
+        if (label := self._label_here()) is not None:
+            severity = next_severity(label.severity)
+            self._say(self._session.edit_label(label.id, severity=severity).message)
+
+    def _confidence(self) -> None:
+        if (label := self._label_here()) is not None:
+            confidence = next_confidence(label.confidence)
+            self._say(self._session.edit_label(label.id, confidence=confidence).message)
+
+    def _label_here(self) -> Label | None:
         labels = self._session.labels_at(self._trace.span(self._index).key)
         if not labels:
             self._say("No label of yours on this span")
-            return
-        order = (None, Severity.FATAL, Severity.BENIGN)
-        label = labels[-1]
-        following = order[(order.index(label.severity) + 1) % len(order)]
-        self._say(self._session.edit_label(label.id, severity=following).message)
+        return labels[-1] if labels else None
 
     def _my_labels(self) -> None:
         for label in self._session.labels:

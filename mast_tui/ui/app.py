@@ -31,7 +31,6 @@ from mast_tui.ui.context import (
     Judged,
     ShowAdjudication,
     ShowAgreement,
-    ShowDisagreement,
     ShowDisagreements,
     ShowExport,
     ShowExportFormats,
@@ -81,7 +80,6 @@ SCREENS: Final[Mapping[type[object], str]] = {
     ShowTrace: "mast_tui.ui.annotate.screen:AnnotateScreen",
     ShowAdjudication: "mast_tui.ui.adjudicate.screen:AdjudicateScreen",
     ShowDisagreements: "mast_tui.ui.adjudicate.screen:AdjudicateScreen",
-    ShowDisagreement: "mast_tui.ui.adjudicate.screen:AdjudicateScreen",
     ShowAgreement: "mast_tui.ui.reports.screen:AgreementScreen",
     ShowSignatures: "mast_tui.ui.reports.screen:SignaturesScreen",
     ShowRuns: "mast_tui.ui.judge_runs.runs:RunsScreen",
@@ -274,7 +272,7 @@ class MastApp(TextualApp):
                 self._show_library()
             case ShowTrace(trace, at):
                 self._show_trace(trace, at)
-            case ShowDisagreements() | ShowDisagreement() | ShowGuidelines():
+            case ShowDisagreements() | ShowGuidelines():
                 self._leave_trace()
                 self.push_screen(make_screen(destination))
             case _:

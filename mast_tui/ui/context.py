@@ -75,20 +75,14 @@ class ShowAdjudication(NamedTuple):
 
 
 class ShowDisagreements(NamedTuple):
-    """The disagreements on one mode (a slug), above the screen that asks."""
+    """The disagreements on one mode (a slug), above the screen that asks.
 
-    mode: str
-
-
-class ShowDisagreement(NamedTuple):
-    """The queue of one mode (a slug), with the cursor on one trace, above the screen that asks.
-
-    ``agreed`` tells whether the sides agree on it.
+    With the id of a ``trace`` the cursor begins there; ``agreed`` lists what was agreed too.
     """
 
     mode: str
-    trace: str
-    agreed: bool
+    trace: str | None = None
+    agreed: bool = False
 
 
 class ShowAgreement(NamedTuple):
@@ -180,7 +174,6 @@ Destination = (
     | ShowSideBySide
     | ShowAdjudication
     | ShowDisagreements
-    | ShowDisagreement
     | ShowAgreement
     | ShowSignatures
     | ShowRuns

@@ -100,6 +100,16 @@ def test_verdicts_notes_and_what_is_taken_back(small: Path, tmp_path: Path) -> N
     assert "note: Look here" in said_to(small, place)
 
 
+def test_confidence_the_next_failure_and_the_answer_key(tmp_path: Path) -> None:
+    path, place = write_trace(tmp_path / "t.json", reward=0.0), tmp_path / "w.db"
+    said = said_to(path, place, "c", "13", "c", "c", "E")
+    assert "No label of yours on this span" in said
+    assert "fairly sure" in said
+    assert "No step that failed further on" in said
+    assert "The answer key is hidden" in said_to(path, place, "i", blind=True)
+    assert "Rewards and scores" in said_to(path, place, "i")
+
+
 def test_finding_and_what_is_no_key(small: Path, tmp_path: Path) -> None:
     place = tmp_path / "w.db"
     assert "#4 of 12" in said_to(small, place, "/crashloop")

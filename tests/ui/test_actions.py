@@ -186,8 +186,8 @@ class Pressed(App[None]):
         super().__init__()
         self.heard: list[str] = []
 
-    def action_note(self) -> None:
-        self.heard.append("note")
+    def action_label(self, what: str) -> None:
+        self.heard.append(what)
 
     def action_suggestion(self, step: int) -> None:
         self.heard.append(f"suggestion {step}")

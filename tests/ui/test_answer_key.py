@@ -17,7 +17,7 @@ TRUTH = "the pod was out of memory"
 def shown(on: Stage) -> str:
     """What the dialog holds."""
     assert isinstance(on.app.screen, AnswerKeyScreen)
-    return on.app.screen.view.text
+    return on.app.screen.lines.text
 
 
 @pytest.fixture

@@ -97,9 +97,12 @@ async def test_what_stands_already_is_not_made_twice(small: Path) -> None:
 
 
 async def test_an_edit_that_is_left_changes_nothing(small: Path) -> None:
-    async with stage(small) as on:
+    async with stage(small, size=(80, 24)) as on:
         before = await described(on)
-        await on.press("e", "j")
+        await on.press("e")
+        assert "Enter keeps 2.3, two digits change it" in on.lines[-1]
+        await on.press("j")
+        assert "Enter keeps 2.3, two digits change it" in on.lines[-1]
         assert "range #3 to #7" in on.message
         assert "Enter keeps 2.3, two digits change it" in on.message
         await on.press("escape", "v", "j")

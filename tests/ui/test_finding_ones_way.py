@@ -118,6 +118,12 @@ async def test_a_theme_is_shown_while_one_looks_and_kept_when_taken(
         assert on.app.theme == "nord"
 
 
+async def test_a_theme_is_kept_where_nothing_was_ever_set(small: Path, tmp_path: Path) -> None:
+    async with stage(small, workspace=tmp_path / "w.db") as on:
+        await on.press("f9", *"nord", "enter")
+    assert configuration_path().read_text() == 'theme = "nord"\n'
+
+
 async def test_a_broken_configuration_stays_as_it_is_and_that_is_said(
     small: Path, tmp_path: Path
 ) -> None:

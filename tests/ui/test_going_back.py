@@ -114,6 +114,8 @@ async def test_the_count_of_finished_follows_whatever_a_key_does(tmp_path: Path)
 
 async def test_the_blind_are_taught_no_key_that_does_nothing(tmp_path: Path) -> None:
     path = write_trace(tmp_path / "t.json")
+    trace = read_trace(path)
+    suggest(tmp_path / "w.db", trace, [finding(trace, "1.3", 5, 5)])
     async with stage(path, blind=True, workspace=tmp_path / "w.db", welcomed=False) as on:
         assert "Welcome" in on.text
         assert "next suggestion" not in on.text
@@ -121,5 +123,17 @@ async def test_the_blind_are_taught_no_key_that_does_nothing(tmp_path: Path) -> 
         assert "Welcome" not in on.text
         assert "accept" not in on.lines[-1]
         assert "label" in on.lines[-1]
-        await on.press("D", "r", "j")
+        await on.press("D", "j", "r", "j")
         assert "accept" in on.lines[-1]
+
+
+async def test_keys_that_answer_are_offered_while_a_suggestion_waits(tmp_path: Path) -> None:
+    path = write_trace(tmp_path / "t.json")
+    trace = read_trace(path)
+    suggest(tmp_path / "w.db", trace, [finding(trace, "1.3", 5, 5)])
+    async with stage(path, workspace=tmp_path / "w.db") as on:
+        assert "] suggestion  a accept  x reject" in on.lines[-1]
+        await on.press("]", "x", "j")
+        assert "suggestion" not in on.lines[-1]
+        await on.press("u", "j")
+        assert "a accept" in on.lines[-1]

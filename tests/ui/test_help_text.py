@@ -8,6 +8,9 @@ import pytest
 
 from mast_tui.ui.actions.registry import Where, actions_for, shown
 from mast_tui.ui.dialogs.help import Entry, HelpLines, HelpScreen, Section, matching, sections_of
+from mast_tui.ui.trace_view.gutter import BETWEEN, FIRST, GLYPHS, LAST
+from mast_tui.ui.trace_view.overview import CURSOR
+from mast_tui.ui.trace_view.overview import GLYPHS as STRIP
 from tests.ui.stage import Stage, stage, write_trace
 
 
@@ -24,6 +27,12 @@ def test_every_action_of_the_screen_and_of_everywhere_is_explained_once(where: W
                 continue
             keys = "  ".join(shown(key) for key in action.keys)
             assert found.count(Entry(keys, action.help)) == 1
+
+
+def test_every_sign_of_a_row_and_of_the_overview_is_explained() -> None:
+    keys = " ".join(entry.key for entry in entries_of(Where.ANNOTATE))
+    for sign in (*GLYPHS.values(), *STRIP.values(), FIRST, BETWEEN, LAST, CURSOR, "⋮", "┃"):
+        assert sign.strip() in keys
 
 
 @pytest.mark.parametrize("where", list(Where))

@@ -11,6 +11,7 @@ from textual.screen import ModalScreen
 
 from mast_tui import ui
 from mast_tui.ui.dialogs.help import HelpScreen
+from mast_tui.ui.widgets.hint_bar import within
 from tests.ui.stage import stage, write_trace
 
 
@@ -69,6 +70,19 @@ async def test_an_open_dialog_has_its_own_keys_there(small: Path, width: int) ->
             assert on.lines[-1].rstrip().endswith("? help")
 
 
+@pytest.mark.parametrize(
+    ("cells", "shown"),
+    [
+        (40, "1.3 on #5 · 12 to go · u takes back"),
+        (34, "1.3 on #5 · 12 to go …"),
+        (21, "1.3 on #5 · 12 to go…"),
+        (8, "1.3 on …"),
+    ],
+)
+def test_a_message_loses_its_last_parts_before_it_is_cut_within_one(cells: int, shown: str) -> None:
+    assert within("1.3 on #5 · 12 to go · u takes back", cells) == shown
+
+
 def test_every_dialog_says_what_its_keys_do() -> None:
     for found in walk_packages(ui.__path__, "mast_tui.ui."):
         import_module(found.name)
@@ -78,4 +92,4 @@ def test_every_dialog_says_what_its_keys_do() -> None:
     ours = [kind for kind in kinds if kind.__module__.startswith("mast_tui.")]
     silent = {kind.__name__ for kind in ours if not hasattr(kind, "dialog_keys")}
     assert len(ours) > 10
-    assert silent == {"TypingDialog"}  # what others are built on
+    assert silent == {"Dialog", "LinesDialog", "TypingDialog"}  # what others are built on

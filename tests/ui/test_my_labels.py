@@ -74,8 +74,11 @@ async def test_it_follows_what_is_labelled_and_the_cursor_stays_on_its_label(sma
         assert "3.1" in at_cursor(on)
         await on.press("escape", "g", "1", "3")
         assert listed(on).startswith("1.3")
+        # It opens on what stands under the cursor of the timeline.
         await on.press("M")
-        assert "3.1" in at_cursor(on)
+        assert "1.3" in at_cursor(on)
+        await on.press("escape", "G", "M")
+        assert "1.3" in at_cursor(on)
         assert len(on.labels) == 3
 
 

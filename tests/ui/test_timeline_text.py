@@ -23,6 +23,12 @@ def test_every_time_of_a_run_has_room(total: float) -> None:
     assert columns.time in (5, len(offset(total)))
 
 
+def test_a_timeline_beside_a_drawer_leaves_the_room_of_names_to_text_and_marks() -> None:
+    facts = TraceFacts(10, agents=("planner", "coder"), name_cells=7)
+    assert Columns.of(10, facts, 100).who > Columns.of(10, facts, 33).who
+    assert Columns.of(10, facts, 33).room(33, 0) > 15
+
+
 def test_a_run_without_times_has_no_column_for_them() -> None:
     assert Columns.of(10, TraceFacts(10), 100).time == 0
 

@@ -1,4 +1,4 @@
-"""What an action is, and how one is written down."""
+"""What an action is, and how one is written down: as a row of a table, on a line or two."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ class Action:
 
 def action(
     where: Where,
-    *,
     name: str,
     keys: str,
     title: str,
     help: str,
     command: str = "",
+    *,
     hint: int = 0,
     priority: bool = False,
     section: str = "",
@@ -83,48 +83,28 @@ def moves(where: Where) -> tuple[Action, ...]:
     """The actions that move over a list."""
     here = partial(action, where, section="Move")
     return (
-        here(name="up", keys="up k", title="up", help="One line up", command="move(-1)"),
-        here(name="down", keys="down j", title="down", help="One line down", command="move(1)"),
-        here(
-            name="top",
-            keys="g home",
-            title="first",
-            help="To the first line",
-            command="move_to_start",
-        ),
-        here(
-            name="bottom",
-            keys="G end",
-            title="last",
-            help="To the last line",
-            command="move_to_end",
-        ),
-        here(
-            name="page_up",
-            keys="pageup",
-            title="page up",
-            help="One page up",
-            command="move_page(-1)",
-        ),
-        here(
-            name="page_down",
-            keys="pagedown",
-            title="page down",
-            help="One page down",
-            command="move_page(1)",
-        ),
-        here(
-            name="half_up",
-            keys="ctrl+u",
-            title="half page up",
-            help="Half a page up",
-            command="move_half(-1)",
-        ),
-        here(
-            name="half_down",
-            keys="ctrl+d",
-            title="half page down",
-            help="Half a page down",
-            command="move_half(1)",
-        ),
+        here("up", "up k", "up", "One line up", "move(-1)"),
+        here("down", "down j", "down", "One line down", "move(1)"),
+        here("top", "g home", "first", "To the first line", "move_to_start"),
+        here("bottom", "G end", "last", "To the last line", "move_to_end"),
+        here("page_up", "pageup", "page up", "One page up", "move_page(-1)"),
+        here("page_down", "pagedown", "page down", "One page down", "move_page(1)"),
+        here("half_up", "ctrl+u", "half page up", "Half a page up", "move_half(-1)"),
+        here("half_down", "ctrl+d", "half page down", "Half a page down", "move_half(1)"),
+    )
+
+
+def scrolls(where: Where, what: str, *, up: str = "b", section: str = "") -> tuple[Action, Action]:
+    """The two actions that scroll a text beside a list.
+
+    Args:
+        where: On which screen they can be taken.
+        what: What the text is called in help.
+        up: The key that scrolls up, where ``b`` does something else.
+        section: Under which heading they stand.
+    """
+    here = partial(action, where, section=section)
+    return (
+        here("text_down", "d", "text ↓", f"Scroll {what} down", "text(1)"),
+        here("text_up", up, "text ↑", f"Scroll {what} up", "text(-1)"),
     )

@@ -113,19 +113,10 @@ class Evidence:
 
     def go_to_place(self, text: str) -> bool:
         """Go to a span by its number (from 1) or its key; False where there is none."""
-        trace = self.trace
-        if trace is None:
-            return False
-        wanted = text.strip().removeprefix("#")
-        if wanted.isdigit() and 1 <= int(wanted) <= len(trace):
-            index: int | None = int(wanted) - 1
-        else:
-            index = trace.index_of(text.strip())
-        if index is None:
-            return False
-        self.timeline.go_to(index)
-        self.show_span()
-        return True
+        found = self.timeline.go_to_named(text)
+        if found:
+            self.show_span()
+        return found
 
     def show_span(self) -> None:
         """The whole text of the span under the timeline's cursor, with what is quoted in it."""

@@ -12,15 +12,13 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from mast_tui.session import Session
 from mast_tui.traces.model import AnswerKey, Named, Trace
 from mast_tui.ui.annotate.commands import CommandsView, SessionCommands
 from mast_tui.ui.annotate.copying import Copying
-from mast_tui.ui.annotate.state import AnnotateView
-from mast_tui.ui.styles import DIALOGS
+from mast_tui.ui.dialogs.dialog import LinesDialog
 from mast_tui.ui.trace_view.span_view import Highlight, SpanView
 from mast_tui.ui.widgets.text_line import TextLine
 from mast_tui.ui.wording import plain_title
@@ -144,25 +142,15 @@ def _place(key: str, number_of: Callable[[str], int | None]) -> str:
     return key if index is None else f"#{index + 1}"
 
 
-class AnswerKeyScreen(ModalScreen[None]):
+class AnswerKeyScreen(LinesDialog):
     """A trace's answer key at the side of the trace, to scroll, to search and to copy."""
 
-    CSS_PATH = DIALOGS
     dialog_keys: ClassVar = (
         *(("j k", "scroll"), ("/", "finds"), ("n N", "next, previous match")),
         *(("y", "copies"), ("Esc", "closes")),
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "back", show=False),
-        Binding("i,q,Q", "leave", show=False),
-        Binding("down,j", "scroll_text(1)", show=False),
-        Binding("up,k", "scroll_text(-1)", show=False),
-        Binding("pagedown,space", "scroll_page(1)", show=False),
-        Binding("pageup", "scroll_page(-1)", show=False),
-        Binding("d,ctrl+d", "scroll_text(10)", show=False),
-        Binding("b,ctrl+u", "scroll_text(-10)", show=False),
-        Binding("g,home", "scroll_to_start", show=False),
-        Binding("G,end", "scroll_to_end", show=False),
+        Binding("i", "close", show=False),
         Binding("slash", "search", show=False),
         Binding("n", "match(1)", show=False),
         Binding("N", "match(-1)", show=False),
@@ -181,24 +169,28 @@ class AnswerKeyScreen(ModalScreen[None]):
         self._copying = copying
         self._matches: list[tuple[int, int]] = []
         self._match = -1
-        self.view = SpanView(id="answer-key")
-        """The text."""
+        self._view = SpanView(id="answer-key")
         self.line = TextLine(placeholder="find in the answer key", id="answer-key-search")
         """Where it is typed what to find."""
+
+    @property
+    def lines(self) -> SpanView:
+        """The text."""
+        return self._view
 
     def compose(self) -> ComposeResult:
         """The text, and the line to search with."""
         with Vertical(classes="dialog answer-key") as self._box:
             self._box.border_title = plain_title("Answer key")
             self._box.border_subtitle = _KEYS
-            yield self.view
+            yield self.lines
             yield self.line
 
     def on_mount(self) -> None:
         """Fill in the text."""
         self.line.display = False
-        self.view.show_text(self._page.text, self._page.parts, written="output")
-        self.view.focus()
+        self.lines.show_text(self._page.text, self._page.parts, written="output")
+        self.lines.focus()
 
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
@@ -221,11 +213,11 @@ class AnswerKeyScreen(ModalScreen[None]):
     def _submitted(self, event: Input.Submitted) -> None:
         event.stop()
         self.line.display = False
-        self.view.focus()
+        self.lines.focus()
 
     def _show_matches(self) -> None:
         marked = [Highlight(start, end, "match") for start, end in self._matches]
-        self.view.show_highlights([*self._page.parts, *marked])
+        self.lines.show_highlights([*self._page.parts, *marked])
 
     def action_search(self) -> None:
         """Find words in the text."""
@@ -241,30 +233,14 @@ class AnswerKeyScreen(ModalScreen[None]):
             self._match = 0
         else:
             self._match = (self._match + step) % len(self._matches)
-        self.view.reveal(*self._matches[self._match])
+        self.lines.reveal(*self._matches[self._match])
         self._box.border_subtitle = f"{self._match + 1} of {len(self._matches)} · n N · Esc ends"
-
-    def action_scroll_text(self, rows: int) -> None:
-        """Scroll by rows."""
-        self.view.move_by(rows)
-
-    def action_scroll_page(self, pages: int) -> None:
-        """Scroll by screens."""
-        self.view.move_page(pages)
-
-    def action_scroll_to_start(self) -> None:
-        """Scroll to the first row."""
-        self.view.move_to(0)
-
-    def action_scroll_to_end(self) -> None:
-        """Scroll to the last row."""
-        self.view.move_to_end()
 
     def action_copy(self) -> None:
         """Copy all of it."""
         self._copying.hand_over("the answer key", lambda: self._page.text)
 
-    def action_back(self) -> None:
+    def action_leave(self) -> None:
         """End the search, else close."""
         if not self.line.display and not self._matches:
             self.dismiss(None)
@@ -274,14 +250,10 @@ class AnswerKeyScreen(ModalScreen[None]):
         self._matches, self._match = [], -1
         self._show_matches()
         self._box.border_subtitle = _KEYS
-        self.view.focus()
-
-    def action_leave(self) -> None:
-        """Close."""
-        self.dismiss(None)
+        self.lines.focus()
 
 
-class AnswerKeyView(AnnotateView, CommandsView, Protocol):
+class AnswerKeyView(CommandsView, Protocol):
     """What showing an answer key needs of the screen."""
 
     @property
@@ -303,11 +275,12 @@ def show_answer_key(view: AnswerKeyView) -> None:
         if not session.hidden_visible:
             view.hints.say(HIDDEN)
             return
-        view.show_dialog(AnswerKeyScreen(_page(trace), view.copying))
+        view.show_dialog(AnswerKeyScreen(answer_page(trace), view.copying))
 
     view.commands.with_session(show, here=True)
 
 
-def _page(trace: Trace) -> Page:
+def answer_page(trace: Trace) -> Page:
+    """Set out what is known of how a run should have gone, or say what would tell it."""
     key = trace.meta.answer_key
     return page_of(key, trace.index_of) if key.entries() else Page(NOTHING, ())

@@ -6,29 +6,21 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from mast_tui.ui.annotate.search import Search
-from mast_tui.ui.annotate.state import AnnotateState
-from mast_tui.ui.context import AppContext, TraceLocation
-from mast_tui.ui.trace_view.timeline import Timeline
+from mast_tui.ui.annotate.state import AnnotateView
+from mast_tui.ui.context import TraceLocation
 from mast_tui.writes import Holds
 
 if TYPE_CHECKING:
     from mast_tui.ui.services.open_workspace import OpenWorkspace
 
 
-class ArrivalView(Protocol):
+class ArrivalView(AnnotateView, Protocol):
     """What is asked of the screen to go somewhere in a trace."""
 
-    @property
-    def state(self) -> AnnotateState: ...
-    @property
-    def timeline(self) -> Timeline: ...
-    @property
-    def context(self) -> AppContext: ...
     @property
     def search(self) -> Search: ...
     @property
     def typing(self) -> bool: ...
-    def show_span(self) -> None: ...
 
 
 class Arrival:

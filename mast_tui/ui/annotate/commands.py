@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from mast_tui.errors import ChangedMeanwhile, MastError
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
-from mast_tui.ui.annotate.state import AnnotateState
-from mast_tui.ui.context import AppContext
-from mast_tui.ui.widgets.hint_bar import HintBar
+from mast_tui.ui.annotate.state import AnnotateView
 from mast_tui.writes import Holds
 
 if TYPE_CHECKING:
@@ -21,15 +19,9 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 
-class CommandsView(Protocol):
+class CommandsView(AnnotateView, Protocol):
     """What the commands need of the screen."""
 
-    @property
-    def context(self) -> AppContext: ...
-    @property
-    def state(self) -> AnnotateState: ...
-    @property
-    def hints(self) -> HintBar: ...
     @property
     def typing(self) -> bool: ...
     def session_changed(self) -> None: ...

@@ -10,11 +10,10 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.message import Message
-from textual.screen import ModalScreen
 
 from mast_tui.traces.model import Trace
 from mast_tui.ui.annotate.state import BackgroundView
-from mast_tui.ui.styles import DIALOGS
+from mast_tui.ui.dialogs.dialog import LinesDialog
 from mast_tui.ui.text.differences import MOST_LINES, Comparison, compare
 from mast_tui.ui.trace_view.repeats import twin_of
 from mast_tui.ui.trace_view.span_view import Highlight, SpanView
@@ -33,23 +32,22 @@ class Pair:
     later: int
 
 
-class CompareScreen(ModalScreen[None]):
+class CompareScreen(LinesDialog):
     """The lines that differ, the earlier ones with ``-`` and the later ones with ``+``."""
 
-    CSS_PATH = DIALOGS
     dialog_keys: ClassVar = (("j k", "scroll"), ("d b", "pages"), ("Esc", "closes"))
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,equals_sign,q,Q,enter", "leave", show=False),
-        Binding("down,j", "scroll_text(1)", show=False),
-        Binding("up,k", "scroll_text(-1)", show=False),
-        Binding("pagedown,space,d", "scroll_text(15)", show=False),
-        Binding("pageup,b", "scroll_text(-15)", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("equals_sign,enter", "close", show=False)]
 
     def __init__(self, title: str, found: Comparison) -> None:
         super().__init__()
         self._title = title
         self._found = found
+        self._view = SpanView(id="differences")
+
+    @property
+    def lines(self) -> SpanView:
+        """What differs."""
+        return self._view
 
     def compose(self) -> ComposeResult:
         """The lines."""
@@ -57,24 +55,16 @@ class CompareScreen(ModalScreen[None]):
             box.border_title = plain_title(self._title)
             cut = f"the first {MOST_LINES:,} lines · " if self._found.cut else ""
             box.border_subtitle = f"{cut}Esc closes"
-            yield SpanView(id="differences")
+            yield self._view
 
     def on_mount(self) -> None:
         """Fill in the lines."""
-        self.query_one(SpanView).show_text(
+        self._view.show_text(
             self._found.text,
             [Highlight(first, end, "evidence") for first, end in self._found.changed],
             empty="Nothing differs so far.",
             written="diff",
         )
-
-    def action_scroll_text(self, rows: int) -> None:
-        """Scroll."""
-        self.query_one(SpanView).move_by(rows)
-
-    def action_leave(self) -> None:
-        """Close."""
-        self.dismiss(None)
 
 
 class CompareView(BackgroundView, Protocol):

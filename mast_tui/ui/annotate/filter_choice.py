@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
 from typing import ClassVar, Final
 
-from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import SpanKind
 from mast_tui.ui.annotate.span_filter import EVERYTHING, KIND_NAMES, SpanFilter
-from mast_tui.ui.styles import DIALOGS
+from mast_tui.ui.dialogs.dialog import KeyDialog, KeyRow
 from mast_tui.ui.wording import plain_title
 
 KIND_KEYS: Final[dict[SpanKind, str]] = {
@@ -46,42 +45,14 @@ def offers(
 ) -> tuple[Offer, ...]:
     """What there is to choose; labels, suggestions and matches only where one may see some."""
     rows = [_kind_offer(kind, name) for kind, name in KIND_NAMES.items()]
-    rows.append(
-        Offer(
-            "n",
-            "all but log records",
-            lambda f: f.no_logs,
-            lambda f: replace(f, no_logs=not f.no_logs),
-        )
-    )
-    rows.append(Offer("e", "errors", lambda f: f.errors, lambda f: replace(f, errors=not f.errors)))
-    if labelled:
-        rows.append(
-            Offer(
-                "l",
-                "labelled by you",
-                lambda f: f.labelled,
-                lambda f: replace(f, labelled=not f.labelled),
-            )
-        )
-    if suggested:
-        rows.append(
-            Offer(
-                "s",
-                "suggested, not answered",
-                lambda f: f.suggested,
-                lambda f: replace(f, suggested=not f.suggested),
-            )
-        )
-    if matches:
-        rows.append(
-            Offer(
-                "/",
-                "matches of the search",
-                lambda f: f.matches,
-                lambda f: replace(f, matches=not f.matches),
-            )
-        )
+    flags = [("n", "all but log records", "no_logs"), ("e", "errors", "errors")]
+    flags += [("l", "labelled by you", "labelled")] if labelled else []
+    flags += [("s", "suggested, not answered", "suggested")] if suggested else []
+    flags += [("/", "matches of the search", "matches")] if matches else []
+    rows += [
+        Offer(key, name, attrgetter(flag), partial(SpanFilter.toggled, flag=flag))
+        for key, name, flag in flags
+    ]
     if len(agents) > 1:
         rows += [_agent_offer(str(n), agent) for n, agent in enumerate(agents[:MOST_AGENTS], 1)]
     return tuple(rows)
@@ -96,32 +67,11 @@ def _agent_offer(key: str, agent: str) -> Offer:
     return Offer(key, name, lambda f: agent in f.agents, lambda f: f.with_agent(agent))
 
 
-class OfferRow(Static):
-    """A row with its key; a click is that key."""
+class FilterChoice(KeyDialog[bool]):
+    """Gives back True where the choice is kept; every change is told to ``changed`` at once."""
 
-    def __init__(self, offer: Offer) -> None:
-        super().__init__(classes="offer")
-        self.offer = offer
-
-    def show(self, chosen: SpanFilter) -> None:
-        """Tell whether this is chosen."""
-        mark = "x" if self.offer.chosen(chosen) else " "
-        self.update(
-            Content.assemble((f" {self.offer.key} ", "bold"), f"[{mark}] {self.offer.name}")
-        )
-
-    def on_click(self) -> None:
-        """Choose it, or no longer."""
-        if isinstance(self.screen, FilterChoice):
-            self.screen.toggle(self.offer)
-
-
-class FilterChoice(ModalScreen[bool]):
-    """Gives back whether the choice is kept; every change is told to ``changed`` at once."""
-
-    CSS_PATH = DIALOGS
+    default = "enter"
     dialog_keys: ClassVar = (("x", "clears"), ("Enter", "keeps"), ("Esc", "shows all"))
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", show=False)]
 
     def __init__(
         self,
@@ -131,7 +81,8 @@ class FilterChoice(ModalScreen[bool]):
     ) -> None:
         super().__init__()
         self.chosen = chosen
-        self._rows = rows
+        self._offers = {row.key: row for row in rows}
+        self._offered = {row.key: KeyRow(row.key, classes="offer") for row in rows}
         self._changed = changed
         self._words = ""
 
@@ -139,8 +90,7 @@ class FilterChoice(ModalScreen[bool]):
         """A row for each that can be chosen."""
         with Vertical(classes="dialog filter") as box:
             box.border_title = plain_title("Show only")
-            for offer in self._rows:
-                yield OfferRow(offer)
+            yield from self._offered.values()
             yield Static(classes="hint", id="remaining")
 
     def on_mount(self) -> None:
@@ -155,32 +105,25 @@ class FilterChoice(ModalScreen[bool]):
             keys = "x clears · Enter keeps · Esc shows all"
             self.query_one("#remaining", Static).update(Content(f"{words}\n{keys}"))
 
-    def toggle(self, offer: Offer) -> None:
-        """Choose it, or no longer."""
-        self._choose(offer.toggled(self.chosen))
-
     def _choose(self, chosen: SpanFilter) -> None:
         self.chosen = chosen
         self._show()
         self._changed(chosen)
 
     def _show(self) -> None:
-        for row in self.query(OfferRow):
-            row.show(self.chosen)
+        for key, offer in self._offers.items():
+            mark = "x" if offer.chosen(self.chosen) else " "
+            self._offered[key].show(f"[{mark}] {offer.name}")
 
-    def on_key(self, event: events.Key) -> None:
-        """Toggle the row of this key; Enter keeps the choice."""
-        offer = next((row for row in self._rows if row.key == event.character), None)
+    def take(self, key: str) -> bool:
+        """Toggle the row of a key; Enter keeps the choice."""
+        offer = self._offers.get(key)
         if offer is not None:
-            event.stop()
-            self.toggle(offer)
-        elif event.character == "x":
-            event.stop()
+            self._choose(offer.toggled(self.chosen))
+        elif key == "x":
             self._choose(EVERYTHING)
-        elif event.key == "enter":
-            event.stop()
+        elif key == "enter":
             self.dismiss(True)
-
-    def action_leave(self) -> None:
-        """Show everything again."""
-        self.dismiss(False)
+        else:
+            return False
+        return True

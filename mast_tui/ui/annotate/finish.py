@@ -134,9 +134,6 @@ class Finish:
         )
         self._view.show_dialog(question, answered)
 
-    def _open_modes(self, session: Session) -> int:
-        return len(self._codes_open(session))
-
     def _codes_open(self, session: Session) -> list[str]:
         modes = self._state.taxonomy.modes
         return [mode.code for mode in modes if session.verdict(mode.slug) is None]
@@ -146,7 +143,7 @@ class Finish:
     ) -> None:
         """Finish, and say in one line what came of it; ``fixed``: a study gave the answer."""
         assert self._state.trace is not None
-        total, was_open = len(self._state.trace), self._open_modes(session)
+        total, was_open = len(self._state.trace), len(self._codes_open(session))
         unread = session.unread()
         if self._commands.changed(lambda s: s.finish(open_modes=open_modes)) is None:
             return

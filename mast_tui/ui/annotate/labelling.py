@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from textual.geometry import Size
 from textual.widget import Widget
 
-from mast_tui.labels import CONFIDENCES, Label, Severity, Target, VerdictValue
+from mast_tui.labels import Label, Target, VerdictValue, next_confidence, next_severity
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.ui.actions.action import Where, moves
@@ -52,8 +52,6 @@ EDITING: Final = TYPING | {
 Chooses = Literal["note", "severity", "confidence", "remove", "edit"]
 
 CHOICE_KEYS: Final = {"note": "m", "severity": "f", "confidence": "c", "remove": "⌫", "edit": "e"}
-
-Value = TypeVar("Value")
 
 
 class Purpose(StrEnum):
@@ -162,10 +160,13 @@ class Labelling:
         it."""
 
     def begin(self) -> None:
-        """Begin with another trace."""
+        """Begin with another trace, or anew."""
         self.entry = DigitEntry()
         self._edited = None
         self._marking.then = LABELS
+        self._forget_choice()
+
+    def _forget_choice(self) -> None:
         self._choice, self._choosing = None, False
 
     # What the last line asks
@@ -219,8 +220,8 @@ class Labelling:
         if mode is not None:
             self._marking.then = f"Enter keeps {mode.code}, two digits change it"
             self._hints.prompt(
-                f"edit {mode.code}: move, o the other end, v range, w quote, t whole; Enter keeps "
-                "the mode, two digits change it · Esc leaves"
+                f"edit {mode.code}: move · {self._marking.then} · v range · w quote · t whole "
+                "· Esc leaves"
             )
 
     # Typing a mode
@@ -378,11 +379,9 @@ class Labelling:
     def forget(self) -> bool:
         """Leave whatever waits for another key; False where nothing did."""
         waiting = self.waits
-        self._edited = None
-        self._choice, self._choosing = None, False
+        self.begin()
         self._suggestions.take_edit()
         self._stop_typing()
-        self._marking.then = LABELS
         self._marking.mark(PLAIN)
         return waiting
 
@@ -413,30 +412,15 @@ class Labelling:
 
     # The label under the cursor; where there are several, one is chosen first
 
-    def note(self) -> None:
-        """Write a note on the label under the cursor, or on the span."""
-        self._choose_here("note")
-
-    def severity(self) -> None:
-        """Set the label under the cursor fatal, benign, none."""
-        self._choose_here("severity")
-
-    def confidence(self) -> None:
-        """Set how sure one is of the label under the cursor."""
-        self._choose_here("confidence")
-
-    def remove(self) -> None:
-        """Remove the label under the cursor."""
-        self._choose_here("remove")
-
-    def edit(self) -> None:
-        """Move the label under the cursor, or give it another mode; all else that it says stays."""
-        self._choose_here("edit")
-
     @property
     def can_edit(self) -> bool:
         """Whether there is a label of one's own to edit."""
         return self._view.picked is not None or bool(self._state.labels_here())
+
+    @property
+    def newest_here(self) -> Label | None:
+        """The label under the cursor that was made last."""
+        return next(iter(self._offered()), None)
 
     def _begin_edit(self, label: Label) -> None:
         self._view.set_focus(self._view.timeline)
@@ -445,7 +429,13 @@ class Labelling:
         self._edited = label.id
         self.show_editing()
 
-    def _choose_here(self, what: Chooses) -> None:
+    def act(self, what: Chooses) -> None:
+        """Do what a key does with the label under the cursor, or in the list of them.
+
+        Args:
+            what: Which key: a note goes to the span where there is no label, and all that an
+                edited label says beside mode and place stays.
+        """
         picked = self._view.picked
         if picked is not None:
             self._commands.with_session(lambda session: self._act_on(session, what, picked))
@@ -533,7 +523,7 @@ class Labelling:
             self._choice is not None
             and self._chosen(self._choice[0], self._state.labels_here()) is None
         ):
-            self._choice, self._choosing = None, False
+            self._forget_choice()
             self._hints.clear()
 
     def _take_choice_key(self, key: str, action: str | None) -> bool:
@@ -546,7 +536,7 @@ class Labelling:
         if action in (f"annotate.{what}", "annotate.pane", "everywhere.back"):
             return False
         if key == "enter":
-            self._choose_here(what)
+            self.act(what)
         else:
             self._show_choice_again()
         return True
@@ -556,7 +546,7 @@ class Labelling:
         labels = self._offered()
         chosen = self._chosen(self._choice[0], labels)
         if chosen is None:  # it was taken off elsewhere meanwhile
-            self._choice, self._choosing = None, False
+            self._forget_choice()
             self._hints.clear()
         else:
             self._show_choice(self._choice[0], labels, labels.index(chosen))
@@ -577,9 +567,9 @@ class Labelling:
         self._choice, self._choosing = (what, label.id), True
         mode = self._state.taxonomy.mode(label.mode)
         self._hints.prompt(
-            f"{what}: {mode.code} {mode.name} on {self._state.where_words(label.target)} "
-            f"({place + 1} of {len(labels)}) · {CHOICE_KEYS[what]} takes it · Tab the next "
-            "· Esc leaves"
+            f"{what}: {mode.code} {one_line(mode.name, 24)} on "
+            f"{self._state.where_words(label.target)} ({place + 1} of {len(labels)}) "
+            f"· Tab next · {CHOICE_KEYS[what]} takes it · Esc leaves"
         )
 
     def _apply(self, what: Chooses, label: Label) -> None:
@@ -588,10 +578,10 @@ class Labelling:
         elif what == "edit":
             self._begin_edit(label)
         elif what == "severity":
-            severity = _following((None, *Severity), label.severity)
+            severity = next_severity(label.severity)
             self._commands.changed(lambda s: s.edit_label(label.id, severity=severity))
         elif what == "confidence":
-            confidence = _following(tuple(CONFIDENCES), label.confidence)
+            confidence = next_confidence(label.confidence)
             self._commands.changed(lambda s: s.edit_label(label.id, confidence=confidence))
         else:
             mode = self._state.taxonomy.mode(label.mode)
@@ -610,8 +600,3 @@ def _newest_first(session: Session, labels: tuple[Label, ...]) -> tuple[Label, .
 
 def _toggled(session: Session, mode: Mode, target: Target) -> Change:
     return session.toggle_label(mode.slug, target, suggestions_on_screen=bool(session.suggestions))
-
-
-def _following(values: tuple[Value, ...], value: Value) -> Value:
-    place = values.index(value) if value in values else 0
-    return values[(place + 1) % len(values)]

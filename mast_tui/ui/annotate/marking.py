@@ -33,9 +33,9 @@ class Marking:
             self._show_range()
         elif selection.quote is not None:
             step = "stretch it" if selection.quote.fixed else "to its first word, v begins there"
-            self._hints.prompt(f"quote: w b ← → ↑ ↓ {step}; {self.then} · Esc leaves")
+            self._hints.prompt(f"quote: {self.then} · w b ← → ↑ ↓ {step} · Esc leaves")
         elif selection.whole:
-            self._hints.prompt(f"whole trace: {self.then}; m f c ⌫ its labels · Esc leaves")
+            self._hints.prompt(f"whole trace: {self.then} · m f c ⌫ its labels · Esc leaves")
 
     def _show_range(self) -> None:
         """Show how far the range goes that is being marked."""
@@ -45,7 +45,7 @@ class Marking:
             first, last = marked
             words = f"#{first + 1} to #{last + 1}" if last > first else f"#{first + 1}"
             self._hints.prompt(
-                f"range {words}: move its end, o the other; {self.then} · Esc leaves"
+                f"range {words}: move its end · {self.then} · o the other end · Esc leaves"
             )
 
     def follow_cursor(self) -> None:

@@ -131,11 +131,9 @@ class MyLabels(VirtualLines):
 
     def go_to_label(self, label_id: str) -> None:
         """Put the cursor on a label, where it is listed."""
-        for row in self._places():
-            entry = self._lines[row].entry
-            if isinstance(entry, Label) and entry.id == label_id:
-                self.move_to(row)
-                return
+        entries = ((row, self._lines[row].entry) for row in self._places())
+        rows = (row for row, one in entries if isinstance(one, Label) and one.id == label_id)
+        self.move_to(next(rows, self.cursor))
 
     def rows_changed(self) -> None:
         """Make the rows anew for the width that there is; the cursor stays on its entry."""

@@ -6,19 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar, Final
 
 from rich.cells import set_cell_size
-from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Grid, Vertical
-from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from mast_tui.labels import VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode
-from mast_tui.ui.dialogs.question import Answer
-from mast_tui.ui.styles import DIALOGS
+from mast_tui.ui.dialogs.dialog import KeyDialog, KeyRow
 from mast_tui.ui.wording import counted, plain_lines, plain_title
 
 ANSWERS: Final = (
@@ -38,40 +33,17 @@ AFTER: Final[dict[VerdictValue | None, VerdictValue | None]] = {
 """What a mode's key says of it, after what stands."""
 
 
-class ModeRow(Static):
-    """An open mode with its key, and what was said of it meanwhile; a click is the key."""
-
-    def __init__(self, key: str, mode: Mode) -> None:
-        super().__init__(classes="answer")
-        self.key, self.mode = key, mode
-
-    def show(self, value: VerdictValue | None) -> None:
-        """Tell what stands of the mode now."""
-        name = one_line(f"{self.mode.code} {self.mode.name}")
-        if len(name) > NAME_CELLS:
-            name = set_cell_size(name, NAME_CELLS - 1) + "…"
-        said = (value.value, "bold") if value else ("open", "")
-        self.update(
-            Content.assemble(
-                (f" {self.key} ", "bold"), f" {set_cell_size(name, NAME_CELLS)} ", said
-            )
-        )
-
-    def on_click(self) -> None:
-        """Say what the key says."""
-        if isinstance(self.screen, FinishScreen):
-            self.screen.turn(self)
-
-
-class FinishScreen(ModalScreen[str | None]):
+class FinishScreen(KeyDialog[str]):
     """Gives back the key of an answer, None after Escape; what a mode's key says is said at once.
 
     One may be labelled as well: Escape goes back to where that is done.
     """
 
-    CSS_PATH = DIALOGS
-    dialog_keys: ClassVar = (*ANSWERS, ("Esc", "back"))
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", show=False)]
+    default = "o"
+    dialog_keys: ClassVar = (
+        *(("o", "finishes"), ("j", "all judged"), ("g", "goes to the unread")),
+        ("Esc", "back"),
+    )
 
     def __init__(
         self,
@@ -93,28 +65,29 @@ class FinishScreen(ModalScreen[str | None]):
         super().__init__()
         self._title = title
         self._unread = unread
-        self._modes = modes
+        self._count = len(modes)
+        self._modes = dict(zip(LETTERS, modes, strict=False))
+        self._mode_rows = {key: KeyRow(key) for key in self._modes}
         self._verdict = verdict
         self._say = say
 
     def compose(self) -> ComposeResult:
         """What was not read, the open modes, and the answers."""
-        more = len(self._modes) - len(LETTERS)
+        more = self._count - len(self._modes)
         with Vertical(classes="dialog finish") as box:
             box.border_title = plain_title(self._title)
             yield Static(plain_lines(self._unread))
             if self._modes:
                 named = f", {more} of them without a key" if more > 0 else ""
-                words = f"{counted(len(self._modes), 'mode')} without a verdict{named}:"
+                words = f"{counted(self._count, 'mode')} without a verdict{named}:"
                 yield Static(words, classes="heading")
                 with Grid():
-                    for key, mode in zip(LETTERS, self._modes, strict=False):
-                        yield ModeRow(key, mode)
+                    yield from self._mode_rows.values()
                 words = "Its key: absent, then unsure, then open · Esc: back, to label one"
                 yield Static(words, classes="hint")
             with Vertical(classes="answers"):
                 for key, words in ANSWERS:
-                    yield Answer(key, words, default=key == "o")
+                    yield KeyRow(key, f"{words}  ↵" if key == self.default else words)
 
     def on_mount(self) -> None:
         """Show what stands."""
@@ -122,30 +95,21 @@ class FinishScreen(ModalScreen[str | None]):
 
     def show(self) -> None:
         """Show what stands of each mode."""
-        for row in self.query(ModeRow):
-            row.show(self._verdict(row.mode.slug))
+        for key, mode in self._modes.items():
+            name = one_line(f"{mode.code} {mode.name}")
+            if len(name) > NAME_CELLS:
+                name = set_cell_size(name, NAME_CELLS - 1) + "…"
+            value = self._verdict(mode.slug)
+            said = (value.value, "bold") if value else "open"
+            self._mode_rows[key].show(f"{set_cell_size(name, NAME_CELLS)} ", said)
 
-    def turn(self, row: ModeRow) -> None:
-        """Say the next thing of a mode."""
-        self._say(row.mode, AFTER.get(self._verdict(row.mode.slug)), self.show)
-
-    def on_key(self, event: events.Key) -> None:
-        """Take an answer, or the key of a mode; Enter leaves the open modes open."""
-        row = next((row for row in self.query(ModeRow) if row.key == event.character), None)
-        if event.character in dict(ANSWERS):
-            event.stop()
-            self.dismiss(event.character)
-        elif event.key == "enter":
-            event.stop()
-            self.dismiss("o")
-        elif row is not None:
-            event.stop()
-            self.turn(row)
-
-    def answered(self, key: str) -> None:
-        """Take an answer by its key."""
-        self.dismiss(key)
-
-    def action_leave(self) -> None:
-        """No answer."""
-        self.dismiss(None)
+    def take(self, key: str) -> bool:
+        """Take an answer, or say the next thing of a mode."""
+        mode = self._modes.get(key)
+        if mode is not None:
+            self._say(mode, AFTER.get(self._verdict(mode.slug)), self.show)
+        elif key in dict(ANSWERS):
+            self.dismiss(key)
+        else:
+            return False
+        return True

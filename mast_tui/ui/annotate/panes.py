@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final, Protocol
+from typing import Final
 
 from textual.screen import Screen
 
+from mast_tui.ui.annotate.state import AnnotateView
 from mast_tui.ui.services.view_settings import (
     LEAST_SHARE,
     MOST_SHARE,
@@ -14,25 +15,11 @@ from mast_tui.ui.services.view_settings import (
     ViewSettings,
     remembered_settings,
 )
-from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.trace_view.timeline import Timeline
-from mast_tui.ui.widgets.hint_bar import HintBar
 
 STEP: Final = 10
 SHARES: Final = (SHARE, 60, MOST_SHARE, LEAST_SHARE)
 """Through which one key goes round."""
-
-
-class PanesView(Protocol):
-    """What is asked of the screen whose panes they are."""
-
-    @property
-    def timeline(self) -> Timeline: ...
-    @property
-    def span_view(self) -> SpanView: ...
-    @property
-    def hints(self) -> HintBar: ...
-    def show_span(self) -> None: ...
 
 
 class Panes:
@@ -42,7 +29,7 @@ class Panes:
     is one; all keys go on to work on the span under the timeline's cursor.
     """
 
-    def __init__(self, view: PanesView, screen: Screen[None]) -> None:
+    def __init__(self, view: AnnotateView, screen: Screen[None]) -> None:
         """Divide nothing yet.
 
         Args:
@@ -71,7 +58,7 @@ class Panes:
         self._screen.add_class("-reading")
         self._screen.set_focus(self._view.span_view)
         self._view.show_span()
-        self._view.hints.say("j k scroll · ) ( next, previous span · z or Esc goes back")
+        self._view.hints.say("j k scroll · ) ( other spans · z goes back")
 
     def leave(self) -> bool:
         """Go back to the timeline, which stands where it stood; False where one is there."""

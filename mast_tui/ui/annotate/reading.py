@@ -7,10 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
 from mast_tui.ui.annotate.commands import SessionCommands
-from mast_tui.ui.annotate.state import AnnotateState
-from mast_tui.ui.context import AppContext
+from mast_tui.ui.annotate.state import AnnotateView
 from mast_tui.ui.trace_view.folding import Run
-from mast_tui.ui.trace_view.timeline import Timeline
 from mast_tui.writes import Holds
 
 if TYPE_CHECKING:
@@ -22,17 +20,11 @@ PASSED_OVER: Final = 4
 drawn again for that, which somebody who scrolls on would wait for."""
 
 
-class ReadingView(Protocol):
+class ReadingView(AnnotateView, Protocol):
     """What is asked of the screen to know what was read."""
 
     @property
-    def state(self) -> AnnotateState: ...
-    @property
-    def timeline(self) -> Timeline: ...
-    @property
     def commands(self) -> SessionCommands: ...
-    @property
-    def context(self) -> AppContext: ...
     @property
     def is_active(self) -> bool: ...
     def show_news(self, session: Session) -> None: ...

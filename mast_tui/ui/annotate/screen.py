@@ -33,7 +33,7 @@ from mast_tui.ui.annotate.copying import Copying
 from mast_tui.ui.annotate.filter import Filter
 from mast_tui.ui.annotate.finish import Finish
 from mast_tui.ui.annotate.following import Following
-from mast_tui.ui.annotate.labelling import Labelling
+from mast_tui.ui.annotate.labelling import Chooses, Labelling
 from mast_tui.ui.annotate.marking import Marking
 from mast_tui.ui.annotate.my_labels import MyLabels
 from mast_tui.ui.annotate.panes import Panes
@@ -86,7 +86,7 @@ READ_EVERY: Final = 0.4
 
 
 SUGGESTING: Final = frozenset({"next_suggestion", "accept", "reject"})
-"""Actions that nobody is told of who may see no suggestion."""
+"""Actions that nobody is told of while no suggestion waits."""
 
 
 class Beside(Horizontal, RenderCache):
@@ -123,7 +123,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         """The definition of the mode under the cursor."""
         self.my_labels: MyLabels | None = None
         """What was said of the trace, once it was asked for."""
-        self.hints = HintBar(Where.ANNOTATE)
+        self.hints = HintBar(Where.ANNOTATE, left_out=SUGGESTING)
         """The last line."""
         self.state = AnnotateState(taxonomy, self.timeline, SpanText(self))
         """What is open."""
@@ -362,19 +362,10 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     def go_to_place(self, text: str) -> bool:
         """Go to a span by its number (from 1) or its key; False where there is none."""
-        trace = self.trace
-        if trace is None:
-            return False
-        wanted = text.strip().removeprefix("#")
-        if wanted.isdecimal() and 1 <= int(wanted) <= len(trace):
-            index: int | None = int(wanted) - 1
-        else:
-            index = trace.index_of(text.strip())
-        if index is None:
-            return False
-        self.timeline.go_to(index)
-        self.show_span()
-        return True
+        found = self.timeline.go_to_named(text)
+        if found:
+            self.show_span()
+        return found
 
     # The app
 
@@ -517,7 +508,7 @@ class AnnotateScreen(Screen[None], RenderCache):
             }
         )
         self.timeline.show_read(session.read)
-        self.hints.leave_out(() if session.suggestions_visible else SUGGESTING)
+        self.hints.leave_out(() if self.suggestions.pending else SUGGESTING)
         if self.my_labels is not None:
             self.my_labels.show(session)
         self.show_title()
@@ -864,6 +855,8 @@ class AnnotateScreen(Screen[None], RenderCache):
             mine = self.my_labels = MyLabels(self.state.taxonomy, id="mine")
             await self.query_one("#side").mount(mine, after=self.definition)
         mine.show(self.session)
+        if label := self.labelling.newest_here:
+            mine.go_to_label(label.id)
         self.set_focus(mine)
 
     def _hide_my_labels(self) -> None:
@@ -1018,9 +1011,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.catch_up()
         self.span_view.toggle_raw()
         if self.span_view.raw:
-            self.hints.say(
-                "Texts are shown as they are; p sets out JSON and colours Markdown again"
-            )
+            self.hints.say("Texts are shown as they are · p shows them as they are meant")
         else:
             self.hints.say("JSON is set out; Markdown, code and diffs are drawn as such")
 
@@ -1109,21 +1100,9 @@ class AnnotateScreen(Screen[None], RenderCache):
         if mode is not None and self.state.has_spans:
             self.labelling.label_with(mode)
 
-    def action_note(self) -> None:
-        """Write a note on the label under the cursor, or on the span."""
-        self.labelling.note()
-
-    def action_severity(self) -> None:
-        """Set the label under the cursor fatal, benign, none."""
-        self.labelling.severity()
-
-    def action_confidence(self) -> None:
-        """Set how sure one is of the label under the cursor."""
-        self.labelling.confidence()
-
-    def action_remove(self) -> None:
-        """Remove the label under the cursor."""
-        self.labelling.remove()
+    def action_label(self, what: Chooses) -> None:
+        """Change the label under the cursor, such as its note, or take it off."""
+        self.labelling.act(what)
 
     def action_undo(self) -> None:
         """Take back the last change on this trace."""
@@ -1161,7 +1140,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         if self.picked is None and (self.suggestions.here() or not self.labelling.can_edit):
             self.suggestions.edit(self.labelling.show_editing)
         else:
-            self.labelling.edit()
+            self.labelling.act("edit")
 
     def action_judge(self) -> None:
         """Have a judge look at this trace; ask to cancel one that is at work."""

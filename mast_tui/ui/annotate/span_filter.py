@@ -6,7 +6,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from mast_tui.traces.model import STATUSES, Shape, SpanColumns, SpanKind, SpanStatus, Trace
 
@@ -21,6 +21,12 @@ KIND_NAMES: Final[Mapping[SpanKind, str]] = {
     SpanKind.LOG: "log records",
 }
 """What several spans of a kind are called."""
+
+FLAG_WORDS: Final[Mapping[str, str]] = {
+    "no_logs": "no log records",
+    **{flag: flag for flag in ("errors", "labelled", "suggested", "matches")},
+}
+"""What else may be asked for, with how it is said."""
 
 _ERROR: Final = STATUSES.index(SpanStatus.ERROR)
 
@@ -53,6 +59,11 @@ class SpanFilter:
         """The same with this agent chosen, or no longer."""
         return replace(self, agents=self.agents ^ {agent})
 
+    def toggled(self, flag: str) -> SpanFilter:
+        """The same with something else asked for, or no longer: one of ``FLAG_WORDS``."""
+        changed: dict[str, Any] = {flag: not getattr(self, flag)}
+        return replace(self, **changed)
+
     @property
     def words(self) -> str:
         """What is shown, in a few words; empty where that is everything."""
@@ -60,11 +71,7 @@ class SpanFilter:
         words = [" or ".join(parts)] if parts else []
         if self.agents:
             words.append(f"by {' or '.join(sorted(self.agents))}")
-        words += ["no log records"] if self.no_logs else []
-        words += ["errors"] if self.errors else []
-        words += ["labelled"] if self.labelled else []
-        words += ["suggested"] if self.suggested else []
-        words += ["matches"] if self.matches else []
+        words += [said for flag, said in FLAG_WORDS.items() if getattr(self, flag)]
         return ", ".join(words)
 
 

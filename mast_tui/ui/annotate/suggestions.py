@@ -375,7 +375,7 @@ class Suggestions:
         """
         if not self.pending:
             return "" if session.suggestions_visible else no_suggestion_words(session)
-        return "] goes to the next"
+        return "] goes there"
 
     def look_at(self, at: TraceLocation) -> None:
         """Go to the evidence, as soon as the workspace is open."""

@@ -17,7 +17,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.suggester import Suggester
 from textual.widget import Widget
 from textual.widgets import Input, Static
@@ -25,7 +24,7 @@ from textual.widgets import Input, Static
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 from mast_tui.ui.context import AppContext, context_of
-from mast_tui.ui.styles import DIALOGS
+from mast_tui.ui.dialogs.dialog import Dialog
 from mast_tui.ui.widgets.text_line import TextLine
 from mast_tui.ui.wording import plain_lines, plain_title
 
@@ -122,7 +121,7 @@ def completed(value: str) -> str | None:
 FIELD_KEYS: Final = "Enter goes on · ↑ ↓ move · space another choice · Esc leaves"
 
 
-class Form(ModalScreen[dict[str, str] | None]):
+class Form(Dialog[dict[str, str]]):
     """Gives back what stands in the fields once that is done, or None after Escape.
 
     A subclass says in ``take`` what becomes of the fields: it refuses them by raising
@@ -130,13 +129,11 @@ class Form(ModalScreen[dict[str, str] | None]):
     which Enter goes on and Escape comes back; or it dismisses the form.
     """
 
-    CSS_PATH = DIALOGS
     dialog_keys: ClassVar = (
         *(("Enter", "goes on"), ("↑ ↓", "move"), ("space", "another choice")),
         ("Esc", "leaves"),
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", show=False),
         Binding("down,tab", "field(1)", show=False),
         Binding("up,shift+tab", "field(-1)", show=False),
         Binding("enter", "keep", show=False),

@@ -13,14 +13,13 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.strip import Strip
 from textual.widgets import Input
 
 from mast_tui.ui.actions.registry import Keymap, Where, actions_for, keys_of, shown
-from mast_tui.ui.styles import DIALOGS
+from mast_tui.ui.dialogs.dialog import LinesDialog
 from mast_tui.ui.trace_view.background_index import Matter
-from mast_tui.ui.trace_view.gutter import GLYPHS, MarkKind
+from mast_tui.ui.trace_view.gutter import BETWEEN, FIRST, GLYPHS, LAST, MarkKind
 from mast_tui.ui.trace_view.overview import CURSOR, ON_SCREEN
 from mast_tui.ui.trace_view.overview import GLYPHS as STRIP
 from mast_tui.ui.widgets.text_line import TextLine
@@ -83,7 +82,14 @@ LEGEND: Final[Mapping[Where, Sequence[Section]]] = MappingProxyType(
                     Entry(f"1.3 {_WAITS}", "A suggestion of a judge that waits for an answer"),
                     Entry(f"1.3 {_OTHER}", "A label of somebody else, or one that the file holds"),
                     Entry(_NOTE, "Your note on the span"),
-                    Entry("×3", "The step is repeated, or there are so many at once; Space folds"),
+                    Entry(
+                        f"{FIRST}  {BETWEEN}  {LAST}",
+                        "A range of spans with such a mark begins, goes on, ends",
+                    ),
+                    Entry(f"{_OWN}2  +2", "Two such marks on one span; two more than are shown"),
+                    Entry(
+                        "repeated 3×", "So often these steps are; or 3 calls at once. Space folds"
+                    ),
                     Entry("⋮", "Steps that are folded or filtered out"),
                 ),
             ),
@@ -115,7 +121,9 @@ LEGEND: Final[Mapping[Where, Sequence[Section]]] = MappingProxyType(
             Section(
                 "Signs",
                 (
-                    Entry("◌3", "Suggestions of judges that wait for an answer"),
+                    Entry("○  ◐  ●", "You have not begun the trace; begun it; finished it"),
+                    Entry("●2  ◌3", "Your labels; suggestions of judges that wait for an answer"),
+                    Entry("≡", "The same run is listed in another format, which its lines name"),
                     Entry("✗", "A file that could not be read; its line says why"),
                 ),
             ),
@@ -222,27 +230,17 @@ class HelpLines(VirtualLines):
         self.scroll_to(y=row, animate=False)
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(LinesDialog):
     """Any of the keys that open or leave it closes it; ``/`` narrows it to what is typed."""
 
-    CSS_PATH = DIALOGS
     AUTO_FOCUS = "#keys"
     dialog_keys: ClassVar = (
         *(("/", "searches"), ("j k", "scroll"), ("d b", "pages"), ("g G", "ends")),
         ("Esc", "closes"),
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", show=False),
-        Binding("question_mark,f1,q,Q,enter", "close", show=False),
+        Binding("question_mark,f1,enter", "close", show=False),
         Binding("slash", "search", show=False),
-        Binding("down,j", "move_by(1)", show=False),
-        Binding("up,k", "move_by(-1)", show=False),
-        Binding("pagedown,space,d", "move_page(1)", show=False),
-        Binding("pageup,b", "move_page(-1)", show=False),
-        Binding("ctrl+d", "move_half(1)", show=False),
-        Binding("ctrl+u", "move_half(-1)", show=False),
-        Binding("g,home", "move_to_start", show=False),
-        Binding("G,end", "move_to_end", show=False),
     ]
 
     def __init__(self, where: Where, keymap: Keymap) -> None:
@@ -250,7 +248,8 @@ class HelpScreen(ModalScreen[None]):
         self._sections = tuple(sections_of(where, keymap))
 
     @property
-    def _lines(self) -> HelpLines:
+    def lines(self) -> HelpLines:
+        """The keys and signs."""
         return self.query_one(HelpLines)
 
     def compose(self) -> ComposeResult:
@@ -264,50 +263,26 @@ class HelpScreen(ModalScreen[None]):
     def on_mount(self) -> None:
         """Show all of it."""
         self.query_one(TextLine).display = False
-        self._lines.show(self._sections)
+        self.lines.show(self._sections)
 
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
         event.stop()
         found = [*matching(self._sections, event.value)]
         nothing = Section(f"Nothing here has “{event.value}”", ())
-        self._lines.show(found or [nothing])
+        self.lines.show(found or [nothing])
 
     @on(Input.Submitted)
     def _kept(self, event: Input.Submitted) -> None:
         event.stop()
         event.input.display = bool(event.value)
-        self._lines.focus()
+        self.lines.focus()
 
     def action_search(self) -> None:
         """Type what to look for."""
         line = self.query_one(TextLine)
         line.display = True
         line.focus()
-
-    def action_move_by(self, lines: int) -> None:
-        """Scroll by lines."""
-        self._lines.move_by(lines)
-
-    def action_move_half(self, halves: int) -> None:
-        """Scroll by half screens."""
-        self._lines.move_half(halves)
-
-    def action_move_page(self, pages: int) -> None:
-        """Scroll by screens."""
-        self._lines.move_page(pages)
-
-    def action_move_to_start(self) -> None:
-        """Go to the first line."""
-        self._lines.move_to(0)
-
-    def action_move_to_end(self) -> None:
-        """Go to the last line."""
-        self._lines.move_to(self._lines.row_count)
-
-    def action_close(self) -> None:
-        """Close it."""
-        self.dismiss(None)
 
     def action_leave(self) -> None:
         """Show all again where something was looked for; else close it."""
@@ -317,4 +292,4 @@ class HelpScreen(ModalScreen[None]):
             return
         line.value = ""
         line.display = False
-        self._lines.focus()
+        self.lines.focus()

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Final
 
-from textual import events, work
+from textual import work
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
-from textual.screen import ModalScreen
 from textual.widgets import Static
 from textual.worker import get_current_worker
 
@@ -22,11 +21,11 @@ from mast_tui.judges.llm.run.setup import Setup, configured_setup
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
 from mast_tui.ui.context import AppContext
+from mast_tui.ui.dialogs.dialog import KeyDialog, KeyRow
 from mast_tui.ui.dialogs.note import NoteScreen
-from mast_tui.ui.dialogs.question import Answer, Ask
+from mast_tui.ui.dialogs.question import Ask
 from mast_tui.ui.services.model_judge import Plan, estimate_words, model_name, plan_for
 from mast_tui.ui.services.open_workspace import OpenWorkspace
-from mast_tui.ui.styles import DIALOGS
 from mast_tui.ui.wording import plain_lines, plain_title
 from mast_tui.workspace import WorkspaceError
 from mast_tui.writes import Holds
@@ -49,10 +48,9 @@ class Chosen:
     plan: Plan | None
 
 
-class JudgeChoice(ModalScreen[Chosen | None]):
+class JudgeChoice(KeyDialog[Chosen]):
     """Gives back what was chosen, or None after Escape. A model waits for its estimate."""
 
-    CSS_PATH = DIALOGS
     dialog_keys: ClassVar = (
         *((RULES_KEY, "the rules"), (MODEL_KEY, "the model"), ("Esc", "asks nothing")),
     )
@@ -77,7 +75,7 @@ class JudgeChoice(ModalScreen[Chosen | None]):
         self._setup = setup
         self._opened = opened
         self._traces = traces
-        self._default = MODEL_KEY if model_first else RULES_KEY
+        self.default = MODEL_KEY if model_first else RULES_KEY
         self._plan: Plan | None = None
         self._wanted = False
 
@@ -95,7 +93,7 @@ class JudgeChoice(ModalScreen[Chosen | None]):
                 (MODEL_KEY, f"{model_name(self._setup)} at {one_line(self._setup.host, 60)}"),
             )
             for key, words in answers:
-                yield Answer(key, words, default=key == self._default)
+                yield KeyRow(key, f"{words}  ↵" if key == self.default else words)
             yield Static(plain_lines(f"{ESTIMATING} …"), classes="hint")
 
     def on_mount(self) -> None:
@@ -141,25 +139,18 @@ class JudgeChoice(ModalScreen[Chosen | None]):
         if self._wanted:
             self.dismiss(Chosen(message.plan))
 
-    def on_key(self, event: events.Key) -> None:
-        """Take the answer; Enter takes the one that was chosen last."""
-        key = self._default if event.key == "enter" else event.character
-        if event.key == "escape":
-            event.stop()
-            self.dismiss(None)
-        elif key in (RULES_KEY, MODEL_KEY):
-            event.stop()
-            self.answered(key)
-
-    def answered(self, key: str) -> None:
+    def take(self, key: str) -> bool:
         """The rules at once; the model as soon as it is known what it takes."""
         if key == RULES_KEY:
             self.dismiss(Chosen(None))
-        elif self._plan is not None:
+        elif key == MODEL_KEY and self._plan is not None:
             self.dismiss(Chosen(self._plan))
-        else:
+        elif key == MODEL_KEY:
             self._wanted = True
             self.query_one(".hint", Static).update(plain_lines(f"{ESTIMATING}, then it goes on …"))
+        else:
+            return False
+        return True
 
 
 def choose_judge(

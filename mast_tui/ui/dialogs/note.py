@@ -10,20 +10,17 @@ from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from mast_tui.errors import MastError
+from mast_tui.ui.dialogs.dialog import Dialog
 from mast_tui.ui.dialogs.editor import edited_here
-from mast_tui.ui.styles import DIALOGS
 from mast_tui.ui.widgets.text_line import TextLine
 from mast_tui.ui.wording import plain_lines, plain_title
 
 
-class TypingDialog(ModalScreen[str | None]):
+class TypingDialog(Dialog[str]):
     """A dialog with one line to type on, which Escape leaves without an answer."""
-
-    CSS_PATH = DIALOGS
 
     def on_key(self, event: events.Key) -> None:
         """Take characters that were typed before the line was there."""
@@ -32,10 +29,6 @@ class TypingDialog(ModalScreen[str | None]):
             event.stop()
             line.insert_text_at_cursor(event.character)
             self.set_focus(line)
-
-    def action_leave(self) -> None:
-        """No answer."""
-        self.dismiss(None)
 
 
 class NoteScreen(TypingDialog):
@@ -47,7 +40,6 @@ class NoteScreen(TypingDialog):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", show=False),
         Binding("ctrl+g,f2", "editor", show=False, priority=True),
     ]
 

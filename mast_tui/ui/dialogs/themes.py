@@ -46,6 +46,7 @@ class ThemeChoice(Finder):
         path = configuration_path()
         try:
             text = path.read_text("utf-8") if path.exists() else ""
+            path.parent.mkdir(parents=True, exist_ok=True)
             write_output(path, with_theme(text, name))
         except (MastError, OSError, UnicodeDecodeError) as error:
             context_of(self).complain(f"The theme is not kept: {one_line(str(error))}")

@@ -8,13 +8,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
-from textual import events, work
+from textual import work
 from textual.app import App, ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.content import Content
 from textual.message import Message
-from textual.screen import ModalScreen
 from textual.widgets import Static
 from textual.worker import get_current_worker
 
@@ -22,8 +19,8 @@ from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 from mast_tui.study import random_sample
 from mast_tui.ui.context import AppContext
+from mast_tui.ui.dialogs.dialog import KeyDialog, KeyRow
 from mast_tui.ui.dialogs.note import NoteScreen
-from mast_tui.ui.styles import DIALOGS
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.wording import plain_lines, plain_title
 
@@ -235,34 +232,10 @@ KEYS: Final[Mapping[QueueName, tuple[str, str]]] = {
 _NAME_CELLS: Final = 28
 
 
-class QueueRow(Static):
-    """One queue with its key; a click chooses it."""
-
-    def __init__(self, name: QueueName, *, current: bool) -> None:
-        super().__init__(classes="answer")
-        self.queue = name
-        self._current = current
-
-    def show(self, counted: str) -> None:
-        """Show how many it holds."""
-        key, words = KEYS[self.queue]
-        mark = "  ↵" if self._current else ""
-        self.update(
-            Content.assemble((f" {key} ", "bold"), f" {words:<{_NAME_CELLS}}{counted}{mark}")
-        )
-
-    def on_click(self) -> None:
-        """Choose it."""
-        if isinstance(self.screen, QueueChoice):
-            self.screen.dismiss(self.queue)
-
-
-class QueueChoice(ModalScreen[QueueName | None]):
+class QueueChoice(KeyDialog[QueueName]):
     """Gives back the queue, or None after Escape. ``shown`` are sizes that were shown before."""
 
-    CSS_PATH = DIALOGS
     dialog_keys: ClassVar = (("Enter", "stays with this one"), ("Esc", "leaves"))
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", show=False)]
 
     @dataclass
     class Counted(Message):
@@ -282,14 +255,15 @@ class QueueChoice(ModalScreen[QueueName | None]):
         self._opened = opened
         self._known = known
         self._current = current
+        self.default = KEYS[current][0]
+        self._queue_rows = {name: KeyRow(key) for name, (key, _) in KEYS.items()}
         self._looked_at = shown
 
     def compose(self) -> ComposeResult:
         """A row for each queue."""
         with Vertical(classes="dialog") as box:
             box.border_title = plain_title("Which traces?")
-            for name in KEYS:
-                yield QueueRow(name, current=name is self._current)
+            yield from self._queue_rows.values()
             yield Static(
                 plain_lines(
                     "> and < go through the chosen ones, in their order. Disagreements, also with "
@@ -322,21 +296,17 @@ class QueueChoice(ModalScreen[QueueName | None]):
             hint.add_class("-error")
 
     def _show(self, counts: Counts | None) -> None:
-        for row in self.query(QueueRow):
-            row.show(count_words(row.queue, counts, self._looked_at))
+        for name, (_, words) in KEYS.items():
+            count = count_words(name, counts, self._looked_at)
+            mark = "  ↵" if name is self._current else ""
+            self._queue_rows[name].show(f"{words:<{_NAME_CELLS}}{count}{mark}")
 
-    def on_key(self, event: events.Key) -> None:
-        """Take the queue of this key; Enter stays with the one that is shown."""
-        name = next((name for name, (key, _) in KEYS.items() if key == event.character), None)
-        if event.key == "enter":
-            name = self._current
+    def take(self, key: str) -> bool:
+        """Take the queue of a key."""
+        name = next((name for name, (own, _) in KEYS.items() if own == key), None)
         if name is not None:
-            event.stop()
             self.dismiss(name)
-
-    def action_leave(self) -> None:
-        """Nothing chosen."""
-        self.dismiss(None)
+        return name is not None
 
 
 class ShowsQueues(Protocol):

@@ -14,13 +14,12 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.screen import Screen
 from textual.widgets import Input, Static
 
 from mast_tui.safe_text import one_line
 from mast_tui.traces.same_runs import same_runs
 from mast_tui.ui.actions.registry import Where, bindings_for
-from mast_tui.ui.context import AppContext, Judged, ShowSideBySide, ShowTrace, context_of
+from mast_tui.ui.context import Judged, ShowSideBySide, ShowTrace
 from mast_tui.ui.dialogs.finder import Choice, Finder
 from mast_tui.ui.dialogs.question import Ask
 from mast_tui.ui.library.contents import Contents, HitList
@@ -34,6 +33,7 @@ from mast_tui.ui.library.queues import (
 )
 from mast_tui.ui.library.rows import LibraryRow, Listing, Sort, row_of, tells_outcome
 from mast_tui.ui.library.trace_list import LibraryList
+from mast_tui.ui.screens.base_screen import ListScreen
 from mast_tui.ui.services.trace_catalog import Catalog, OneByOne
 from mast_tui.ui.styles import LIBRARY
 from mast_tui.ui.trace_names import names_under
@@ -65,7 +65,7 @@ MOST_LEFT_OUT: Final = 5
 """How many files that hold no trace are named where there is no other."""
 
 
-class LibraryScreen(Screen[None]):
+class LibraryScreen(ListScreen):
     """What of a queue matches, as it is sorted, is what one goes through on the annotate screen."""
 
     CSS_PATH = LIBRARY
@@ -125,16 +125,6 @@ class LibraryScreen(Screen[None]):
     def on_resize(self) -> None:
         """Titles follow the columns."""
         self.call_after_refresh(self._show_heading)
-
-    @property
-    def mast(self) -> AppContext:
-        """The app, with what it shares."""
-        return context_of(self)
-
-    @property
-    def hints(self) -> HintBar:
-        """The last line."""
-        return self.query_one(HintBar)
 
     @property
     def table(self) -> LibraryList:
@@ -263,7 +253,7 @@ class LibraryScreen(Screen[None]):
     def _show_title(self) -> None:
         app = self.mast
         if self.contents.shown:
-            self.query_one(TitleBar).show(("Contents", *self.contents.title()), self.who())
+            self.title_bar.show(("Contents", *self.contents.title()), self.who())
             return
         listed, every = len(self.table.rows), len(self._listing)
         count = f"{every} trace{'' if every == 1 else 's'}"
@@ -285,7 +275,7 @@ class LibraryScreen(Screen[None]):
             left.append(f"by {self.sort}")
         if n := len(app.catalog.troubles) - len(app.catalog.unreadable):
             left.append(f"{n} problem{'' if n == 1 else 's'}, see mast-tui inspect")
-        self.query_one(TitleBar).show(tuple(left), self.who())
+        self.title_bar.show(tuple(left), self.who())
 
     def still_reading(self, _words: str) -> None:
         """Tell how far the reading of a big document has come."""
@@ -581,26 +571,6 @@ class LibraryScreen(Screen[None]):
     def action_redo(self) -> None:
         """Redo belongs to an open trace."""
         self.action_undo()
-
-    def action_move(self, delta: int) -> None:
-        """One row up or down."""
-        self.pane.move_by(delta)
-
-    def action_move_page(self, delta: int) -> None:
-        """One screen up or down."""
-        self.pane.move_page(delta)
-
-    def action_move_half(self, delta: int) -> None:
-        """Half a screen up or down."""
-        self.pane.move_half(delta)
-
-    def action_move_to_start(self) -> None:
-        """To the first trace."""
-        self.pane.move_to(0)
-
-    def action_move_to_end(self) -> None:
-        """To the last trace."""
-        self.pane.move_to(self.pane.row_count - 1)
 
     def go_to_place(self, text: str) -> bool:
         """Go to a trace by its number in the list, its id or its file name."""

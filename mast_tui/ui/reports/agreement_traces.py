@@ -17,7 +17,7 @@ from mast_tui.labels import VerdictValue
 from mast_tui.reports.model import Column, Kind, Row, Table
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
-from mast_tui.ui.context import ShowDisagreement, TraceLocation
+from mast_tui.ui.context import ShowDisagreements, TraceLocation
 from mast_tui.ui.reports.source import MOST, Listing
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.suggestion_wording import judge_name
@@ -187,10 +187,10 @@ def listing_of(cases: Cases, taxonomy: Taxonomy, names: Mapping[str, str]) -> Li
     if len(rows) < cases.total:
         facts.append(f"the first {len(rows):,} listed")
 
-    def opening(opened: OpenWorkspace, row: str) -> TraceLocation | ShowDisagreement:
+    def opening(opened: OpenWorkspace, row: str) -> TraceLocation | ShowDisagreements:
         one = by_id[row]
         if one.judge is None and one.present and _may_adjudicate(opened):
-            return ShowDisagreement(one.mode, one.trace_id, agreed=not one.differs)
+            return ShowDisagreements(one.mode, one.trace_id, agreed=not one.differs)
         return _evidence(opened, one)
 
     return Listing(

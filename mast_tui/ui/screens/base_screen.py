@@ -1,4 +1,4 @@
-"""What main screens but the library share: the app, who works, moving, and going back."""
+"""What main screens share: the app, moving, and, but for the library, going back."""
 
 from __future__ import annotations
 
@@ -14,21 +14,13 @@ from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.writes import Writes
 
 
-class BaseScreen(Screen[None]):
-    """A main screen with a title, a list that keys move over, and a line of hints."""
-
-    gives_way = True
-    """Another main screen takes its place."""
+class ListScreen(Screen[None]):
+    """A main screen with a title, lists that keys move over, and a line of hints."""
 
     @property
     def mast(self) -> AppContext:
         """The app, with what it shares."""
         return context_of(self)
-
-    @property
-    def writes(self) -> Writes:
-        """What is written to the workspace, in order."""
-        return self.mast.writes
 
     @property
     def hints(self) -> HintBar:
@@ -42,21 +34,8 @@ class BaseScreen(Screen[None]):
 
     @property
     @abstractmethod
-    def main_list(self) -> VirtualLines:
-        """The list that has the keys where no other pane has the focus."""
-
-    @property
     def pane(self) -> VirtualLines:
-        """The pane that has the focus, else the main list."""
-        focused = self.focused
-        return focused if isinstance(focused, VirtualLines) else self.main_list
-
-    def who(self) -> tuple[str, ...]:
-        """Who works, and under which sight."""
-        opened = self.mast.opened
-        if opened is None:
-            return (self.mast.waiting_words(),)
-        return (one_line(opened.annotator), sight_words(blind=opened.blind))
+        """The list that keys move over now."""
 
     def action_move(self, delta: int) -> None:
         """One row up or down."""
@@ -77,6 +56,36 @@ class BaseScreen(Screen[None]):
     def action_move_to_end(self) -> None:
         """To the last row."""
         self.pane.move_to(self.pane.row_count - 1)
+
+
+class BaseScreen(ListScreen):
+    """A main screen that another one takes the place of."""
+
+    gives_way = True
+    """Another main screen takes its place."""
+
+    @property
+    def writes(self) -> Writes:
+        """What is written to the workspace, in order."""
+        return self.mast.writes
+
+    @property
+    @abstractmethod
+    def main_list(self) -> VirtualLines:
+        """The list that has the keys where no other pane has the focus."""
+
+    @property
+    def pane(self) -> VirtualLines:
+        """The pane that has the focus, else the main list."""
+        focused = self.focused
+        return focused if isinstance(focused, VirtualLines) else self.main_list
+
+    def who(self) -> tuple[str, ...]:
+        """Who works, and under which sight."""
+        opened = self.mast.opened
+        if opened is None:
+            return (self.mast.waiting_words(),)
+        return (one_line(opened.annotator), sight_words(blind=opened.blind))
 
     def action_back(self) -> None:
         """To the screen from which one came."""

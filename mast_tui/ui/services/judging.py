@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 RULES: Final = "The rules judge"
 
-MODEL_HINT: Final = "? tells how J asks a model too"
+MODEL_HINT: Final = "? on asking a model"
 
 
 BESIDE_WORDS: Final = 12
@@ -202,8 +202,13 @@ class JudgeRuns:
             self._app.post_message(Judged(one_line(str(error)), done=True, problem=True))
             return
         seen = counted(sum(summary.steps.values()), "trace")
-        found = "" if opened.judges_hidden else f": {counted(summary.suggestions, 'suggestion')}"
-        words = f"{RULES} has looked at {seen}{found}"
+        count = summary.suggestions
+        found = counted(count, "suggestion") if count else "nothing found"
+        words = (
+            f"{RULES}: {found}" if len(traces) == 1 else f"{RULES} has looked at {seen}: {found}"
+        )
+        if opened.judges_hidden:
+            words = f"{RULES} has looked at {seen}"
         if summary.stopped:
             words = f"{RULES} was cancelled after {seen}; J goes on from there"
         elif summary.failed:

@@ -39,6 +39,8 @@ SHELLS: Final = frozenset({"shell", "exec_command", "local_shell", "bash", "term
 """Tools whose name says nothing beside the command that they run."""
 
 MAX_AGENT_CELLS: Final = 14
+AGENTS_FROM_WIDTH: Final = 44
+"""Narrower timelines, such as that beside a drawer, leave the room of names to the text."""
 
 KIND_WORDS: Final[Mapping[SpanKind, str]] = {
     SpanKind.MESSAGE: "says",
@@ -72,7 +74,7 @@ class Columns:
         if facts.start is not None:
             time = max(5, len(offset(facts.total)))
         who = 7
-        if len(facts.agents) > 1:
+        if len(facts.agents) > 1 and width >= AGENTS_FROM_WIDTH:
             most = MAX_AGENT_CELLS if width >= BAR_FROM_WIDTH else 9
             who += 1 + min(most, facts.name_cells)
         return cls(
@@ -340,7 +342,7 @@ class TimelineLines(VirtualLines):
         asked = (self.facts.agents, cells)
         if asked != self._names_for:
             self._names_for = asked
-            self._names_known = names_apart(asked[0], cells) if len(asked[0]) > 1 else {}
+            self._names_known = names_apart(asked[0], cells) if len(asked[0]) > 1 < cells else {}
         return self._names_known
 
     def _name_of(self, span: Span, cells: int) -> str | None:
@@ -758,6 +760,19 @@ class Timeline(TimelineLines):
         back with all others. Where one was is remembered (``trail``)."""
         self.trail.left(self.index, index)
         self.bring(index, centre=centre)
+
+    def go_to_named(self, text: str) -> bool:
+        """Go to a span by its number (from 1) or its key; False where there is none."""
+        trace, number = self.trace, text.strip().removeprefix("#")
+        if trace is None:
+            return False
+        if number.isdecimal() and 1 <= int(number) <= len(trace):
+            index: int | None = int(number) - 1
+        else:
+            index = trace.index_of(text.strip())
+        if index is not None:
+            self.go_to(index)
+        return index is not None
 
     def bring(self, index: int, *, centre: bool = True) -> None:
         """Put the cursor on a span as ``go_to`` does, on one's way back or forth."""

@@ -24,6 +24,23 @@ class TellsKeys(Protocol):
     def dialog_keys(self) -> Sequence[tuple[str, str]]: ...
 
 
+def within(text: str, cells: int) -> str:
+    """Return what fits of a message: whole parts of it where they fill more than half of the room.
+
+    Args:
+        text: Its parts have ``·`` between them, and the first says the most.
+        cells: How much room there is.
+    """
+    if cell_len(text) <= cells:
+        return text
+    kept = text
+    while " · " in kept and cell_len(kept) > cells - 2:
+        kept = kept.rpartition(" · ")[0]
+    if cells / 2 < cell_len(kept) <= cells - 2:
+        return f"{kept} …"
+    return set_cell_size(text, max(1, cells - 1)) + "…"
+
+
 class HintBar(RenderCache):
     """Keys with what they do, as many as fit; a message takes their place until the next one.
 
@@ -157,8 +174,7 @@ class HintBar(RenderCache):
             kind = "error" if urgent else self._style
             style = base + self.get_component_rich_style(f"hint-bar--{kind}", partial=True)
             room = width - 3 - tail if pinned else width - 2
-            if cell_len(text) > room:
-                text = set_cell_size(text, max(1, room - 1)) + "…"
+            text = within(text, room)
             segments += [Segment(text, style), Segment("   ", base)]
             used += cell_len(text) + 3
         key_style = base + self.get_component_rich_style("hint-bar--key", partial=True)

@@ -43,29 +43,23 @@ class VirtualLines(ScrollView, RenderCache, can_focus=True, inherit_bindings=Fal
     }
     """
 
-    class Moved(Message):
+    class OfRow(Message):
+        """Something about a row."""
+
+        def __init__(self, lines: VirtualLines, row: int) -> None:
+            super().__init__()
+            self.lines = lines
+            self.row = row
+
+        @property
+        def control(self) -> VirtualLines:
+            return self.lines
+
+    class Moved(OfRow):
         """The cursor stands on another row."""
 
-        def __init__(self, lines: VirtualLines, row: int) -> None:
-            super().__init__()
-            self.lines = lines
-            self.row = row
-
-        @property
-        def control(self) -> VirtualLines:
-            return self.lines
-
-    class Chosen(Message):
+    class Chosen(OfRow):
         """A row was clicked while the cursor stood on it, or chosen by a key."""
-
-        def __init__(self, lines: VirtualLines, row: int) -> None:
-            super().__init__()
-            self.lines = lines
-            self.row = row
-
-        @property
-        def control(self) -> VirtualLines:
-            return self.lines
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)

@@ -1,0 +1,115 @@
+"""What all dialogs share, those that each key answers, and those that show a text to scroll."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import ClassVar, TypeVar
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from mast_tui.ui.styles import DIALOGS
+from mast_tui.ui.widgets.virtual_lines import VirtualLines
+
+Result = TypeVar("Result")
+
+
+class Dialog(ModalScreen[Result | None]):
+    """A dialog that Escape leaves without an answer."""
+
+    CSS_PATH = DIALOGS
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", show=False)]
+
+    def action_leave(self) -> None:
+        """No answer."""
+        self.dismiss(None)
+
+
+class KeyDialog(Dialog[Result]):
+    """A dialog that keys answer; a click on the row of a key is that key."""
+
+    default: str | None = None
+    """The key that Enter stands for."""
+
+    @abstractmethod
+    def take(self, key: str) -> bool:
+        """Do what a key is for; False where it is for nothing."""
+
+    def on_key(self, event: events.Key) -> None:
+        """Take a key."""
+        key = self.default if event.key == "enter" else event.character
+        if key is not None and self.take(key):
+            event.stop()
+
+
+class KeyRow(Static):
+    """A row of such a dialog, with its key."""
+
+    def __init__(self, key: str, words: str = "", *, classes: str = "answer") -> None:
+        """Show a key.
+
+        Args:
+            key: The key.
+            words: What it does.
+            classes: Its names in the styles.
+        """
+        super().__init__(classes=classes)
+        self.key = key
+        self.show(words)
+
+    def show(self, *words: str | tuple[str, str]) -> None:
+        """Say behind the key what it does, or what it is about; parts may have a style."""
+        self.update(Content.assemble((f" {self.key} ", "bold"), " ", *words))
+
+    def on_click(self) -> None:
+        """Do what the key does."""
+        if isinstance(self.screen, KeyDialog):
+            self.screen.take(self.key)
+
+
+class LinesDialog(Dialog[None]):
+    """Lines to scroll, by the keys that move on every screen."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("q,Q", "close", show=False),
+        Binding("down,j", "scroll_by(1)", show=False),
+        Binding("up,k", "scroll_by(-1)", show=False),
+        Binding("pagedown,space,d", "scroll_pages(1)", show=False),
+        Binding("pageup,b", "scroll_pages(-1)", show=False),
+        Binding("ctrl+d", "scroll_halves(1)", show=False),
+        Binding("ctrl+u", "scroll_halves(-1)", show=False),
+        Binding("g,home", "scroll_to_start", show=False),
+        Binding("G,end", "scroll_to_last", show=False),
+    ]
+
+    @property
+    @abstractmethod
+    def lines(self) -> VirtualLines:
+        """What is scrolled."""
+
+    def action_close(self) -> None:
+        """Close, whatever is looked for."""
+        self.dismiss(None)
+
+    def action_scroll_by(self, rows: int) -> None:
+        """Scroll by rows."""
+        self.lines.move_by(rows)
+
+    def action_scroll_pages(self, pages: int) -> None:
+        """Scroll by screens."""
+        self.lines.move_page(pages)
+
+    def action_scroll_halves(self, halves: int) -> None:
+        """Scroll by half screens."""
+        self.lines.move_half(halves)
+
+    def action_scroll_to_start(self) -> None:
+        """Go to the first row."""
+        self.lines.move_to(0)
+
+    def action_scroll_to_last(self) -> None:
+        """Go to the last row."""
+        self.lines.move_to_end()
