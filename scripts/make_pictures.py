@@ -26,6 +26,7 @@ from threading import Thread
 from types import MappingProxyType
 from typing import Final
 
+from film import film
 from practice_server import MODEL, Handler
 from textual.pilot import Pilot
 from textual.worker import WorkerCancelled
@@ -62,6 +63,19 @@ COMMANDS: Final = (
     ("report", "--by", "all", "--figures", "figures"),
 )
 """What stands beside the figures."""
+
+FILM: Final = "first-minute"
+FILM_SIZE: Final = (100, 30)
+SCENES: Final = (
+    ("The library: Enter opens a trace", ("g", "down")),
+    ("A trace: its steps, and the whole text of one; j and k move", ("enter", "j", "j")),
+    ("] goes to the next suggestion, at its evidence", ("]",)),
+    ("a accepts it, and goes on to the next", ("a",)),
+    ("x rejects one", ("x",)),
+    ("1 3 labels the step: FM-1.3, step repetition", ("k", "k", "1", "3")),
+    ("D finishes: what was judged is frozen as your first pass", ("D",)),
+)
+"""The film of the first minute: a title for each picture, and the keys that lead to it."""
 
 FIGURES: Final = ("prevalence-all.svg", "onset-all.svg")
 
@@ -104,8 +118,8 @@ def practice_model() -> Iterator[None]:
             thread.join()
 
 
-async def make(folder: Path) -> None:
-    """Drive the app and write a picture of each screen."""
+def app_over_samples() -> MastApp:
+    """The app with the samples and the labels that come with them."""
     options = AppOptions(
         paths=(samples_folder(),),
         samples=True,
@@ -116,7 +130,12 @@ async def make(folder: Path) -> None:
         assisted=False,
         furnish=fill_samples_workspace,
     )
-    app = MastApp(options, load_mast())
+    return MastApp(options, load_mast())
+
+
+async def make(folder: Path) -> None:
+    """Drive the app and write a picture of each screen."""
+    app = app_over_samples()
     async with app.run_test(size=SIZE) as pilot:
         for name, keys in WAYS.items():
             await press(pilot, *keys)
@@ -131,6 +150,18 @@ async def make(folder: Path) -> None:
             print(path)
 
 
+async def make_film(folder: Path) -> None:
+    """Drive the app anew and write the film of the first minute."""
+    app, pictures = app_over_samples(), []
+    async with app.run_test(size=FILM_SIZE) as pilot:
+        for title, keys in SCENES:
+            await press(pilot, *keys)
+            pictures.append(app.export_screenshot(title=title, simplify=True))
+    path = folder / f"{FILM}.svg"
+    path.write_text(film(pictures), "utf-8")
+    print(path)
+
+
 def make_figures(folder: Path) -> None:
     """Write the figures of the samples, as the commands make them."""
     for words in COMMANDS:
@@ -141,10 +172,9 @@ def make_figures(folder: Path) -> None:
         print(shutil.copy(Path("figures") / name, folder))
 
 
-def main(folder: Path) -> None:
-    """Make all pictures in a home that is thrown away."""
-    folder = folder.resolve()
-    folder.mkdir(parents=True, exist_ok=True)
+@contextmanager
+def new_home() -> Iterator[None]:
+    """A home that is thrown away, of somebody who has seen the welcome."""
     with tempfile.TemporaryDirectory() as home:
         os.environ["HOME"] = home
         for name in ("CONFIG", "DATA", "STATE", "CACHE"):
@@ -153,9 +183,19 @@ def main(folder: Path) -> None:
         os.environ.pop("NO_COLOR", None)
         os.chdir(home)
         remember_welcome()
+        yield
+
+
+def main(folder: Path) -> None:
+    """Make all pictures."""
+    folder = folder.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    with new_home():
         with practice_model():
             asyncio.run(make(folder))
         make_figures(folder)
+    with new_home():
+        asyncio.run(make_film(folder))
 
 
 if __name__ == "__main__":

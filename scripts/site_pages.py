@@ -1,4 +1,5 @@
-"""What the site has beside the pages of docs/: those of the project's folder, with their links.
+"""What the site has beside the pages of docs/: those of the project's folder, with their links,
+and the man page.
 
 MkDocs calls this as it builds (``hooks`` in mkdocs.yml): the README becomes the first page.
 """
@@ -9,6 +10,7 @@ import re
 from pathlib import Path
 from typing import Final
 
+from man_page import man_page
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
@@ -29,6 +31,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             text = text.replace(f"({other}", f"({name}")
         text = re.sub(r"\]\(docs/", "](", text)
         files.append(File.generated(config, target, content=text))
+    files.append(File.generated(config, "mast-tui.1", content=man_page()))
     return files
 
 

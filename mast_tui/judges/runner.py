@@ -196,17 +196,17 @@ class _Run:
         )
 
     def _judge_now(self, trace: Trace, trace_id: str) -> int:
-        findings = [
-            finding
-            for finding in self._judge.judge(trace).findings
-            if finding.mode in self._looks_at
-        ]
+        judgement = self._judge.judge(trace)
+        judged = self._looks_at
+        if judgement.judged is not None:
+            judged = tuple(slug for slug in judged if slug in judgement.judged)
+        findings = [finding for finding in judgement.findings if finding.mode in judged]
         count = store_judgement(
             self._workspace,
             judge=self._judge.name,
             taxonomy=self._taxonomy,
             trace_id=trace_id,
-            looks_at=self._looks_at,
+            looks_at=judged,
             findings=findings,
             run_id=self._run_id(),
         )

@@ -117,6 +117,13 @@ def align(a: Trace, b: Trace) -> Alignment:
     return Alignment(pairs, actions, first, fork, _cause(pairs, actions, fork))
 
 
+def is_action(span: Span) -> bool:
+    """Whether an agent does something in a step: it calls a tool, or says something."""
+    return span.kind is SpanKind.TOOL_CALL or (
+        span.kind is SpanKind.MESSAGE and span.role is Role.AGENT
+    )
+
+
 class _Step(NamedTuple):
     """What a span is compared by; of steps that are the same the ``signature`` is the same.
 
@@ -139,13 +146,10 @@ def _step(trace: Trace, span: Span, text: str) -> _Step:
     if span.kind is SpanKind.TOOL_RESULT:
         text = _CHANCE.sub("0", text)
     head = (span.kind, span.role, span.name)
-    acts = span.kind is SpanKind.TOOL_CALL or (
-        span.kind is SpanKind.MESSAGE and span.role is Role.AGENT
-    )
     call = None
     if span.kind is SpanKind.TOOL_RESULT and span.parent is not None:
         call = trace.index_of(span.parent)
-    return _Step(head, text, hash((head, text)), acts, call)
+    return _Step(head, text, hash((head, text)), is_action(span), call)
 
 
 def _pairs(one: Sequence[_Step], other: Sequence[_Step]) -> Iterator[Pair]:

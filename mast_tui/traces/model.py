@@ -187,6 +187,13 @@ class TraceMeta:
         """All that an annotator working blind must not see, by name."""
         return self.answer_key.entries()
 
+    @property
+    def same_task(self) -> tuple[str, str] | None:
+        """What runs of one task have in common: the benchmark, and its name for the task or else
+        the task's words; None where neither is told."""
+        task = self.task_id or " ".join((self.task or "").split())
+        return (self.benchmark or "", task) if task else None
+
 
 _NOTHING_TOLD: Final = TraceMeta()
 

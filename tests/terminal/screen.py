@@ -141,6 +141,19 @@ class Terminal:
             return self.text
         raise AssertionError(f"{wanted!r} did not come on screen:\n{self.text}")
 
+    def first_label(self, name: str) -> None:
+        """Go the way of somebody new: a name, the first of the samples, and a label."""
+        self.until("Who is labelling", seconds=4 * TIMEOUT)
+        self.press(f"\x15{name}", "enter")
+        self.until("any key begins")
+        self.press("enter")
+        self.until("Enter open")
+        self.press("enter")
+        self.until("Timeline")
+        self.until(r"#\d+ \w+")
+        self.press("1", "3")
+        self.until(r"1\.3 .*●")
+
     def ended(self) -> int:
         """Wait for the process to end; its exit code."""
         for _ in waiting.until(lambda: not self.read(), TIMEOUT):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mast_tui.cli.judge.files import traces_under, usual_lengths
+from mast_tui.cli.judge.files import readable, traces_under, usual_lengths
 from mast_tui.cli.judge.model import ModelCommand, judge_with_model
 from mast_tui.cli.judge.options import MODEL_OPTIONS, model_options
 from mast_tui.cli.judge.progress import show_trace
@@ -20,18 +20,21 @@ from mast_tui.cli.shared.common import (
     json_option,
     open_workspace,
     print_json,
+    say,
     working_taxonomy,
 )
-from mast_tui.judges.rules import Rule, RulesJudge, chosen_rules
+from mast_tui.judges.rules import RulesJudge, chosen_rules
 from mast_tui.judges.runner import run_judge
+from mast_tui.judges.twins import TwinsJudge
 
 if TYPE_CHECKING:
+    from mast_tui.judges.protocol import Judge
     from mast_tui.traces.model import FileReport
 
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH …")
-@click.option("--judge", "judge_name", type=click.Choice(["rules", "llm"]), required=True)
+@click.option("--judge", "judge_name", type=click.Choice(["rules", "twins", "llm"]), required=True)
 @click.option(
     "--rules",
     "rule_names",
@@ -66,56 +69,45 @@ def judge_command(
 ) -> int:
     """Let a judge suggest failure modes in traces.
 
-    'rules' needs no model and no network; 'llm' asks a model at any server that speaks the OpenAI
-    API, and --dry-run tells first what that would send and cost. Each trace is kept at once, and
-    one that this version of the judge has seen is passed over: the same command goes on where a
-    run was broken off. What was found is not told to whoever works blind or has traces without
-    suggestions in a study: who this login works here as, else --annotator.
+    'rules' needs no model and no network, nor does 'twins', which compares several runs of one
+    task and looks for steps that only failed ones share. 'llm' asks a model at any server that
+    speaks the OpenAI API, and --dry-run tells first what that would send and cost. Each trace is
+    kept at once, and one that this version of the judge has seen is passed over (not by 'twins',
+    whose word rests on all runs): the same command goes on where a run was broken off. What was
+    found is not told to whoever works blind or has traces without suggestions in a study: who this
+    login works here as, else --annotator.
     """
     checked_sight(blind, assisted)
     asks = Asks(annotator, blind, assisted)
+    if judge_name != "rules" and rule_names is not None:
+        raise click.UsageError("--rules is for --judge rules; the other judges have none")
     if judge_name == "llm":
-        if rule_names is not None:
-            raise click.UsageError("--rules is for --judge rules; a model is asked about all modes")
         command = ModelCommand(paths, workspace, taxonomy, again, quiet, as_json, asked, asks)
         return judge_with_model(command)
-    _refuse_model_options(context)
-    rules = chosen_rules(rule_names or "default")
-    return _judge_by_rules(rules, paths, workspace, taxonomy, again, quiet, as_json, asks)
-
-
-def _refuse_model_options(context: click.Context) -> None:
-    """Options that only make sense with a model are wrong usage with the rules."""
-    from click.core import ParameterSource
-
-    for name, option in MODEL_OPTIONS.items():
-        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"{option} is for --judge llm; the rules ask no model")
-
-
-def _judge_by_rules(
-    rules: tuple[Rule, ...],
-    paths: tuple[Path, ...],
-    workspace: str | None,
-    taxonomy: Path | None,
-    again: bool,
-    quiet: bool,
-    as_json: bool,
-    asks: Asks,
-) -> int:
+    _refuse_model_options(context, judge_name)
+    judge: Judge
+    covered_by: tuple[str, ...] = ()
+    if judge_name == "twins":
+        judge = twins = TwinsJudge(readable(paths))
+        again = True
+        if not quiet:
+            say(f"mast-tui judge: {twins.words}")
+    else:
+        rules = chosen_rules(rule_names or "default")
+        judge = by_rules = RulesJudge(rules, usual_lengths(rules, paths))
+        covered_by = by_rules.covered_by
     place = open_workspace(workspace, create=True)
     chosen = working_taxonomy(place, taxonomy)
     hidden = asks.hides_judges(place, chosen)
     show = partial(show_trace, hidden=hidden)
     reports: list[FileReport] = []
-    judge = RulesJudge(rules, usual_lengths(rules, paths))
     summary = run_judge(
         judge,
         chosen,
         traces_under(paths, reports),
         place,
         again=again,
-        covered_by=judge.covered_by,
+        covered_by=covered_by,
         on_progress=(lambda _: None) if quiet else show,
     )
     place.close()
@@ -127,3 +119,12 @@ def _judge_by_rules(
     else:
         print_summary(document, chosen)
     return failed_files(document)
+
+
+def _refuse_model_options(context: click.Context, judge: str) -> None:
+    """Options that only make sense with a model are wrong usage without one."""
+    from click.core import ParameterSource
+
+    for name, option in MODEL_OPTIONS.items():
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{option} is for --judge llm; the {judge} ask no model")

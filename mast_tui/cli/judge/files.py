@@ -34,10 +34,10 @@ def usual_lengths(rules: tuple[Rule, ...], paths: tuple[Path, ...]) -> UsualLeng
     """
     if not any(rule.compares_runs for rule in rules):
         return None
-    return UsualLengths.measured(_readable(paths))
+    return UsualLengths.measured(readable(paths))
 
 
-def _readable(paths: tuple[Path, ...]) -> Iterator[Trace]:
+def readable(paths: tuple[Path, ...]) -> Iterator[Trace]:
     """The traces there, read to their ends, but those that cannot be; the run tells of them."""
     for trace in traces_under(paths, []):
         try:

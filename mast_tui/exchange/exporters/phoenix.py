@@ -17,7 +17,8 @@ from mast_tui.labels import JUDGE_PREFIX, AnnotatorKind
 TOOLS: Final[tuple[Tool, ...]] = ("otel",)
 """Whose ids are Phoenix's: OpenTelemetry's, in hex."""
 
-_RULES: Final = f"{JUDGE_PREFIX}rules@"
+_CODE: Final = (f"{JUDGE_PREFIX}rules@", f"{JUDGE_PREFIX}twins@")
+"""How the names of judges begin that ask no model."""
 
 
 def phoenix_bodies(scores: Iterable[Score]) -> dict[str, Any]:
@@ -48,4 +49,4 @@ def _annotation(score: Score) -> Mapping[str, Any]:
 def _kind(score: Score) -> str:
     if score.kind is not AnnotatorKind.JUDGE:
         return "HUMAN"
-    return "CODE" if score.annotator.startswith(_RULES) else "LLM"
+    return "CODE" if score.annotator.startswith(_CODE) else "LLM"

@@ -37,7 +37,7 @@ class UsualLengths:
         """Measure the successful runs among traces whose indices are complete."""
         runs: dict[_Task, dict[str, tuple[int, float | None]]] = defaultdict(dict)
         for trace in traces:
-            task = _task(trace)
+            task = trace.meta.same_task
             if task is not None and trace.meta.outcome is Outcome.SUCCEEDED:
                 spans = [trace.span(index) for index in range(len(trace))]
                 runs[task][trace.identity.trace_id] = (
@@ -56,16 +56,11 @@ class UsualLengths:
 
     def of(self, trace: Trace) -> UsualLength | None:
         """How long successful runs of a trace's task took; None where it is one of them."""
-        task = _task(trace)
+        task = trace.meta.same_task
         if task is None or trace.identity.trace_id in self.successes:
             return None
         usual = self.by_task.get(task)
         return usual if usual is not None and usual.runs >= _FEWEST_RUNS else None
-
-
-def _task(trace: Trace) -> _Task | None:
-    task = " ".join((trace.meta.task or "").split())
-    return (trace.meta.benchmark or "", task) if task else None
 
 
 def _is_turn(span: Span) -> bool:

@@ -1,0 +1,75 @@
+"""``mast-tui judge --judge twins``, from files with an outcomes.csv to suggestions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cli.conftest import Cli
+
+WRONG = "kubectl delete namespace shop"
+
+
+def write_run(folder: Path, name: str, commands: tuple[str, ...]) -> None:
+    messages: list[dict[str, object]] = [{"role": "user", "content": "Mend the shop."}]
+    for number, command in enumerate(commands):
+        call = {"name": "shell", "arguments": json.dumps({"command": command})}
+        called = [{"id": f"c{number}", "type": "function", "function": call}]
+        messages.append({"role": "assistant", "content": None, "tool_calls": called})
+        messages.append({"role": "tool", "tool_call_id": f"c{number}", "content": "done"})
+    (folder / name).write_text(json.dumps({"messages": messages}))
+
+
+def write_trials(folder: Path) -> None:
+    """Four failed and four successful runs of one task, and their outcomes beside them."""
+    rows = ["trace,outcome"]
+    for number in range(4):
+        write_run(folder, f"bad{number}.json", ("ls", WRONG, f"echo {number}"))
+        write_run(folder, f"good{number}.json", ("ls", "cat log", f"echo {number}"))
+        rows += [f"bad{number}.json,failed", f"good{number}.json,succeeded"]
+    (folder / "outcomes.csv").write_text("\n".join(rows) + "\n")
+
+
+def test_failed_runs_get_a_suggestion_and_the_others_no_verdict(cli: Cli, tmp_path: Path) -> None:
+    write_trials(tmp_path)
+    done = cli("judge", ".", "--judge", "twins", "--json")
+    assert done.code == 0, done.err
+    assert "comparing 8 runs of 1 task" in done.err
+    assert done.json["judge"] == "judge:twins@1"
+    assert done.json["modes"] == {"2.3": 4}
+    cli("export", "--format", "csv-long", "--labels", "judge:twins@1", "-o", "out.csv")
+    rows = [row for row in (tmp_path / "out.csv").read_text("utf-8").splitlines() if "2.3" in row]
+    assert len(rows) == 4
+    assert all(row.startswith("bad") and ",present," in row and WRONG in row for row in rows)
+
+
+def test_a_new_run_is_heard_and_what_does_not_hold_any_more_goes(cli: Cli, tmp_path: Path) -> None:
+    write_trials(tmp_path)
+    cli("judge", ".", "--judge", "twins", "--quiet")
+    write_run(tmp_path, "good4.json", ("ls", WRONG, "cat log"))
+    with (tmp_path / "outcomes.csv").open("a") as outcomes:
+        outcomes.write("good4.json,succeeded\n")
+    assert cli("judge", ".", "--judge", "twins", "--json").json["suggestions"] == 0
+    cli("export", "--format", "csv-long", "--labels", "judge:twins@1", "-o", "out.csv")
+    assert ",present," not in (tmp_path / "out.csv").read_text("utf-8")
+
+
+def test_lint_takes_what_it_has_found(cli: Cli, tmp_path: Path) -> None:
+    write_trials(tmp_path)
+    cli("judge", ".", "--judge", "twins", "--quiet")
+    found = cli("lint", "bad0.json", "--judge", "twins", "--fail-on", "2.3", "--json")
+    assert found.code == 3
+    (finding,) = found.json["findings"]
+    assert (finding["span"], finding["mode"]) == (4, "2.3")
+
+
+def test_it_has_neither_rules_nor_a_model(cli: Cli, tmp_path: Path) -> None:
+    write_trials(tmp_path)
+    assert cli("judge", ".", "--judge", "twins", "--rules", "all").code == 2
+    assert "the twins ask no model" in cli("judge", ".", "--judge", "twins", "--model", "m").err
+
+
+def test_who_works_blind_is_not_told_what_it_finds(cli: Cli, tmp_path: Path) -> None:
+    write_trials(tmp_path)
+    done = cli("judge", ".", "--judge", "twins", "--blind", "--annotator", "ann", "--json")
+    assert done.json["suggestions"] is None

@@ -1,0 +1,121 @@
+"""The judge of twins: what only the failed runs of a task share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+from mast_tui.judges.protocol import Judgement
+from mast_tui.judges.twins import MODE, TwinsJudge
+from mast_tui.traces.model import Outcome, Trace, TraceMeta
+from tests.judges.memory_trace import MemoryTrace
+from tests.judges.planted_trials import aimless_trials, long_trials, planted_trials
+
+WAY = ("ls", "cat shop.log", "kubectl get pods", "kubectl rollout restart shop", "curl shop")
+OWN = ("uptime", "history", "vim notes", "man tar", "git stash", "top", "df -h", "make")
+NOTHING = Judgement(judged=())
+
+
+def run(name: str, outcome: Outcome, *commands: str, task: str = "7") -> MemoryTrace:
+    trace = MemoryTrace(name, TraceMeta(task_id=task, benchmark="b", outcome=outcome))
+    trace.user("Mend the shop.")
+    for command in commands:
+        trace.run(command, "done")
+    return trace
+
+
+def trials(wrong: str, failed: int = 4, succeeded: int = 4) -> list[MemoryTrace]:
+    """Failed runs that do a wrong thing after two right ones, and runs that succeed."""
+    bad = (run(f"bad-{n}", Outcome.FAILED, *WAY[:2], wrong, OWN[n]) for n in range(failed))
+    good = (run(f"good-{n}", Outcome.SUCCEEDED, *WAY) for n in range(succeeded))
+    return [*bad, *good]
+
+
+def silent(runs: Sequence[Trace]) -> bool:
+    judge = TwinsJudge(runs)
+    return [judge.judge(one) for one in runs] == [NOTHING] * len(runs)
+
+
+def test_the_step_that_only_failed_runs_share_is_suggested_with_its_words() -> None:
+    runs = trials("kubectl delete namespace shop")
+    judge = TwinsJudge(runs)
+    (finding,) = judge.judge(runs[1]).findings
+    span = runs[1].span(5)
+    assert (finding.mode, finding.first, finding.last) == (MODE, span.key, span.key)
+    assert finding.evidence is not None
+    assert finding.evidence.placed
+    assert "kubectl delete namespace shop" in finding.evidence.quote
+    assert finding.rationale.startswith("4 of 4 failed runs of this task do this at some time, "
+                                        "none of 4 successful ones.")  # fmt: skip
+    assert finding.confidence >= 0.9
+
+
+def test_of_runs_that_succeed_it_says_nothing_not_even_that_a_mode_is_absent() -> None:
+    runs = trials("kubectl delete namespace shop")
+    assert TwinsJudge(runs).judge(runs[-1]) == NOTHING
+
+
+def test_ids_and_other_words_make_no_other_step() -> None:
+    runs = [
+        run(f"bad-{n}", Outcome.FAILED, *WAY[:2], f"kubectl delete pod shop-{n}a9f04e77b1 --now")
+        for n in range(4)
+    ] + trials("", failed=0)
+    judge = TwinsJudge(runs)
+    assert [judge.shared[f"bad-{n}"].index for n in range(4)] == [5] * 4
+
+
+def test_what_one_successful_run_does_too_is_not_suggested() -> None:
+    runs = trials("kubectl delete namespace shop")
+    runs.append(run("good-x", Outcome.SUCCEEDED, *WAY, "kubectl delete namespace shop"))
+    assert silent(runs)
+
+
+def test_a_wrong_word_is_told_from_the_right_one() -> None:
+    right, wrong = (f"curl -s --retry 3 mail.example.org:{port}/send" for port in (587, 25))
+    runs = [
+        *(run(f"bad-{n}", Outcome.FAILED, *WAY[:2], wrong) for n in range(4)),
+        *(run(f"good-{n}", Outcome.SUCCEEDED, *WAY[:2], right) for n in range(4)),
+    ]
+    assert [step.index for step in TwinsJudge(runs).shared.values()] == [5] * 4
+
+
+def test_a_few_runs_are_too_few() -> None:
+    assert silent(trials("kubectl delete namespace shop", failed=2, succeeded=2))
+    assert silent(trials("kubectl delete namespace shop", failed=8, succeeded=0))
+
+
+def test_runs_of_another_task_or_without_an_outcome_are_no_twins() -> None:
+    runs = trials("kubectl delete namespace shop", succeeded=0)
+    runs += [run(f"o-{n}", Outcome.SUCCEEDED, *WAY, task="8") for n in range(4)]
+    runs += [run(f"u-{n}", Outcome.UNKNOWN, *WAY) for n in range(4)]
+    assert silent(runs)
+    assert TwinsJudge(runs).words == "comparing 8 runs of 2 tasks"
+    assert "nothing to compare" in TwinsJudge(runs[-4:]).words
+
+
+def test_planted_forks_are_found() -> None:
+    exact = near = planted = 0
+    for seed in range(40):
+        made = planted_trials(Random(f"test {seed}"))
+        shared = TwinsJudge(made.runs).shared
+        planted += len(made.planted)
+        for trace_id, place in made.planted.items():
+            step = shared.get(trace_id)
+            exact += step is not None and step.index == place
+            near += step is not None and abs(step.index - place) <= 3
+    assert planted > 200
+    assert exact >= 0.8 * planted
+    assert near >= 0.95 * planted
+
+
+def test_where_outcomes_are_chance_little_is_suggested() -> None:
+    """By how it is made at most in one task of ten."""
+    randoms = [Random(f"test {seed}") for seed in range(60)]
+    told = sum(bool(TwinsJudge(aimless_trials(one, 12).runs).shared) for one in randoms)
+    assert told <= 12
+
+
+def test_ten_thousand_steps_of_many_words_are_compared_to_the_end() -> None:
+    runs = long_trials(Random(1), 40, 250).runs
+    assert sum(map(len, runs)) > 10_000
+    assert TwinsJudge(runs).words == "comparing 40 runs of 1 task"

@@ -1,0 +1,51 @@
+"""The container files go with the program that they install and the options that they give."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import pytest
+import yaml
+
+from tests.test_documented_commands import called
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="module")
+def services() -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "compose.yaml").read_text())
+    return found["services"]
+
+
+def test_the_image_has_a_python_and_extras_that_the_project_knows() -> None:
+    image = (ROOT / "Dockerfile").read_text("utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    (version,) = re.findall(r"^FROM python:(3\.\d+)-slim$", image, re.MULTILINE)
+    assert f"Programming Language :: Python :: {version}" in project["classifiers"]
+    (extras,) = re.findall(r"'/tmp/source\[(.*?)\]'", image)
+    assert set(extras.split(",")) <= project["optional-dependencies"].keys()
+    (entry,) = re.findall(r'^ENTRYPOINT \["(.*?)"\]$', image, re.MULTILINE)
+    assert entry in project["scripts"]
+
+
+@pytest.mark.parametrize("name", ["app", "web"])
+def test_a_service_gives_options_that_there_are(
+    services: dict[str, dict[str, Any]], name: str
+) -> None:
+    command, words = called(services[name]["command"])
+    options = [one for one in command.params if isinstance(one, click.Option)]
+    known = {spelling for option in options for spelling in option.opts}
+    assert {word for word in words if word.startswith("-")} <= known
+    assert words[-1] == services[name]["volumes"][0].rpartition(":")[2]
+
+
+def test_the_browser_s_port_is_for_this_machine_and_takes_a_token(
+    services: dict[str, dict[str, Any]],
+) -> None:
+    assert services["web"]["ports"] == ["127.0.0.1:8000:8000"]
+    assert "--token" in services["web"]["command"]

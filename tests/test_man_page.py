@@ -1,0 +1,68 @@
+"""The man page tells of every command and every option, in words that man prints as they stand."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import click
+import pytest
+
+from mast_tui.cli.command_line import COMMANDS
+from mast_tui.cli.dispatch import load_command
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    done = subprocess.run(
+        [sys.executable, ROOT / "scripts" / "man_page.py"],
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+        timeout=60,
+    )
+    return done.stdout
+
+
+def options(command: click.Command) -> set[str]:
+    """All options of a command and of those under it."""
+    found = {one.opts[0] for one in command.params if isinstance(one, click.Option)}
+    below = command.commands.values() if isinstance(command, click.Group) else ()
+    return found.union(*(options(one) for one in below))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_stands_in_it_with_its_options(page: str, name: str) -> None:
+    section = page.partition(f"\n.SS {name}\n")[2]
+    section = re.split(rf"\n\.SH |\n\.SS (?!{name} )", section)[0].replace("\\-", "-")
+    assert [one for one in options(load_command(name)) if one not in section] == []
+
+
+def test_it_tells_what_the_page_on_the_commands_tells(page: str) -> None:
+    assert "\\fB128 + n\\fR\nsignal n ended it" in page
+    assert "\\fB\\-\\-workspace PATH\\fR\nwhere labels are kept" in page
+
+
+def test_troff_finds_nothing_wrong_in_it(page: str) -> None:
+    program = shutil.which("groff")
+    if program is None:
+        pytest.skip("groff is not here")
+    done = subprocess.run(
+        [program, "-Kutf8", "-man", "-ww", "-z"],
+        input=page,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_no_line_of_text_is_taken_for_a_request(page: str) -> None:
+    requests = set(re.findall(r"^[.'](\S*)", page, re.MULTILINE))
+    assert requests == {"TH", "SH", "SS", "PP", "TP", "br"}
