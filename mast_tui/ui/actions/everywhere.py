@@ -51,6 +51,13 @@ EVERYWHERE = (
         help="Set a study up, or see how far it is",
         command="app.study",
     ),
+    _everywhere(
+        name="open_codes",
+        keys="+",
+        title="open codes",
+        help="Gather notes and 'none of these' of all traces, and make modes of them",
+        command="app.open_codes",
+    ),
     _everywhere(name="back", keys="escape", title="back", help="Leave what is open, or go back"),
     _everywhere(
         name="close",
