@@ -29,6 +29,7 @@ from mast_tui.labels import (
 from mast_tui.safe_text import COLOUR_SEQUENCE, line_ranges, one_line, safe_line
 from mast_tui.session import Session, Suggestion, known_person, remember_person, resolve_sight
 from mast_tui.session.messages import Words
+from mast_tui.taxonomy.model import OPEN_SLUG
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import SpanStatus, Trace
 from mast_tui.ui.text.json_view import pretty_json
@@ -130,6 +131,8 @@ class LineReader:
         self._needle = ""
         self._range_from: int | None = None
         self._quote: Target | None = None
+        self._open_code: str | None = None
+        """An open code of one's own that was just made: the next note says what it is."""
         self._suggestion: Suggestion | None = None
         self._words: Mapping[str, Callable[[str], None]] = {
             "/": self._find,
@@ -195,7 +198,7 @@ class LineReader:
         if not 0 <= index < len(self._trace):
             self._say("There is no span there")
             return
-        self._index, self._quote = index, None
+        self._index, self._quote, self._open_code = index, None, None
         self._show()
 
     def _show(self) -> None:
@@ -286,6 +289,11 @@ class LineReader:
         )
         self._range_from = self._quote = None
         self._say(change.message)
+        if mode.slug == OPEN_SLUG:
+            made = (x for x in session.labels if (x.mode, x.target) == (OPEN_SLUG, target))
+            self._open_code = next((label.id for label in made), None)
+            if self._open_code is not None:
+                self._say("What went wrong? m WORDS says it in your own words")
 
     def _target(self) -> Target:
         if self._quote is not None:
@@ -310,6 +318,10 @@ class LineReader:
         self._say(f"Quoted: {one_line(words, 80)}; two digits label it")
 
     def _note(self, words: str) -> None:
+        label, self._open_code = self._open_code, None
+        if label is not None and label in self._session.labels_by_id:
+            self._say(self._session.edit_label(label, note=words).message)
+            return
         self._say(self._session.note_span(self._trace.span(self._index).key, words).message)
 
     def _severity(self) -> None:
@@ -342,7 +354,7 @@ class LineReader:
         wanted = words.casefold()
         found = [
             mode
-            for mode in self._taxonomy.modes
+            for mode in self._taxonomy.all_modes
             if wanted in f"{mode.code} {mode.name} {mode.definition}".casefold()
         ]
         for mode in found:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from mast_tui.cli.command_line import split_options
+from mast_tui.cli.open_codes import notes_command
 from mast_tui.cli.shared.common import (
     checked_sight,
     common_options,
@@ -310,6 +311,7 @@ def _change_people(
 
 study_command.add_command(show_command, "show")
 study_command.add_command(queue_command, "queue")
+study_command.add_command(notes_command, "notes")
 
 
 def _names(text: str | None, option: str) -> tuple[str, ...] | None:

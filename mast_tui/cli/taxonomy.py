@@ -9,21 +9,28 @@ from typing import Any, Final
 
 import click
 
+from mast_tui.cli.open_codes import choosing_options, chosen_of, coding_seen_by, place_values
 from mast_tui.cli.shared.asking import asked_by, say_left_out
 from mast_tui.cli.shared.common import (
+    checked_sight,
     common_options,
+    force_option,
     json_option,
+    kept_taxonomy,
     open_workspace,
     print_json,
     print_table,
     say,
 )
+from mast_tui.cli.taxonomy_agree import agree_versions_command
 from mast_tui.exchange.crosswalk import find_crosswalk
+from mast_tui.exchange.migration.candidate import candidate_map, taxonomy_toml, with_mode
 from mast_tui.exchange.migration.mapping import Change, CodebookMap, codebook_map
 from mast_tui.exchange.migration.migrate import (
     GONE_ON,
     OWN_WORK,
     Migrated,
+    check_lead,
     migrate,
     standing_migrations,
 )
@@ -35,6 +42,7 @@ from mast_tui.taxonomy.changes import Candidate, Differs, TaxonomyChanges, chang
 from mast_tui.taxonomy.loader import load_mast, load_taxonomy
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import Workspace, find_workspace
+from mast_tui.workspace.outputs import outputs_beside
 from mast_tui.workspace.registers.imports import MIGRATION
 
 _NAMED: Final = "OLD and NEW name the taxonomies"
@@ -57,6 +65,9 @@ def taxonomy_command() -> None:
 
     OLD and NEW are taxonomy files, names id@version of taxonomies in the workspace, or mast.
     """
+
+
+taxonomy_command.add_command(agree_versions_command, "agree")
 
 
 @taxonomy_command.command("diff")
@@ -127,7 +138,7 @@ def migrate_command(
         return _undo(place, who, as_json)
     before, after = _named(str(old), place), _named(str(new), place)
     mapping = codebook_map(before, after, None if map_file is None else find_crosswalk(map_file))
-    _check_lead(place, before, who)
+    check_lead(place, before, who)
     viewer = asked_by(place, before.ref, annotator, blind=False, assisted=False)
     shown, left_out = _seen_by(viewer.name if viewer.limited else None, viewer), viewer.hidden
     if dry_run:
@@ -146,6 +157,104 @@ def migrate_command(
     return 1 if document["lost"] else 0
 
 
+@taxonomy_command.command("add")
+@click.argument("name")
+@click.option("--category", required=True, metavar="ID", help="Under which category it stands.")
+@choosing_options
+@click.option("--definition", default="", help="What the mode is.")
+@click.option("--slug", help="Its slug. Default: follows from NAME.")
+@click.option("--code", help="Its code. Default: the next free one of the category.")
+@click.option("--version", help="The version. Default: 3+1 follows 3, and 3+2 that.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="OUT",
+    help="Where the new taxonomy file goes. Default: ID-VERSION.toml.",
+)
+@click.option("--dry-run", is_flag=True, help="Tell what would come of it, and write nothing.")
+@force_option
+@common_options()
+@json_option
+def add_mode_command(
+    name: str,
+    category: str,
+    group: int | None,
+    tag: str | None,
+    search: str | None,
+    definition: str,
+    slug: str | None,
+    code: str | None,
+    version: str | None,
+    output: Path | None,
+    dry_run: bool,
+    force: bool,
+    workspace: str | None,
+    annotator: str | None,
+    taxonomy: Path | None,
+    blind: bool,
+    assisted: bool,
+    as_json: bool,
+) -> int:
+    """Make a mode NAME of open codes: the next version of the taxonomy, with their places as its
+    first labels.
+
+    Choose them with --group, --tag or --search, as 'study notes' lists them. Everything else is
+    carried over as it is; elsewhere the new mode is open, as nobody has looked for it. 'taxonomy
+    migrate --undo' takes it back.
+    """
+    checked_sight(blind, assisted)
+    place = open_workspace(workspace, create=False)
+    outputs = outputs_beside(place, force=force)
+    before = kept_taxonomy(place, taxonomy)
+    viewer = asked_by(place, before.ref, annotator, blind, assisted)
+    check_lead(place, before, viewer.name)
+    if group is None and tag is None and search is None:
+        raise click.UsageError(
+            "choose the open codes with --group, --tag or --search, as 'study notes' lists them"
+        )
+    codes = chosen_of(coding_seen_by(viewer, place, before), group, tag, search).codes
+    if not codes:
+        raise click.ClickException("no open code is chosen; 'mast-tui study notes' lists them")
+    after = with_mode(
+        before,
+        name,
+        category,
+        definition=definition,
+        slug=slug,
+        code=code,
+        version=version,
+        taken=[one.ref for one in place.taxonomies()],
+    )
+    (mode,) = set(after.modes) - set(before.modes)
+    mapping = candidate_map(before, after, mode.slug, codes)
+    file = output or Path(f"{after.id}-{after.version}.toml")
+    shown, left_out = _seen_by(viewer.name if viewer.limited else None, viewer), viewer.hidden
+    if dry_run:
+        with place.trial() as copy:
+            document = _document(migrate(copy, mapping, viewer.name), mapping, copy, shown)
+        document |= {"dry_run": True, "import": None}
+    else:
+        outputs.add(file, taxonomy_toml(after))
+        outputs.commit()
+        document = _document(migrate(place, mapping, viewer.name), mapping, place, shown)
+    document["mode"] = {"slug": mode.slug, "code": mode.code, "name": mode.name}
+    document["places"] = [place_values(one) for one in codes]
+    document["file"] = None if dry_run else str(file)
+    viewer.reveal(viewer.traces or ())
+    document |= sight_values(viewer, left_out)
+    if as_json:
+        print_json(document)
+    else:
+        _print(document, mapping)
+        told = f"{mode.code} {mode.name}: {len(codes)} open codes are its first labels"
+        click.echo(one_line(told if not dry_run else f"{told}, once it is done"))
+        if not dry_run:
+            click.echo(one_line(f"{file}: written; go on with --taxonomy {file}"))
+        say_left_out(viewer, left_out)
+    return 1 if document["lost"] else 0
+
+
 def _named(name: str, place: Workspace | None) -> Taxonomy:
     """The taxonomy in a file, of that name in the workspace, or MAST."""
     if Path(name).is_file():
@@ -160,15 +269,6 @@ def _named(name: str, place: Workspace | None) -> Taxonomy:
             f"{', '.join(sorted(ref for ref in kept if '@' in ref))}"
         )
     return kept[name]
-
-
-def _check_lead(place: Workspace, old: Taxonomy, who: str | None) -> None:
-    lead = place.study_leads().get(old.ref)
-    if lead is not None and who != lead:
-        raise click.ClickException(
-            f"a study is set up under {old.ref}, so only {lead}, who set it up, may carry it over; "
-            + (f"you are {who} here" if who else f"say who you are: --annotator {lead}")
-        )
 
 
 def _seen_by(name: str | None, viewer: Any) -> Callable[[str, str], bool]:

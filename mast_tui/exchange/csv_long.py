@@ -318,7 +318,7 @@ def write_csv_long(work: Iterable[LongWork]) -> str:
 
 
 def _rows(work: LongWork) -> Iterator[dict[str, str]]:
-    for mode in work.taxonomy.modes:
+    for mode in work.taxonomy.all_modes:
         labels = sorted((x for x in work.labels if x.mode == mode.slug), key=_place)
         if labels:
             yield from (_label_row(work, mode, label) for label in labels)

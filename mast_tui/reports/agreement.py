@@ -709,6 +709,7 @@ def _left_out(document: Values) -> Iterator[Note]:
         ("examples", "traces that are examples in the judge's prompt"),
         ("unsure", "verdicts 'unsure'"),
         ("open", "modes left open in finished traces"),
+        ("open_codes", "labels of none of the modes"),
     )
     told = []
     for key, what in whats:

@@ -50,8 +50,8 @@ class Words:
         trace: Trace,
         suggestion: Callable[[str], Suggestion | None],
     ) -> None:
-        self._modes = {mode.slug: f"{mode.code} {mode.name}" for mode in taxonomy.modes}
-        self._codes = {mode.slug: mode.code for mode in taxonomy.modes}
+        self._modes = {mode.slug: f"{mode.code} {mode.name}" for mode in taxonomy.all_modes}
+        self._codes = {mode.slug: mode.code for mode in taxonomy.all_modes}
         self._trace = trace
         self._suggestion = suggestion
 

@@ -113,7 +113,7 @@ class Session:
         self.blind = blind
         self._conditions = conditions
         self.version = 0
-        self._modes = {mode.slug for mode in taxonomy.modes}
+        self._modes = {mode.slug for mode in taxonomy.all_modes}
         self._words = Words(taxonomy, trace, self._suggestion)
         self._read_model = ReadModel(trace, annotator, self._all_labels, self._all_judges)
         self._shown_version = -1
@@ -372,6 +372,8 @@ class Session:
         self._check_mode(mode)
         if value is VerdictValue.PRESENT:
             raise SessionError("label a span, or the whole trace (t), to say that a mode shows")
+        if all(one.slug != mode for one in self.taxonomy.modes):
+            raise SessionError(f"{self._words.mode(mode)} can only be labelled where it shows")
         change = self._begin()
         labels = change.state.of_mode(mode)
         if labels and not remove_labels:

@@ -11,7 +11,14 @@ from pathlib import Path
 from typing import Final
 
 from mast_tui.taxonomy.checks import Table, TaxonomyError, refuse_duplicates
-from mast_tui.taxonomy.model import Alias, Category, Confusable, Mode, Taxonomy
+from mast_tui.taxonomy.model import (
+    Alias,
+    Category,
+    Confusable,
+    Mode,
+    Taxonomy,
+    open_mode,
+)
 
 __all__ = ["TaxonomyError", "from_dict", "load_mast", "load_taxonomy", "to_dict"]
 
@@ -64,10 +71,12 @@ def to_dict(taxonomy: Taxonomy) -> dict[str, object]:
 
     ``from_dict`` makes an equal taxonomy of it again; the content hash is worked out anew there.
     """
+    own = taxonomy.own_open
     return {
         "id": taxonomy.id,
         "version": taxonomy.version,
         "name": taxonomy.name,
+        **({} if own is None else {"open": {"code": own.code, "name": own.name}}),
         "categories": [{"id": c.id, "name": c.name} for c in taxonomy.categories],
         "modes": [_mode_to_dict(mode) for mode in taxonomy.modes],
     }
@@ -100,13 +109,15 @@ def from_dict(document: Mapping[str, object], source: str = "taxonomy") -> Taxon
         TaxonomyError: as for ``load_taxonomy``.
     """
     top = Table(document, source)
-    top.only(("id", "version", "name", "categories", "modes"))
+    top.only(("id", "version", "name", "open", "categories", "modes"))
     identifier = top.slug("id")
     version = top.word("version")
     categories = tuple(_category(table) for table in top.tables("categories"))
     modes = tuple(_mode(table, categories) for table in top.tables("modes"))
     refuse_duplicates(source, "category", [(category.id,) for category in categories])
-    refuse_duplicates(source, "mode", [(mode.slug, mode.code, mode.name) for mode in modes])
+    own_open = _open(document, source)
+    all_modes = modes if own_open is None else (*modes, own_open)
+    refuse_duplicates(source, "mode", [(mode.slug, mode.code, mode.name) for mode in all_modes])
     for mode in modes:
         _check_confusable(source, mode, modes)
     taxonomy = Taxonomy(
@@ -116,8 +127,22 @@ def from_dict(document: Mapping[str, object], source: str = "taxonomy") -> Taxon
         categories=categories,
         modes=modes,
         content_hash="",
+        own_open=own_open,
     )
     return _with_hash(taxonomy)
+
+
+def _open(document: Mapping[str, object], source: str) -> Mode | None:
+    """The open mode where the file names its own."""
+    if "open" not in document:
+        return None
+    values = document["open"]
+    if not isinstance(values, Mapping):
+        raise TaxonomyError(f"{source}: 'open' is no table; write open = {{ code = \"9.9\" }}")
+    table = Table(values, f"{source}: open")
+    table.only(("code", "name"))
+    usual = open_mode()
+    return open_mode(table.word("code", default=usual.code), table.text("name", default=usual.name))
 
 
 def _category(table: Table) -> Category:

@@ -37,6 +37,7 @@ from mast_tui.ui.context import (
     ShowGuidelines,
     ShowHelp,
     ShowLibrary,
+    ShowOpenCodes,
     ShowPalette,
     ShowRuns,
     ShowSideBySide,
@@ -85,6 +86,7 @@ SCREENS: Final[Mapping[type[object], str]] = {
     ShowRuns: "mast_tui.ui.judge_runs.runs:RunsScreen",
     ShowSideBySide: "mast_tui.ui.side_by_side.screen:SideBySideScreen",
     ShowStudy: "mast_tui.ui.study.screen:StudyScreen",
+    ShowOpenCodes: "mast_tui.ui.open_codes.screen:OpenCodesScreen",
     ShowGuidelines: "mast_tui.ui.study.guidelines:GuidelinesScreen",
     ShowHelp: "mast_tui.ui.dialogs.help:HelpScreen",
     ShowPalette: "mast_tui.ui.dialogs.palette:Palette",
@@ -395,6 +397,10 @@ class MastApp(TextualApp):
     def action_study(self) -> None:
         """What was set up, and how far everybody is."""
         self.go(ShowStudy())
+
+    def action_open_codes(self) -> None:
+        """What was written down that no mode describes."""
+        self.go(ShowOpenCodes())
 
     def action_keys_help(self) -> None:
         """All keys of the screen that is open."""

@@ -101,6 +101,10 @@ class ShowStudy(NamedTuple):
     """What was set up, and how far everybody is."""
 
 
+class ShowOpenCodes(NamedTuple):
+    """What was written down that no mode describes, of all traces."""
+
+
 class ShowGuidelines(NamedTuple):
     """What was agreed about a mode (a slug), above the screen that asks.
 
@@ -178,6 +182,7 @@ Destination = (
     | ShowSignatures
     | ShowRuns
     | ShowStudy
+    | ShowOpenCodes
     | ShowGuidelines
     | ShowHelp
     | ShowPalette

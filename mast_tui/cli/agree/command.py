@@ -276,7 +276,7 @@ def traces_document(
         click.ClickException: The taxonomy has no such mode.
     """
     mode = taxonomy.find(text)
-    if mode is None:
+    if mode is None or mode not in taxonomy.modes:
         codes = ", ".join(one.code for one in taxonomy.modes)
         raise click.ClickException(f"{taxonomy.ref} has no mode {text!r}; there are: {codes}")
     judged = judge_input(workspace, taxonomy, wanted)

@@ -155,6 +155,7 @@ def _trace(entry: GoldEntry, taxonomy: Taxonomy) -> Values:
     record, gold = entry.trace, entry.gold
     identity = record.identity
     codes = {mode.slug: mode.code for mode in taxonomy.modes}
+    all_codes = {mode.slug: mode.code for mode in taxonomy.all_modes}
     return {
         "trace_id": record.trace_id,
         "content_hash": None if identity is None else identity.content_hash,
@@ -169,7 +170,7 @@ def _trace(entry: GoldEntry, taxonomy: Taxonomy) -> Values:
         "verdicts": {codes[verdict.mode]: _verdict(verdict) for verdict in gold.verdicts},
         "labels": [_gold_label(label, codes, entry.order) for label in gold.labels],
         "unresolved": [_conflict(conflict, codes, entry.order) for conflict in gold.conflicts],
-        "annotators": [_side(side, entry, codes) for side in entry.sides],
+        "annotators": [_side(side, entry, codes, all_codes) for side in entry.sides],
     }
 
 
@@ -223,8 +224,10 @@ def _conflict(conflict: Conflict, codes: Mapping[str, str], order: Order) -> Val
     }
 
 
-def _side(side: Side, entry: GoldEntry, codes: Mapping[str, str]) -> Values:
-    """One annotator's own word, as it was when the pass was finished."""
+def _side(
+    side: Side, entry: GoldEntry, codes: Mapping[str, str], all_codes: Mapping[str, str]
+) -> Values:
+    """One annotator's own word, as it was when the pass was finished, with their open codes."""
     done = entry.passes.get(side.annotator)
     values = {mode: side.value(mode) for mode in codes}
     minutes = entry.minutes.get(side.annotator)
@@ -239,7 +242,9 @@ def _side(side: Side, entry: GoldEntry, codes: Mapping[str, str]) -> Values:
         "read": done and done.read,
         "verdicts": {codes[mode]: value and value.value for mode, value in values.items()},
         "labels": [
-            _label(label, codes, entry.order) for label in side.labels if label.mode in codes
+            _label(label, all_codes, entry.order)
+            for label in side.labels
+            if label.mode in all_codes
         ],
         "span_notes": [
             {"key": key, "index": entry.order(key), "note": text}

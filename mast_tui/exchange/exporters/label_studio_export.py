@@ -60,10 +60,12 @@ def label_config(taxonomy: Taxonomy) -> str:
         lines.append(
             f'  <Choices name="{name}" toName="{TRACE}" choice="multiple" layout="select">'
         )
-        lines += [f"    <Choice value={quoteattr(label_name(mode))}/>" for mode in taxonomy.modes]
+        lines += [
+            f"    <Choice value={quoteattr(label_name(mode))}/>" for mode in taxonomy.all_modes
+        ]
         lines.append("  </Choices>")
     lines.append(f'  <ParagraphLabels name="{MODES}" toName="{TRACE}" choice="single">')
-    lines += [f"    <Label value={quoteattr(label_name(mode))}/>" for mode in taxonomy.modes]
+    lines += [f"    <Label value={quoteattr(label_name(mode))}/>" for mode in taxonomy.all_modes]
     lines.append("  </ParagraphLabels>")
     lines.append(
         f'  <Paragraphs name="{TRACE}" value="$spans" layout="dialogue" nameKey="author" '
@@ -166,7 +168,7 @@ def _results(
     work: LongWork, spans: Sequence[SpanText], number: str
 ) -> tuple[list[Values], list[Values]]:
     """The results, and beside them each label as it is here with the region it became."""
-    modes = {mode.slug: mode for mode in work.taxonomy.modes}
+    modes = {mode.slug: mode for mode in work.taxonomy.all_modes}
     results: list[Values] = []
     details: list[Values] = []
     chosen: dict[str, list[str]] = {name: [] for name, _ in _CHOICES}

@@ -61,7 +61,7 @@ class Task:
 
     def mode(self, name: str) -> Mode:
         """The mode that is called so there; raises ``ValueError``."""
-        for mode in self.taxonomy.modes:
+        for mode in self.taxonomy.all_modes:
             if label_name(mode) == name:
                 return mode
         found = self.taxonomy.find(name) or self.taxonomy.find(name.partition(" ")[0])
@@ -124,7 +124,7 @@ def _kept(fields: Fields, trace_id: str, taxonomy: Taxonomy) -> Kept:
     regions: dict[str, tuple[Label, Values]] = {}
     for detail in fields.children("labels"):
         label = LABEL.read(detail.child("label"), given)
-        if all(mode.slug != label.mode for mode in taxonomy.modes):
+        if all(mode.slug != label.mode for mode in taxonomy.all_modes):
             raise ValueError(f"{label.mode!r} is no mode of {taxonomy.ref}")
         target_id = label_id(name, trace_id, taxonomy.ref, label.mode, label.target)
         label = replace(label, id=target_id, suggestion=None)

@@ -44,6 +44,7 @@ from mast_tui.workspace.events.types import (
     PassWithdrawn,
     ReviewGiven,
     ReviewSet,
+    SpanNoteSet,
     SpansRead,
     StudySet,
     VerdictSet,
@@ -56,9 +57,13 @@ _READ_NOTHING: Final = SpansRead(())
 
 @dataclass(slots=True)
 class _Said:
-    """What stands in a pass; reviews by suggestion, labels by id."""
+    """What stands in a pass; reviews by suggestion, labels by id.
+
+    ``noted`` holds, by span, the labels that come of notes there.
+    """
 
     labels: dict[str, Label] = field(default_factory=dict)
+    noted: dict[str, Label] = field(default_factory=dict)
     verdicts: dict[str, VerdictValue] = field(default_factory=dict)
     reviews: dict[str, ReviewGiven] = field(default_factory=dict)
 
@@ -166,6 +171,9 @@ class CarriedWork:
                 self.look_again = tuple(
                     t for mode in modes for t in self._map.targets.get(mode, ())
                 )
+            case SpanNoteSet(key, _, text) if self._noted(one.old, event, key, text):
+                yield fact
+                yield from self._changes(one)
             case _ if _take(one.old, fact):
                 changes = list(self._changes(one))
                 # The time stands even where nothing of it is left: work is told by its times.
@@ -173,14 +181,31 @@ class CarriedWork:
             case _:
                 yield fact
 
+    def _noted(self, old: _Said, event: Event, key: str, text: str) -> bool:
+        """Take in a note of which a label comes; False for all others."""
+        who, trace_id, number = event.annotator, event.trace_id or "", event.pass_number or 0
+        mode = self._map.of_note(who, trace_id, key)
+        if mode is None:
+            return False
+        old.noted.pop(key, None)
+        if text:
+            name = self._names.of("noted", who, trace_id, number, key)
+            old.noted[key] = Label(
+                *(name, who, trace_id, self._map.old.ref, mode, Target(key, key), text),
+                pass_number=number,
+                created_at=event.at,
+            )
+        return True
+
     # A pass
 
     def _changes(self, one: _Pass) -> Iterator[Fact]:
         """What differs now from what was said before of a pass."""
         before = one.new
-        labels = self._labels(one.old.labels.values())
+        old = [(label, self._map.of_label(label)) for label in one.old.labels.values()]
+        labels = self._labels([*old, *((label, label.mode) for label in one.old.noted.values())])
         verdicts = self._verdicts(one, labels.values())
-        after = _Said(labels, verdicts, self._reviews(one.old.reviews))
+        after = _Said(labels, verdicts=verdicts, reviews=self._reviews(one.old.reviews))
         one.new = after
         for name in [*before.labels, *(name for name in labels if name not in before.labels)]:
             was, now = before.labels.get(name), labels.get(name)
@@ -199,11 +224,13 @@ class CarriedWork:
             if given != gives:
                 yield ReviewSet(name, given, gives)
 
-    def _labels(self, old: Iterable[Label]) -> dict[str, Label]:
-        """The labels as they are now; of two of one mode at one place one, with both notes."""
+    def _labels(self, old: Iterable[tuple[Label, str | None]]) -> dict[str, Label]:
+        """The labels as they are now, each given with what its mode becomes.
+
+        Of two of one mode at one place there is one, with both notes.
+        """
         found: dict[tuple[str, Target], Label] = {}
-        for label in old:
-            mode = self._map.one(label.mode)
+        for label, mode in old:
             if mode is None:
                 self.owners.pop(label.id, None)
                 continue

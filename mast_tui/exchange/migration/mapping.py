@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
 
 from mast_tui.exchange.crosswalk import ANY, Entry, read_entries
 from mast_tui.exchange.errors import ExchangeError
-from mast_tui.taxonomy.model import Mode, Taxonomy
+from mast_tui.labels import Label, Target
+from mast_tui.session.open_codes import Place
+from mast_tui.taxonomy.model import OPEN_SLUG, Mode, Taxonomy
 
 
 class Change(StrEnum):
@@ -25,17 +27,29 @@ class Change(StrEnum):
 
 @dataclass(frozen=True)
 class CodebookMap:
-    """For each slug of ``old``, in its order, the slugs of ``new`` that it becomes."""
+    """For each slug of ``old``, in its order, the slugs of ``new`` that it becomes.
+
+    ``places`` holds the open codes that become labels of a mode of ``new``; others stay open codes,
+    unless ``targets`` says what becomes of all.
+    """
 
     old: Taxonomy
     new: Taxonomy
     targets: Mapping[str, tuple[str, ...]]
+    places: Mapping[Place, str] = field(default_factory=dict)
 
     @cached_property
     def sources(self) -> Mapping[str, tuple[str, ...]]:
-        """For each slug of ``new``, in its order, the slugs of ``old`` that become it."""
+        """For each slug of ``new``, in its order, the slugs of ``old`` that become it.
+
+        Open codes are none of them: where there is none, nobody has looked for the mode.
+        """
         return {
-            mode.slug: tuple(slug for slug, found in self.targets.items() if mode.slug in found)
+            mode.slug: tuple(
+                slug
+                for slug, found in self.targets.items()
+                if mode.slug in found and slug != OPEN_SLUG
+            )
             for mode in self.new.modes
         }
 
@@ -46,17 +60,31 @@ class CodebookMap:
 
     def one(self, slug: str) -> str | None:
         """The slug that an old one becomes; None for one that is split, dropped or unknown."""
-        found = self.targets.get(slug, ())
+        found = self._targets(slug)
         return found[0] if len(found) == 1 else None
+
+    def of_label(self, label: Label) -> str | None:
+        """The slug under which a label comes; None where it does not."""
+        if label.mode == OPEN_SLUG:
+            place = label.annotator, label.trace_id, label.target, True
+            return self.places.get(place) or self.one(OPEN_SLUG)
+        return self.one(label.mode)
+
+    def of_note(self, annotator: str, trace_id: str, key: str) -> str | None:
+        """The slug of the label that a note on a span becomes beside; None for most notes."""
+        return self.places.get((annotator, trace_id, Target(key, key), False))
+
+    def _targets(self, slug: str) -> tuple[str, ...]:
+        return self.targets.get(slug, (OPEN_SLUG,) if slug == OPEN_SLUG else ())
 
     def change(self, slug: str) -> Change:
         """What happens to a mode of ``old``."""
-        found = self.targets.get(slug, ())
+        found = self._targets(slug)
         if not found:
             return Change.DROPPED
         if len(found) > 1:
             return Change.SPLIT
-        if len(self.sources[found[0]]) > 1:
+        if len(self.sources.get(found[0], ())) > 1:
             return Change.MERGED
         return Change.SAME if found[0] == slug else Change.RENAMED
 
@@ -92,6 +120,8 @@ def codebook_map(old: Taxonomy, new: Taxonomy, path: Path | None) -> CodebookMap
             f'of each, under [modes]: {first} = "its new slug", a list for a split, [] where it is '
             "dropped"
         )
+    if OPEN_SLUG in told:
+        targets[OPEN_SLUG] = told[OPEN_SLUG]
     return CodebookMap(old, new, {slug: found or () for slug, found in targets.items()})
 
 

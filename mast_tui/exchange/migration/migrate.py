@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Final
 
 from mast_tui.exchange.batches import EVENTS_AT_ONCE, batched, let_others_write
@@ -17,6 +17,7 @@ from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.migration.carrying import CarriedWork, Names, carried_of_study
 from mast_tui.exchange.migration.mapping import Change, CodebookMap
 from mast_tui.labels import AnnotatorKind, Label, annotator_kind
+from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import Event, NewEvent, Workspace
 from mast_tui.workspace.events.types import StudySet
 from mast_tui.workspace.registers.imports import MIGRATION, ImportRecord, ImportState
@@ -95,7 +96,8 @@ def migrate(workspace: Workspace, mapping: CodebookMap, who: str | None) -> Migr
         raise ExchangeError(f"nobody has labelled under {mapping.old.ref} here")
     workspace.add_taxonomy(mapping.new)
     refs = [mapping.old.ref, mapping.new.ref]
-    asked = json.dumps([MIGRATION, *refs, mapping.targets])
+    places = [[who, of, *astuple(at), kind, m] for (who, of, at, kind), m in mapping.places.items()]
+    asked = json.dumps([MIGRATION, *refs, mapping.targets, *sorted(places, key=str)])
     record = workspace.begin_import(MIGRATION, refs, asked=asked, who=who)
     migration = _Migration(workspace, mapping, record)
     migration.study(of_study)
@@ -106,6 +108,25 @@ def migrate(workspace: Workspace, mapping: CodebookMap, who: str | None) -> Migr
         let_others_write()
     workspace.finish_import(record)
     return migration.done(works)
+
+
+def check_lead(workspace: Workspace, old: Taxonomy, who: str | None) -> None:
+    """Refuse whoever does not lead the study under a codebook that is to be carried over.
+
+    Args:
+        workspace: Where it would be carried over.
+        old: The codebook.
+        who: Who asks; None where nobody is known.
+
+    Raises:
+        ExchangeError: Somebody else set the study up.
+    """
+    lead = workspace.study_leads().get(old.ref)
+    if lead is not None and who != lead:
+        raise ExchangeError(
+            f"a study is set up under {old.ref}, so only {lead}, who set it up, may carry it over; "
+            + (f"you are {who} here" if who else f"say who you are: --annotator {lead}")
+        )
 
 
 def standing_migrations(workspace: Workspace) -> tuple[ImportRecord, ...]:
@@ -200,7 +221,7 @@ class _Migration:
         there = {label.id for label in new}
         owned = set[str]()
         for label in self._old:
-            if (label.annotator, label.trace_id) not in taken or self._map.one(label.mode) is None:
+            if (label.annotator, label.trace_id) not in taken or self._map.of_label(label) is None:
                 continue
             owner = self._owners.get(label.id)
             if owner not in there:

@@ -177,7 +177,8 @@ class LeftOutJson(TypedDict):
     ``unfinished`` are traces that were begun and have no finished pass of the counted kind,
     ``examples`` those that stood in a judge's prompt, ``alone`` finished ones that no other of the
     annotators has finished. ``unsure`` and ``open`` are verdicts on modes in finished traces.
-    ``not_in_study`` are the finished traces of people who have no part in the study.
+    ``not_in_study`` are the finished traces of people who have no part in the study, ``open_codes``
+    the labels of finished traces that are none of the modes.
     """
 
     unfinished: dict[str, int]
@@ -186,6 +187,7 @@ class LeftOutJson(TypedDict):
     unsure: dict[str, int]
     open: dict[str, int]
     not_in_study: dict[str, int]
+    open_codes: dict[str, int]
 
 
 def coefficients_json(coefficients: Mapping[str, Coefficient]) -> CoefficientsJson:
@@ -351,7 +353,8 @@ class StudyInput:
     has begun without finishing the pass that counts. ``categories`` are (id, name, slugs);
     ``rounds`` the trace ids of each round by its name; ``retests`` come by annotator.
     ``not_in_study`` is how many traces those have finished who are left out, as they have no part
-    in the study. Raises ``ValueError`` where an annotator or a mode is named twice.
+    in the study, ``open_codes`` how many labels by annotator are none of the modes. Raises
+    ``ValueError`` where an annotator or a mode is named twice.
     """
 
     taxonomy_ref: str
@@ -366,6 +369,7 @@ class StudyInput:
     rounds: Mapping[str, frozenset[str]] = field(default_factory=dict)
     retests: Mapping[str, Retest] = field(default_factory=dict)
     not_in_study: Mapping[str, int] = field(default_factory=dict)
+    open_codes: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if len(set(self.annotators)) < len(self.annotators):
@@ -549,4 +553,5 @@ def _left_out(study: StudyInput, table: VerdictTable, finished: NDArray[np.bool_
         "unsure": counts_of(names, table.said, UNSURE),
         "open": {name: int(row.sum()) for name, row in zip(names, opened, strict=True)},
         "not_in_study": dict(study.not_in_study),
+        "open_codes": {name: study.open_codes.get(name, 0) for name in names},
     }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from mast_tui.figures.agreement.verdict_table import CELL_OF, VALUE_OF, Said, Ve
 from mast_tui.figures.source.verdicts import verdict_cells
 from mast_tui.labels import AnnotatorKind, Pass, PassKind, VerdictValue, annotator_kind
 from mast_tui.passes import Which, counted_passes, finished_by
+from mast_tui.taxonomy.model import OPEN_SLUG
 from mast_tui.workspace.registers.hold_out import examples_of
 
 if TYPE_CHECKING:
@@ -82,7 +84,24 @@ def study_from_workspace(
         rounds=_rounds(workspace, taxonomy),
         retests=_retests(passes, verdicts),
         not_in_study=finished_by(outside, counted),
+        open_codes=_open_codes(workspace, taxonomy, counted),
     )
+
+
+def _open_codes(
+    workspace: Workspace, taxonomy: Taxonomy, counted: Mapping[tuple[str, str], Pass]
+) -> dict[str, int]:
+    """How many labels of none of the modes each annotator has in the passes that count."""
+    numbers = {key: one.number for key, one in counted.items()}
+
+    def take(rows: Iterator[tuple[Any, ...]]) -> Counter[str]:
+        return Counter(who for who, trace, number in rows if numbers.get((who, trace)) == number)
+
+    if any(mode.slug == OPEN_SLUG for mode in taxonomy.modes):
+        return {}
+    columns = ("annotator", "trace_id", "pass_number")
+    wanted = {"taxonomy": taxonomy.ref, "mode": OPEN_SLUG}
+    return dict(workspace.read_columns("labels", columns, take, wanted=wanted))
 
 
 def _finished(

@@ -145,6 +145,8 @@ class _Words:
         places: dict[str, list[Place]] = defaultdict(list)
         whole_trace = not_found = 0
         for label in self._labels.get((one.annotator, one.number), ()):
+            if label.mode not in self._modes:  # an open code
+                continue
             place = place_of(label.target, self._order, self._length_of)
             if place is not None:
                 places[label.mode].append(place)

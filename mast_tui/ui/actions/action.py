@@ -23,6 +23,7 @@ class Where(StrEnum):
     SIGNATURES = "signatures"
     SIGNATURE_TRACES = "signature_traces"
     STUDY = "study"
+    OPEN_CODES = "open_codes"
     SIDE_BY_SIDE = "side_by_side"
 
 

@@ -13,6 +13,7 @@ from mast_tui.ui.actions.annotate import ANNOTATE
 from mast_tui.ui.actions.everywhere import EVERYWHERE
 from mast_tui.ui.actions.judge_runs import COMPARISON, RUN, RUNS
 from mast_tui.ui.actions.library import LIBRARY
+from mast_tui.ui.actions.open_codes import OPEN_CODES
 from mast_tui.ui.actions.reports import (
     AGREEMENT,
     AGREEMENT_TRACES,
@@ -54,6 +55,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     + SIGNATURE_TRACES
     + GUIDELINES
     + STUDY
+    + OPEN_CODES
     + SIDE_BY_SIDE
 )
 """Every action, in the order in which help and docs/keys.md show them."""

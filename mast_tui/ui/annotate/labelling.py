@@ -12,7 +12,7 @@ from textual.widget import Widget
 
 from mast_tui.labels import Label, Target, VerdictValue, next_confidence, next_severity
 from mast_tui.safe_text import one_line
-from mast_tui.taxonomy.model import Mode, Taxonomy
+from mast_tui.taxonomy.model import OPEN_SLUG, Mode, Taxonomy
 from mast_tui.ui.actions.action import Where, moves
 from mast_tui.ui.annotate.commands import SessionCommands
 from mast_tui.ui.annotate.marking import LABELS, Marking
@@ -74,8 +74,15 @@ class DigitEntry:
         """The digits that may come next, each with the mode it would name."""
         if self.first is None:
             return ()
-        found = ((digit, taxonomy.by_digits(self.first, digit)) for digit in "0123456789")
+        found = ((digit, self.named(digit, taxonomy)) for digit in "0123456789")
         return tuple((digit, mode) for digit, mode in found if mode is not None)
+
+    def named(self, second: str, taxonomy: Taxonomy) -> Mode | None:
+        """The mode that one more digit names; nobody calls 'none of these' absent or unsure."""
+        mode = taxonomy.by_digits(self.first or "", second)
+        if mode is None or self.purpose is Purpose.LABEL:
+            return mode
+        return mode if mode in taxonomy.modes else None
 
     def prompt(self, taxonomy: Taxonomy, cells: int) -> str:
         """What has been typed and what may follow, for a footer of ``cells``.
@@ -112,7 +119,7 @@ def type_digit(entry: DigitEntry, digit: str, taxonomy: Taxonomy) -> Typed:
         if not begun.candidates(taxonomy):
             return Typed(DigitEntry(), refused=f"no mode begins with {digit}")
         return Typed(begun)
-    mode = taxonomy.by_digits(entry.first, digit)
+    mode = entry.named(digit, taxonomy)
     if mode is None:
         return Typed(DigitEntry(), refused=f"there is no mode {entry.first}{digit}")
     return Typed(DigitEntry(entry.purpose), mode)
@@ -212,7 +219,7 @@ class Labelling:
         label = session.labels_by_id.get(self._edited or "")
         suggestion = session.pending_by_id.get(self._suggestions.editing or "")
         slug = label.mode if label else suggestion.mode if suggestion else None
-        return next((mode for mode in self._state.taxonomy.modes if mode.slug == slug), None)
+        return next((mode for mode in self._state.taxonomy.all_modes if mode.slug == slug), None)
 
     def show_editing(self) -> None:
         """Say what is waited for while another place is marked."""
@@ -286,12 +293,24 @@ class Labelling:
             commands.with_session(
                 lambda session: self._suggestions.finish_edit(session, editing, mode, target)
             )
+        elif mode.slug == OPEN_SLUG:
+            commands.with_session(lambda session: self._open_code(session, mode, target))
         elif self._state.session is None:
             commands.with_session(lambda _: self._label(mode, target))
         elif plain:
             commands.change(lambda session: self._toggle_or_ask(session, mode, target), Holds.MOST)
         else:
             commands.change(lambda session: _toggled(session, mode, target), Holds.MOST)
+
+    def _open_code(self, session: Session, mode: Mode, target: Target) -> None:
+        """Label what is none of the modes, and ask at once what it is; again, it is taken off."""
+        self._label(mode, target)
+        if not self._commands.on_screen:
+            return
+        own = (x for x in session.labels if x.mode == mode.slug and x.target == target)
+        label = next(own, None)
+        if label is not None and not label.note:
+            self._apply("note", label)
 
     def _label(self, mode: Mode, target: Target) -> None:
         self._commands.changed(lambda session: _toggled(session, mode, target))

@@ -46,7 +46,7 @@ def origin_words(label: Label, judge_of: Callable[[str], str | None]) -> str:
 
 def entries_of(session: Session) -> tuple[Entry, ...]:
     """Everything that the annotator has said: labels in reading order, notes, verdicts."""
-    trace, modes = session.trace, session.taxonomy.modes
+    trace, modes = session.trace, session.taxonomy.all_modes
     rank = {mode.slug: place for place, mode in enumerate(modes)}
 
     def place(label: Label) -> tuple[int, ...]:
@@ -99,7 +99,7 @@ class MyLabels(VirtualLines):
             id: Its name in the styles.
         """
         super().__init__(id=id)
-        self._modes: Mapping[str, Mode] = {mode.slug: mode for mode in taxonomy.modes}
+        self._modes: Mapping[str, Mode] = {mode.slug: mode for mode in taxonomy.all_modes}
         self._entries: tuple[Entry, ...] = ()
         self._index_of: IndexOf = _nowhere
         self._judge_of: Callable[[str], str | None] = _nobody

@@ -504,7 +504,7 @@ class AnnotateScreen(Screen[None], RenderCache):
                 mode.slug: ModeState(
                     own.get(mode.slug, 0), session.verdict(mode.slug), pending[mode.slug]
                 )
-                for mode in self.state.taxonomy.modes
+                for mode in self.state.taxonomy.all_modes
             }
         )
         self.timeline.show_read(session.read)
@@ -536,7 +536,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         return Mark(self._code(slug), kind, self.state.place_of_mode(slug))
 
     def _code(self, slug: str) -> str:
-        mode = next((m for m in self.state.taxonomy.modes if m.slug == slug), None)
+        mode = next((m for m in self.state.taxonomy.all_modes if m.slug == slug), None)
         if mode is None:
             return one_line(slug, 8)
         return mode.code if len(mode.code) <= 8 else mode.code[:7] + "…"

@@ -187,6 +187,6 @@ class ModeFinder(Finder):
                 mode.name,
                 " ".join([mode.definition, *(alias.name for alias in mode.aliases)]),
             )
-            for mode in taxonomy.modes
+            for mode in taxonomy.all_modes
         ]
         super().__init__("Label with", choices, placeholder="name, definition or code")

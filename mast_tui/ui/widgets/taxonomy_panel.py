@@ -62,6 +62,22 @@ class TaxonomyPanel(VirtualLines):
         self._states: Mapping[str, ModeState] = {}
         self._typed: frozenset[str] = frozenset()
 
+    def _show_open(self) -> None:
+        """Show the open mode below all others while it is being typed, or was used here."""
+        if self.taxonomy is None:
+            return
+        found = self.taxonomy.open_mode
+        wanted = found.slug in self._typed or bool(self._states.get(found.slug, NO_STATE).labels)
+        shown = self._rows[-1:] == [found]
+        if wanted and not shown and found not in self._rows:
+            self._rows = [*self._rows, found]
+        elif shown and not wanted:
+            self._rows = self._rows[:-1]
+            self.cursor = min(self.cursor, len(self._rows) - 1)
+        else:
+            return
+        self.rows_changed()
+
     @property
     def row_count(self) -> int:
         """Categories and modes."""
@@ -85,12 +101,14 @@ class TaxonomyPanel(VirtualLines):
             if self._states.get(slug) != states.get(slug)
         }  # fmt: skip
         self._states = states
+        self._show_open()
         self._redraw(changed)
 
     def show_typed(self, slugs: frozenset[str]) -> None:
         """Point out the modes that a first digit leaves open."""
         changed = self._typed ^ slugs
         self._typed = slugs
+        self._show_open()
         self._redraw(changed)
 
     @property

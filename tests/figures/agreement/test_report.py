@@ -151,7 +151,9 @@ def test_four_times_the_traces_do_halve_the_interval() -> None:
 
 def test_what_was_left_out_is_told() -> None:
     said = {("ann", REPETITION): "01?0.", ("bob", REPETITION): "01100"}
-    some = replace(study(said, finished={"bob": 4}), unfinished={"bob": 1, "eve": 7})
+    some = replace(
+        study(said, finished={"bob": 4}), unfinished={"bob": 1, "eve": 7}, open_codes={"ann": 2}
+    )
     report = agreement_report(some, rounds=0)
     assert report["left_out"] == {
         "unfinished": {"ann": 0, "bob": 1},
@@ -161,6 +163,7 @@ def test_what_was_left_out_is_told() -> None:
         # The other mode was left open in all traces by both.
         "open": {"ann": 6, "bob": 4},
         "not_in_study": {},
+        "open_codes": {"ann": 2, "bob": 0},
     }
 
 

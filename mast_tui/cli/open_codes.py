@@ -1,0 +1,198 @@
+"""``mast-tui study notes``: what people wrote down that no mode describes, and whether it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+
+from mast_tui.cli.shared.asking import asked_by, say_left_out
+from mast_tui.cli.shared.common import (
+    checked_sight,
+    common_options,
+    json_option,
+    kept_taxonomy,
+    open_workspace,
+    print_json,
+    print_table,
+)
+from mast_tui.safe_text import one_line
+from mast_tui.session import sight_values
+from mast_tui.session.open_codes import OpenCode, OpenCoding, Saturation, open_coding
+
+if TYPE_CHECKING:
+    from mast_tui.session import Viewer
+    from mast_tui.taxonomy.model import Taxonomy
+    from mast_tui.workspace import Workspace
+
+_LAST: Final = 10
+"""Traces at the end of which it is told how many new kinds they brought."""
+
+Decorated = TypeVar("Decorated", bound=Callable[..., object])
+
+
+def choosing_options(command: Decorated) -> Decorated:
+    """Add the options that choose among open codes: ``group``, ``tag``, ``search``."""
+    for option in (
+        click.option("--search", metavar="WORDS", help="Only those that hold all of these words."),
+        click.option("--tag", metavar="TAG", help="Only those with #TAG in their text."),
+        click.option("--group", type=click.IntRange(1), metavar="N", help="Only the group N."),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command()
+@choosing_options
+@common_options()
+@json_option
+def notes_command(
+    group: int | None,
+    tag: str | None,
+    search: str | None,
+    workspace: str | None,
+    annotator: str | None,
+    taxonomy: Path | None,
+    blind: bool,
+    assisted: bool,
+    as_json: bool,
+) -> None:
+    """Gather what no mode describes: labels 'none of these' (0 0) and notes on spans.
+
+    They are grouped by a #tag in their text, or else by their words, and it is told how many new
+    kinds of failure each trace brought, in the order of looking. 'taxonomy add' makes a mode of a
+    group. Whoever labels here sees what others wrote only of traces that they have finished.
+    """
+    checked_sight(blind, assisted)
+    place = open_workspace(workspace, create=False)
+    try:
+        chosen = kept_taxonomy(place, taxonomy)
+        viewer = asked_by(place, chosen.ref, annotator, blind, assisted)
+        whole = coding_seen_by(viewer, place, chosen)
+        shown = chosen_of(whole, group, tag, search)
+        viewer.reveal(whole.others)
+        left_out = viewer.hidden
+        document: dict[str, Any] = {
+            "taxonomy": chosen.ref,
+            "groups": _groups(shown, whole),
+            "saturation": saturation_values(whole.saturation),
+            **sight_values(viewer, left_out),
+        }
+    finally:
+        place.close()
+    if as_json:
+        print_json(document)
+        return
+    say_left_out(viewer, left_out)
+    if not whole.codes:
+        click.echo(
+            "Nobody has written anything down yet: 0 0 labels what is none of the modes, and m "
+            "writes a note on a span"
+        )
+    elif group is None and tag is None and search is None:
+        print_table(
+            [
+                ("group", "codes", "traces", "what"),
+                *(
+                    (str(one["number"]), str(len(one["places"])), str(one["traces"]), one["name"])
+                    for one in document["groups"]
+                ),
+            ],
+            numbers_from=4,
+        )
+    else:
+        for one in document["groups"]:
+            click.echo(one_line(f"{one['number']} {one['name']}"))
+            for found in one["places"]:
+                where = found["first"] or "whole trace"
+                words = f"{found['trace_id']} · {found['annotator']} · {where} · {found['text']}"
+                click.echo(f"  {one_line(words)}")
+    click.echo(saturation_words(whole.saturation))
+
+
+def coding_seen_by(viewer: Viewer, place: Workspace, taxonomy: Taxonomy) -> OpenCoding:
+    """Gather the open codes that whoever asks may see."""
+    reader = viewer.name if viewer.limited else None
+    return open_coding(place, taxonomy, reader, viewer.traces)
+
+
+def chosen_of(
+    coding: OpenCoding, group: int | None, tag: str | None, search: str | None
+) -> OpenCoding:
+    """Keep the open codes that the options choose.
+
+    Raises:
+        click.ClickException: There is no such group.
+    """
+    if group is not None:
+        if group > len(coding.groups):
+            raise click.ClickException(
+                f"there is no group {group}: 'mast-tui study notes' lists {len(coding.groups)}"
+            )
+        coding = replace(coding, groups=(coding.groups[group - 1],))
+    if tag is not None:
+        wanted = tag.removeprefix("#").casefold()
+        kept = (
+            replace(one, codes=tuple(code for code in one.codes if wanted in code.tags))
+            for one in coding.groups
+        )
+        coding = replace(coding, groups=tuple(one for one in kept if one.codes))
+    return coding if search is None else coding.matching(search)
+
+
+def _groups(shown: OpenCoding, whole: OpenCoding) -> list[dict[str, Any]]:
+    numbers = {one.name: number for number, one in enumerate(whole.groups, start=1)}
+    return [
+        {
+            "number": numbers[one.name],
+            "name": one.name,
+            "tag": one.tag,
+            "traces": one.traces,
+            "places": [place_values(code) for code in one.codes],
+        }
+        for one in shown.groups
+    ]
+
+
+def place_values(code: OpenCode) -> dict[str, Any]:
+    """Make the values of one open code."""
+    target = code.target
+    return {
+        "annotator": code.annotator,
+        "trace_id": code.trace_id,
+        "kind": "label" if code.is_label else "note",
+        "first": target.first,
+        "last": target.last,
+        "quote": target.quote,
+        "text": code.text,
+        "tags": list(code.tags),
+    }
+
+
+def saturation_values(found: Saturation) -> dict[str, Any]:
+    """Make the values of the figure of saturation."""
+    return {
+        "traces": len(found.traces),
+        "kinds": found.kinds,
+        "since_last_new": found.since_last_new,
+        f"new_in_last_{_LAST}": found.new_in_last(_LAST),
+        "looked_at": [
+            {"trace_id": one.trace_id, "kinds": one.kinds, "new": list(one.new)}
+            for one in found.traces
+        ],
+    }
+
+
+def saturation_words(found: Saturation) -> str:
+    """Say how far the kinds of failure saturate."""
+    if not found.traces:
+        return "saturation: no trace is finished yet"
+    last, quiet = min(_LAST, len(found.traces)), found.since_last_new
+    none = f", the last {quiet} none" if quiet else ""
+    return (
+        f"saturation: {found.kinds} kinds of failure on {len(found.traces)} traces; the last "
+        f"{last} brought {found.new_in_last(last)} new{none}"
+    )

@@ -1,0 +1,207 @@
+"""``mast-tui taxonomy agree``: agreement under each version of a codebook, on the same traces."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from mast_tui.cli.agree.command import split_names
+from mast_tui.cli.shared.asking import asked_by, say_left_out
+from mast_tui.cli.shared.common import (
+    checked_sight,
+    common_options,
+    json_option,
+    open_workspace,
+    print_json,
+    print_table,
+    rounds_option,
+    seed_option,
+)
+from mast_tui.exchange.migration.migrate import standing_migrations
+from mast_tui.figures.agreement.report import agreement_report
+from mast_tui.figures.source.agreement import study_from_workspace
+from mast_tui.labels import AnnotatorKind
+from mast_tui.session import QueueKind, queue, sight_values
+
+if TYPE_CHECKING:
+    from mast_tui.figures.agreement.report import StudyInput
+    from mast_tui.passes import Which
+    from mast_tui.session import Viewer
+    from mast_tui.taxonomy.model import Taxonomy
+    from mast_tui.workspace import Workspace
+
+_FIGURES: Final = ("cohen_kappa", "krippendorff_alpha")
+
+
+@click.command()
+@click.argument("versions", nargs=-1, metavar="[VERSION …]")
+@click.option("--annotators", metavar="A,B,…", help="Who is compared. Default: as 'agree' has it.")
+@click.option(
+    "--pass",
+    "which",
+    type=click.Choice(["1", "last"]),
+    default="1",
+    show_default=True,
+    help="The first reading, or the last one.",
+)
+@rounds_option("Resamples of the traces behind the intervals; 0 gives none.")
+@seed_option
+@common_options(taxonomy="VERSION names the taxonomies, the newest last")
+@json_option
+def agree_versions_command(
+    versions: tuple[str, ...],
+    annotators: str | None,
+    which: str,
+    rounds: int,
+    seed: int,
+    workspace: str | None,
+    annotator: str | None,
+    blind: bool,
+    assisted: bool,
+    as_json: bool,
+) -> None:
+    """Show κ and α of each version of a codebook, and beside the last one on the same traces.
+
+    VERSION is a name id@version of a taxonomy in the workspace, the newest last. Default: all that
+    labels were carried over from, and the one that they came to.
+    """
+    checked_sight(blind, assisted)
+    place = open_workspace(workspace, create=False)
+    try:
+        chosen = _versions(place, versions)
+        names = split_names(annotators)
+        pass_choice: Which = "first" if which == "1" else "last"
+        viewers = [asked_by(place, one.ref, annotator, blind, assisted) for one in chosen]
+        studies = [
+            study_from_workspace(
+                place, one, annotators=names, which=pass_choice, traces=viewer.traces
+            )
+            for one, viewer in zip(chosen, viewers, strict=True)
+        ]
+        last = studies[-1]
+        document: dict[str, Any] = {
+            "annotators": list(last.annotators),
+            "pass": last.pass_label,
+            "versions": [
+                {
+                    "taxonomy": one.ref,
+                    "modes": len(one.modes),
+                    **_figures(study, _shared(study), rounds, seed),
+                    "same_traces": None
+                    if study is last
+                    else _beside(study, last, rounds=rounds, seed=seed),
+                    "look_again": _look_again(place, one, viewer),
+                }
+                for one, study, viewer in zip(chosen, studies, viewers, strict=True)
+            ],
+        }
+        for viewer in viewers:
+            viewer.reveal(viewer.traces or ())
+        left_out = frozenset[str]().union(*(viewer.hidden for viewer in viewers))
+        document |= sight_values(viewers[-1], left_out)
+    finally:
+        place.close()
+    if as_json:
+        print_json(document)
+        return
+    _print(document)
+    say_left_out(viewers[-1], left_out)
+
+
+def _versions(place: Workspace, wanted: Sequence[str]) -> list[Taxonomy]:
+    """The taxonomies that are compared, the newest last."""
+    kept = {one.ref: one for one in place.taxonomies()}
+    if not wanted:
+        steps = [one.files for one in standing_migrations(place)]
+        olds = list(dict.fromkeys(old for old, _ in steps))
+        news = list(dict.fromkeys(new for _, new in steps))
+        wanted = [*olds, *(new for new in news if new not in olds)]
+        if not wanted:
+            raise click.ClickException(
+                "nothing was carried over to another taxonomy here; name the taxonomies to compare"
+            )
+    for name in wanted:
+        if name not in kept:
+            raise click.ClickException(
+                f"{name}: no taxonomy of that name here; there are {', '.join(sorted(kept))}"
+            )
+    if len(set(wanted)) < max(2, len(wanted)):
+        raise click.UsageError("name two different taxonomies at least")
+    return [kept[name] for name in wanted]
+
+
+def _shared(study: StudyInput) -> frozenset[str]:
+    """The traces that two of the annotators have finished."""
+    counts = Counter(trace for traces in study.finished.values() for trace in traces)
+    return frozenset(trace for trace, count in counts.items() if count > 1)
+
+
+def _figures(study: StudyInput, traces: frozenset[str], rounds: int, seed: int) -> dict[str, Any]:
+    """How many traces, and what all verdicts on them come to together."""
+    finished = {name: done & traces for name, done in study.finished.items()}
+    report = agreement_report(
+        replace(study, finished=finished, rounds={}), rounds=rounds, seed=seed
+    )
+    return {"traces": len(traces), **{name: report["pooled"][name] for name in _FIGURES}}
+
+
+def _beside(study: StudyInput, last: StudyInput, *, rounds: int, seed: int) -> dict[str, Any]:
+    """The figures of a version and of the last one, on the traces that both have."""
+    traces = _shared(study) & _shared(last)
+    before, after = (_figures(one, traces, rounds, seed) for one in (study, last))
+    return {
+        "traces": len(traces),
+        "here": {name: before[name] for name in _FIGURES},
+        "last": {name: after[name] for name in _FIGURES},
+    }
+
+
+def _look_again(place: Workspace, taxonomy: Taxonomy, viewer: Viewer) -> int:
+    """How many traces wait for another look of somebody, as a mode was split, that may be told."""
+    names = [one.name for one in place.annotators() if one.kind is not AnnotatorKind.JUDGE]
+    return sum(
+        not viewer.limited or name == viewer.name or viewer.may_see_others(item.trace_id)
+        for name in names
+        for item in queue(place, taxonomy, name, QueueKind.CHANGED)
+    )
+
+
+def _print(document: Mapping[str, Any]) -> None:
+    last = document["versions"][-1]["taxonomy"]
+    heading = (
+        *("version", "modes", "traces", "κ", "α", "look again"),
+        *("same traces", "κ here", f"κ {last}", "α here", f"α {last}"),
+    )
+    print_table([heading, *map(_row, document["versions"])], numbers_from=1)
+    who = ", ".join(document["annotators"]) or "nobody"
+    click.echo(f"{who}, pass {document['pass']}; over all modes of a version together")
+
+
+def _row(one: Mapping[str, Any]) -> tuple[str, ...]:
+    same = one["same_traces"]
+    beside: Iterable[str] = (
+        [""] * 5
+        if same is None
+        else [
+            str(same["traces"]),
+            *(_shown(same[side][name]) for name in _FIGURES for side in ("here", "last")),
+        ]
+    )
+    return (
+        *(one["taxonomy"], str(one["modes"]), str(one["traces"])),
+        *(_shown(one[name]) for name in _FIGURES),
+        *(str(one["look_again"]), *beside),
+    )
+
+
+def _shown(figure: Mapping[str, Any]) -> str:
+    """A figure with its interval, where it has one."""
+    if figure["value"] is None:
+        return "—"
+    interval = figure.get("ci")
+    ends = "" if interval is None else f" [{interval[0]:.2f}, {interval[1]:.2f}]"
+    return f"{figure['value']:.2f}{ends}"

@@ -1,0 +1,152 @@
+"""A mode made of open codes: the next version of a codebook, and the map that carries them over."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from typing import Any, Final
+
+from mast_tui.exchange.errors import ExchangeError
+from mast_tui.exchange.migration.mapping import CodebookMap
+from mast_tui.session.open_codes import OpenCode
+from mast_tui.taxonomy.loader import from_dict, to_dict
+from mast_tui.taxonomy.model import Taxonomy
+
+_NO_SLUG: Final = re.compile(r"[^a-z0-9]+")
+_OWN_VERSION: Final = re.compile(r"(.*)\+(\d+)\Z", re.DOTALL)
+_LONGEST: Final = 64
+"""Letters of a slug, at most."""
+
+
+def with_mode(
+    old: Taxonomy,
+    name: str,
+    category: str,
+    *,
+    definition: str = "",
+    examples: Collection[str] = (),
+    slug: str | None = None,
+    code: str | None = None,
+    version: str | None = None,
+    taken: Collection[str] = (),
+) -> Taxonomy:
+    """Make the next version of a codebook, which has one mode more.
+
+    Args:
+        old: The codebook as it is.
+        name: What the mode is called.
+        category: The id of the category under which it stands, as the last one.
+        definition: What it says.
+        examples: When it applies.
+        slug: Its slug; by default it follows from the name.
+        code: Its code; by default the next free one of its category.
+        version: The version; by default ``3+1`` follows ``3``, and ``3+2`` that.
+        taken: The names ``id@version`` that a default version may not have.
+
+    Returns:
+        The codebook, with all else as it was.
+
+    Raises:
+        ExchangeError: There is no such category, or no code or slug is left.
+        TaxonomyError: A name, a slug, a code or a version cannot be, or another mode has it.
+    """
+    if category not in [one.id for one in old.categories]:
+        there = ", ".join(one.id for one in old.categories)
+        raise ExchangeError(f"{old.ref} has no category {category!r}; there are: {there}")
+    slug = slug or _NO_SLUG.sub("_", name.casefold()).strip("_")[:_LONGEST].strip("_")
+    if not slug:
+        raise ExchangeError(f"no slug follows from {name!r}; give one with --slug")
+    mode = {
+        "slug": slug,
+        "code": code or _next_code(old, category, slug),
+        "name": name,
+        "category": category,
+        "definition": definition,
+        "applies": list(dict.fromkeys(examples)),
+    }
+    values = to_dict(old)
+    modes = [*_modes(values)]
+    last = max((i for i, one in enumerate(modes) if one["category"] == category), default=-1)
+    values["modes"] = (
+        [*modes[: last + 1], mode, *modes[last + 1 :]] if last >= 0 else [*modes, mode]
+    )
+    values["version"] = version or _next_version(old, taken)
+    return from_dict(values, f"{old.ref} with {name!r}")
+
+
+def candidate_map(
+    old: Taxonomy, new: Taxonomy, slug: str, codes: Collection[OpenCode]
+) -> CodebookMap:
+    """Make the map by which open codes become the first labels of a mode, and all else stays.
+
+    Args:
+        old: The codebook that they are under.
+        new: The one ``with_mode``.
+        slug: The mode.
+        codes: Those that become labels of it.
+    """
+    same = {mode.slug: (mode.slug,) for mode in old.modes}
+    return CodebookMap(old, new, same, {code.place: slug for code in codes})
+
+
+def taxonomy_toml(taxonomy: Taxonomy) -> str:
+    """Write a taxonomy as a file that says all of it, with the modes in their order."""
+    values = to_dict(taxonomy)
+    lines = [f"{name} = {_toml(values[name])}" for name in ("id", "version", "name")]
+    if "open" in values:
+        lines.append(f"open = {_toml(values['open'])}")
+    for table in ("categories", "modes"):
+        for one in _tables(values, table):
+            lines += ["", f"[[{table}]]"]
+            lines += [f"{name} = {_toml(value)}" for name, value in one.items() if value]
+    return "\n".join([*lines, ""])
+
+
+def _modes(values: dict[str, object]) -> Iterator[dict[str, Any]]:
+    return _tables(values, "modes")
+
+
+def _tables(values: dict[str, object], name: str) -> Iterator[dict[str, Any]]:
+    found = values[name]
+    assert isinstance(found, list)
+    yield from found
+
+
+def _toml(value: object) -> str:
+    """A value of one line; JSON's strings are TOML's, but for one character."""
+    match value:
+        case str():
+            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        case list():
+            items = ",\n".join(f"    {_toml(one)}" for one in value)
+            return f"[\n{items},\n]"
+        case dict():
+            return "{ " + ", ".join(f"{name} = {_toml(one)}" for name, one in value.items()) + " }"
+        case other:
+            raise AssertionError(f"no such value in a taxonomy: {other!r}")
+
+
+def _next_version(old: Taxonomy, taken: Collection[str]) -> str:
+    own = _OWN_VERSION.match(old.version)
+    begin, number = (old.version, 0) if own is None else (own[1], int(own[2]))
+    while True:
+        number += 1
+        found = replace(old, version=f"{begin}+{number}")
+        if found.ref not in taken:
+            return found.version
+
+
+def _next_code(old: Taxonomy, category: str, slug: str) -> str:
+    """The next free code of a category: ``1.6`` after ``1.5``; the slug where codes are others."""
+    if not old.coded_by_digits:
+        return slug
+    codes = {mode.code for mode in old.modes} | {old.open_mode.code}
+    here = [mode.code[0] for mode in old.modes if mode.category == category]
+    firsts = here[-1:] or [d for d in "123456789" if all(code[0] != d for code in codes)]
+    for first in firsts:
+        for second in "123456789":
+            if f"{first}.{second}" not in codes:
+                return f"{first}.{second}"
+    raise ExchangeError(f"all codes of {category!r} are taken; give another with --code")

@@ -1,0 +1,320 @@
+"""Open coding: what people wrote down that no mode describes, gathered across traces.
+
+An open code is a label of the open mode, or a note on a span. Those alike are grouped by a tag
+(``#name`` in their text) or else by their words; a group may become a mode of the next codebook.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from rapidfuzz import fuzz, process
+
+from mast_tui.labels import AnnotatorKind, Pass, Target, annotator_kind
+from mast_tui.session.retests import by_trace, retests_of
+from mast_tui.taxonomy.model import OPEN_SLUG, Taxonomy
+from mast_tui.workspace import Workspace
+
+ALIKE: Final = 60.0
+"""From this likeness on, of 0 to 100, texts are about the same."""
+
+NO_WORDS: Final = "no words yet"
+"""What the group is called of labels that nobody has written anything on."""
+
+_TAG: Final = re.compile(r"(?<![\w#])#([^\W\d_][\w-]*)")
+_WORD: Final = re.compile(r"\w+")
+_STEM: Final = 5
+"""So many first letters tell words apart: ``ignored`` is ``ignores``."""
+
+_SAYS_NOTHING: Final = frozenset(
+    word
+    for words in (
+        "a about after again all also an and any are as at be because been before but by can did",
+        "do does for from had has have here how i if in into is it its just more no not of on or",
+        "so than that the their them then there these they this to too was were what when where",
+        "which while who why will with without",
+    )
+    for word in words.split()
+)
+
+Place = tuple[str, str, Target, bool]
+"""Annotator, trace id, where it stands, and whether it is a label: what names an open code in every
+pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCode:
+    """What somebody wrote of a place: on a label of the open mode, or beside a span."""
+
+    annotator: str
+    trace_id: str
+    target: Target
+    text: str
+    is_label: bool
+
+    @property
+    def place(self) -> Place:
+        """What names it in every pass."""
+        return self.annotator, self.trace_id, self.target, self.is_label
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The tags in its text, in small letters; a number such as ``#13`` is a span."""
+        return tuple(dict.fromkeys(tag.casefold() for tag in _TAG.findall(self.text)))
+
+    @property
+    def words(self) -> str:
+        """Its text without tags, on one line."""
+        return " ".join(_TAG.sub(" ", self.text).split())
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Open codes that are about the same, those of earlier traces first."""
+
+    name: str
+    codes: tuple[OpenCode, ...]
+    tag: str | None = None
+
+    @property
+    def traces(self) -> int:
+        """In how many traces it shows."""
+        return len({code.trace_id for code in self.codes})
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """A trace that was looked at, and the kinds of failure that showed there for the first time.
+
+    A kind is a mode (its slug) or a group of open codes (its name).
+    """
+
+    trace_id: str
+    kinds: int
+    new: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Saturation:
+    """Which kinds of failure were new in each trace, in the order of looking."""
+
+    traces: tuple[Looked, ...]
+
+    @property
+    def kinds(self) -> int:
+        """All kinds that were found."""
+        return sum(len(one.new) for one in self.traces)
+
+    @property
+    def since_last_new(self) -> int:
+        """How many traces were looked at since one last brought something new."""
+        for count, one in enumerate(reversed(self.traces)):
+            if one.new:
+                return count
+        return len(self.traces)
+
+    def new_in_last(self, count: int) -> int:
+        """How many kinds the last ``count`` traces brought."""
+        return sum(len(one.new) for one in self.traces[-count:])
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCoding:
+    """All open codes that somebody may see, grouped: the biggest group first."""
+
+    groups: tuple[Group, ...]
+    saturation: Saturation
+    others: frozenset[str] = frozenset()
+    """The traces on which something is shown that somebody else wrote."""
+
+    @property
+    def codes(self) -> tuple[OpenCode, ...]:
+        """Those of all groups."""
+        return tuple(code for group in self.groups for code in group.codes)
+
+    def matching(self, words: str) -> OpenCoding:
+        """Keep the open codes that hold all of these words, or tags, whatever their case."""
+        wanted = words.casefold().split()
+        kept = (
+            Group(
+                group.name,
+                tuple(
+                    code
+                    for code in group.codes
+                    if all(word in code.text.casefold() for word in wanted)
+                ),
+                group.tag,
+            )
+            for group in self.groups
+        )
+        groups = tuple(group for group in kept if group.codes)
+        return OpenCoding(groups, self.saturation, self.others)
+
+
+def open_coding(
+    workspace: Workspace,
+    taxonomy: Taxonomy,
+    reader: str | None,
+    visible: Collection[str] | None,
+) -> OpenCoding:
+    """Gather the open codes that somebody may see, and how far they saturate.
+
+    Args:
+        workspace: Where they are.
+        taxonomy: Under which taxonomy.
+        reader: Who asks: what is theirs is shown, but for traces that come to them once more.
+        visible: The traces on which they may see what others wrote; None for all.
+    """
+    ref = taxonomy.ref
+    again = frozenset[str]()
+    if reader is not None:
+        own = by_trace(workspace.passes(annotator=reader, taxonomy=ref))
+        again = retests_of(workspace.study(ref), reader, own).now
+
+    def may_see(annotator: str, trace_id: str) -> bool:
+        if annotator_kind(annotator) is AnnotatorKind.JUDGE:
+            return False
+        if annotator == reader:
+            return trace_id not in again
+        return visible is None or trace_id in visible
+
+    readings = [
+        one
+        for one in workspace.passes(taxonomy=ref)
+        if one.kind.is_reading and may_see(one.annotator, one.trace_id)
+    ]
+    place = {trace_id: number for number, trace_id in enumerate(_in_order(readings))}
+    labels = [one for one in workspace.labels(taxonomy=ref) if may_see(one.annotator, one.trace_id)]
+    notes = [
+        one for one in workspace.span_notes(taxonomy=ref) if may_see(one.annotator, one.trace_id)
+    ]
+    codes = [
+        *(
+            OpenCode(one.annotator, one.trace_id, one.target, one.note, True)
+            for one in labels
+            if one.mode == OPEN_SLUG
+        ),
+        *(
+            OpenCode(one.annotator, one.trace_id, Target(one.key, one.key), one.text, False)
+            for one in notes
+        ),
+    ]
+    codes.sort(key=lambda code: place.get(code.trace_id, len(place)))
+    groups = grouped(codes)
+    modes: dict[str, set[str]] = defaultdict(set)
+    for label in labels:
+        if label.mode != OPEN_SLUG:
+            modes[label.trace_id].add(label.mode)
+    finished = [one for one in readings if one.finished]
+    return OpenCoding(
+        groups,
+        saturation(_in_order(finished), groups, modes),
+        frozenset(code.trace_id for code in codes if code.annotator != reader),
+    )
+
+
+def _in_order(readings: Iterable[Pass]) -> list[str]:
+    """Traces in the order in which somebody first looked at them."""
+    first: dict[str, str] = {}
+    for one in readings:
+        first[one.trace_id] = min(one.started_at, first.get(one.trace_id, one.started_at))
+    return sorted(first, key=lambda trace_id: (first[trace_id], trace_id))
+
+
+def grouped(codes: Sequence[OpenCode]) -> tuple[Group, ...]:
+    """Put open codes together that are about the same, the biggest group first.
+
+    Those with a tag stand under their first one. Of the others each joins, in their order, the
+    group to whose texts it is most alike on average, so that what comes later moves nothing.
+
+    Args:
+        codes: In the order of looking.
+    """
+    tagged: dict[str, list[OpenCode]] = defaultdict(list)
+    rest: list[OpenCode] = []
+    for code in codes:
+        if code.tags:
+            tagged[code.tags[0]].append(code)
+        else:
+            rest.append(code)
+    groups = [Group(f"#{tag}", tuple(found), tag) for tag, found in tagged.items()]
+    groups += _by_words(rest)
+    return tuple(sorted(groups, key=lambda group: -len(group.codes)))
+
+
+def _by_words(codes: Sequence[OpenCode]) -> list[Group]:
+    texts: list[str] = []
+    owner: list[int] = []
+    groups: list[list[OpenCode]] = []
+    wordless = [code for code in codes if not code.words]
+    for code in codes:
+        if not code.words:
+            continue
+        text = _stems(code.words)
+        likeness = [0.0] * len(groups)
+        for place, score in _alike(text, texts):
+            likeness[owner[place]] += score
+        best = max(range(len(groups)), key=lambda g: likeness[g] / len(groups[g]), default=-1)
+        if best < 0 or likeness[best] / len(groups[best]) < ALIKE:
+            best = len(groups)
+            groups.append([])
+        groups[best].append(code)
+        texts.append(text)
+        owner.append(best)
+    found = [Group(min((c.words for c in group), key=len), tuple(group)) for group in groups]
+    return found + ([Group(NO_WORDS, tuple(wordless))] if wordless else [])
+
+
+def _stems(words: str) -> str:
+    """The words that say something, each by its first letters; all where none does."""
+    found = _WORD.findall(words.casefold())
+    said = [word for word in found if word not in _SAYS_NOTHING] or found
+    return " ".join(dict.fromkeys(word[:_STEM] for word in said))
+
+
+def _alike(text: str, texts: Sequence[str]) -> list[tuple[int, float]]:
+    """How alike a text is to each of the others, by its place: 0 to 100.
+
+    The mean of two likenesses: that of all words, and that which takes a text within another for
+    the same.
+    """
+    whole = process.extract(text, texts, scorer=fuzz.token_sort_ratio, limit=None)
+    part = {
+        place: score
+        for _, score, place in process.extract(text, texts, scorer=fuzz.token_set_ratio, limit=None)
+    }
+    return [(place, (score + part[place]) / 2) for _, score, place in whole]
+
+
+def saturation(
+    looked_at: Sequence[str], groups: Iterable[Group], modes: Mapping[str, Collection[str]]
+) -> Saturation:
+    """Tell which kinds of failure each trace brought that none before it had.
+
+    Guest, Namey and Chen, "A simple method to assess and report thematic saturation in qualitative
+    research", PLoS ONE 15(5), 2020: new kinds per unit looked at, in the order of looking.
+
+    Args:
+        looked_at: The traces, in the order of looking.
+        groups: The open codes by kind; labels that nobody has described are of none.
+        modes: The slugs of the modes that were labelled, by trace id.
+    """
+    kinds: dict[str, dict[str, None]] = {
+        trace_id: dict.fromkeys(sorted(modes.get(trace_id, ()))) for trace_id in looked_at
+    }
+    for group in groups:
+        if group.name == NO_WORDS and group.tag is None:
+            continue
+        for code in group.codes:
+            if code.trace_id in kinds:
+                kinds[code.trace_id][group.name] = None
+    seen: set[str] = set()
+    found = []
+    for trace_id, here in kinds.items():
+        found.append(Looked(trace_id, len(here), tuple(kind for kind in here if kind not in seen)))
+        seen.update(here)
+    return Saturation(tuple(found))

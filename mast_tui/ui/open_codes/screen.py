@@ -1,0 +1,468 @@
+"""Open codes of all traces, in groups of those about the same; a group becomes a mode."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Final
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Static
+
+from mast_tui.errors import MastError
+from mast_tui.exchange.migration.candidate import candidate_map, taxonomy_toml, with_mode
+from mast_tui.exchange.migration.migrate import check_lead, migrate
+from mast_tui.gold import Order, no_order
+from mast_tui.safe_text import one_line
+from mast_tui.session import record_reveal, viewer_named, visible_traces_for_agreement
+from mast_tui.session.open_codes import (
+    NO_WORDS,
+    Group,
+    OpenCode,
+    OpenCoding,
+    Place,
+    Saturation,
+    open_coding,
+)
+from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.ui.actions.registry import Where, bindings_for
+from mast_tui.ui.context import TraceLocation
+from mast_tui.ui.dialogs.finder import Choice, Finder
+from mast_tui.ui.dialogs.note import NoteScreen
+from mast_tui.ui.dialogs.question import Ask
+from mast_tui.ui.screens.table_screen import TableScreen
+from mast_tui.ui.screens.trace_opening import OpensTraces
+from mast_tui.ui.services.open_workspace import OpenWorkspace
+from mast_tui.ui.services.trace_loader import TraceLoader
+from mast_tui.ui.styles import BASE_SCREEN, OPEN_CODES
+from mast_tui.ui.widgets.column_table import Column, ColumnTable, TableRow
+from mast_tui.ui.widgets.virtual_lines import VirtualLines
+from mast_tui.ui.wording import counted, place_words, plain_title
+from mast_tui.workspace.outputs import outputs_beside
+
+COLUMNS: Final = (
+    Column("what", "", shrinks=True),
+    Column("trace", "trace", keeps=90, shrinks=True),
+    Column("where", "where", keeps=80, shrinks=True),
+    Column("who", "who", keeps=70, shrinks=True),
+)
+
+BARS: Final = "·▁▂▃▄▅▆▇█"
+"""New kinds of one trace, none to eight and more."""
+
+MOST_BARS: Final = 40
+"""Traces of which the last so many are drawn."""
+
+MOST_READ: Final = 40
+"""Traces that are read so that places go by their numbers."""
+
+LAST: Final = 10
+
+NOTHING: Final = """Nothing is written down yet that no mode describes.
+
+In a trace 0 0 labels what is none of the modes, and asks at once what it is; m writes a note on a span. A #word in the text is a tag.
+What is about the same comes together here, and n makes a mode of it.
+
+What others wrote shows here once you have finished the trace."""  # noqa: E501
+
+
+def saturation_line(found: Saturation) -> str:
+    """How far the kinds of failure saturate, in one line."""
+    if not found.traces:
+        return "Saturation is told once a trace is finished."
+    bars = "".join(BARS[min(len(one.new), len(BARS) - 1)] for one in found.traces[-MOST_BARS:])
+    last, quiet = min(LAST, len(found.traces)), found.since_last_new
+    none = f", the last {quiet} none" if quiet else ""
+    return (
+        f"New kinds per trace {bars}  {found.kinds} in {counted(len(found.traces), 'trace')}; "
+        f"the last {last} brought {found.new_in_last(last)}{none}"
+    )
+
+
+def _leads(opened: OpenWorkspace) -> bool:
+    """Whether this person leads the study and labels nothing in it: they may see everything."""
+    workspace, who, ref = opened.workspace, opened.annotator, opened.taxonomy.ref
+    if workspace.study_leads().get(ref) != who:
+        return False
+    return not viewer_named(workspace, ref, who, blind=False, assisted=False).limited
+
+
+def _visible_to(opened: OpenWorkspace) -> frozenset[str] | None:
+    """The traces on which they may see what others wrote; None for all."""
+    if _leads(opened):
+        return None
+    return visible_traces_for_agreement(opened.workspace, opened.annotator, opened.taxonomy.ref)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A group, or one of its codes."""
+
+    id: str
+    group: Group
+    code: OpenCode | None = None
+
+
+def _rows(coding: OpenCoding) -> Iterator[_Row]:
+    for group in coding.groups:
+        yield _Row(f"group {group.name}", group)
+        for code in group.codes:
+            yield _Row(repr(code.place), group, code)
+
+
+class OpenCodesScreen(OpensTraces, TableScreen):
+    """What the annotator may see of it: their own, and others' on traces that they have finished.
+
+    That others' were shown is recorded.
+    """
+
+    CSS_PATH = [BASE_SCREEN, OPEN_CODES]
+    AUTO_FOCUS = "#codes"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.OPEN_CODES, Where.EVERYWHERE)
+    where = Where.OPEN_CODES
+
+    @dataclass
+    class Gathered(Message):
+        """What there is, or why it could not be read."""
+
+        coding: OpenCoding | None = None
+        at_hand: TraceLoader | None = None
+        problem: str | None = None
+
+    @dataclass
+    class PlacesKnown(Message):
+        """Traces were read, so that places go by their numbers."""
+
+    @dataclass
+    class ModeMade(Message):
+        """A mode was made: where the new taxonomy is, or why it could not be made."""
+
+        taxonomy: str = ""
+        mode: str = ""
+        file: Path | None = None
+        labels: int = 0
+        problem: str | None = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._coding: OpenCoding | None = None
+        self._at_hand: TraceLoader | None = None
+        self._by_id: dict[str, _Row] = {}
+        self._marked: dict[Place, OpenCode] = {}
+        self._search = ""
+
+    def make_table(self) -> ColumnTable:
+        """The groups with their codes."""
+        return ColumnTable(COLUMNS, id="codes")
+
+    def compose_about(self) -> ComposeResult:
+        """How far the kinds of failure saturate."""
+        yield Static(id="about", markup=False)
+
+    @property
+    def main_list(self) -> ColumnTable:
+        """The groups with their codes."""
+        return self.query_one("#codes", ColumnTable)
+
+    @property
+    def row(self) -> _Row | None:
+        """What the cursor stands on."""
+        row = self.main_list.row
+        return None if row is None else self._by_id.get(row.id)
+
+    def on_mount(self) -> None:
+        """Gather as soon as the workspace is open."""
+        super().on_mount()
+        self.mast.when_ready(self._start)
+
+    def on_screen_resume(self) -> None:
+        """Something may have been written in the trace from which one comes back."""
+        if self._coding is not None and self.mast.opened is not None:
+            self._start(self.mast.opened)
+
+    def _start(self, opened: OpenWorkspace) -> None:
+        self._read(opened)
+
+    @work(thread=True, group="codes", exclusive=True)
+    def _read(self, opened: OpenWorkspace) -> None:
+        workspace, who = opened.workspace, opened.annotator
+        known = list(self.mast.catalog.traces.values())
+        try:
+            coding = open_coding(workspace, opened.taxonomy, who, _visible_to(opened))
+            if not _leads(opened):
+                record_reveal(workspace, who, opened.taxonomy.ref, sorted(coding.others))
+            at_hand = self._at_hand or TraceLoader(workspace, known)
+            self.post_message(self.Gathered(coding, at_hand))
+            ids = dict.fromkeys(code.trace_id for code in coding.codes)
+            wanted = [one for one in ids if not at_hand.is_known(one)]
+            for trace_id in wanted[:MOST_READ]:
+                at_hand.read(trace_id)
+        except (MastError, OSError) as error:
+            self.post_message(self.Gathered(problem=str(error)))
+            return
+        if wanted:
+            self.post_message(self.PlacesKnown())
+
+    def on_open_codes_screen_gathered(self, message: Gathered) -> None:
+        """Show what was gathered."""
+        if message.coding is None:
+            self.show_words(one_line(message.problem or ""))
+            return
+        self._coding, self._at_hand = message.coding, message.at_hand
+        there = {code.place: code for code in message.coding.codes}
+        self._marked = {place: there[place] for place in self._marked if place in there}
+        self.show_title()
+        if not message.coding.codes:
+            self.show_words(NOTHING)
+            return
+        self.remove_class("-empty")
+        self.query_one("#about", Static).update(Content(saturation_line(message.coding.saturation)))
+        self._show_rows()
+        self.main_list.focus()
+
+    def on_open_codes_screen_places_known(self, message: PlacesKnown) -> None:
+        """Name the places by their numbers."""
+        self._show_rows()
+
+    def show_title(self) -> None:
+        """How much there is, and who works."""
+        count = 0 if self._coding is None else len(self._coding.codes)
+        words = ("Open codes", counted(count, "place")) if count else ("Open codes",)
+        self.title_bar.show(words, self.who())
+
+    def _show_rows(self) -> None:
+        if self._coding is None:
+            return
+        shown = self._coding.matching(self._search) if self._search else self._coding
+        rows = list(_rows(shown))
+        self._by_id = {row.id: row for row in rows}
+        self.main_list.show([self._cells(row) for row in rows])
+        self._show_detail()
+
+    def _cells(self, row: _Row) -> TableRow:
+        code = row.code
+        if code is None:
+            of = f"{row.group.name} · {counted(len(row.group.codes), 'place')}"
+            whole = all(code.place in self._marked for code in row.group.codes)
+            cells = {"what": one_line(of), "trace": counted(row.group.traces, "trace")}
+            styles = {"what": "total", "trace": "quiet", "glyph": "doubt"}
+            return TableRow(row.id, cells, "v" if whole else "▾", styles)
+        marked = code.place in self._marked
+        cells = {
+            "what": f"  {one_line(code.text) or 'no words yet: m there writes some'}",
+            "trace": one_line(self._name_of(code.trace_id)),
+            "where": place_words(code.target, self._order_of(code.trace_id)),
+            "who": one_line(code.annotator),
+        }
+        styles = {"glyph": "doubt" if marked else "quiet", "trace": "quiet", "who": "quiet"}
+        if not code.text:
+            styles["what"] = "quiet"
+        return TableRow(row.id, cells, "v" if marked else "●" if code.is_label else "✎", styles)
+
+    def _name_of(self, trace_id: str) -> str:
+        return trace_id if self._at_hand is None else self._at_hand.name_of(trace_id)
+
+    def _order_of(self, trace_id: str) -> Order:
+        return no_order if self._at_hand is None else self._at_hand.known_order(trace_id)
+
+    def _show_detail(self) -> None:
+        row = self.row
+        if row is None:
+            self.detail.show_text("")
+            self.detail.border_title = ""
+            return
+        group, code = row.group, row.code
+        self.detail.border_title = plain_title(group.name)
+        self.detail.border_subtitle = plain_title("Enter opens  n makes a mode")
+        if code is not None:
+            self.detail.show_text(code.text or "Nobody has written what it is yet.")
+            return
+        who = dict.fromkeys(code.annotator for code in group.codes)
+        lines = [f"{counted(len(group.codes), 'place')} by {', '.join(map(one_line, who))}", ""]
+        self.detail.show_text("\n".join([*lines, *(f"• {code.text}" for code in group.codes)]))
+
+    @on(VirtualLines.Moved, "#codes")
+    def _moved(self, event: VirtualLines.Moved) -> None:
+        event.stop()
+        self._show_detail()
+        self.hints.clear()
+
+    @on(VirtualLines.Chosen, "#codes")
+    def _chosen(self, event: VirtualLines.Chosen) -> None:
+        event.stop()
+        self.action_open()
+
+    # Keys
+
+    def action_open(self) -> None:
+        """Open the trace at the place under the cursor."""
+        row = self.row
+        if row is None:
+            self.hints.say("There is nothing under the cursor")
+            return
+        code = row.code or row.group.codes[0]
+        self.open_at(TraceLocation(code.trace_id, key=code.target.first))
+
+    def action_mark(self) -> None:
+        """Mark the place under the cursor, or the whole group; again, take the mark off."""
+        row = self.row
+        if row is None:
+            return
+        codes = row.group.codes if row.code is None else (row.code,)
+        if all(code.place in self._marked for code in codes):
+            for code in codes:
+                del self._marked[code.place]
+        else:
+            self._marked |= {code.place: code for code in codes}
+        self._show_rows()
+        self.main_list.move_by(1)
+        self.hints.say(f"{counted(len(self._marked), 'place')} marked: n makes a mode of them")
+
+    def action_group(self, step: int) -> None:
+        """Go to the next group, or the previous one."""
+        rows = list(self._by_id.values())
+        heads = [place for place, row in enumerate(rows) if row.code is None]
+        here = self.main_list.cursor
+        found = [p for p in heads if p > here] if step > 0 else [p for p in heads if p < here][::-1]
+        if found:
+            self.main_list.move_to(found[0])
+
+    def action_text(self, delta: int) -> None:
+        """Scroll the text."""
+        self.detail.move_page(delta)
+
+    def action_search(self) -> None:
+        """Show only what holds some words."""
+
+        def typed(words: str | None) -> None:
+            if words is None:
+                return
+            self._search = words.strip()
+            self._show_rows()
+            count = sum(row.code is not None for row in self._by_id.values())
+            self.hints.say(
+                f"{counted(count, 'place')} with {one_line(self._search)}: / and nothing shows all"
+                if self._search
+                else f"All are shown: {counted(count, 'place')}"
+            )
+
+        self.app.push_screen(
+            NoteScreen("Search notes and open codes", self._search, question="Words, or a #tag"),
+            typed,
+        )
+
+    def action_new_mode(self) -> None:
+        """Make a mode of what is marked, or of the group under the cursor."""
+        row, opened = self.row, self.mast.opened
+        codes = tuple(self._marked.values()) or (() if row is None else row.group.codes)
+        if not codes or opened is None or row is None:
+            self.hints.say("There is nothing to make a mode of")
+            return
+        try:
+            check_lead(opened.workspace, opened.taxonomy, opened.annotator)
+        except MastError as error:
+            self.hints.say(one_line(str(error)), error=True)
+            return
+        offered = "" if row.group.name == NO_WORDS else row.group.name.removeprefix("#")
+
+        def named(name: str | None) -> None:
+            if name is not None and name.strip():
+                self._ask_category(opened, codes, name.strip())
+
+        self.app.push_screen(
+            NoteScreen(
+                f"A mode of {counted(len(codes), 'place')}",
+                offered,
+                question="What is it called?",
+                offered=True,
+            ),
+            named,
+        )
+
+    def _ask_category(self, opened: OpenWorkspace, codes: Sequence[OpenCode], name: str) -> None:
+        choices = [Choice(one.id, "", one.name) for one in opened.taxonomy.categories]
+
+        def chosen(category: str | None) -> None:
+            if category is not None:
+                self._ask_to_make(opened, codes, name, category)
+
+        self.app.push_screen(
+            Finder(f"Under which category is {one_line(name, 40)}?", choices, placeholder="name"),
+            chosen,
+        )
+
+    def _ask_to_make(
+        self, opened: OpenWorkspace, codes: Sequence[OpenCode], name: str, category: str
+    ) -> None:
+        old = opened.taxonomy
+        taken = [one.ref for one in opened.workspace.taxonomies()]
+        try:
+            new = with_mode(old, name, category, taken=taken)
+        except MastError as error:
+            self.hints.say(one_line(str(error)), error=True)
+            return
+        (mode,) = set(new.modes) - set(old.modes)
+        place = opened.workspace.path
+        file = (Path() if place is None else place.parent) / f"{new.id}-{new.version}.toml"
+
+        def answered(answer: str | None) -> None:
+            if answer == "y":
+                self.hints.say("Carrying everything over …")
+                self._make(opened, new, mode.slug, codes, file)
+
+        self.app.push_screen(
+            Ask(
+                f"{mode.code} {mode.name}",
+                f"{counted(len(codes), 'place')} become its first labels, under {new.ref}. "
+                f"Everything else that anybody has said is carried over as it is; {old.ref} stays. "
+                "It can be taken back.",
+                (("y", "make it"), ("n", "leave it")),
+            ),
+            answered,
+        )
+
+    @work(thread=True, group="make", exclusive=True)
+    def _make(
+        self,
+        opened: OpenWorkspace,
+        new: Taxonomy,
+        slug: str,
+        codes: Sequence[OpenCode],
+        file: Path,
+    ) -> None:
+        mapping = candidate_map(opened.taxonomy, new, slug, codes)
+        try:
+            outputs = outputs_beside(opened.workspace, force=False)
+            outputs.add(file, taxonomy_toml(new))
+            outputs.commit()
+            done = migrate(opened.workspace, mapping, opened.annotator)
+        except (MastError, OSError) as error:
+            self.post_message(self.ModeMade(problem=str(error)))
+            return
+        mode = new.mode(slug)
+        words = f"{mode.code} {mode.name}"
+        self.post_message(self.ModeMade(new.ref, words, file, len(done.carried)))
+
+    def on_open_codes_screen_mode_made(self, message: ModeMade) -> None:
+        """Say where the new taxonomy is, and how to go on."""
+        self.hints.clear()
+        if message.problem is not None:
+            self.hints.say(one_line(message.problem), error=True)
+            return
+        self._marked = {}
+        self._show_rows()
+        self.app.push_screen(
+            Ask(
+                f"{message.mode} is in {message.taxonomy}",
+                f"Go on with it: quit, and start with --taxonomy {message.file}\n\n"
+                "What is labelled here from now on is under the old version still. "
+                "'mast-tui taxonomy migrate --undo' takes it back.",
+                (("o", "go on"),),
+                default="o",
+            )
+        )

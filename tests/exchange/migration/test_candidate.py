@@ -1,0 +1,189 @@
+"""Open codes that become a mode of the next codebook, with their places as its first labels."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mast_tui.exchange.errors import ExchangeError
+from mast_tui.exchange.migration.candidate import candidate_map, taxonomy_toml, with_mode
+from mast_tui.exchange.migration.migrate import migrate
+from mast_tui.exchange.undo_import import find_import, undo_import
+from mast_tui.labels import VerdictValue
+from mast_tui.session import Session
+from mast_tui.session.open_codes import open_coding
+from mast_tui.taxonomy.checks import TaxonomyError
+from mast_tui.taxonomy.loader import from_dict, load_mast
+from mast_tui.taxonomy.model import OPEN_SLUG, Taxonomy
+from mast_tui.workspace import Workspace, merge
+from tests.exchange.migration.test_migrate import STEPS, Step, tables, tables_of, work
+from tests.session.build import put, span
+from tests.session.studies import Class
+from tests.workspace.build import MAST, MODES
+
+CATEGORY = MAST.categories[0].id
+NEXT = with_mode(MAST, "Asks twice", CATEGORY, definition="It asks what it was told.")
+ASKS = "asks_twice"
+
+
+@pytest.fixture
+def room() -> Iterator[Class]:
+    room = Class(4)
+    yield room
+    room.workspace.close()
+
+
+def code_open(session: Session, words: str, number: int = 0) -> None:
+    session.edit_label(put(session, OPEN_SLUG, span(number)), note=words)
+
+
+def make_mode(workspace: Workspace, search: str) -> None:
+    found = open_coding(workspace, MAST, None, None).matching(search).codes
+    done = migrate(workspace, candidate_map(MAST, NEXT, ASKS, found), None)
+    assert (done.lost, done.look_again, done.dropped) == ([], [], [])
+
+
+def undo(workspace: Workspace) -> tuple[str, ...]:
+    return undo_import(workspace, find_import(workspace, ""), None).built_on
+
+
+def places(workspace: Workspace, mode: str) -> set[tuple[str, str, str | None, str]]:
+    return {
+        (one.annotator, one.trace_id, one.target.first, one.note)
+        for one in workspace.labels(taxonomy=NEXT.ref)
+        if one.mode == mode
+    }
+
+
+# The taxonomy
+
+
+def test_the_next_version_has_one_mode_more_at_the_end_of_its_category() -> None:
+    assert NEXT.ref == "mast@3+1"
+    assert NEXT.mode(ASKS).code == "1.6"
+    assert [mode for mode in NEXT.modes if mode.slug != ASKS] == list(MAST.modes)
+    place = [mode.slug for mode in NEXT.modes].index(ASKS)
+    assert {mode.category for mode in NEXT.modes[: place + 1]} == {CATEGORY}
+    again = with_mode(NEXT, "Another", MAST.categories[1].id, taken=["mast@3+2"])
+    assert (again.version, again.mode("another").code) == ("3+3", "2.7")
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "told"),
+    [
+        ("Step repetition", {}, "already names"),
+        ("New", {"code": "1.1"}, "already names"),
+        ("New", {"slug": "No"}, "'slug' is 'No'"),
+        ("?!", {}, "no slug follows"),
+        ("New", {"version": "a b"}, "'version'"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_words(name: str, changes: dict[str, str], told: str) -> None:
+    with pytest.raises((ExchangeError, TaxonomyError), match=told):
+        with_mode(MAST, name, CATEGORY, **changes)
+    with pytest.raises(ExchangeError, match="has no category 'nowhere'"):
+        with_mode(MAST, "New", "nowhere")
+
+
+@pytest.mark.parametrize("taxonomy", [load_mast(), NEXT])
+def test_a_taxonomy_is_written_as_a_file_that_says_all_of_it(taxonomy: Taxonomy) -> None:
+    assert from_dict(tomllib.loads(taxonomy_toml(taxonomy))) == taxonomy
+
+
+@given(st.text(min_size=1), st.text())
+def test_any_words_can_stand_in_the_file(name: str, definition: str) -> None:
+    values = {
+        "id": "x",
+        "version": "1",
+        "open": {"code": "Z"},
+        "categories": [{"id": "all"}],
+        "modes": [
+            {"slug": "a", "name": name, "category": "all", "definition": definition},
+        ],
+    }
+    try:
+        taxonomy = from_dict(values)
+    except TaxonomyError:
+        return
+    assert from_dict(tomllib.loads(taxonomy_toml(taxonomy))) == taxonomy
+
+
+# The labels
+
+
+def test_open_codes_become_the_first_labels_of_those_who_wrote_them(room: Class) -> None:
+    session = room.open("t00")
+    code_open(session, "asks twice")
+    session.note_span("k1", "asks twice here too")
+    session.finish(open_modes="absent")
+    code_open(room.open("t01", "bob"), "asks twice")
+    code_open(room.open("t01", "bob"), "something else", 1)
+    room.finish("t02", mode=MODES[0])
+    make_mode(room.workspace, "asks twice")
+    assert places(room.workspace, ASKS) == {
+        ("alice", "t00", "k0", "asks twice"),
+        ("alice", "t00", "k1", "asks twice here too"),
+        ("bob", "t01", "k0", "asks twice"),
+    }
+    assert places(room.workspace, OPEN_SLUG) == {("bob", "t01", "k1", "something else")}
+    assert places(room.workspace, MODES[0]) == {("alice", "t02", "k0", "")}
+    said = {
+        (one.trace_id, one.annotator): one.value
+        for one in room.workspace.verdicts(taxonomy=NEXT.ref)
+        if one.mode == ASKS
+    }
+    # Nobody has looked for it elsewhere.
+    assert said == {("t00", "alice"): VerdictValue.PRESENT, ("t01", "bob"): VerdictValue.PRESENT}
+    (note,) = room.workspace.span_notes(taxonomy=NEXT.ref)
+    assert note.text == "asks twice here too"
+    finished = {one.trace_id for one in room.workspace.passes(taxonomy=NEXT.ref) if one.finished}
+    assert finished == {"t00", "t02"}
+
+
+def test_the_same_is_so_in_every_pass(room: Class) -> None:
+    session = room.open("t00")
+    code_open(session, "asks twice")
+    session.finish(open_modes="absent")
+    session.edit_label(session.labels[0].id, note="asks twice, and again")
+    make_mode(room.workspace, "asks twice")
+    labels = room.workspace.labels(taxonomy=NEXT.ref, pass_number=None)
+    assert [(one.pass_number, one.mode) for one in labels] == [(1, ASKS), (2, ASKS)]
+
+
+def test_on_two_machines_it_is_one_once_they_merge(room: Class) -> None:
+    session = room.open("t00")
+    code_open(session, "asks twice")
+    session.note_span("k1", "asks twice")
+    with closing(Workspace.open(":memory:")) as other:
+        merge(other, room.workspace)
+        make_mode(room.workspace, "asks twice")
+        make_mode(other, "asks twice")
+        before = tables(room.workspace)
+        merge(other, room.workspace)
+        assert tables(other) == before
+
+
+@settings(deadline=None, max_examples=15)
+@given(STEPS, st.lists(st.tuples(st.sampled_from(["alice", "bob"]), st.integers(0, 1)), max_size=4))
+def test_making_a_mode_and_taking_it_back_gives_the_same_workspace(
+    steps: list[Step], open_codes: list[tuple[str, int]]
+) -> None:
+    room = Class(2)
+    with closing(room.workspace) as workspace:
+        work(room, steps)
+        code_open(room.open("t00"), "asks twice")
+        for who, place in open_codes:
+            room.open("t01", who).note_span(f"k{place}", "asks twice")
+        before = tables(workspace)
+        make_mode(workspace, "asks twice")
+        assert tables(workspace, MAST.ref) == tables_of(before, MAST.ref)
+        kept = tables(workspace)
+        workspace.rebuild()
+        assert tables(workspace) == kept
+        assert undo(workspace) == ()
+        assert tables(workspace) == before

@@ -1,0 +1,162 @@
+"""Open coding by keys: two noughts ask for words, and one screen gathers what was written."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from mast_tui.session import Session
+from mast_tui.session.open_codes import Looked, Saturation
+from mast_tui.taxonomy.loader import load_taxonomy
+from mast_tui.taxonomy.model import OPEN_SLUG
+from mast_tui.ui.annotate.screen import AnnotateScreen
+from mast_tui.ui.dialogs.note import NoteScreen
+from mast_tui.ui.open_codes.screen import BARS, OpenCodesScreen, saturation_line
+from mast_tui.workspace import Workspace
+from tests.ui.office import Office, said
+from tests.ui.stage import MAST, Stage, stage, write_trace
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """The small trace."""
+    return write_trace(tmp_path / "small.json")
+
+
+@pytest.fixture
+def office(tmp_path: Path) -> Office:
+    """Two traces that nobody has labelled."""
+    office = Office(tmp_path / "set")
+    for name in ("one", "two"):
+        office.file(name)
+    return office
+
+
+def writes_down(
+    office: Office, who: str, name: str, words: str, number: int = 2, *, finish: bool = True
+) -> None:
+    """Somebody labels a span with none of the modes."""
+    with closing(Workspace.open(office.workspace)) as store:
+        trace = office.trace(name)
+        session = Session.open(store, trace, MAST, who, blind=False)
+        key = trace.span(number - 1).key
+        from mast_tui.labels import Target
+
+        session.toggle_label(OPEN_SLUG, Target(key, key), suggestions_on_screen=False)
+        (label,) = session.labels_at(key)
+        session.edit_label(label.id, note=words)
+        if finish:
+            session.finish(open_modes="absent")
+
+
+def open_labels(on: Stage) -> list[tuple[str, str | None]]:
+    return [(x.note, x.target.first) for x in on.session.labels if x.mode == OPEN_SLUG]
+
+
+def room(on: Stage) -> OpenCodesScreen:
+    screen = on.app.screen
+    assert isinstance(screen, OpenCodesScreen)
+    return screen
+
+
+async def test_two_noughts_label_and_ask_at_once_what_it_is(small: Path) -> None:
+    async with stage(small) as on:
+        rows = on.annotate.modes.row_count
+        await on.press("j", "0")
+        assert "0 Something, none of these" in on.lines[-1]
+        await on.press("0")
+        assert isinstance(on.app.screen, NoteScreen)
+        await on.press(*"restarts it", "enter")
+        key = on.annotate.trace.span(1).key if on.annotate.trace else None
+        assert open_labels(on) == [("restarts it", key)]
+        assert "0.0 ●" in on.row(2)
+        # It stands below the modes, once it is there.
+        assert "0.0 Something, none of" in on.text
+        await on.press("0", "0")
+        assert open_labels(on) == []
+        assert not isinstance(on.app.screen, NoteScreen)
+        assert on.annotate.modes.row_count == rows
+        await on.press("u")
+        assert open_labels(on) == [("restarts it", key)]
+
+
+async def test_left_without_words_the_label_stays_and_a_range_is_one_too(small: Path) -> None:
+    async with stage(small) as on:
+        await on.press("j", "v", "j", "0", "0", "escape")
+        assert isinstance(on.app.screen, AnnotateScreen)
+        assert [note for note, _ in open_labels(on)] == [""]
+        await on.press("-", "0")
+        assert "no mode begins with 0" in on.message
+
+
+async def test_it_says_what_to_do_where_nothing_is_written_down(office: Office) -> None:
+    async with stage(office.folder, workspace=office.workspace) as on:
+        await on.press("+")
+        assert "0 0 labels what is none of the modes" in on.text
+        await on.press("n", "v", "enter", "/", "escape")
+        assert isinstance(on.app.screen, OpenCodesScreen)
+
+
+async def test_groups_of_all_traces_open_the_place_and_come_back(office: Office) -> None:
+    writes_down(office, "alice", "one", "restarts the pod unasked", 10)
+    writes_down(office, "alice", "two", "restarted a pod, unasked \x1b[2J", 10)
+    writes_down(office, "bob", "one", "wrong namespace", 3)
+    async with stage(office.folder, workspace=office.workspace) as on:
+        await on.press("+")
+        assert "Open codes · 3 places" in on.lines[0]
+        assert "restarts the pod unasked · 2 places" in on.text
+        assert "wrong namespace · 1 place" in on.text
+        assert "2 in 2 traces" in on.text
+        assert "\x1b" not in on.text
+        await on.press("j", "enter")
+        assert isinstance(on.app.screen, AnnotateScreen)
+        assert on.number == 10
+        await on.press("escape")
+        assert isinstance(on.app.screen, OpenCodesScreen)
+        await on.press("/", *"namespace", "enter")
+        assert "1 place with namespace" in said(on)
+        assert "restarts the pod" not in on.text
+        await on.press("/", *["backspace"] * 9, "enter")
+        assert "restarts the pod" in on.text
+
+
+async def test_what_others_wrote_is_not_there_before_one_has_finished(office: Office) -> None:
+    writes_down(office, "bob", "one", "wrong namespace")
+    writes_down(office, "alice", "two", "asks twice")
+    async with stage(office.folder, workspace=office.workspace, blind=True) as on:
+        await on.press("+")
+        assert "asks twice" in on.text
+        assert "namespace" not in on.text
+        assert "1 place" in on.lines[0]
+
+
+async def test_what_is_marked_becomes_a_mode_of_the_next_version(office: Office) -> None:
+    writes_down(office, "alice", "one", "restarts the pod unasked", 10)
+    writes_down(office, "alice", "two", "restarted a pod unasked", 10)
+    writes_down(office, "alice", "one", "wrong namespace", 3)
+    async with stage(office.folder, workspace=office.workspace) as on:
+        await on.press("+", "v", "n")
+        assert "A mode of 2 places" in on.text
+        await on.press(*"Unasked restart", "enter")
+        assert "Under which category is Unasked restart?" in on.text
+        await on.press("enter")
+        assert "1.6 Unasked restart" in on.text
+        await on.press("y")
+        file = office.workspace.parent / "mast-3+1.toml"
+        assert "mast@3+1" in on.text
+        await on.press("enter")
+        assert isinstance(on.app.screen, OpenCodesScreen)
+    assert load_taxonomy(file).mode("unasked_restart").code == "1.6"
+    with closing(Workspace.open(office.workspace)) as store:
+        found = {one.mode for one in store.labels(taxonomy="mast@3+1")}
+        assert found == {"unasked_restart", OPEN_SLUG}
+
+
+def test_saturation_is_drawn_a_sign_a_trace() -> None:
+    looked = tuple(Looked(str(n), 3, ("x",) * new) for n, new in enumerate((9, 3, 0, 1, 0)))
+    line = saturation_line(Saturation(looked))
+    assert f"{BARS[-1]}{BARS[3]}{BARS[0]}{BARS[1]}{BARS[0]}  13 in 5 traces" in line
+    assert line.endswith("the last 5 brought 13, the last 1 none")
+    assert "once a trace is finished" in saturation_line(Saturation(()))
