@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from mast_tui.cli.agree.input import Wanted, judge_input, judge_named
 from mast_tui.cli.command_line import split_options
 from mast_tui.cli.open_codes import notes_command
+from mast_tui.cli.shared.asking import asked_by
 from mast_tui.cli.shared.common import (
     checked_sight,
     common_options,
+    force_option,
     json_option,
     kept_taxonomy,
     open_workspace,
@@ -29,6 +32,8 @@ from mast_tui.cli.study_shown import (
     queue_command,
     show_command,
 )
+from mast_tui.exchange.assignments import assignments_csv, read_assignments
+from mast_tui.figures.judge.worth import worth
 from mast_tui.labels import checked_person
 from mast_tui.safe_text import one_line
 from mast_tui.session import (
@@ -36,15 +41,20 @@ from mast_tui.session import (
     known_trace,
     set_study,
     with_annotator,
+    with_assignments,
     with_sample,
     with_traces,
+    with_weights,
+    with_worth,
     without_annotator,
 )
 from mast_tui.study import OpenModes, Study, assigned
 from mast_tui.traces.library import scan
+from mast_tui.workspace.outputs import outputs_beside
 from mast_tui.workspace.paths import suggested_name
 
 if TYPE_CHECKING:
+    from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
 
 _SHARE: Final = click.FloatRange(0, 1)
@@ -64,6 +74,15 @@ _STRATIFY: Final = click.option(
     metavar="A,B,…",
     help="Spread the sample evenly over the traces' system, model, benchmark, outcome, length "
     "(short to long, in four classes).",
+)
+_JUDGE: Final = click.option(
+    "--judge",
+    metavar="NAME",
+    help="Draw with more chance those traces of which labels would tell most, by what this judge "
+    "says of them; chances are kept, and prevalences over all traces are weighted by them.",
+)
+_MODE: Final = click.option(
+    "--mode", metavar="MODE", help="With --judge: tell most of this mode. Default: of all."
 )
 
 
@@ -89,6 +108,11 @@ def study_command() -> None:
 @study_command.command("set")
 @_PATHS
 @click.option("--annotators", metavar="A,B,…", help="Who labels.")
+@click.option(
+    "--weights",
+    metavar="A=2,…",
+    help="How much each is dealt beside somebody with 1, who is everybody else.",
+)
 @click.option("--adjudicators", metavar="C,…", help="Who decides where annotators differ.")
 @click.option(
     "--per-trace",
@@ -146,6 +170,7 @@ def study_command() -> None:
 def set_command(
     paths: tuple[Path, ...],
     annotators: str | None,
+    weights: str | None,
     adjudicators: str | None,
     workspace: str | None,
     annotator: str | None,
@@ -181,8 +206,8 @@ def set_command(
         place.add_taxonomy(chosen)
         fresh = paths or before is None or sample is not None or stratify is not None
         if fresh:
-            values |= {"batches": (), "draws": ()}
-        study = _changed(before, chosen.ref, values)
+            values |= {"batches": (), "draws": (), "assignments": ()}
+        study = with_weights(_changed(before, chosen.ref, values), _weights(weights))
         if fresh:
             study = _with_lot(place, study, paths, sample, stratify)
         changed = set_study(place, _who(annotator), study)
@@ -195,12 +220,16 @@ def set_command(
 @_PATHS
 @_SAMPLE
 @_STRATIFY
+@_JUDGE
+@_MODE
 @common_options(blind=NO_SIGHT, assisted=NO_SIGHT)
 @json_option
 def add_command(
     paths: tuple[Path, ...],
     sample: int | None,
     stratify: str | None,
+    judge: str | None,
+    mode: str | None,
     workspace: str | None,
     annotator: str | None,
     taxonomy: Path | None,
@@ -220,7 +249,12 @@ def add_command(
             raise click.ClickException(
                 f"there is no study under {chosen.ref} here; begin one with mast-tui study set"
             )
-        study = _with_lot(place, before, paths, sample, stratify)
+        if judge is not None:
+            study = _with_worth(place, chosen, before, paths, sample, judge, mode)
+        elif mode is not None:
+            raise click.UsageError("--mode says what --judge is asked about: give both")
+        else:
+            study = _with_lot(place, before, paths, sample, stratify)
         changed = set_study(place, _who(annotator), study)
         _tell(place, study, changed=changed, as_json=as_json)
     finally:
@@ -235,15 +269,24 @@ _DRY: Final = click.option(
 
 @study_command.command("join")
 @_WHO
+@click.option(
+    "--weight",
+    type=click.FloatRange(0, min_open=True),
+    default=1.0,
+    show_default=True,
+    help="How much NAME is dealt beside somebody with 1.",
+)
 @_DRY
 @common_options(blind=NO_SIGHT, assisted=NO_SIGHT)
 @json_option
-def join_command(name: str, **given: Any) -> None:
+def join_command(name: str, weight: float, **given: Any) -> None:
     """Let NAME join as an annotator, from the next lot on.
 
     They also get what others give back from now on. Nothing of what is dealt out changes.
     """
-    _change_people(name, given, lambda _place, study, who: with_annotator(study, who))
+    _change_people(
+        name, given, lambda _place, study, who: with_annotator(study, who, weight=weight)
+    )
 
 
 @study_command.command("leave")
@@ -272,15 +315,72 @@ def release_command(name: str, **given: Any) -> None:
     _change_people(name, given, given_back)
 
 
+@study_command.command("export")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="OUT",
+    help="Where to write it.",
+)
+@force_option
+@common_options(blind=NO_SIGHT, assisted=NO_SIGHT)
+def export_command(
+    output: Path,
+    force: bool,
+    workspace: str | None,
+    annotator: str | None,
+    taxonomy: Path | None,
+) -> None:
+    """Write who labels which traces, as a table: trace_id,annotator,lot.
+
+    An annotator of the study is told their own traces alone.
+    """
+    place = open_workspace(workspace, create=False)
+    try:
+        chosen, study = kept_study(place, taxonomy)
+        viewer = asked_by(place, chosen.ref, annotator, blind=False, assisted=False)
+        whose = viewer.name if viewer.limited else annotator
+        text = assignments_csv(study, whose if whose in study.annotators else None)
+        outputs = outputs_beside(place, force=force)
+        outputs.add(output, text)
+        outputs.commit()
+    finally:
+        place.close()
+    say(f"{output}: written")
+
+
+@study_command.command("import")
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@_DRY
+@common_options(blind=NO_SIGHT, assisted=NO_SIGHT)
+@json_option
+def import_command(file: Path, **given: Any) -> None:
+    """Fix who labels which traces, by a table as 'study export' writes it.
+
+    Traces that FILE does not name are dealt as before. Once somebody has finished a trace only
+    those of later lots can be fixed.
+    """
+    _change_plan(
+        given, lambda _place, study: with_assignments(study, read_assignments(file, study))
+    )
+
+
 def _change_people(
     name: str, given: Mapping[str, Any], change: Callable[[Workspace, Study, str], Study]
 ) -> None:
     """Change who is there, and tell what each has then, and had before."""
     who = _person(name)
+    _change_plan(given, lambda place, study: change(place, study, who))
+
+
+def _change_plan(given: Mapping[str, Any], change: Callable[[Workspace, Study], Study]) -> None:
+    """Change who labels what, and tell what each has then, and had before."""
     place = open_workspace(given["workspace"], create=False)
     try:
         _chosen, before = kept_study(place, given["taxonomy"])
-        study = change(place, before, who)
+        study = change(place, before)
         changed = study != before
         if not given["dry_run"]:
             changed = set_study(place, _who(given["annotator"]), study)
@@ -319,6 +419,25 @@ def _names(text: str | None, option: str) -> tuple[str, ...] | None:
     if text is None:
         return None
     return tuple(_person(name, option) for name in text.split(",") if name.strip())
+
+
+def _weights(text: str | None) -> dict[str, float]:
+    """The weights in ``A=2,B=0.5``."""
+    found: dict[str, float] = {}
+    for part in (text or "").split(","):
+        name, equals, number = part.partition("=")
+        if not part.strip():
+            continue
+        try:
+            weight = float(number)
+        except ValueError:
+            weight = 0.0
+        if not equals or not 0 < weight < float("inf"):
+            raise click.UsageError(
+                f"--weights: {part.strip()!r} is no name and weight over 0, such as alice=2"
+            )
+        found[_person(name.strip(), "--weights")] = weight
+    return found
 
 
 def _person(name: str, option: str = "NAME") -> str:
@@ -389,13 +508,37 @@ def _with_lot(
     stratify: str | None,
 ) -> Study:
     """The study with one more lot: all traces under the paths, or a sample of them."""
-    ids = _trace_ids(place, paths)
+    ids = frozenset(_trace_ids(place, paths))
     if sample is None:
         if stratify is not None:
             raise click.UsageError("--stratify says how a sample is drawn: give --sample N too")
         return with_traces(study, ids)
     by = tuple(name.strip() for name in (stratify or "").split(",") if name.strip())
-    return with_sample(place, study, ids, sample, by=by)
+    return with_sample(study, [one for one in place.traces() if one.trace_id in ids], sample, by=by)
+
+
+def _with_worth(
+    place: Workspace,
+    taxonomy: Taxonomy,
+    study: Study,
+    paths: Sequence[Path],
+    sample: int | None,
+    judge: str,
+    mode: str | None,
+) -> Study:
+    """The study with one more lot: a sample of those traces that tell most."""
+    if sample is None:
+        raise click.UsageError("--judge says how a sample is drawn: give --sample N too")
+    chosen = None if mode is None else taxonomy.find(mode)
+    if mode is not None and chosen is None:
+        codes = ", ".join(one.code for one in taxonomy.modes)
+        raise click.UsageError(f"{taxonomy.ref} has no mode {mode!r}; there are: {codes}")
+    modes = taxonomy.modes if chosen is None else (chosen,)
+    name = judge_named(place, judge)
+    given = judge_input(place, taxonomy, Wanted(judge=name, places=False))
+    assert given is not None  # a judge was asked for
+    found = worth(given, _trace_ids(place, paths), [one.slug for one in modes])
+    return with_worth(study, found, sample, judge=name)
 
 
 def _tell(place: Workspace, study: Study, *, changed: bool, as_json: bool) -> None:

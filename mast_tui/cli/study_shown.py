@@ -22,7 +22,7 @@ from mast_tui.study import overlap_traces
 
 if TYPE_CHECKING:
     from mast_tui.session import Progress
-    from mast_tui.study import Study
+    from mast_tui.study import Draw, Study
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
 
@@ -168,16 +168,7 @@ def plan_document(place: Workspace, study: Study) -> dict[str, Any]:
             "adjudicators": list(study.adjudicators),
             "traces": len(study.traces),
             "batches": [len(batch) for batch in study.batches],
-            "draws": [
-                {
-                    "lot": draw.lot + 1,
-                    "of": draw.of,
-                    "probability": len(study.batches[draw.lot]) / draw.of,
-                    "by": list(draw.by),
-                    "seed": draw.seed,
-                }
-                for draw in study.draws
-            ],
+            "draws": [_draw(study, draw) for draw in study.draws],
             "chances_alike": study.chances_alike,
             "per_trace": study.per_trace,
             "overlap": study.overlap,
@@ -192,6 +183,21 @@ def plan_document(place: Workspace, study: Study) -> dict[str, Any]:
             "boundaries": study.boundaries,
             "reasons": study.reasons,
         },
+    }
+
+
+def _draw(study: Study, draw: Draw) -> dict[str, Any]:
+    """How a lot was drawn; where chances differ, those of its traces by id."""
+    batch = study.batches[draw.lot]
+    chances: dict[str, Any] = {"probability": len(batch) / draw.of}
+    if draw.chances:
+        chances = {"judge": draw.judge, "chances": dict(zip(batch, draw.chances, strict=True))}
+    return {
+        "lot": draw.lot + 1,
+        "of": draw.of,
+        **chances,
+        "by": list(draw.by),
+        "seed": draw.seed,
     }
 
 

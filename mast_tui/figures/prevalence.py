@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 from math import ceil
-from typing import Final, Literal, NotRequired, TypedDict
+from typing import Final, Literal, NamedTuple, NotRequired, TypedDict
 
 import numpy as np
 
-from mast_tui.figures.agreement.coefficients import CoefficientJson, Withheld
+from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson, Withheld
 from mast_tui.figures.bootstrap import Interval, interval, resampled_sums
 from mast_tui.figures.intervals import normal_quantile, share, wilson_of
-from mast_tui.figures.jackknife import student_t
 from mast_tui.figures.judge.confusion import TraceSums
 from mast_tui.figures.judge.input import JudgeInput
 from mast_tui.figures.two_by_two import Tables, Values, true_negative_rate, true_positive_rate
@@ -74,6 +75,7 @@ class OverallJson(TypedDict):
     """How often a mode shows over all traces, of which people have labelled a part.
 
     Of ``n`` that the judge has judged ``n_labelled`` have a verdict of the reference too.
+    ``weighted`` is whether they had chances of their own, by which the figures are weighted.
     ``people`` is the share among these alone, ``powered`` the prediction-powered one, with
     ``judge_weight``, from 0 to 1, as the weight of the judge's word. So many ``more_labels`` would
     bring its interval to ``MARGIN`` on either side, where it has one.
@@ -81,6 +83,7 @@ class OverallJson(TypedDict):
 
     n: int
     n_labelled: int
+    weighted: bool
     people: CoefficientJson
     powered: CoefficientJson
     judge_weight: float | None
@@ -134,13 +137,19 @@ def corrected_prevalence(
 
 
 def prevalence(
-    given: JudgeInput, labelled: TraceSums, *, rounds: int, seed: int
+    given: JudgeInput,
+    labelled: TraceSums,
+    weighted: Sequence[Weighted] = (),
+    *,
+    rounds: int,
+    seed: int,
 ) -> dict[str, PrevalenceJson]:
     """Correct the prevalence of each mode, with intervals by resampling traces of both kinds.
 
     Args:
         given: What the judge said, also of traces that nobody else has labelled.
         labelled: The judge's tables beside the reference, with as many resamples.
+        weighted: Its tables by weight, in the order of the modes, where there are weights.
         rounds: How many resamples.
         seed: What they are drawn from.
 
@@ -171,12 +180,51 @@ def prevalence(
             "n_negatives": fp + tn,
             "apparent": share(present, present + absent).to_json(),
             "corrected": corrected_prevalence(own.total, unlabelled[i], own.resampled, drawn[:, i]),
-            "overall": powered(own.total, unlabelled[i]),
+            "overall": powered(own.total, unlabelled[i], weighted[i] if weighted else None),
         }
     return result
 
 
-def powered(labelled: Tables, unlabelled: Tables) -> OverallJson:
+@dataclass(frozen=True, slots=True)
+class Weighted:
+    """The labelled traces of one mode that were drawn with chances of their own.
+
+    Tables (TP, FP, FN, TN) of the judge against the reference over ``n`` traces: ``sums`` of their
+    weights w, each the number of traces that one stands for, and ``squares`` and ``spreads`` the
+    sums of w² and of w(w − 1).
+    """
+
+    sums: Tables
+    squares: Tables
+    spreads: Tables
+
+
+def weighted_tables(cells: Tables, weights: Values) -> list[Weighted]:
+    """Sum weights by mode.
+
+    Args:
+        cells: Zeros and ones, traces × modes × (TP, FP, FN, TN).
+        weights: One for each trace.
+    """
+    spreads = np.maximum(weights * (weights - 1), 0)
+    sums = [np.tensordot(of, cells, axes=1) for of in (weights, weights**2, spreads)]
+    return [Weighted(*of_mode) for of_mode in zip(*sums, strict=True)]
+
+
+class _Joined(NamedTuple):
+    """A prevalence with the judge's weight in it, its variance, and people's own.
+
+    ``least`` is what the labelled traces tell by themselves, as a number of traces.
+    """
+
+    value: float
+    judge_weight: float
+    variance: float
+    people: CoefficientJson
+    least: float
+
+
+def powered(labelled: Tables, unlabelled: Tables, weighted: Weighted | None = None) -> OverallJson:
     """Join what people say of a part with what the judge says of all: prediction-powered inference.
 
     θ = λ f̄ + mean(y − λ f): the judge's share f̄ of the unlabelled traces, and how far people's
@@ -184,46 +232,46 @@ def powered(labelled: Tables, unlabelled: Tables) -> OverallJson:
     least (PPI++: Angelopoulos, Duchi and Zrnic 2023, arXiv 2311.01453), between 0 and 1. A judge at
     chance gets the weight 0, and what is left is people's own share.
 
-    The interval is Wilson's for the effective number of traces, θ(1 − θ)/Var θ, with Student's t
-    (Korn and Graubard 1998, Survey Methodology 24:193-201): that of the paper, which is symmetric,
-    holds the truth too seldom where a mode is rare.
+    The interval is Wilson's for the effective number of traces, θ(1 − θ)/Var θ (Korn and Graubard
+    1998, Survey Methodology 24:193-201): that of the paper, which is symmetric, holds the truth too
+    seldom where a mode is rare. The effective number is never taken for less than that of the
+    labelled traces: with the best λ the judge adds to what they tell, and a few of them may only
+    seem to say otherwise, which made intervals up to 6 % wider than people's own.
 
     Args:
         labelled: The counts TP, FP, FN, TN of the judge against the reference.
         unlabelled: How many further traces it calls present, and absent.
+        weighted: The first by weight; None where the labelled traces are a random sample.
 
     Returns:
-        The prevalence over all. It holds where the labelled traces are a random sample of them.
+        The prevalence over all. It holds where the labelled traces are a random sample of them, or
+        were drawn with the chances that the weights come from.
     """
-    tp, fp, fn, _tn = (int(count) for count in labelled)
     n, further = int(labelled.sum()), int(unlabelled.sum())
     found: OverallJson = {
         "n": n + further,
         "n_labelled": n,
-        "people": share(tp + fn, n).to_json(),
+        "weighted": weighted is not None,
+        "people": share(int(labelled[0] + labelled[2]), n).to_json(),
         "powered": {"value": None, "undefined": "no_overlap"},
         "judge_weight": None,
         "more_labels": None,
     }
-    if n < 2 or not further:
+    if n < 2 or not further or (weighted is not None and not weighted.sums.any()):
         return found
-    said, of_all = unlabelled[0] / further, (tp + fp + unlabelled[0]) / (n + further)
-    spread = of_all * (1 - of_all) * (n + further) / (n + further - 1)
-    together = tp / n - (tp + fn) / n * (tp + fp) / n
-    weight = min(1.0, max(0.0, together / ((1 + n / further) * spread))) if spread else 0.0
-    value = weight * said + (tp + fn - weight * (tp + fp)) / n
-    value = min(1.0, max(0.0, float(value)))
-    missed, invented, seen = fn + _UNSEEN_ERRORS, fp + _UNSEEN_ERRORS, n + 2 * _UNSEEN_ERRORS
-    off = (tp + missed - weight * (tp + invented)) / seen
-    squares = (tp * (1 - weight) ** 2 + invented * weight**2 + missed) / seen
-    variance = weight**2 * said * (1 - said) / further + (squares - off**2) / (n - 1)
+    if weighted is None:
+        one = _of_sample(labelled, unlabelled, found["people"])
+    else:
+        one = _of_chances(labelled, unlabelled, weighted)
+    value = one.value
+    found["people"], found["judge_weight"] = one.people, one.judge_weight
     found["powered"] = {"value": value, "ci": None}
-    found["judge_weight"] = float(weight)
     if n < _LEAST_POWERED:
         found["powered"] |= {"ci_withheld": "few_traces", "ci_needs": _LEAST_POWERED}
         return found
-    effective = min(max(value * (1 - value) / variance, n / 2), n + further)
-    ends = wilson_of(value, effective, student_t(n - 1))
+    told = value * (1 - value) / one.variance if one.variance else float(n + further)
+    effective = min(max(told, one.least), n + further)
+    ends = wilson_of(value, effective, normal_quantile())
     found["powered"]["ci"] = [float(end) for end in ends]
     wanted = normal_quantile() ** 2 * value * (1 - value) / MARGIN**2
     if ends[1] - ends[0] > 2 * MARGIN:
@@ -231,6 +279,60 @@ def powered(labelled: Tables, unlabelled: Tables) -> OverallJson:
     else:
         found["more_labels"] = 0
     return found
+
+
+def _of_sample(labelled: Tables, unlabelled: Tables, people: CoefficientJson) -> _Joined:
+    """The prevalence where the labelled traces are a random sample of all."""
+    tp, fp, fn, _tn = (int(count) for count in labelled)
+    n, further = int(labelled.sum()), int(unlabelled.sum())
+    said, of_all = unlabelled[0] / further, (tp + fp + unlabelled[0]) / (n + further)
+    spread = of_all * (1 - of_all) * (n + further) / (n + further - 1)
+    together = tp / n - (tp + fn) / n * (tp + fp) / n
+    weight = min(1.0, max(0.0, together / ((1 + n / further) * spread))) if spread else 0.0
+    value = weight * said + (tp + fn - weight * (tp + fp)) / n
+    missed, invented, seen = fn + _UNSEEN_ERRORS, fp + _UNSEEN_ERRORS, n + 2 * _UNSEEN_ERRORS
+    off = (tp + missed - weight * (tp + invented)) / seen
+    squares = (tp * (1 - weight) ** 2 + invented * weight**2 + missed) / seen
+    variance = weight**2 * said * (1 - said) / further + (squares - off**2) / (n - 1)
+    return _Joined(min(1.0, max(0.0, float(value))), float(weight), float(variance), people, n)
+
+
+_PEOPLE: Final = np.array([1.0, 0.0, 1.0, 0.0])
+_JUDGE: Final = np.array([1.0, 1.0, 0.0, 0.0])
+"""Whether either says present, in the cells TP, FP, FN, TN."""
+
+
+def _of_chances(labelled: Tables, unlabelled: Tables, weighted: Weighted) -> _Joined:
+    """The prevalence where labelled traces had chances of their own.
+
+    The means are weighted by one over the chances (active statistical inference: Zrnic and Candès
+    2024, arXiv 2403.03208), and f̄ is the judge's share of all traces. The variance is that of
+    independent draws, Σ w(w − 1) r² of the residuals r, and that of all traces about the truth.
+    """
+    n, whole = float(labelled.sum()), float(labelled.sum() + unlabelled.sum())
+    total = float(weighted.sums.sum())
+    y, f = (float((weighted.sums * says).sum()) / total for says in (_PEOPLE, _JUDGE))
+    of_all = float((labelled * _JUDGE).sum() + unlabelled[0]) / whole
+    spreads = weighted.spreads
+    square = float((spreads * (_JUDGE - f) ** 2).sum())
+    together = float((spreads * (_PEOPLE - y) * (_JUDGE - f)).sum())
+    weight = min(1.0, max(0.0, together / square)) if square else 0.0
+    value = min(1.0, max(0.0, y + weight * (of_all - f)))
+    # Of either kind of error a part of a trace, as heavy as those with the judge's word are.
+    heavy = [float(spreads[word].sum() / max(labelled[word].sum(), 1)) for word in ([0, 1], [2, 3])]
+    unseen = np.array([0.0, heavy[0], heavy[1], 0.0]) * _UNSEEN_ERRORS
+
+    def variance(weight: float, mean: float, unseen: Tables) -> float:
+        off = _PEOPLE - y - weight * (_JUDGE - f)
+        within = float(((spreads + unseen) * off**2).sum()) / total**2
+        return n / (n - 1) * within + mean * (1 - mean) / whole
+
+    alone = variance(0.0, y, np.zeros(4))
+    people = Coefficient(
+        y, ci=wilson_of(y, y * (1 - y) / alone if 0 < y < 1 else n / 2, normal_quantile())
+    )
+    least = total**2 / float(weighted.squares.sum())
+    return _Joined(value, weight, variance(weight, value, unseen), people.to_json(), least)
 
 
 def _unlabelled(given: JudgeInput, slugs: list[str]) -> Tables:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Final
 
+from mast_tui.figures.agreement.capture import ALPHA
 from mast_tui.reports.judge import judge_section
 from mast_tui.reports.model import (
     Behind,
@@ -28,6 +29,7 @@ from mast_tui.reports.model import (
 from mast_tui.reports.sentences import (
     NONE,
     PARADOX,
+    WITHHELD,
     Values,
     counted,
     fact,
@@ -38,6 +40,7 @@ from mast_tui.reports.sentences import (
     macro_note,
     number,
     of_pair,
+    p_words,
     paradox_mark,
     percent,
     why_undefined,
@@ -149,10 +152,114 @@ def agreement_report(document: Values, *, sight: Values | None = None) -> Report
 def modes_section(document: Values) -> Section:
     """Make the page of single modes: with totals, sets of modes, rounds and retests."""
     people = _People.of(document)
-    tables = [people.modes(), people.sets(), people.rounds(), people.retests()]
+    tables = [people.modes(), missed_table(document), people.sets(), people.rounds()]
+    tables.append(people.retests())
     notes = [*_left_out(document), *_halving(document)]
     kept = tuple(table for table in tables if table is not None)
     return Section("modes", "Modes", kept, tuple(people.facts()), tuple(notes))
+
+
+def missed_table(document: Values) -> Table | None:
+    """Make the table of failures that nobody found; None where two have found none."""
+    missed = document.get("missed")
+    if missed is None or not missed["pooled"]["found"]:
+        return None
+    modes = document["modes"]
+    rows = [
+        _missed_row(modes[code]["slug"], {"code": code, "name": modes[code]["name"]}, one)
+        for code, one in missed["modes"].items()
+        if one["found"]
+    ]
+    more = "Chao's estimate" if len(missed["finders"]) > 2 else "Chapman's estimate"
+    return Table(
+        "missed",
+        "How many did we all miss?",
+        (
+            _CODE,
+            _NAME,
+            Column("n", "looked at", Kind.COUNT, "traces × modes looked at by two or more", 90),
+            Column("found", "found", Kind.COUNT, "called present by one or more", 95),
+            Column("found_once", "by one", Kind.COUNT, "found by one alone", 60),
+            Column("missed", "missed", Kind.TEXT, "found by nobody, estimated", 99),
+            Column("share_found", "found of all", Kind.SHARE, "share found, estimated", 98),
+        ),
+        (tuple(rows), (_missed_row("pooled", {"name": "pooled"}, missed["pooled"]),)),
+        f"Failures that nobody found, by capture and recapture of {joined(missed['finders'])} "
+        f"({more}; intervals after Sadinle 2009). {_who(document)}, {_pass(document)}.",
+        (
+            *_missed_notes(missed),
+            *withheld_notes({k: one for k, one in missed.items() if k in ("modes", "pooled")}),
+        ),
+    )
+
+
+def _missed_row(ident: str, cells: dict[str, Cell], one: Values) -> Row:
+    value, ends = one["missed"]["value"], one["missed"].get("ci")
+    told = NONE if value is None else f"{value:.0f}"
+    if ends is not None:
+        told += f" [{ends[0]:.0f}, {ends[1]:.0f}]"
+    elif "ci_withheld" in one["missed"]:
+        told += f" {WITHHELD}"
+    counts = {key: one[key] for key in ("n", "found", "found_once")}
+    cells |= {**counts, "missed": told, "share_found": Estimate.of(one["share_found"])}
+    return Row(ident, cells)
+
+
+def _missed_notes(missed: Values) -> Iterator[Note]:
+    """What the estimate takes for granted, and whether that holds."""
+    yield Note(
+        "missed: from how often they found the same failures. It takes finders to be independent, "
+        "failures of one mode to be equally hard to find, and all that somebody calls present to "
+        "be real unless it was settled as absent: hard ones make it too low, wrong calls too high.",
+        "missed",
+    )
+    pairs = missed["pairs"]
+    told = {key: one for key, one in pairs.items() if one["p_adjusted"] is not None}
+    if missed["dependent"]:
+        for key, one in told.items():
+            if one["p_adjusted"] < ALPHA:
+                yield _dependent(key, one)
+    elif told:
+        least = min(one["p_adjusted"] for one in told.values())
+        yield Note(
+            "Nothing speaks against their independence, by what a third found of what two did "
+            f"(least {p_words(least)}, corrected over the pairs); few failures would not show it.",
+            "independence",
+        )
+    else:
+        why = "Too few were found by a third to tell" if pairs else "Two alone cannot tell"
+        yield Note(
+            f"{why} whether they are independent; where they are not, more were missed. A third "
+            "finder can tell, such as a judge: --annotators names all.",
+            "independence_untold",
+            warning=True,
+        )
+    left = [
+        f"{counted(n, 'trace × mode', 'traces × modes')} by {name}"
+        for name, n in missed["with_suggestions"].items()
+        if n
+    ]
+    if left:
+        yield Note(
+            f"Left out, as a judge's suggestions were on screen: {', '.join(left)}.", "suggested"
+        )
+    if missed["settled_absent"]:
+        yield Note(f"Settled as absent, not counted: {missed['settled_absent']:,}.", "settled")
+
+
+def _dependent(key: str, one: Values) -> Note:
+    """That two finders find, or miss, the same failures."""
+    ratio = one["odds_ratio"]
+    alike = ratio is None or ratio > 1
+    odds = "" if ratio is None else f"odds ratio {number(ratio)}, "
+    return Note(
+        f"{of_pair(key)} are not independent: of what a third found they find "
+        f"{'the same' if alike else 'different ones'} more often than chance has it ({odds}"
+        f"{p_words(one['p_adjusted'])}). So {'more' if alike else 'fewer'} were missed than the "
+        "estimate says.",
+        "dependent_pair",
+        warning=True,
+    )
 
 
 def categories_section(document: Values) -> Section | None:

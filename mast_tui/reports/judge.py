@@ -529,7 +529,7 @@ def _overall(judge: Values) -> Table | None:
             "judge_weight": found["judge_weight"],
             "more_labels": found["more_labels"],
         }
-        rows.append(Row(judge["modes"][code]["slug"], cells))
+        rows.append(Row(judge["modes"][code]["slug"], cells, detail=tuple(width_words(found))))
     total = max((one["overall"]["n"] for one in judge["prevalence"].values()), default=0)
     figures = {code: one["overall"] for code, one in judge["prevalence"].items()}
     return Table(
@@ -555,14 +555,32 @@ def _overall(judge: Values) -> Table | None:
         f"{judge['judge']} says of all (prediction-powered inference, PPI++: Angelopoulos, Duchi "
         "and Zrnic 2023). The intervals are Wilson's.",
         (
-            Note(
-                "with the judge: it holds where the traces that people labelled are a random "
-                "sample of all, however the judge errs.",
-                "powered",
-            ),
+            _powered_note(figures),
             *withheld_notes(figures),
         ),
     )
+
+
+def _powered_note(figures: Values) -> Note:
+    if any(one.get("weighted") for one in figures.values()):
+        return Note(
+            "Both are weighted by one over the chances with which traces were drawn, so that they "
+            "hold for all traces, however the judge errs.",
+            "weighted",
+        )
+    return Note(
+        "with the judge: it holds where the traces that people labelled are a random sample of "
+        "all, however the judge errs.",
+        "powered",
+    )
+
+
+def width_words(overall: Values) -> Iterator[str]:
+    """Say how wide the interval over all traces is, and what it takes: ``± 4.1 points, 37 …``."""
+    ends, more = overall["powered"].get("ci"), overall["more_labels"]
+    if ends is not None:
+        told = f"{more:,} more for ± 3" if more else "no more are needed for ± 3"
+        yield f"± {(ends[1] - ends[0]) * 50:.1f} points, {told}"
 
 
 def _refused(one: Values) -> Iterator[str]:

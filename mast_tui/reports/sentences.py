@@ -146,6 +146,10 @@ _WHY: Final[Mapping[str, Callable[[list[int]], str]]] = {
     "few_places": lambda least: (
         f"no interval, as places of two meet in fewer than {least[-1]} traces"
     ),
+    "few_found_twice": lambda least: (
+        f"no interval, as fewer than {least[-1]} failures were found by two or more"
+    ),
+    "dependent_finders": lambda _: "no interval, as it holds only for independent finders",
 }
 
 

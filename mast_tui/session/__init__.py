@@ -21,8 +21,11 @@ from mast_tui.session.study_setup import (
     set_study,
     taken_away,
     with_annotator,
+    with_assignments,
     with_sample,
     with_traces,
+    with_weights,
+    with_worth,
     without_annotator,
 )
 from mast_tui.session.viewer import (
@@ -90,8 +93,11 @@ __all__ = [
     "viewer_of",
     "visible_traces_for_agreement",
     "with_annotator",
+    "with_assignments",
     "with_sample",
     "with_traces",
+    "with_weights",
+    "with_worth",
     "within_sight",
     "without_annotator",
     "works_blind",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -12,6 +12,7 @@ from mast_tui.errors import SessionError
 from mast_tui.labels import AnnotatorKind
 from mast_tui.session.progress import anybody_finished
 from mast_tui.study import (
+    Assignment,
     Draw,
     Membership,
     Release,
@@ -20,9 +21,11 @@ from mast_tui.study import (
     assigned,
     changes_to_figures,
     stratified_sample,
+    weighted_sample,
 )
 from mast_tui.workspace import NewEvent, Workspace
 from mast_tui.workspace.events.types import StudySet
+from mast_tui.workspace.records import TraceRecord
 
 
 def set_study(workspace: Workspace, who: str, study: Study) -> bool:
@@ -95,19 +98,13 @@ _LENGTHS: Final = 4
 
 
 def with_sample(
-    workspace: Workspace,
-    study: Study,
-    trace_ids: Collection[str],
-    n: int,
-    *,
-    by: Sequence[str] = (),
+    study: Study, traces: Iterable[TraceRecord], n: int, *, by: Sequence[str] = ()
 ) -> Study:
     """Take in one more lot: a sample, by the study's seed, of the traces that are not in it yet.
 
     Args:
-        workspace: Where the traces are known.
         study: The study as it is.
-        trace_ids: What is drawn from.
+        traces: What is drawn from.
         n: How many are drawn.
         by: Which of ``KINDS_OF_TRACES`` the sample is to be spread over evenly.
 
@@ -119,10 +116,9 @@ def with_sample(
             raise SessionError(
                 f"a sample cannot be drawn over {name!r}; there are: {', '.join(KINDS_OF_TRACES)}"
             )
-    left = set(trace_ids) - set(study.traces)
-    if n > len(left):
-        raise SessionError(f"{n} traces cannot be drawn from {len(left)}")
-    records = [one for one in workspace.traces() if one.trace_id in left]
+    there = frozenset(study.traces)
+    records = [one for one in traces if one.trace_id not in there]
+    _check_enough(n, len(records))
     lengths = sorted(one.spans for one in records if one.spans is not None)
     strata: dict[str, list[str]] = defaultdict(list)
     for one in records:
@@ -138,8 +134,34 @@ def with_sample(
     kinds = {name: tuple(ids) for name, ids in strata.items()}
     lot = len(study.batches)
     chosen = stratified_sample(kinds, n, study.seed, lot=lot)
-    draw = Draw(lot, len(left), tuple(by), study.seed)
+    draw = Draw(lot, len(records), tuple(by), study.seed)
     return replace(study, batches=(*study.batches, chosen), draws=(*study.draws, draw))
+
+
+def with_worth(study: Study, worth: Mapping[str, float], n: int, *, judge: str) -> Study:
+    """Take in one more lot: traces drawn with more chance the more their labels would tell.
+
+    Args:
+        study: The study as it is.
+        worth: How much a label would tell, by the ids of the traces that are drawn from.
+        n: How many are drawn.
+        judge: By whose words that is known.
+
+    Raises:
+        SessionError: There are fewer traces.
+    """
+    there = frozenset(study.traces)
+    sizes = {trace_id: size for trace_id, size in worth.items() if trace_id not in there}
+    _check_enough(n, len(sizes))
+    lot = len(study.batches)
+    chances = weighted_sample(sizes, n, study.seed, lot=lot)
+    draw = Draw(lot, len(sizes), (), study.seed, tuple(chances.values()), judge)
+    return replace(study, batches=(*study.batches, tuple(chances)), draws=(*study.draws, draw))
+
+
+def _check_enough(n: int, there: int) -> None:
+    if n > there:
+        raise SessionError(f"{n} traces cannot be drawn from {there}")
 
 
 def sample_words(study: Study) -> list[str]:
@@ -148,11 +170,20 @@ def sample_words(study: Study) -> list[str]:
     for draw in study.draws:
         whole = len(study.batches) == 1
         over = f", spread evenly over {', '.join(draw.by)}" if draw.by else ""
+        if draw.chances:
+            over = f", those rather on which {draw.judge} leaves most in doubt"
         lines.append(
             f"{'a' if whole else f'lot {draw.lot + 1} is a'} random sample: "
             f"{len(study.batches[draw.lot])} of {draw.of} traces{over}; drawn by {draw.seed}"
         )
-    if not study.chances_alike:
+    if study.chances_alike:
+        return lines
+    if study.trace_weights(study.traces) is not None:
+        lines.append(
+            "chances differ and are kept: the prevalence over all traces is weighted by them "
+            "(mast-tui agree --judge), other shares are those of the sample"
+        )
+    else:
         lines.append(
             "the lots came in with different chances: a share over all of them is not that of "
             "the traces they were drawn from"
@@ -167,24 +198,62 @@ def with_traces(study: Study, trace_ids: Iterable[str]) -> Study:
     return replace(study, batches=(*study.batches, new)) if new else study
 
 
-def with_annotator(study: Study, name: str) -> Study:
+def with_annotator(study: Study, name: str, *, weight: float = 1.0) -> Study:
     """Have somebody join: they are dealt traces of the lots to come, and what others give back.
 
     Args:
         study: The study as it is.
         name: Who joins, or comes back.
+        weight: How much they are dealt beside somebody with 1.
 
     Raises:
         SessionError: They are there already.
     """
     if name in study.present:
         raise SessionError(f"{name} is an annotator of this study already")
-    joined = Membership(name, len(study.batches))
+    joined = Membership(name, len(study.batches), None, weight)
     return replace(
         study,
         annotators=tuple(dict.fromkeys((*study.annotators, name))),
         memberships=(*study.memberships, joined),
     )
+
+
+def with_weights(study: Study, weights: Mapping[str, float]) -> Study:
+    """Deal out in proportion to weights.
+
+    Args:
+        study: The study as it is.
+        weights: By the names of annotators; whoever is not named keeps theirs.
+
+    Raises:
+        SessionError: Somebody is no annotator of the study now.
+    """
+    for name in weights:
+        if name not in study.present:
+            raise SessionError(f"{name} is no annotator of this study now, and has no weight")
+    told = {one.annotator for one in study.memberships}
+    new = (Membership(name, 0) for name in weights if name not in told)
+    return replace(
+        study,
+        memberships=tuple(
+            one._replace(weight=weights.get(one.annotator, one.weight)) if one.end is None else one
+            for one in (*study.memberships, *new)
+        ),
+    )
+
+
+def with_assignments(study: Study, assigned: Mapping[str, Sequence[str]]) -> Study:
+    """Fix by name who labels which traces; all others are dealt as before.
+
+    Args:
+        study: The study as it is.
+        assigned: The annotators of each trace, by its id; both are in the study.
+    """
+    fixed = {trace_id: tuple(sorted(names)) for trace_id, names in assigned.items()}
+    # What stays the same stays in its place, so that nothing seems to change.
+    before = {one.trace_id: one.annotators for one in study.assignments}
+    return replace(study, assignments=tuple(map(Assignment._make, (before | fixed).items())))
 
 
 def without_annotator(workspace: Workspace, study: Study, name: str) -> Study:

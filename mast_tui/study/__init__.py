@@ -1,8 +1,8 @@
 """A study: who labels which traces, in which order, and under which conditions."""
 
-from mast_tui.study.chance import random_sample, stratified_sample
+from mast_tui.study.chance import random_sample, stratified_sample, weighted_sample
 from mast_tui.study.changes import changes_to_figures
-from mast_tui.study.model import Draw, Membership, OpenModes, Release, Study
+from mast_tui.study.model import Assignment, Draw, Membership, OpenModes, Release, Study
 from mast_tui.study.plan import (
     RETEST_GAP,
     annotators_of,
@@ -16,6 +16,7 @@ from mast_tui.study.plan import (
 
 __all__ = [
     "RETEST_GAP",
+    "Assignment",
     "Draw",
     "Membership",
     "OpenModes",
@@ -29,6 +30,7 @@ __all__ = [
     "retest_traces",
     "retests_due",
     "stratified_sample",
+    "weighted_sample",
     "withheld",
     "withheld_traces",
 ]

@@ -6,6 +6,8 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from decimal import ROUND_HALF_UP, Decimal
+from itertools import accumulate, pairwise
+from math import floor
 from typing import Final
 
 _TWIN: Final = re.compile(r"(?:~\d+)+\Z")
@@ -66,3 +68,48 @@ def stratified_sample(
         return tuple(sorted(frame))
     start = drawn(seed, f"start {lot}") % len(frame)
     return tuple(sorted(frame[(start + turn * len(frame)) // n] for turn in range(n)))
+
+
+def weighted_sample(
+    sizes: Mapping[str, float], n: int, seed: int, *, lot: int = 0
+) -> dict[str, float]:
+    """Draw traces with chances in proportion to a size.
+
+    A systematic sample of unequal chances: the traces stand in a drawn order, each as long as its
+    chance; from a drawn start on whatever lies at every whole step is taken (Madow 1949, Annals of
+    Mathematical Statistics 20:333-354). So chances are exactly what they are said to be.
+
+    Args:
+        sizes: How large each trace is, above 0.
+        n: How many are drawn; all where there are fewer.
+        seed: What they are drawn from.
+        lot: For which lot; each draws anew.
+
+    Returns:
+        The chances of the drawn ones by id, sorted by it.
+    """
+    chances = _chances(sizes, min(n, len(sizes)))
+    frame = sorted(sizes, key=lambda x: (drawn(seed, f"lot {lot}", stem(x)), x))
+    start = drawn(seed, f"start {lot}") / 2**64
+    ends = [0.0, *accumulate(chances[one] for one in frame)]
+    # The chances add up to n but for rounding, which must not cost a trace.
+    ends[-1] = float(round(ends[-1]))
+    taken = [
+        one
+        for one, (low, high) in zip(frame, pairwise(ends), strict=True)
+        if floor(high - start) > floor(low - start)
+    ]
+    return {one: chances[one] for one in sorted(taken)}
+
+
+def _chances(sizes: Mapping[str, float], n: int) -> dict[str, float]:
+    """Chances in proportion to sizes that add up to ``n``, none of them over 1."""
+    certain: set[str] = set()
+    while True:
+        total = sum(size for one, size in sizes.items() if one not in certain)
+        left = n - len(certain)
+        more = {x for x, size in sizes.items() if x not in certain and size * left >= total}
+        if not more:
+            break
+        certain |= more
+    return {one: 1.0 if one in certain else size * left / total for one, size in sizes.items()}

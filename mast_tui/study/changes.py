@@ -16,6 +16,12 @@ def changes_to_figures(before: Study, after: Study) -> tuple[str, ...]:
     lots = range(len(before.batches)) or range(1)
     if any(set(before.members(lot)) != set(after.members(lot)) for lot in lots):
         found.append("the annotators")
+    elif any(
+        before.weight(name, lot) != after.weight(name, lot)
+        for lot in lots
+        for name in before.members(lot)
+    ):
+        found.append("the annotators' weights")
     for field, words in (
         ("per_trace", "how many label a trace"),
         ("overlap", "the overlap"),
@@ -28,6 +34,11 @@ def changes_to_figures(before: Study, after: Study) -> tuple[str, ...]:
             found.append(words)
     if after.batches[: len(before.batches)] != before.batches:
         found.append("the traces taken in")
+    fixed, there = len(before.assignments), frozenset(before.traces)
+    if after.assignments[:fixed] != before.assignments or any(
+        one.trace_id in there for one in after.assignments[fixed:]
+    ):
+        found.append("who labels which trace")
     if after.releases[: len(before.releases)] != before.releases:
         found.append("the traces given back")
     return tuple(found)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
+from math import inf
 from typing import NamedTuple
 
 from mast_tui.errors import MastError
@@ -23,11 +25,13 @@ class OpenModes(StrEnum):
 
 class Membership(NamedTuple):
     """An annotator is dealt traces of the lots from ``first`` on, counted from 0, up to ``end``
-    (exclusive); None while there is no end."""
+    (exclusive); None while there is no end. With a ``weight`` of 2 they get twice as many as
+    somebody with 1."""
 
     annotator: str
     first: int
     end: int | None = None
+    weight: float = 1.0
 
 
 class Release(NamedTuple):
@@ -37,14 +41,27 @@ class Release(NamedTuple):
     traces: tuple[str, ...]
 
 
+class Assignment(NamedTuple):
+    """Who labels a trace, where that was fixed by name and not dealt."""
+
+    trace_id: str
+    annotators: tuple[str, ...]
+
+
 class Draw(NamedTuple):
-    """The traces of a lot, counted from 0, were drawn from ``of`` traces, each with the same
-    chance, by systematic sampling over the values of ``by``."""
+    """The traces of a lot, counted from 0, were drawn from ``of`` traces, by systematic sampling.
+
+    Each had the same chance, and they are spread over the values of ``by``; or each had its own of
+    the ``chances``, in the order of the lot's traces, by how much what ``judge`` says of it leaves
+    in doubt.
+    """
 
     lot: int
     of: int
     by: tuple[str, ...]
     seed: int
+    chances: tuple[float, ...] = ()
+    judge: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +79,8 @@ class Study:
     without sight of the first time. ``open_modes`` fixes the answer at finishing.
 
     ``memberships`` tell of those annotators who joined or left when; one of whom they tell nothing
-    is there all the time. ``releases`` are what was given back, in the order in which it was.
+    is there all the time, with a weight of 1. ``releases`` are what was given back, in the order in
+    which it was. ``assignments`` are of traces that are not dealt, as it is fixed who labels them.
     ``draws`` tell of those lots that are samples; every other one was taken in whole.
 
     In adjudication ``names_hidden`` shows sides without names until asked, ``judge_first`` shows
@@ -89,6 +107,7 @@ class Study:
     memberships: tuple[Membership, ...] = ()
     releases: tuple[Release, ...] = ()
     draws: tuple[Draw, ...] = ()
+    assignments: tuple[Assignment, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.annotators:
@@ -104,18 +123,37 @@ class Study:
             )
         told = [one.annotator for one in self.memberships]
         told += [one.annotator for one in self.releases]
+        told += [name for one in self.assignments for name in one.annotators]
         for name in told:
             if name not in self.annotators:
                 raise InvalidStudy(f"{name!r} is no annotator of the study")
+        if any(not 0 < one.weight < inf for one in self.memberships):
+            raise InvalidStudy("an annotator's weight is a number over 0")
+        self._check_assignments()
         for draw in self.draws:
             if not 0 <= draw.lot < len(self.batches) or draw.of < len(self.batches[draw.lot]):
                 raise InvalidStudy(f"lot {draw.lot + 1} cannot be a sample of {draw.of} traces")
+            if draw.chances and (
+                len(draw.chances) != len(self.batches[draw.lot])
+                or not all(0 < chance <= 1 for chance in draw.chances)
+            ):
+                raise InvalidStudy(f"each trace of lot {draw.lot + 1} has a chance over 0, up to 1")
         for name in ("overlap", "withheld", "retests"):
             share = getattr(self, name)
             if not 0 <= share <= 1:
                 raise InvalidStudy(f"{name} is a share between 0 and 1, not {share}")
         if self.blind and self.withheld:
             raise InvalidStudy("a blind study shows no suggestions at all, so no share is without")
+
+    def _check_assignments(self) -> None:
+        there = frozenset(self.traces)
+        seen: set[str] = set()
+        for trace_id, names in self.assignments:
+            if trace_id not in there:
+                raise InvalidStudy(f"trace {trace_id!r} is not in the study")
+            if trace_id in seen or not names or len(set(names)) < len(names):
+                raise InvalidStudy(f"who labels trace {trace_id!r} is said twice, or not at all")
+            seen.add(trace_id)
 
     def members(self, lot: int) -> tuple[str, ...]:
         """Those who are dealt traces of a lot, counted from 0."""
@@ -126,6 +164,12 @@ class Study:
             if one.first <= lot and (one.end is None or lot < one.end)
         }
         return tuple(name for name in self.annotators if name in there or name not in told)
+
+    def weight(self, annotator: str, lot: int) -> float:
+        """How much of a lot, counted from 0, an annotator is dealt beside the others."""
+        own = [one for one in self.memberships if one.annotator == annotator]
+        there = [one for one in own if one.first <= lot and (one.end is None or lot < one.end)]
+        return there[-1].weight if there else 1.0
 
     @property
     def present(self) -> tuple[str, ...]:
@@ -142,8 +186,45 @@ class Study:
         if not self.draws:
             return True
         lots = [len(batch) for batch in self.batches]
-        of = {draw.lot: draw.of for draw in self.draws}
+        of = {draw.lot: draw.of for draw in self.draws if not draw.chances}
         return all(of.get(lot) == of.get(0, 0) - sum(lots[:lot]) for lot in range(len(lots)))
+
+    def trace_weights(self, labelled: Collection[str]) -> dict[str, float] | None:
+        """Tell how many traces of the whole each labelled trace stands for.
+
+        A lot speaks, by one over its chances, for what was left when it was drawn; beside the
+        traces of the lots before it that is the whole. What the lots before say by themselves, and
+        what they say with it, are joined in proportion to the traces that either rests on, which
+        has no bias whatever that proportion is (Des Raj 1956, Journal of the American Statistical
+        Association 51:269-284). Where all chances are alike, all weights are.
+
+        Args:
+            labelled: The traces that are counted; of each lot they are taken for a random part.
+
+        Returns:
+            The weights by trace id; None where the lots are no samples of one whole.
+        """
+        draws = {draw.lot: draw for draw in self.draws}
+        if 0 not in draws:
+            return None
+        whole, before = draws[0].of, 0
+        found: dict[str, float] = {}
+        own: dict[str, float] = {}
+        for lot, batch in enumerate(self.batches):
+            draw = draws.get(lot)
+            if draw is None or draw.of != whole - before:
+                return None
+            before += len(batch)
+            chances = draw.chances or (len(batch) / draw.of,) * len(batch)
+            done = {one: c for one, c in zip(batch, chances, strict=True) if one in labelled}
+            if not done:
+                continue
+            had, n, each = len(found), len(found) + len(done), len(batch) / len(done)
+            part = had * (whole - n) / (n * (whole - had)) if had else 0.0
+            found = {one: part * weight + (1 - part) * own[one] for one, weight in found.items()}
+            found |= {one: (1 - part) * each / chance for one, chance in done.items()}
+            own |= dict.fromkeys(done, each)
+        return found
 
     @property
     def traces(self) -> tuple[str, ...]:

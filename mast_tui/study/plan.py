@@ -100,8 +100,8 @@ def _plan(study: Study) -> _Plan:
     for lot, batch in enumerate(study.batches):
         several = _several(study, batch, before)
         before += len(batch)
-        overlap += [one for one in batch if one in several]
-        dealing.deal(batch, several, study.members(lot))
+        dealing.deal(batch, several, lot)
+        overlap += [one for one in batch if dealing.shared(one, several)]
         for name, queue in queues.items():
             own = _in_order(study, name, [x for x in batch if name in dealing.annotators[x]])
             held[name] |= set(_spread(study, "withheld", name, own, len(queue), study.withheld))
@@ -153,16 +153,26 @@ class _Dealing:
         self._study = study
         self._met: Counter[tuple[str, str]] = Counter()
         self._all: Counter[str] = Counter()
+        self._fixed = {one.trace_id: tuple(sorted(one.annotators)) for one in study.assignments}
 
-    def deal(self, batch: Sequence[str], several: Collection[str], people: Sequence[str]) -> None:
-        """Deal out a lot to people, of which ``several`` go to more than one."""
-        for ids, how_many in (
-            ([one for one in batch if one in several], self._study.per_trace),
-            ([one for one in batch if one not in several], 1),
-        ):
+    def deal(self, batch: Sequence[str], several: Collection[str], lot: int) -> None:
+        """Deal out a lot, of which ``several`` go to more than one.
+
+        What is fixed comes first, so that the others get more of what is dealt.
+        """
+        weights = {name: self._study.weight(name, lot) for name in self._study.members(lot)}
+        for shared, how_many in ((True, self._study.per_trace), (False, 1)):
             had: Counter[str] = Counter()
-            for trace_id in ids:
-                self.annotators[trace_id] = self._choose(trace_id, how_many, had, people)
+            ids = [one for one in batch if self.shared(one, several) is shared]
+            for trace_id in (one for one in ids if one in self._fixed):
+                self._give(trace_id, self._fixed[trace_id], had)
+            for trace_id in (one for one in ids if one not in self._fixed):
+                self._give(trace_id, self._choose(trace_id, how_many, had, weights), had)
+
+    def shared(self, trace_id: str, several: Collection[str]) -> bool:
+        """Whether more than one labels a trace."""
+        fixed = self._fixed.get(trace_id)
+        return trace_id in several if fixed is None else len(fixed) > 1
 
     def pass_on(self) -> Mapping[str, list[str]]:
         """Give to others what was given back, each to whoever has fewest; by name who got what.
@@ -181,7 +191,15 @@ class _Dealing:
                 self._all[release.annotator] -= 1
                 if others:
                     draws = self._draws(trace_id, others)
-                    chosen = min(others, key=lambda x: (self._all[x], draws[x], x))
+                    lot = len(self._study.batches)
+                    chosen = min(
+                        others,
+                        key=lambda x: (
+                            (self._all[x] + 1) / self._study.weight(x, lot),
+                            draws[x],
+                            x,
+                        ),
+                    )
                     given[chosen].append(trace_id)
                     self._all[chosen] += 1
                     stay.add(chosen)
@@ -193,23 +211,26 @@ class _Dealing:
         return {name: drawn(seed, "deal", root, name) for name in people}
 
     def _choose(
-        self, trace_id: str, how_many: int, had: Counter[str], people: Sequence[str]
+        self, trace_id: str, how_many: int, had: Counter[str], weights: Mapping[str, float]
     ) -> tuple[str, ...]:
-        draws = self._draws(trace_id, people)
+        draws = self._draws(trace_id, weights)
         chosen: list[str] = []
-        for _ in range(min(how_many, len(people))):
-            left = [name for name in draws if name not in chosen]
-            chosen.append(min(left, key=lambda x: self._rank(x, chosen, had, draws[x])))
-        had.update(chosen)
-        self._all.update(chosen)
-        self._met.update(combinations(sorted(chosen), 2))
+
+        def rank(name: str) -> tuple[float, int, float, int, str]:
+            met = sum(self._met[min(name, one), max(name, one)] for one in chosen)
+            # With the one that is dealt, so that the first goes to whoever is to get most.
+            own, every = (had[name] + 1) / weights[name], (self._all[name] + 1) / weights[name]
+            return own, met, every, draws[name], name
+
+        for _ in range(min(how_many, len(weights))):
+            chosen.append(min((name for name in draws if name not in chosen), key=rank))
         return tuple(sorted(chosen))
 
-    def _rank(
-        self, name: str, chosen: Sequence[str], had: Counter[str], draw: int
-    ) -> tuple[int, int, int, int, str]:
-        met = sum(self._met[min(name, one), max(name, one)] for one in chosen)
-        return had[name], met, self._all[name], draw, name
+    def _give(self, trace_id: str, names: tuple[str, ...], had: Counter[str]) -> None:
+        had.update(names)
+        self._all.update(names)
+        self._met.update(combinations(names, 2))
+        self.annotators[trace_id] = names
 
 
 def _in_order(study: Study, name: str, ids: Sequence[str]) -> list[str]:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from mast_tui.study import (
     RETEST_GAP,
+    Assignment,
     Membership,
     Release,
     Study,
@@ -321,3 +322,76 @@ def test_what_was_given_back_stays_so_once_figures_rest_on_it() -> None:
     assert changes_to_figures(before, replace(before, releases=()))
     with pytest.raises(InvalidStudy):
         replace(before, releases=(Release("zoe", ()),))
+
+
+@settings(deadline=None, max_examples=60)
+@given(studies(), st.data())
+def test_what_is_fixed_by_name_is_not_dealt(study: Study, data: st.DataObject) -> None:
+    if not study.traces:
+        return
+    some = data.draw(st.lists(st.sampled_from(study.traces), unique=True, max_size=10))
+    names = st.sets(st.sampled_from(study.annotators), min_size=1)
+    fixed = {trace_id: tuple(sorted(data.draw(names))) for trace_id in some}
+    after = replace(study, assignments=tuple(map(Assignment._make, fixed.items())))
+    for trace_id in study.traces:
+        who = annotators_of(after, trace_id)
+        assert who == fixed.get(trace_id, who)
+        assert (trace_id in overlap_traces(after)) == (len(who) > 1 or _meant(after, trace_id))
+        assert all(trace_id in assigned(after, name) for name in who)
+
+
+def _meant(study: Study, trace_id: str) -> bool:
+    """Whether several were to label a trace of which there are too few."""
+    fixed = dict(study.assignments)
+    return study.per_trace > 1 and trace_id not in fixed and trace_id in overlap_traces(study)
+
+
+@settings(deadline=None, max_examples=40)
+@given(studies())
+def test_all_that_is_dealt_can_be_fixed_as_it_is(study: Study) -> None:
+    fixed = tuple(Assignment(one, annotators_of(study, one)) for one in study.traces)
+    after = replace(study, assignments=fixed)
+    for name in study.annotators:
+        assert assigned(after, name) == assigned(study, name)
+    assert overlap_traces(after) == tuple(
+        one for one in study.traces if len(annotators_of(study, one)) > 1
+    )
+
+
+@pytest.mark.parametrize("weight", [0.5, 2, 3])
+def test_whoever_has_more_weight_gets_as_many_more(weight: float) -> None:
+    study = simple(60, overlap=0.0, memberships=(Membership("alice", 0, None, weight),))
+    alice, bob = (len(assigned(study, name)) for name in ("alice", "bob"))
+    assert alice + bob == 60
+    assert abs(alice / bob - weight) < 0.1
+    assert "the annotators' weights" in changes_to_figures(simple(60, overlap=0.0), study)
+
+
+def test_a_weight_is_of_the_lots_of_its_membership() -> None:
+    study = simple(30, 30, overlap=0.0, memberships=(Membership("bob", 0, 1),
+                   Membership("bob", 1, None, 2.0)))  # fmt: skip
+    assert (study.weight("bob", 0), study.weight("bob", 1), study.weight("alice", 1)) == (1, 2, 1)
+    of_lot = [sum(one.startswith(f"t{lot}") for one in assigned(study, "bob")) for lot in (0, 1)]
+    assert of_lot == [15, 20]
+
+
+def test_traces_of_a_later_lot_can_be_fixed_and_others_cannot() -> None:
+    before, late = simple(4), simple(4, 4)
+    fixed = replace(late, assignments=(Assignment("t1-0", ("bob",)),))
+    assert changes_to_figures(before, fixed) == ()
+    moved = replace(late, assignments=(Assignment("t0-0", ("bob",)),))
+    assert changes_to_figures(before, moved) == ("who labels which trace",)
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"assignments": (Assignment("other", ("bob",)),)}, "is not in the study"),
+        ({"assignments": (Assignment("t0-0", ("eve",)),)}, "is no annotator"),
+        ({"assignments": (Assignment("t0-0", ()),)}, "not at all"),
+        ({"memberships": (Membership("bob", 0, None, 0.0),)}, "weight is a number over 0"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused(values: dict[str, object], words: str) -> None:
+    with pytest.raises(InvalidStudy, match=words):
+        simple(4, **values)

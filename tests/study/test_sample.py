@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import pairwise
 from unittest.mock import patch
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mast_tui.study import Draw, Study, chance, stratified_sample
+from mast_tui.study import Draw, Study, chance, stratified_sample, weighted_sample
 from mast_tui.study.model import InvalidStudy
 
 SIZES = st.lists(st.integers(0, 12), min_size=1, max_size=6).filter(any)
@@ -82,3 +84,89 @@ def test_chances_are_alike_where_later_lots_are_drawn_from_what_was_left() -> No
 def test_a_lot_is_no_sample_of_fewer_traces_than_it_has() -> None:
     with pytest.raises(InvalidStudy, match="sample of 1 traces"):
         Study("mast@3", ("a",), batches=(("1", "2"),), per_trace=1, draws=(Draw(0, 1, (), 0),))
+
+
+def every_weighted_sample(
+    sizes: Mapping[str, float], n: int
+) -> Iterator[tuple[float, dict[str, float]]]:
+    """Every sample that some start gives, with how likely it is."""
+    steps, place, shares = {0.0, 1.0}, 0.0, chance._chances(sizes, n)
+    for one in sorted(sizes):
+        place += shares[one]
+        steps.add(place % 1)
+    for low, high in pairwise(sorted(steps)):
+        if high - low > 1e-9:
+            start = int((low + high) / 2 * 2**64)
+            with patch.object(
+                chance, "drawn", side_effect=lambda _, what, *__, at=start: at * ("start" in what)
+            ):
+                yield high - low, weighted_sample(sizes, n, 0, lot=1)
+
+
+SHOWS = st.lists(st.tuples(st.booleans(), st.floats(0.05, 20)), min_size=4, max_size=7)
+
+
+@settings(deadline=None, max_examples=25)
+@given(SHOWS, st.data())
+def test_weights_reproduce_known_prevalences(
+    traces: list[tuple[bool, float]], data: st.DataObject
+) -> None:
+    """Over all that could be drawn, by equal chances and then by others, the mean is the truth."""
+    sizes = {f"t{number}": size for number, (_, size) in enumerate(traces)}
+    shows = {f"t{number}" for number, (there, _) in enumerate(traces) if there}
+    of = len(traces)
+    first = data.draw(st.integers(1, of - 2))
+    second = data.draw(st.integers(1, of - first - 1))
+    expected = whole = 0.0
+    for start in range(of):
+        with patch.object(
+            chance, "drawn", side_effect=lambda _, what, *__, at=start: at * ("start" in what)
+        ):
+            one = stratified_sample({"": tuple(sizes)}, first, 0)
+        left = {trace: size for trace, size in sizes.items() if trace not in one}
+        for likely, found in every_weighted_sample(left, second):
+            study = Study(
+                *("mast@3", ("a",)),
+                per_trace=1,
+                batches=(one, tuple(found)),
+                draws=(Draw(0, of, (), 0), Draw(1, len(left), (), 0, tuple(found.values()))),
+            )
+            assert len(found) == second
+            assert not study.chances_alike
+            weights = study.trace_weights(study.traces)
+            assert weights is not None
+            expected += likely / of * sum(weights[trace] for trace in shows & weights.keys())
+            whole += likely / of * sum(weights.values())
+    assert expected == pytest.approx(len(shows))
+    assert whole == pytest.approx(of)
+
+
+def test_equal_chances_have_equal_weights_whatever_the_lots() -> None:
+    study = Study(
+        *("mast@3", ("a",)),
+        per_trace=1,
+        batches=(("1", "2", "3"), ("4",), ("5", "6")),
+        draws=(Draw(0, 12, (), 0), Draw(1, 9, (), 0), Draw(2, 8, (), 0)),
+    )
+    assert study.trace_weights(study.traces) == pytest.approx(dict.fromkeys("123456", 2.0))
+    assert study.trace_weights({"1", "2"}) == pytest.approx({"1": 6.0, "2": 6.0})
+
+
+def test_lots_that_came_in_otherwise_have_no_weights() -> None:
+    study = Study("mast@3", ("a",), per_trace=1, batches=(("1",), ("2",)))
+    assert study.trace_weights({"1"}) is None
+    assert replace(study, draws=(Draw(0, 3, (), 0),)).trace_weights({"1"}) is None
+
+
+def test_a_chance_is_no_more_than_certain_and_each_trace_has_one() -> None:
+    found = weighted_sample({"a": 100.0, "b": 1.0, "c": 1.0, "d": 2.0}, 2, 7)
+    assert found["a"] == 1.0
+    assert len(found) == 2
+    assert set(weighted_sample({"a": 1.0, "b": 3.0}, 5, 0)) == {"a", "b"}
+    with pytest.raises(InvalidStudy, match="a chance over 0"):
+        Study(
+            *("mast@3", ("a",)),
+            per_trace=1,
+            batches=(("1",),),
+            draws=(Draw(0, 1, (), 0, (0.5, 0.5)),),
+        )

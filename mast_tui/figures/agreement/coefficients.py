@@ -27,13 +27,22 @@ from numpy.typing import NDArray
 
 Ratings = NDArray[np.int_]
 Undefined = Literal["no_variance", "no_overlap", "single_rater"]
-Withheld = Literal["few_traces", "rare_answer", "few_shared_traces", "few_places"]
+Withheld = Literal[
+    "few_traces",
+    "rare_answer",
+    "few_shared_traces",
+    "few_places",
+    "few_found_twice",
+    "dependent_finders",
+]
 """Why a figure has no interval: one would not hold what it says.
 
 - ``few_traces``: it rests on too few traces, or traces × modes.
 - ``rare_answer``: present or absent was said too rarely.
 - ``few_shared_traces``: a mean over pairs of annotators of whom two share too few traces.
 - ``few_places``: in too few traces do places of two annotators meet.
+- ``few_found_twice``: too few failures were found by two or more.
+- ``dependent_finders``: finders were found to be dependent, which capture and recapture forbids.
 """
 
 MISSING = -1

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal, NotRequired, TypedDict, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_tui.figures.agreement.capture import CaptureJson, capture_report
 from mast_tui.figures.agreement.coefficients import MISSING, Coefficient, CoefficientJson, Undefined
 from mast_tui.figures.agreement.counting import (
     Sums,
@@ -353,8 +354,10 @@ class StudyInput:
     has begun without finishing the pass that counts. ``categories`` are (id, name, slugs);
     ``rounds`` the trace ids of each round by its name; ``retests`` come by annotator.
     ``not_in_study`` is how many traces those have finished who are left out, as they have no part
-    in the study, ``open_codes`` how many labels by annotator are none of the modes. Raises
-    ``ValueError`` where an annotator or a mode is named twice.
+    in the study, ``open_codes`` how many labels by annotator are none of the modes. ``suggested``
+    are the traces, by annotator, in which a judge's suggestions were on screen;
+    ``settled_absent`` the traces and modes that were decided to be absent. Raises ``ValueError``
+    where an annotator or a mode is named twice.
     """
 
     taxonomy_ref: str
@@ -370,6 +373,8 @@ class StudyInput:
     retests: Mapping[str, Retest] = field(default_factory=dict)
     not_in_study: Mapping[str, int] = field(default_factory=dict)
     open_codes: Mapping[str, int] = field(default_factory=dict)
+    suggested: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    settled_absent: frozenset[tuple[str, str]] = frozenset()
 
     def __post_init__(self) -> None:
         if len(set(self.annotators)) < len(self.annotators):
@@ -401,6 +406,7 @@ Report = TypedDict(
         "rounds": dict[str, RoundJson],
         "retests": dict[str, RetestJson],
         "halving": dict[str, HalvingJson],
+        "missed": CaptureJson,
         "left_out": LeftOutJson,
     },
 )
@@ -464,6 +470,7 @@ def agreement_report(study: StudyInput, *, rounds: int = ROUNDS, seed: int = 0) 
             if name in study.annotators
         },
         "halving": _halving(study, tables),
+        "missed": _missed(study, table, intervals=rounds > 0),
         "left_out": _left_out(study, table, finished),
     }
 
@@ -540,6 +547,21 @@ def _halving(study: StudyInput, tables: Tables) -> dict[str, HalvingJson]:
         code: halving(tables.coefficients(place)["cohen_kappa"], tables.n(place))
         for place, (_, code, _) in enumerate(study.modes)
     }
+
+
+def _missed(study: StudyInput, table: VerdictTable, *, intervals: bool) -> CaptureJson:
+    """How many failures nobody found."""
+    seen = [study.suggested.get(name, frozenset()) for name in table.annotators]
+    suggested = [[trace in traces for trace in table.traces] for traces in seen]
+    absent = [[(t, slug) in study.settled_absent for slug in table.slugs] for t in table.traces]
+    return capture_report(
+        table.annotators,
+        {code: place for place, (_, code, _) in enumerate(study.modes)},
+        table.said,
+        suggested=np.array(suggested, dtype=np.bool_).reshape(table.said.shape[:2]),
+        settled_absent=np.array(absent, dtype=np.bool_).reshape(table.said.shape[1:]),
+        intervals=intervals,
+    )
 
 
 def _left_out(study: StudyInput, table: VerdictTable, finished: NDArray[np.bool_]) -> LeftOutJson:

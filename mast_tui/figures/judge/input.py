@@ -22,6 +22,7 @@ from mast_tui.labels import (
     annotator_kind,
 )
 from mast_tui.passes import Which, counted_passes, finished_by
+from mast_tui.study import Study
 from mast_tui.workspace.registers.hold_out import examples_of
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class JudgeInput:
     them. ``examples`` are the traces that stood in its prompt; nothing of them is counted.
     ``unlabelled`` are the traces that only the judge has judged:
     nobody has finished them. ``order_of`` gives the order of a
-    trace's spans.
+    trace's spans. ``study`` tells with which chances traces were drawn.
     """
 
     taxonomy_ref: str
@@ -99,6 +100,7 @@ class JudgeInput:
     unlabelled: frozenset[str] = frozenset()
     passes: tuple[AssistedPass, ...] = ()
     order_of: Callable[[str], Order] = _no_orders
+    study: Study | None = None
 
 
 def judge_input_from_workspace(
@@ -178,6 +180,7 @@ def judge_input_from_workspace(
         unlabelled=frozenset(trace for trace, _ in looked) - met,
         passes=_assisted(workspace, ref, people),
         order_of=order_of,
+        study=workspace.study(ref),
     )
 
 

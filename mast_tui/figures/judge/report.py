@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TypedDict
 
+import numpy as np
+
 from mast_tui.figures.bootstrap import ROUNDS, BootstrapJson, bootstrap_json
 from mast_tui.figures.judge.confusion import (
     REASONS,
@@ -12,6 +14,7 @@ from mast_tui.figures.judge.confusion import (
     JudgeModeJson,
     JudgeTableJson,
     compared,
+    features,
     quality,
     trace_sums,
 )
@@ -25,7 +28,7 @@ from mast_tui.figures.judge.suggestions import (
     calibration,
     localisation,
 )
-from mast_tui.figures.prevalence import PrevalenceJson, prevalence
+from mast_tui.figures.prevalence import PrevalenceJson, Weighted, prevalence, weighted_tables
 from mast_tui.gold import Source
 from mast_tui.gold.sources import GoldMixJson, gold_mix
 
@@ -84,6 +87,18 @@ def _mix(reference: Reference, found: Compared) -> GoldMixJson | None:
     )
 
 
+def _weighted(given: JudgeInput, found: Compared) -> list[Weighted]:
+    """The tables by weight; none where the labelled traces are a random sample."""
+    if given.study is None or given.study.chances_alike:
+        return []
+    weights = given.study.trace_weights(frozenset(found.traces))
+    if weights is None:
+        return []
+    cells = features(found, [slug for slug, _, _ in given.modes])
+    # What is not in the study has no chance, and no weight.
+    return weighted_tables(cells, np.array([weights.get(one, 0.0) for one in found.traces]))
+
+
 def judge_report(
     given: JudgeInput, *, rounds: int = ROUNDS, seed: int = 0, with_seen: bool = False
 ) -> JudgeReport:
@@ -121,6 +136,6 @@ def judge_report(
         "calibration": calibration(given, found),
         "answers": acceptance(given),
         "localisation": localisation(given, found),
-        "prevalence": prevalence(given, sums, rounds=rounds, seed=seed),
+        "prevalence": prevalence(given, sums, _weighted(given, found), rounds=rounds, seed=seed),
         "withheld": withheld(given, rounds=rounds, seed=seed),
     }

@@ -85,6 +85,8 @@ def study_from_workspace(
         retests=_retests(passes, verdicts),
         not_in_study=finished_by(outside, counted),
         open_codes=_open_codes(workspace, taxonomy, counted),
+        suggested=_suggested(names, counted),
+        settled_absent=_settled_absent(workspace, taxonomy.ref),
     )
 
 
@@ -119,6 +121,28 @@ def _finished(
             finished[name] = frozenset(traces) - examples_of(workspace, name)
             examples[name] = len(traces) - len(finished[name])
     return finished, examples
+
+
+def _suggested(
+    names: Container[str], counted: Mapping[tuple[str, str], Pass]
+) -> dict[str, frozenset[str]]:
+    """The traces, by annotator, that were labelled with a judge's suggestions on screen."""
+    found: dict[str, set[str]] = {}
+    for (who, trace_id), one in counted.items():
+        if who in names and one.judge_seen:
+            found.setdefault(who, set()).add(trace_id)
+    return {who: frozenset(traces) for who, traces in found.items()}
+
+
+def _settled_absent(workspace: Workspace, ref: str) -> frozenset[tuple[str, str]]:
+    """The traces and modes on which an adjudicator's last word is absent."""
+    last = {
+        (trace_id, one.mode): one.value
+        for trace_id, decisions in workspace.all_decisions(ref).items()
+        for one in decisions
+        if one.is_verdict
+    }
+    return frozenset(unit for unit, value in last.items() if value is VerdictValue.ABSENT)
 
 
 def _unfinished(

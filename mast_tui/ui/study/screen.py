@@ -290,8 +290,10 @@ def _deciding(study: Study) -> str:
 
 
 def _about(study: Study, ids: Iterable[str]) -> Study:
-    """The same study about these traces alone."""
-    return replace(study, batches=(tuple(sorted(set(ids))),), draws=())
+    """The same study about these traces alone, drawn as it says where they are as many."""
+    batch = tuple(sorted(set(ids)))
+    draws = study.draws if len(batch) == len(study.traces) else ()
+    return replace(study, batches=(batch,), draws=draws)
 
 
 NO_STUDY: Final = """No study is set up here, so every trace is everybody's.

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from mast_tui.errors import MastError
 from mast_tui.labels import checked_person
 from mast_tui.safe_text import one_line
-from mast_tui.session import anybody_finished, check_changes, taken_away
+from mast_tui.session import (
+    anybody_finished,
+    check_changes,
+    taken_away,
+    with_sample,
+    with_weights,
+)
+from mast_tui.session.study_setup import KINDS_OF_TRACES
 from mast_tui.study import OpenModes, Study
 from mast_tui.traces.model import Trace
 from mast_tui.ui.dialogs.form import Field, Form, Texts
 from mast_tui.ui.services.open_workspace import OpenWorkspace, people
 from mast_tui.ui.study.preview import preview_words
+from mast_tui.workspace.records import TraceRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +36,26 @@ class Lot:
     traces: Sequence[Trace] = ()
 
 
+SAMPLE: Final = (
+    Field(
+        "sample",
+        "sample",
+        "How many of these traces are drawn, each with the same chance. Empty: all of them.",
+    ),
+    Field(
+        "over",
+        "spread over",
+        f"What the sample is spread over evenly, of: {', '.join(KINDS_OF_TRACES)}. May stay empty.",
+    ),
+)
+"""How a part of the traces is drawn."""
+
 FIELDS: Final = (
-    Field("annotators", "annotators", "Who labels: names with commas between them."),
+    Field(
+        "annotators",
+        "annotators",
+        "Who labels: names with commas between them. alice=2 is dealt twice as much as others.",
+    ),
     Field(
         "adjudicators",
         "adjudicators",
@@ -115,7 +141,7 @@ def texts_of(study: Study | None, people: Sequence[str]) -> dict[str, str]:
             "seed": "0",
         }
     return {
-        "annotators": ", ".join(study.annotators),
+        "annotators": ", ".join(_weighted(study, name) for name in study.annotators),
         "adjudicators": ", ".join(study.adjudicators),
         "per_trace": str(study.per_trace),
         "overlap": share_text(study.overlap),
@@ -145,15 +171,16 @@ def study_of(
     Raises:
         MastError: A field says what cannot be; it is named.
     """
-    annotators = _names(texts["annotators"], "annotators")
-    if not annotators:
+    weights = _weights(texts["annotators"])
+    if not weights:
         raise MastError("annotators: a study needs at least one")
-    start = before or Study(taxonomy, annotators, per_trace=1)
-    return replace(
+    start = before or Study(taxonomy, tuple(weights), per_trace=1)
+    study = replace(
         start,
         batches=(tuple(traces),) if traces else start.batches,
         draws=() if traces else start.draws,
-        annotators=annotators,
+        assignments=() if traces else start.assignments,
+        annotators=tuple(weights),
         adjudicators=_names(texts["adjudicators"], "adjudicators"),
         per_trace=_whole(texts["per_trace"], "per trace"),
         overlap=_share(texts["overlap"], "overlap", start.overlap),
@@ -167,6 +194,37 @@ def study_of(
         reasons=texts["reasons"] == "asked",
         seed=_whole(texts["seed"], "seed"),
     )
+    lot = len(study.batches)
+    return with_weights(
+        study,
+        {
+            name: weight
+            for name, weight in weights.items()
+            if name in study.present and weight != study.weight(name, lot)
+        },
+    )
+
+
+def _weighted(study: Study, name: str) -> str:
+    """A name, with its weight where that is not 1."""
+    weight = study.weight(name, len(study.batches))
+    return name if weight == 1 and "=" not in name else f"{name}={weight:.10g}"
+
+
+def _weights(text: str) -> dict[str, float]:
+    """The annotators with their weights: ``alice=2, bob``."""
+    found: dict[str, float] = {}
+    for part in filter(str.strip, text.split(",")):
+        told = re.fullmatch(r"(.*)=\s*([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*", part)
+        if told is None and "=" in part:
+            raise MastError(
+                f"annotators: “{one_line(part.strip(), 30)}” is no weight as in alice=2"
+            )
+        for name in _names(part if told is None else told[1], "annotators"):
+            if name in found:
+                raise MastError(f"annotators: {name} stands there twice")
+            found[name] = 1.0 if told is None else float(told[2])
+    return found
 
 
 def share_text(share: float) -> str:
@@ -235,6 +293,51 @@ class Wanted:
     lot: Lot | None
 
 
+def drawn_from(study: Study, lot: Lot, known: Iterable[TraceRecord], texts: Texts) -> Wanted:
+    """Draw the sample that the fields ask for; where they ask for none the study stays.
+
+    Args:
+        study: The study as it is to be, about all traces of the lot.
+        lot: What is drawn from.
+        known: The traces that the workspace knows.
+        texts: What stands in the fields.
+
+    Raises:
+        MastError: A field says what cannot be; it is named.
+    """
+    by = tuple(name.strip() for name in texts["over"].split(",") if name.strip())
+    if not texts["sample"].strip():
+        if by:
+            raise MastError("spread over: say under sample how many traces are drawn")
+        return Wanted(study, lot)
+    n = _whole(texts["sample"], "sample")
+    if n < 1:
+        raise MastError("sample: at least one trace is drawn")
+    ids = frozenset(lot.ids)
+    records = [_record_of(trace) for trace in lot.traces]
+    records = records or [one for one in known if one.trace_id in ids]
+    try:
+        sampled = with_sample(replace(study, batches=(), draws=()), records, n, by=by)
+    except MastError as error:
+        raise MastError(f"sample: {error}") from error
+    chosen = frozenset(sampled.traces)
+    some = [trace for trace in lot.traces if trace.identity.trace_id in chosen]
+    return Wanted(sampled, Lot(lot.title, sampled.traces, some))
+
+
+def _record_of(trace: Trace) -> TraceRecord:
+    """What a sample can be spread over, without a look at the trace's spans."""
+    meta = trace.meta
+    return TraceRecord(
+        trace.identity.trace_id,
+        spans=len(trace) if trace.loaded.complete else None,
+        system=meta.system,
+        model=meta.model,
+        benchmark=meta.benchmark,
+        outcome=meta.outcome,
+    )
+
+
 class StudySetup(Form):
     """Asks for a study, shows what it comes to, and gives it to ``answered`` once that is agreed.
 
@@ -268,8 +371,9 @@ class StudySetup(Form):
             tuple(self._lots),
         )
         texts = {**texts_of(before, people(opened.workspace)), "traces": lots[0].title}
+        texts |= dict.fromkeys((field.name for field in SAMPLE), "")
         title = "Set a study up" if before is None else "Change the study"
-        super().__init__(title, (*FIELDS[:2], traces, *FIELDS[2:]), texts)
+        super().__init__(title, (*FIELDS[:2], traces, *FIELDS[2:], *SAMPLE), texts)
         self._opened = opened
         self._before = before
         self._answered = answered
@@ -284,8 +388,14 @@ class StudySetup(Form):
             before=before,
             traces=() if stays else lot.ids,
         )
-        check_changes(self._opened.workspace, study)
-        return Wanted(study, None if stays else lot)
+        workspace = self._opened.workspace
+        found = Wanted(study, None)
+        if not stays:
+            found = drawn_from(study, lot, workspace.traces(), texts)
+        elif texts["sample"].strip() or texts["over"].strip():
+            raise MastError("sample: choose under traces what it is drawn from")
+        check_changes(workspace, found.study)
+        return found
 
     def take(self, texts: Texts) -> None:
         """Show what the study comes to; Enter there sets it up."""

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from mast_tui.gold.model import Decision, Guideline, Said
 from mast_tui.labels import Evidence, Label, QuoteCounts, Target, VerdictValue
-from mast_tui.study.model import Draw, Membership, Release, Study
+from mast_tui.study.model import Assignment, Draw, Membership, Release, Study
 from mast_tui.workspace.events.fields import Fields
 from mast_tui.workspace.events.layout import Kind, Layout, Values, always, filled, known
 from mast_tui.workspace.events.types import (
@@ -136,7 +136,7 @@ STUDY: Final = Layout(
     always("taxonomy", "annotators", "adjudicators", "batches", "per_trace", "overlap", "seed"),
     always("blind", "withheld", "retests", "open_modes", "names_hidden", "judge_first"),
     always("boundaries", "reasons"),
-    filled("memberships", "releases", "draws"),
+    filled("memberships", "releases", "draws", "assignments"),
     kinds={
         "batches": Kind(
             lambda batches: [{"traces": list(batch)} for batch in batches],
@@ -144,9 +144,25 @@ STUDY: Final = Layout(
         )
     },
     parts=(
-        Layout(Membership, always("annotator", "first", "end")),
+        Layout(
+            Membership,
+            always("annotator", "first", "end"),
+            filled("weight"),
+            kinds={
+                "weight": Kind(
+                    lambda weight: None if weight == 1 else weight,
+                    lambda fields, name: fields.number(name) if fields.has(name) else 1.0,
+                )
+            },
+        ),
         Layout(Release, always("annotator", "traces")),
-        Layout(Draw, always("lot", "of", "by", "seed")),
+        Layout(Assignment, always("trace_id", "annotators")),
+        Layout(
+            Draw,
+            always("lot", "of", "by", "seed"),
+            filled("chances", "judge"),
+            kinds={"chances": Kind(list, Fields.numbers)},
+        ),
     ),
 )
 SETTINGS: Final = Layout(

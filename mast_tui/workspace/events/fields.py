@@ -107,6 +107,10 @@ class Fields:
             raise self._wrong(name, "a list of strings")
         return tuple(str(value) for value in values)
 
+    def numbers(self, name: str) -> tuple[float, ...]:
+        """A list of numbers; none where it is missing."""
+        return tuple(Fields({name: value}, name).number(name) for value in self._list(name))
+
     def named_texts(self, name: str) -> tuple[tuple[str, str], ...]:
         """An object of strings, as pairs in its order; none where it is missing."""
         value = self._fields.get(name, {})

@@ -1,0 +1,323 @@
+"""How many failures all finders missed: capture and recapture.
+
+A unit is trace × mode. A finder has looked at it who has a verdict on it, and has found it by
+saying present. From how often finders found the same failures follows how many none of them found,
+as from marked fish that are caught again. That holds where
+
+- finders are independent: that one found a failure says nothing of whether another does;
+- each failure of a mode is as easy to find as any other of it (finders and modes may differ);
+- what is found is a failure: what was settled as absent is left out, everything else that somebody
+  calls present is taken for one.
+
+Failures that are hard for all make finders alike and the number too low; wrong calls, which others
+do not share, make it too high. ``scripts/simulate_missed.py`` tells how often the intervals hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import ceil, erfc, exp, floor, log, sqrt
+from typing import Final, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson, Withheld
+from mast_tui.figures.agreement.verdict_table import PRESENT, Said, numbered_rows
+from mast_tui.figures.bootstrap import Interval
+from mast_tui.figures.intervals import normal_quantile
+from mast_tui.figures.significance import benjamini_hochberg
+
+FEWEST_TWICE: Final = 5
+"""Failures found by two or more below which no interval is given."""
+
+ALPHA: Final = 0.05
+"""Below it finders are called dependent."""
+
+
+class MissedJson(TypedDict):
+    """The failures of one mode, or of all.
+
+    ``n`` units were looked at by two finders or more; ``found`` are those that somebody found,
+    ``found_once`` by one finder alone, ``found_twice`` by just two. ``missed`` is how many nobody
+    found, by estimate, and ``share_found`` what part the found ones are of all.
+    """
+
+    n: int
+    found: int
+    found_once: int
+    found_twice: int
+    missed: CoefficientJson
+    share_found: CoefficientJson
+
+
+class DependenceJson(TypedDict):
+    """Whether two finders find the same failures, among ``n`` that a third one found.
+
+    With an ``odds_ratio`` over 1 what the one finds the other finds more often too; it is None
+    where they differ in nothing, ``p_value`` where there is nothing to tell.
+    """
+
+    n: int
+    odds_ratio: float | None
+    p_value: float | None
+    p_adjusted: float | None
+
+
+class CaptureJson(TypedDict):
+    """Capture and recapture over all modes.
+
+    ``dependent`` is None where there is nothing to tell it from: with two finders, or where a third
+    found too little. ``with_suggestions`` are units, by finder, that are left out as a judge's
+    suggestions were on screen; ``settled_absent`` those that somebody called present and that were
+    settled as absent.
+    """
+
+    finders: list[str]
+    modes: dict[str, MissedJson]
+    pooled: MissedJson
+    pairs: dict[str, DependenceJson]
+    dependent: bool | None
+    with_suggestions: dict[str, int]
+    settled_absent: int
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What some finders found of one mode among ``n`` units that just they have looked at.
+
+    ``finders`` are their numbers; ``by`` is found failures × these finders.
+    """
+
+    n: int
+    finders: tuple[int, ...]
+    by: NDArray[np.bool_]
+
+    @property
+    def times(self) -> NDArray[np.int_]:
+        """By how many finders each failure was found."""
+        times: NDArray[np.int_] = self.by.sum(axis=1)
+        return times
+
+    @property
+    def alone(self) -> NDArray[np.float64]:
+        """By finder, how many failures nobody else found."""
+        return np.asarray(self.by[self.times == 1].sum(axis=0), dtype=np.float64)
+
+    @property
+    def twice(self) -> int:
+        """How many failures just two found."""
+        return int((self.times == 2).sum())
+
+
+def capture_report(
+    names: Sequence[str],
+    modes: Mapping[str, int],
+    said: Said,
+    *,
+    suggested: NDArray[np.bool_],
+    settled_absent: NDArray[np.bool_],
+    intervals: bool = True,
+) -> CaptureJson:
+    """Estimate per mode, and over all, how many failures were missed.
+
+    Args:
+        names: The finders.
+        modes: The columns of the modes, by code.
+        said: Finders × traces × modes.
+        suggested: Finders × traces: where a judge's suggestions were on screen.
+        settled_absent: Traces × modes: what was settled as absent.
+        intervals: Whether there are intervals.
+    """
+    rated, present = said >= 0, said == PRESENT
+    looked = rated & ~suggested[:, :, None]
+    found = present & looked & ~settled_absent
+    groups = {code: tuple(_groups(looked[:, :, m], found[:, :, m])) for code, m in modes.items()}
+    every = tuple(one for own in groups.values() for one in own)
+    pairs = {
+        f"{names[a]}|{names[b]}": dependence(every, a, b)
+        for a, b in combinations(range(len(names)), 2)
+        if len(names) > 2
+    }
+    for one, adjusted in zip(
+        pairs.values(),
+        benjamini_hochberg([one["p_value"] for one in pairs.values()]),
+        strict=True,
+    ):
+        one["p_adjusted"] = adjusted
+    told = [one["p_adjusted"] for one in pairs.values() if one["p_adjusted"] is not None]
+    dependent = min(told) < ALPHA if told else None
+    return {
+        "finders": list(names),
+        "modes": {
+            code: missed(own, dependent=bool(dependent), intervals=intervals)
+            for code, own in groups.items()
+        },
+        "pooled": missed(every, dependent=bool(dependent), intervals=intervals),
+        "pairs": pairs,
+        "dependent": dependent,
+        "with_suggestions": {
+            name: int((own & there[:, None]).sum())
+            for name, own, there in zip(names, rated, suggested, strict=True)
+        },
+        "settled_absent": int((present.any(axis=0) & settled_absent).sum()),
+    }
+
+
+def _groups(looked: NDArray[np.bool_], found: NDArray[np.bool_]) -> Iterator[Found]:
+    """The failures of one mode by who looked for them, where these are two or more.
+
+    Args:
+        looked: Finders × traces.
+        found: The same.
+    """
+    kinds = numbered_rows(looked.T.astype(np.int8))
+    for kind in range(kinds.max(initial=-1) + 1):
+        same = kinds == kind
+        who = np.flatnonzero(looked[:, same.argmax()])
+        if len(who) > 1:
+            own = found[np.ix_(who, same)].T
+            yield Found(len(own), tuple(who.tolist()), own[own.any(axis=1)])
+
+
+def missed(
+    groups: Sequence[Found], *, dependent: bool = False, intervals: bool = True
+) -> MissedJson:
+    """Estimate how many failures were missed.
+
+    Args:
+        groups: What was found, by mode and by who looked. What is missed is estimated in each and
+            added up, so that modes may be of different difficulty.
+        dependent: Whether finders were found to be dependent: then no interval would hold.
+        intervals: Whether there are intervals at all.
+    """
+    n, found = sum(one.n for one in groups), sum(len(one.by) for one in groups)
+    # No more are missed than there are units left that could be one.
+    value = sum(min(unseen(one.alone, one.twice), one.n - len(one.by)) for one in groups)
+    figure = share = Coefficient(undefined="no_variance" if n else "no_overlap")
+    if found:
+        ends, shares, withheld = None, None, _withheld(groups, dependent) if intervals else None
+        if intervals and withheld is None:
+            low, high = (
+                sadinle_interval(groups[0].alone, groups[0].twice)
+                if len(groups) == 1
+                else lognormal_interval(groups)
+            )
+            # Failures are whole, so ends are; and the figure lies between them.
+            low, high = max(0, floor(low)), min(ceil(high), n - found)
+            ends = float(min(low, value)), float(max(high, value))
+            shares = found / (found + ends[1]), found / (found + ends[0])
+        figure = Coefficient(value, ci=ends, withheld=withheld)
+        share = Coefficient(found / (found + value), ci=shares, withheld=withheld)
+    return {
+        "n": n,
+        "found": found,
+        "found_once": sum(int((one.times == 1).sum()) for one in groups),
+        "found_twice": sum(one.twice for one in groups),
+        "missed": figure.to_json(),
+        "share_found": share.to_json(),
+    }
+
+
+def unseen(alone: NDArray[np.float64], twice: float) -> float:
+    """Estimate how many failures nobody found.
+
+    (f₁² − Σ Z²) / (2 (f₂ + 1)), with f₁ found by one finder and f₂ by two, and Z of each finder
+    alone: Chao's estimator for finders of different skill (Chao 1989, Biometrics 45:427-438). Of
+    two finders it is Chapman's (1951, University of California Publications in Statistics
+    1:131-160), (n₁ + 1)(n₂ + 1)/(m + 1) − 1, less what was found.
+
+    Args:
+        alone: By finder, how many failures nobody else found.
+        twice: How many just two found.
+    """
+    return _products(alone) / (twice + 1)
+
+
+def sadinle_interval(alone: NDArray[np.float64], twice: float) -> Interval:
+    """Give the interval of what nobody found, in one group.
+
+    For two finders Sadinle's transformed logit interval (2009, Communications in Statistics:
+    Simulation and Computation 38:1909-1924): half a failure is added to each count, so that a
+    count of 0 leaves an interval. For more finders the same, by the delta method.
+
+    Args:
+        alone: By finder, how many failures nobody else found.
+        twice: How many just two found.
+    """
+    own, both = alone + 0.5, twice + 0.5
+    middle = _products(own) / both
+    pulls = (own.sum() - own) / (middle * both)
+    factor = exp(normal_quantile() * sqrt(float((pulls**2 * own).sum()) + 1 / both + 1 / middle))
+    return middle / factor - 0.5, middle * factor - 0.5
+
+
+def lognormal_interval(groups: Sequence[Found]) -> Interval:
+    """Give the interval of what nobody found, over several groups.
+
+    Chao's, on the scale of the logarithm (1987, Biometrics 43:783-791): the variances of the
+    groups by the delta method, added up; with half a failure, as above.
+
+    Args:
+        groups: What was found, by mode and by who looked.
+    """
+    middle, variance = 0.5, 0.5
+    for one in groups:
+        own, both = one.alone, one.twice + 1
+        pulls = (own.sum() - own) / both
+        left = unseen(own, one.twice)
+        middle += left
+        variance += float((pulls**2 * own).sum()) + left**2 * one.twice / both**2 + left
+    factor = exp(normal_quantile() * sqrt(log(1 + variance / middle**2)))
+    return middle / factor - 0.5, middle * factor
+
+
+def _products(alone: NDArray[np.float64]) -> float:
+    """What one finder found alone times what another did, over all pairs."""
+    return float((alone.sum() ** 2 - (alone**2).sum()) / 2)
+
+
+def _withheld(groups: Sequence[Found], dependent: bool) -> tuple[Withheld, int] | None:
+    if dependent:
+        return "dependent_finders", 0
+    often = sum(int((one.times > 1).sum()) for one in groups)
+    return ("few_found_twice", FEWEST_TWICE) if often < FEWEST_TWICE else None
+
+
+def dependence(groups: Sequence[Found], first: int, second: int) -> DependenceJson:
+    """Test whether two finders find the same failures, among those that a third one found.
+
+    Where finders are independent, what the first found is no easier for the second. The test of
+    Cochran (1954, Biometrics 10:417-451) and of Mantel and Haenszel (1959, Journal of the National
+    Cancer Institute 22:719-748) over the groups, with their common odds ratio.
+
+    Args:
+        groups: What was found, by mode and by who looked.
+        first: The number of a finder.
+        second: The number of another one.
+    """
+    count, off, variance, alike, unlike = 0, 0.0, 0.0, 0.0, 0.0
+    for group in groups:
+        if not {first, second} < set(group.finders):
+            continue
+        one, other = group.finders.index(first), group.finders.index(second)
+        of_third = np.delete(group.by, [one, other], axis=1).any(axis=1)
+        n = int(of_third.sum())
+        count += n
+        if n < 2:
+            continue
+        a, b = group.by[of_third, one], group.by[of_third, other]
+        both, neither = int((a & b).sum()), int((~a & ~b).sum())
+        rows, columns = int(a.sum()), int(b.sum())
+        off += both - rows * columns / n
+        variance += rows * (n - rows) * columns * (n - columns) / (n * n * (n - 1))
+        alike += both * neither / n
+        unlike += (rows - both) * (columns - both) / n
+    return {
+        "n": count,
+        "odds_ratio": alike / unlike if unlike else None,
+        "p_value": erfc(abs(off) / sqrt(2 * variance)) if variance else None,
+        "p_adjusted": None,
+    }

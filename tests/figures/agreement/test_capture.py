@@ -1,0 +1,170 @@
+"""Capture and recapture: how many failures nobody found, and whether finders are independent."""
+
+from __future__ import annotations
+
+from math import exp, sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from statsmodels.stats.contingency_tables import StratifiedTable
+
+from mast_tui.figures.agreement.capture import (
+    CaptureJson,
+    Found,
+    capture_report,
+    dependence,
+    missed,
+    sadinle_interval,
+    unseen,
+)
+from mast_tui.figures.agreement.verdict_table import ABSENT, PRESENT, UNSURE
+from scripts.simulate_missed import simulate
+
+COUNTS = st.integers(0, 60)
+
+
+def captured(
+    *lines: str,
+    suggested: NDArray[np.bool_] | None = None,
+    settled_absent: NDArray[np.bool_] | None = None,
+) -> CaptureJson:
+    """One mode: a line for each finder, a character for each trace."""
+    letters = {"1": PRESENT, "0": ABSENT, "?": UNSURE, ".": -1}
+    said = np.array([[[letters[one]] for one in line] for line in lines], dtype=np.int8)
+    return capture_report(
+        [f"f{number}" for number in range(len(lines))],
+        {"1.3": 0},
+        said,
+        suggested=np.zeros(said.shape[:2], np.bool_) if suggested is None else suggested,
+        settled_absent=np.zeros(said.shape[1:], np.bool_)
+        if settled_absent is None
+        else settled_absent,
+    )
+
+
+@given(COUNTS, COUNTS, COUNTS)
+def test_of_two_finders_it_is_chapmans(both: int, first: int, second: int) -> None:
+    n1, n2 = both + first, both + second
+    chapman = (n1 + 1) * (n2 + 1) / (both + 1) - 1
+    assert unseen(np.array([first, second], np.float64), both) == pytest.approx(
+        chapman - (both + first + second)
+    )
+
+
+@given(COUNTS, COUNTS, COUNTS)
+def test_of_two_finders_the_interval_is_sadinles(both: int, first: int, second: int) -> None:
+    m, a, b = both + 0.5, first + 0.5, second + 0.5
+    error = sqrt(1 / m + 1 / a + 1 / b + m / (a * b))
+    found = sadinle_interval(np.array([first, second], np.float64), both)
+    for end, sign in zip(found, (-1, 1), strict=True):
+        assert end == pytest.approx(a * b / m * exp(sign * 1.959964 * error) - 0.5, rel=1e-5)
+
+
+def test_of_three_finders_it_is_chaos() -> None:
+    """30, 20 and 10 found by one alone, 24 by two: (60² − 900 − 400 − 100) / 50."""
+    assert unseen(np.array([30.0, 20.0, 10.0]), 24) == pytest.approx(2200 / 50)
+
+
+def test_what_two_found_tells_what_nobody_found() -> None:
+    found = captured("1" * 12 + "1" * 4 + "0" * 24, "1" * 12 + "0" * 4 + "1" * 6 + "0" * 18)
+    one = found["modes"]["1.3"]
+    assert (one["n"], one["found"], one["found_once"], one["found_twice"]) == (40, 22, 10, 12)
+    assert one["missed"]["value"] == pytest.approx(4 * 6 / 13)
+    low, high = one["missed"]["ci"] or (0, 0)
+    assert 0 <= low < 4 * 6 / 13 < high <= 18
+    assert one["share_found"]["value"] == pytest.approx(22 / (22 + 24 / 13))
+    assert one["share_found"]["ci"] == pytest.approx([22 / (22 + high), 22 / (22 + low)])
+    assert found["pooled"] == one
+    assert (found["dependent"], found["pairs"]) == (None, {})
+
+
+def test_only_what_two_have_looked_at_counts() -> None:
+    one = captured("11?.0", "1.110")["modes"]["1.3"]
+    assert (one["n"], one["found"]) == (2, 1)
+
+
+def test_pairs_that_rotate_are_taken_pair_by_pair() -> None:
+    both, lone = "1" * 6, "1100" * 5
+    found = captured(
+        both + lone + "." * 26, both + "0011" * 5 + both + lone, "." * 26 + both + "0011" * 5
+    )["pooled"]
+    assert found["n"] == 52
+    assert found["missed"]["value"] == 0  # nothing is left that could be one
+    assert found["found"] == 52
+
+
+def test_nothing_found_is_no_figure() -> None:
+    assert captured("000", "000")["pooled"]["missed"] == {"value": None, "undefined": "no_variance"}
+    assert captured("1..", ".1.")["pooled"]["missed"] == {"value": None, "undefined": "no_overlap"}
+
+
+def test_what_few_found_twice_has_no_interval() -> None:
+    one = captured("11110000", "11000110")["pooled"]["missed"]
+    assert one["value"] is not None
+    assert (one["ci"], one["ci_withheld"], one["ci_needs"]) == (None, "few_found_twice", 5)
+
+
+def test_traces_with_suggestions_and_what_was_settled_as_absent_are_left_out() -> None:
+    suggested = np.zeros((2, 6), np.bool_)
+    suggested[0, :2] = True
+    absent = np.zeros((6, 1), np.bool_)
+    absent[3] = True
+    found = captured("111110", "110111", suggested=suggested, settled_absent=absent)
+    assert (found["pooled"]["n"], found["pooled"]["found"]) == (4, 3)
+    assert found["with_suggestions"] == {"f0": 2, "f1": 0}
+    assert found["settled_absent"] == 1
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(*[st.integers(0, 9)] * 4).filter(lambda x: sum(x) > 1), min_size=1))
+def test_dependence_is_the_test_of_mantel_and_haenszel(tables: list[tuple[int, ...]]) -> None:
+    rows = [(1, 1, 1), (1, 0, 1), (0, 1, 1), (0, 0, 1)]
+    groups = [
+        Found(99, (0, 1, 2), np.repeat(np.array(rows, np.bool_), table, axis=0)) for table in tables
+    ]
+    found = dependence(groups, 0, 1)
+    assert found["n"] == sum(map(sum, tables))
+    if found["p_value"] is None or found["odds_ratio"] is None:
+        return
+    theirs = StratifiedTable([np.reshape(table, (2, 2)).astype(float) for table in tables])
+    assert found["odds_ratio"] == pytest.approx(theirs.oddsratio_pooled)
+    assert found["p_value"] == pytest.approx(theirs.test_null_odds().pvalue)
+
+
+def test_finders_that_find_the_same_are_called_dependent_and_have_no_interval() -> None:
+    same = "1" * 20 + "0" * 20
+    found = captured(same + "0" * 40, same + "0" * 40, "1" * 40 + "0" * 40)
+    assert found["dependent"] is True
+    assert found["pairs"]["f0|f1"]["odds_ratio"] is None
+    assert found["pooled"]["missed"]["ci_withheld"] == "dependent_finders"
+
+
+@given(
+    st.lists(st.tuples(*[st.booleans()] * 3).filter(any), min_size=1, max_size=40),
+    st.integers(0, 40),
+)
+def test_no_more_are_missed_than_there_are_units_left(
+    by: list[tuple[bool, ...]], more: int
+) -> None:
+    one = missed([Found(len(by) + more, (0, 1, 2), np.array(by))])
+    value, ends = one["missed"]["value"], one["missed"].get("ci")
+    assert value is not None
+    assert 0 <= value <= more
+    if ends is not None:
+        assert 0 <= ends[0] <= value <= ends[1] <= max(more, value)
+
+
+def test_a_small_simulation_holds_and_tells_dependence() -> None:
+    """``scripts/simulate_missed.py`` has 2,000 studies of each; these are few, with fixed seed."""
+    skills: tuple[float, ...] = (0.8, 0.7, 0.6)
+    of_mode, _, of_all, _, _, told = simulate(
+        skills, 100, "independent", 40, np.random.default_rng(1)
+    )
+    assert of_mode >= 90
+    assert of_all >= 90
+    assert told <= 15
+    skills = (0.8, 0.7, 0.6, 0.5)
+    assert simulate(skills, 200, "some hard for all", 5, np.random.default_rng(1))[-1] == 100
