@@ -242,7 +242,7 @@ def test_skipped_annotations_are_left_out_and_counted(tmp_path: Path) -> None:
 def test_the_configuration_names_every_mode_once_per_control() -> None:
     odd = replace(MAST, modes=(replace(MAST.modes[0], name="<&\"'> \u202e"), *MAST.modes[1:]))
     root = ET.fromstring(label_config(odd))
-    names = [label_name(mode) for mode in odd.modes]
+    names = [label_name(mode) for mode in (*odd.modes, odd.open_mode)]
     assert [x.get("value") for x in root.iter("Label")] == names
     assert [x.get("value") for x in root.iter("Choice")] == names * 3
     assert root.find("Paragraphs") is not None
