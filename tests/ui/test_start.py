@@ -11,6 +11,7 @@ from textual.css.stylesheet import Stylesheet
 
 from mast_tui.gc_tuning import collect_again
 from mast_tui.taxonomy.loader import load_mast
+from mast_tui.traces.model import Trace
 from mast_tui.traces.samples import samples_folder
 from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.app import MastApp
@@ -56,6 +57,14 @@ def test_a_single_file_is_read_ahead_and_a_folder_is_not() -> None:
     for other in (options(SAMPLE.parent), options(SAMPLE, SAMPLE)):
         assert not Prefetch(other).single
         assert Prefetch(other).report() is None
+
+
+def test_so_is_what_was_kept_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Trace] = []
+    monkeypatch.setattr(Trace, "take_kept", lambda trace: asked.append(trace))
+    report = Prefetch(options(SAMPLE)).report()
+    assert report is not None
+    assert asked == list(report.traces)
 
 
 async def test_a_file_opens_in_the_annotate_screen_and_a_folder_in_the_library() -> None:

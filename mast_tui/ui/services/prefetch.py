@@ -70,6 +70,8 @@ class Prefetch:
                 self._report = FileReport(self._path, failed=process.failed)
                 return
         report = read_file(self._path, named=True)
-        for trace in report.traces:
-            trace.take_kept()
-        self._report = report
+        try:
+            for trace in report.traces:
+                trace.take_kept()
+        finally:  # the trace can be shown whatever is wrong with what was kept
+            self._report = report
