@@ -636,6 +636,8 @@ def main(arguments: list[str]) -> None:
     form.add_argument("--json", action="store_true", help="one JSON document")
     form.add_argument("--write", action="store_true", help="put the tables into docs/judge.md")
     options = parser.parse_args(arguments)
+    if options.write and not options.corpus.is_dir():
+        parser.error(f"--write: no corpus in {options.corpus}, and the page would lose its figures")
     judged = Judged()
     halves = HALVES if options.half == "both" else (options.half,)
     if options.json:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import sys
 from collections import Counter
 from copy import deepcopy
 from dataclasses import replace
@@ -108,3 +109,7 @@ class TestSignatures:
         keys = ("scope", "group", "mode", "name", "statistic")
         counted = Counter(tuple(row[key] for key in keys) for row in tidy_rows(small_report()))
         assert max(counted.values()) == 1
+
+
+if __name__ == "__main__":
+    sys.stdout.write(render_csv(replace(sample.report(), document=agreement())))

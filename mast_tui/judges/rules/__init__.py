@@ -28,7 +28,7 @@ from mast_tui.traces.model import Trace
 VERSION: Final = 2
 
 
-class UnknownRule(MastError, ValueError):
+class UnknownRule(MastError):
     """A name that no rule has."""
 
 

@@ -31,7 +31,7 @@ _ESCAPED: Final = re.compile(r"\\.", re.DOTALL)
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 
 
-class InvalidPattern(MastError, ValueError):
+class InvalidPattern(MastError):
     """The text is no regular expression; the message says why."""
 
 

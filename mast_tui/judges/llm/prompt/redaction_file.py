@@ -34,7 +34,7 @@ look at all of the text behind it."""
 _NAMED: Final = re.compile(r"([A-Za-z][A-Za-z0-9 _-]{0,39}?)\s+=\s+(?=\S)")
 
 
-class RedactionError(MastError, ValueError):
+class RedactionError(MastError):
     """A file of patterns cannot be used; the message says where and why."""
 
 
