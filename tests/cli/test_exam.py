@@ -13,8 +13,8 @@ import pytest
 from mast_tui.reports.exam import exam_report
 from tests.cli.conftest import Cli
 from tests.exchange.corpus import corpus
+from tests.judges.llm.made_answers import asked_modes, user_text
 from tests.judges.llm.made_answers import said as model_says
-from tests.judges.llm.made_answers import user_text
 from tests.judges.llm.made_answers import write_runs as write_traces
 from tests.judges.llm.server import Action, ModelServer, answer
 
@@ -357,6 +357,38 @@ def test_without_a_set_judges_are_held_against_themselves(
     assert f"Beside {first}" in Path("steady.md").read_text("utf-8")
     assert "no judge 'x'" in cli("exam", "--judge", "x").err
     assert cli("exam", "traces", "--judge", "m").code == 2
+
+
+def test_orders_of_modes_and_numbers_of_spans_tell_what_a_judge_goes_by(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The model calls present whichever mode is asked about first."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    write_traces(tmp_path / "traces", 3)
+
+    def script(body: dict[str, Any], _: int) -> Action:
+        text = model_says(body, mode=asked_modes(body)[0])
+        return answer(text, tokens_in=3_000, tokens_out=500)
+
+    with ModelServer(script) as server:
+        ask = ("judge", "traces", "--judge", "llm", "--model", "m", "--base-url", server.base_url)
+        for more in ((), ("--mode-order", "3"), ("--first-number", "101")):
+            done = cli(*ask, "--quiet", *more)
+            assert done.code == 0, done.err
+    done = cli("exam", "--judge", "m", "--json")
+    assert done.code == 0, done.err
+    ordered, numbered = done.json["beside"]["others"].values()
+    assert ordered["differs"] == {"mode_order": [None, "3"]}
+    assert numbered["differs"] == {"first_number": [None, "101"]}
+    assert ordered["modes"]["value"] == 0
+    assert ordered["verdicts"]["value"] == pytest.approx(12 / 14)
+    assert [numbered[name]["value"] for name in ("modes", "verdicts", "places")] == [1, 1, 1]
+    assert all(one["quotes_found"]["value"] == 1 for one in done.json["judges"].values())
+    last = list(done.json["judges"])[-1]
+    assert cli("export", "--format", "csv-long", "--labels", last, "-o", "m.csv").code == 0
+    told = Path("m.csv").read_text("utf-8")
+    assert "it shows in #4" in told
+    assert "#104" not in told
 
 
 def test_recorded_answers_score_as_counted_from_their_files(cli: Cli, tmp_path: Path) -> None:

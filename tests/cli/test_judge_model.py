@@ -383,7 +383,7 @@ def test_kept_answers_are_checked_again_when_the_rules_of_checking_change(
     with monkeypatch.context() as before:
         # As of a version that found no quotes.
         before.setattr(setup, "CHECKING", "1")
-        before.setattr(Locator, "locate", lambda *_: None)
+        before.setattr(Locator, "locate", lambda *_, **__: None)
         assert judge("--json").json["quotes"]["not_found"] == 6
     again = judge("--json").json
     assert (again["traces"]["known"], again["requests"]["now"]) == (6, 0)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Cli, Done
-from tests.judges.llm.made_answers import said, write_runs
+from tests.judges.llm.made_answers import any_answer, write_runs
 from tests.judges.llm.server import Action, ModelServer, answer, status
 
 KEY = "sk-of-the-one-who-recorded"
@@ -34,7 +34,7 @@ def judge(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge:
 
 
 def right(body: dict[str, Any], _: int) -> Action:
-    return answer(said(body), tokens_in=3_000, tokens_out=500)
+    return answer(any_answer(body), tokens_in=len(str(body)) // 3, tokens_out=500)
 
 
 def labels(cli: Cli, workspace: str, judge: str) -> list[dict[str, str]]:
@@ -44,7 +44,19 @@ def labels(cli: Cli, workspace: str, judge: str) -> list[dict[str, str]]:
         return [{**row, "created_at": ""} for row in csv.DictReader(file)]
 
 
-@pytest.mark.parametrize("more", [(), ("--samples", "3"), ("--window-tokens", "2000")])
+@pytest.mark.parametrize(
+    "more",
+    [
+        (),
+        ("--samples", "3"),
+        ("--window-tokens", "2000"),
+        ("--verify",),
+        ("--verify", "--samples", "2"),
+        ("--decisive",),
+        ("--decisive", "--window-tokens", "1000"),
+        ("--step-by-step",),
+    ],
+)
 def test_a_recorded_run_comes_out_the_same_with_no_server_and_no_key(
     judge: Judge, cli: Cli, monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...]
 ) -> None:

@@ -26,7 +26,7 @@ from mast_tui.ui.services.model_judge import Plan
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.workspace import Workspace, WorkspaceError
 from tests import waiting
-from tests.judges.llm.made_answers import said
+from tests.judges.llm.made_answers import decisive, said
 from tests.judges.llm.server import MODEL, Action, ModelServer, answer, hang, status
 from tests.ui.office import Office
 from tests.ui.stage import SMALL, Stage, stage, write_trace
@@ -146,6 +146,33 @@ async def test_a_model_is_asked_after_its_estimate_and_is_the_first_choice_then(
             await on.press("J", "enter")
             assert len(server.chats) == 1
             assert on.app.judge_at_work is None
+
+
+@pytest.mark.parametrize(("key", "steps"), [("d", False), ("s", True)])
+async def test_the_decisive_step_is_asked_for_and_is_the_first_choice_then(
+    small: Path, tmp_path: Path, key: str, steps: bool
+) -> None:
+    def script(body: dict[str, object], n: int) -> Action:
+        there = not steps or "Is #5 the decisive step?" in str(body)
+        said = decisive(body, 5) if there else decisive(body)
+        return answer(said, tokens_in=len(str(body)) // 3)
+
+    with model(script) as server:
+        async with stage(small, workspace=tmp_path / "w.db") as on:
+            await on.press("J", key)
+            assert f"{MODEL} has judged 1 trace · 1 found" in on.message
+            asked = len(server.chats)
+            assert asked == 1 or steps
+            await on.press("]")
+            assert "decisive step: put right" in on.text
+            assert "instead: Ask first." in on.text
+            await on.press("J", "enter")
+            assert len(server.chats) == asked
+            # All modes are another question.
+            server.script = lambda body, n: right(body)
+            await on.press("J", "m")
+            assert len(server.chats) == asked + 1
+            assert len({one.judge for one in on.session.suggestions}) == 2
 
 
 async def test_it_is_told_how_long_no_answer_has_come(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mast_tui.cli.judge.files import readable, traces_under, usual_lengths
-from mast_tui.cli.judge.model import ModelCommand, judge_with_model
-from mast_tui.cli.judge.options import MODEL_OPTIONS, model_options
+from mast_tui.cli.judge.llm import ModelCommand, judge_with_model
+from mast_tui.cli.judge.options import model_options
 from mast_tui.cli.judge.progress import show_trace
+from mast_tui.cli.judge.setup import SetupRequest
 from mast_tui.cli.judge.summary import failed_files, print_summary, rules_document, without_findings
 from mast_tui.cli.shared.asking import Asks
 from mast_tui.cli.shared.common import (
@@ -125,6 +127,8 @@ def _refuse_model_options(context: click.Context, judge: str) -> None:
     """Options that only make sense with a model are wrong usage without one."""
     from click.core import ParameterSource
 
-    for name, option in MODEL_OPTIONS.items():
-        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"{option} is for --judge llm; the {judge} ask no model")
+    names = {field.name for field in fields(SetupRequest)}
+    for option in context.command.params:
+        given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
+        if option.name in names and given:
+            raise click.UsageError(f"{option.opts[0]} is for --judge llm; the {judge} ask no model")

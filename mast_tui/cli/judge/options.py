@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -10,7 +9,7 @@ import click
 
 from mast_tui.cli.shared.common import Decorated
 from mast_tui.configuration import ANSWER_TOKENS, TIMEOUT, WINDOW_TOKENS
-from mast_tui.judges.llm.model import MOST_STEPS
+from mast_tui.judges.llm.request import MOST_STEPS
 
 _OPTIONS: Final = (
     click.option("--model", metavar="M", help="The model, as its server calls it."),
@@ -121,6 +120,20 @@ _OPTIONS: Final = (
         f"{MOST_STEPS} spans. A request more for each.",
     ),
     click.option(
+        "--mode-order",
+        type=click.IntRange(0),
+        default=0,
+        metavar="N",
+        help="Ask about the modes in an order drawn from N, to see what depends on it with 'exam'.",
+    ),
+    click.option(
+        "--first-number",
+        type=click.IntRange(1, 1_000_000),
+        default=1,
+        metavar="N",
+        help="Number the spans from N on in what is sent, to the same end.",
+    ),
+    click.option(
         "--record",
         type=click.Path(path_type=Path, dir_okay=False),
         metavar="FILE",
@@ -157,39 +170,6 @@ _OPTIONS: Final = (
         "--dry-run", is_flag=True, help="Only tell what would be sent where, and what it costs."
     ),
 )
-
-MODEL_OPTIONS: Final[Mapping[str, str]] = {
-    name: "--" + name.replace("_", "-")
-    for name in (
-        "model",
-        "base_url",
-        "allow_http",
-        "concurrency",
-        "samples",
-        "temperature",
-        "window_tokens",
-        "answer_tokens",
-        "max_tokens_total",
-        "max_cost",
-        "timeout",
-        "few_shot",
-        "examples",
-        "hold_out",
-        "redact",
-        "no_redact",
-        "no_hints",
-        "verify",
-        "decisive",
-        "step_by_step",
-        "record",
-        "replay",
-        "batch",
-        "write_batch",
-        "read_batch",
-        "dry_run",
-    )
-}
-"""By the name of its parameter how each of them is written."""
 
 
 def model_options(command: Decorated) -> Decorated:

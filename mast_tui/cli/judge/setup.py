@@ -22,18 +22,32 @@ from mast_tui.judges.llm.prompt.few_shot import (
     repeat_examples,
     traces_in_files,
 )
-from mast_tui.judges.llm.run.setup import Allowance, configured_parameters, configured_setup
+from mast_tui.judges.llm.run.setup import Allowance, configured_setup
 from mast_tui.workspace.registers.hold_out import held_out
 
 if TYPE_CHECKING:
-    from mast_tui.judges.llm.model import Way
+    from mast_tui.configuration import JudgeConfiguration
     from mast_tui.judges.llm.prompt.few_shot import Choice, GoldCase
+    from mast_tui.judges.llm.request import Way
     from mast_tui.judges.llm.run.setup import Setup
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
 
 
 BUILT_IN: Final = "built-in"
+
+_CONFIGURED: Final = (
+    "model",
+    "concurrency",
+    "samples",
+    "window_tokens",
+    "answer_tokens",
+    "timeout",
+    "verify",
+    "redact",
+    "allow_http",
+)
+"""The options that have the name of what they take the place of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +74,8 @@ class SetupRequest:
     verify: bool
     decisive: bool
     step_by_step: bool
+    mode_order: int
+    first_number: int
     record: Path | None
     replay: Path | None
     batch: bool
@@ -78,6 +94,15 @@ class SetupRequest:
         if self.step_by_step:
             return "step by step"
         return "whole run" if self.decisive else ""
+
+    def over(self, configuration: JudgeConfiguration) -> JudgeConfiguration:
+        """A configuration with what was given in the place of its values."""
+        given: dict[str, Any] = {name: getattr(self, name) or None for name in _CONFIGURED}
+        given["temperature"] = self.temperature  # 0 is one
+        given["hints"] = False if self.no_hints else None
+        return replace(
+            configuration, **{name: value for name, value in given.items() if value is not None}
+        )
 
     @classmethod
     def of(cls, asked: Mapping[str, Any]) -> SetupRequest:
@@ -108,19 +133,8 @@ class SetupRequest:
 
 def made_setup(request: SetupRequest, taxonomy: Taxonomy) -> Setup:
     """The setup that the options and the configuration describe, still without examples."""
-    configuration = read_judge_configuration()
-    parameters = configured_parameters(
-        configuration,
-        model=request.model,
-        temperature=request.temperature,
-        samples=request.samples,
-        window_tokens=request.window_tokens,
-        answer_tokens=request.answer_tokens,
-        hints=not request.no_hints,
-        verify=request.verify,
-        decisive=request.way,
-    )
-    if not parameters.model:
+    configuration = request.over(read_judge_configuration())
+    if not (configuration.model or "").strip():
         raise click.UsageError(
             '--judge llm wants a model: give --model M, or write [judge] model = "M" into '
             "config.toml"
@@ -128,20 +142,18 @@ def made_setup(request: SetupRequest, taxonomy: Taxonomy) -> Setup:
     setup = configured_setup(
         taxonomy,
         configuration,
-        parameters=parameters,
         base_url=request.base_url,
         allowance=Allowance(request.max_tokens_total, request.max_cost),
-        redact=request.redact,
         no_redact=request.no_redact,
     )
+    if request.way:
+        setup = setup.deciding(request.way)
     if (request.by_files or request.batch) and setup.prices is not None:
         setup = replace(setup, prices=setup.prices.times(configuration.batch_price))
-    return replace(
-        setup,
-        concurrency=request.concurrency or setup.concurrency,
-        timeout=request.timeout or setup.timeout,
-        allow_http=request.allow_http or setup.allow_http,
+    parameters = replace(
+        setup.parameters, mode_order=request.mode_order, first_number=request.first_number
     )
+    return replace(setup, parameters=parameters)
 
 
 def with_examples(setup: Setup, request: SetupRequest, place: Workspace | None) -> Setup:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Final
@@ -16,6 +16,7 @@ from textual.worker import get_current_worker
 
 from mast_tui.configuration import JudgeConfiguration
 from mast_tui.errors import MastError
+from mast_tui.judges.llm.request import Way
 from mast_tui.judges.llm.run.consent import is_told, note_told, what_is_sent
 from mast_tui.judges.llm.run.setup import Setup, configured_setup
 from mast_tui.safe_text import one_line
@@ -32,6 +33,8 @@ from mast_tui.writes import Holds
 
 RULES_KEY: Final = "r"
 MODEL_KEY: Final = "m"
+WAYS: Final[Mapping[str, Way]] = {MODEL_KEY: "", "d": "whole run", "s": "step by step"}
+"""By its key what the model is asked for: all modes, or the decisive step in one of two ways."""
 
 ESTIMATING: Final = "Estimating what the model would take"
 
@@ -43,8 +46,9 @@ _CHOSEN: Final = "judge.chosen"
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What somebody has chosen; ``plan`` is None for the rules."""
+    """What somebody has chosen, by its key; ``plan`` is None for the rules."""
 
+    key: str
     plan: Plan | None
 
 
@@ -52,13 +56,14 @@ class JudgeChoice(KeyDialog[Chosen]):
     """Gives back what was chosen, or None after Escape. A model waits for its estimate."""
 
     dialog_keys: ClassVar = (
-        *((RULES_KEY, "the rules"), (MODEL_KEY, "the model"), ("Esc", "asks nothing")),
+        *((RULES_KEY, "the rules"), (" ".join(WAYS), "the model"), ("Esc", "asks nothing")),
     )
 
     @dataclass
     class Estimated(Message):
         """What asking the model takes, or why that is not known."""
 
+        key: str
         plan: Plan | None
         problem: str | None = None
 
@@ -69,13 +74,15 @@ class JudgeChoice(KeyDialog[Chosen]):
         traces: int
 
     def __init__(
-        self, setup: Setup, opened: OpenWorkspace, traces: Sequence[Trace], *, model_first: bool
+        self, setup: Setup, opened: OpenWorkspace, traces: Sequence[Trace], *, default: str
     ) -> None:
         super().__init__()
         self._setup = setup
         self._opened = opened
         self._traces = traces
-        self.default = MODEL_KEY if model_first else RULES_KEY
+        self.default = default
+        self._estimated = default if default in WAYS else MODEL_KEY
+        """What the model is asked for, of which the estimate is made."""
         self._plan: Plan | None = None
         self._wanted = False
 
@@ -91,6 +98,8 @@ class JudgeChoice(KeyDialog[Chosen]):
             answers = (
                 (RULES_KEY, "the rules: offline, at once"),
                 (MODEL_KEY, f"{model_name(self._setup)} at {one_line(self._setup.host, 60)}"),
+                ("d", "the same, for the decisive step alone"),
+                ("s", "the same, for the decisive step, asked step by step"),
             )
             for key, words in answers:
                 yield KeyRow(key, f"{words}  ↵" if key == self.default else words)
@@ -103,6 +112,8 @@ class JudgeChoice(KeyDialog[Chosen]):
     @work(thread=True, group="estimate", exclusive=True)
     def _estimate(self) -> None:
         worker = get_current_worker()
+        key = self._estimated
+        setup = self._setup.deciding(WAYS[key]) if WAYS[key] else self._setup
 
         def counted(traces: int) -> None:
             if traces % TOLD_EVERY == 0:
@@ -112,12 +123,12 @@ class JudgeChoice(KeyDialog[Chosen]):
             return worker.is_cancelled
 
         try:
-            plan = plan_for(self._setup, self._traces, self._opened, stopped, counted)
+            plan = plan_for(setup, self._traces, self._opened, stopped, counted)
         except (WorkspaceError, OSError) as error:
-            self.post_message(self.Estimated(None, str(error)))
+            self.post_message(self.Estimated(key, None, str(error)))
             return
         if not worker.is_cancelled:
-            self.post_message(self.Estimated(plan))
+            self.post_message(self.Estimated(key, plan))
 
     def on_judge_choice_counted(self, message: Counted) -> None:
         """Say how far the estimate is."""
@@ -128,28 +139,35 @@ class JudgeChoice(KeyDialog[Chosen]):
 
     def on_judge_choice_estimated(self, message: Estimated) -> None:
         """Say it; where the model was chosen already, go on with it."""
+        if message.key != self._estimated:
+            return
         hint = self.query_one(".hint", Static)
         if message.plan is None:
             hint.update(plain_lines(message.problem or ""))
             hint.add_class("-error")
-            self._wanted = False
+            self._wanted, self._estimated = False, ""
             return
         self._plan = message.plan
         hint.update(plain_lines(estimate_words(message.plan)))
         if self._wanted:
-            self.dismiss(Chosen(message.plan))
+            self.dismiss(Chosen(message.key, message.plan))
 
     def take(self, key: str) -> bool:
         """The rules at once; the model as soon as it is known what it takes."""
         if key == RULES_KEY:
-            self.dismiss(Chosen(None))
-        elif key == MODEL_KEY and self._plan is not None:
-            self.dismiss(Chosen(self._plan))
-        elif key == MODEL_KEY:
-            self._wanted = True
-            self.query_one(".hint", Static).update(plain_lines(f"{ESTIMATING}, then it goes on …"))
-        else:
+            self.dismiss(Chosen(key, None))
+        elif key not in WAYS:
             return False
+        elif key == self._estimated and self._plan is not None:
+            self.dismiss(Chosen(key, self._plan))
+        else:
+            self._wanted = True
+            hint = self.query_one(".hint", Static)
+            hint.update(plain_lines(f"{ESTIMATING}, then it goes on …"))
+            hint.remove_class("-error")
+            if key != self._estimated:
+                self._estimated, self._plan = key, None
+                self._estimate()
         return True
 
 
@@ -175,15 +193,15 @@ def choose_judge(
     def answered(chosen: Chosen | None) -> None:
         if chosen is None:
             return
-        key = RULES_KEY if chosen.plan is None else MODEL_KEY
-        remember = partial(opened.workspace.set_setting, setting, key)
+        remember = partial(opened.workspace.set_setting, setting, chosen.key)
         context.writes.do(partial(context.guarded, remember), Holds.NOTHING)
         if chosen.plan is None:
             rules()
         else:
             confirm(context, opened, chosen.plan, model)
 
-    context.ask(JudgeChoice(setup, opened, traces, model_first=before == MODEL_KEY), answered)
+    default = before if before is not None and before in WAYS else RULES_KEY
+    context.ask(JudgeChoice(setup, opened, traces, default=default), answered)
 
 
 def confirm(

@@ -11,7 +11,7 @@ from mast_tui.judges.llm.client.client import Client
 from mast_tui.judges.llm.client.keys import NO_KEY
 from mast_tui.judges.llm.client.rate_limiter import RateLimiter
 from mast_tui.judges.llm.errors import AskError
-from mast_tui.judges.llm.model import Parameters, Reply, Request
+from mast_tui.judges.llm.request import Parameters, Reply, Request
 from tests.judges.llm.fake_time import FakeTime
 from tests.judges.llm.server import MODEL, Action, ModelServer, answer
 

@@ -61,6 +61,48 @@ def said(
     return json.dumps(answer)
 
 
+def decisive(body: Mapping[str, Any], *numbers: int) -> str:
+    """A whole answer that names the span with this number as the decisive step, or none."""
+    lines = dict(shown(body))
+    steps = [
+        {
+            "rationale": f"it all follows from #{number}",
+            "quote": lines[number],
+            "first": number,
+            "agent": "",
+            "correction": "Ask first",
+            "then": "it would have gone well",
+            "mode": FOUND,
+            "fits": True,
+            "confidence": 0.9,
+        }
+        for number in numbers
+    ]
+    answer: dict[str, object] = {"notes": "", "decisive": steps}
+    if "give the digest too" in user_text(body):
+        answer["digest"] = "nothing of note"
+    return json.dumps(answer)
+
+
+def second_look(verdict: str = "holds") -> str:
+    """A whole answer to whether a finding holds."""
+    looked = {"shows": "it", "definition": "it is met", "boundary": None, "confidence": 0.9}
+    return json.dumps({**looked, "verdict": verdict})
+
+
+def any_answer(body: Mapping[str, Any]) -> str:
+    """A right answer to whichever question a request asks: modes, one step, or a second look."""
+    asked = user_text(body).splitlines()[-1]
+    if "Does the finding hold?" in asked:
+        return second_look()
+    step = re.search(r"Is #(\d+) the decisive step", asked)
+    if step is not None:
+        return decisive(body, *([int(step[1])] if step[1] == "4" else []))
+    if "decisive step" in asked:
+        return decisive(body, shown(body)[-1][0])
+    return said(body)
+
+
 def write_runs(folder: Path, count: int, *, spans: int = 4, first: int = 0) -> None:
     """So many runs in files of their own, each with texts of its own."""
     folder.mkdir(parents=True, exist_ok=True)

@@ -7,10 +7,11 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from mast_tui.judges.llm.model import Asks, Correction, Parameters, Reply, Request
 from mast_tui.judges.llm.prompt.prompt import Prompt
 from mast_tui.judges.llm.prompt.redaction import Redaction
-from mast_tui.judges.llm.run.judging import TraceResult, judge_trace
+from mast_tui.judges.llm.request import Asks, Correction, Parameters, Reply, Request
+from mast_tui.judges.llm.run.judging import Reading, TraceResult
+from mast_tui.judges.llm.run.request_loop import AnswerRoom
 from mast_tui.judges.protocol import Judgement
 from mast_tui.taxonomy.loader import load_mast
 from tests.judges.memory_trace import MemoryTrace
@@ -112,12 +113,6 @@ async def judge(
     parameters: Parameters = ONE,
     on_part: Callable[[Judgement], object] | None = None,
 ) -> TraceResult:
-    return await judge_trace(
-        trace,
-        Prompt(MAST, parameters),
-        parameters,
-        Redaction.default(),
-        model,
-        Kept() if ledger is None else ledger,
-        on_part=on_part,
-    )
+    reading = Reading(trace, Prompt(MAST, parameters), parameters, Redaction.default())
+    ledger = Kept() if ledger is None else ledger
+    return await reading.over(model, ledger, AnswerRoom(parameters.answer_tokens), on_part)

@@ -9,7 +9,7 @@ import pytest
 from mast_tui.judges.llm.client.api_capabilities import ApiCapabilities, Manner
 from mast_tui.judges.llm.client.api_errors import ApiError, Trouble, api_error_of, trouble_of
 from mast_tui.judges.llm.errors import TraceFails
-from mast_tui.judges.llm.model import Form, Parameters
+from mast_tui.judges.llm.request import Form, Parameters
 from tests.judges.llm.asking import ANSWER_TOKENS, Heard, a_client, a_request
 from tests.judges.llm.server import Action, ModelServer, Script, answer, document, status
 
@@ -65,7 +65,7 @@ async def test_the_strictest_form_that_the_server_takes_is_used_and_kept_to(
         async with a_client(server, heard=heard) as client:
             for _ in range(3):
                 reply = await client.ask(a_request(), ANSWER_TOKENS)
-                assert reply.form == client.form == reached
+                assert reply.form == client.capabilities.manner.form == reached
         refusals = len(FORMS) - len(forms)
         assert len(server.chats) == refusals + 3
     assert len(heard.remarks) == refusals
@@ -91,7 +91,7 @@ async def test_sixteen_that_are_refused_at_the_same_time_come_back_once_each() -
     with ModelServer(taking(forms=("json_object_schema",), together=16)) as server:
         async with a_client(server) as client:
             await asyncio.gather(*(client.ask(a_request(), ANSWER_TOKENS) for _ in range(16)))
-            assert client.form == "json_object_schema"
+            assert client.capabilities.manner.form == "json_object_schema"
         assert len(server.chats) == 32
 
 
@@ -125,7 +125,7 @@ async def test_an_error_about_something_else_gives_nothing_up() -> None:
         async with a_client(server, heard=heard) as client:
             with pytest.raises(TraceFails):
                 await client.ask(a_request(), ANSWER_TOKENS)
-            assert client.form == "json_schema"
+            assert client.capabilities.manner.form == "json_schema"
     assert heard.remarks == []
 
 

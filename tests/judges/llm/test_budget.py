@@ -9,35 +9,34 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mast_tui.configuration import Prices
 from mast_tui.judges.llm.client.budget import Budget, Reserved
 from mast_tui.judges.llm.errors import AllowanceSpent
+from mast_tui.workspace import Usage
 
 
 async def test_a_budget_without_bounds_only_counts() -> None:
-    budget = Budget(price_in=2.0, price_out=10.0, spent_in=1_000, spent_out=100)
+    budget = Budget(used=Usage(1, 1_000, 100))
     reserved = await budget.reserve(500_000, 4_000)
     budget.settle(reserved, 499_000, 900)
-    assert (budget.tokens_in, budget.tokens_out) == (500_000, 1_000)
+    assert budget.used == Usage(2, 500_000, 1_000)
     assert budget.tokens == 501_000
-    assert budget.cost == pytest.approx(1.0 + 0.01)
 
 
-async def test_the_cost_is_not_known_without_both_prices() -> None:
-    assert Budget().cost is None
-    assert Budget(price_in=1.0).cost is None
+async def test_money_is_not_kept_to_without_prices() -> None:
     with pytest.raises(ValueError, match="price"):
-        Budget(max_cost=1.0, price_in=1.0)
+        Budget(max_cost=1.0)
 
 
 async def test_what_was_spent_before_counts() -> None:
-    budget = Budget(max_tokens=10_000, spent_in=8_000, spent_out=1_500)
+    budget = Budget(max_tokens=10_000, used=Usage(9, 8_000, 1_500))
     with pytest.raises(AllowanceSpent, match=re.escape("9,500 of the 10,000 tokens")):
         await budget.reserve(600, 100)
     await budget.reserve(400, 100)
 
 
 async def test_money_is_kept_to_as_well_as_tokens() -> None:
-    budget = Budget(max_cost=0.01, price_in=1.0, price_out=10.0)
+    budget = Budget(max_cost=0.01, prices=Prices(1.0, 10.0))
     budget.settle(await budget.reserve(1_000, 100), 1_000, 850)
     with pytest.raises(AllowanceSpent, match=re.escape("0.0095 of the 0.0100")):
         await budget.reserve(1_000, 100)
@@ -46,8 +45,8 @@ async def test_money_is_kept_to_as_well_as_tokens() -> None:
 async def test_a_request_that_alone_is_too_much_is_told_as_that() -> None:
     words = re.escape("one request alone may take 1,100 of the 1,000 tokens allowed")
     with pytest.raises(AllowanceSpent, match=words):
-        await Budget(max_tokens=1_000, spent_in=500).reserve(1_000, 400)
-    dear = Budget(max_cost=0.001, price_in=1.0, price_out=10.0)
+        await Budget(max_tokens=1_000, used=Usage(1, 500)).reserve(1_000, 400)
+    dear = Budget(max_cost=0.001, prices=Prices(1.0, 10.0))
     with pytest.raises(AllowanceSpent, match=re.escape("0.0020 of the 0.0010 allowed")):
         await dear.reserve(1_000, 400)
 

@@ -126,7 +126,7 @@ async def test_a_silent_cut_is_told_as_an_overflow() -> None:
                         await asked
                 else:
                     assert (await asked).tokens_in == counted
-        assert budget.tokens_in == counted
+        assert budget.used.tokens_in == counted
 
 
 async def test_long_runs_of_one_character_are_no_cut() -> None:

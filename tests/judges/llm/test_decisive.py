@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from mast_tui.judges.llm.errors import ContextOverflow, TraceFails, Unanswered
-from mast_tui.judges.llm.model import Parameters, Reply, Request
 from mast_tui.judges.llm.prompt.prompt import Prompt
+from mast_tui.judges.llm.request import Parameters, Reply, Request
 from mast_tui.labels import Match
 from tests.judges.llm.scripted_model import MAST, Model, judge, run_of, shown_by, wants_digest
 

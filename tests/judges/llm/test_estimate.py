@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from mast_tui.configuration import Prices
-from mast_tui.judges.llm.model import Parameters
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 from mast_tui.judges.llm.prompt.redaction import Redaction
 from mast_tui.judges.llm.prompt.windows import plan
+from mast_tui.judges.llm.request import Parameters
 from mast_tui.judges.llm.run.estimate import Estimate, estimate_run
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.taxonomy.loader import load_mast

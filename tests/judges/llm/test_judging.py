@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mast_tui.judges.llm.errors import AllowanceSpent, ContextOverflow, RunStops, TraceFails
-from mast_tui.judges.llm.model import Correction, Parameters, Reply, Request
+from mast_tui.judges.llm.request import Correction, Parameters, Reply, Request
 from mast_tui.judges.llm.run.judging import TraceResult
 from mast_tui.judges.protocol import Judgement
 from mast_tui.labels import Match, QuoteCounts
@@ -316,3 +316,14 @@ def test_whatever_a_model_does_the_result_holds_or_an_error_is_told(
             assert await judge(trace, Model(fails), ledger, parameters) == result
 
     asyncio.run(many())
+
+
+async def test_what_is_odd_a_thousand_times_is_told_in_short() -> None:
+    def odd(request: Request, _: int) -> Reply:
+        body = json.loads(answer(request).text)
+        body["modes"] |= {f"mode {n}": "absent" for n in range(900)}
+        return Reply(json.dumps(body), "stop", "json_schema", request.tokens, 50)
+
+    remarks = (await judge(run_of(4), Model(odd))).remarks
+    assert len(remarks) == 20
+    assert remarks[-1] == "and 881 remarks more"

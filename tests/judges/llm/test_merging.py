@@ -16,7 +16,7 @@ from mast_tui.judges.llm.answer.merging import (
     merged_windows,
     sightings_of,
 )
-from mast_tui.judges.llm.model import Window
+from mast_tui.judges.llm.request import Window
 from mast_tui.labels import Evidence, Finding, Match, VerdictValue
 
 MODES = ("repeats", "forgets", "stops")

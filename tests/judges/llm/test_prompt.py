@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
 
 from mast_tui.configuration import JudgeConfiguration
-from mast_tui.judges.llm.model import Fact, Parameters, Window
 from mast_tui.judges.llm.prompt.example import Example
 from mast_tui.judges.llm.prompt.prompt import Prompt
+from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 from mast_tui.judges.llm.prompt.redaction import Redaction
+from mast_tui.judges.llm.request import Fact, Parameters, Window
 from mast_tui.judges.llm.run.judging import Reading
-from mast_tui.judges.llm.run.setup import configured_parameters
+from mast_tui.judges.llm.run.setup import configured_setup
 from mast_tui.labels import VerdictValue
 from mast_tui.taxonomy.loader import from_dict, to_dict
 from mast_tui.taxonomy.model import Taxonomy
@@ -101,6 +103,8 @@ CHANGES = {
     "windows": Prompt(MAST, replace(PARAMETERS, window_tokens=8_000)),
     "example": Prompt(MAST, PARAMETERS, (EXAMPLE,)),
     "other example": Prompt(MAST, PARAMETERS, (replace(EXAMPLE, quote="ls\nls"),)),
+    "mode order": Prompt(MAST, replace(PARAMETERS, mode_order=7)),
+    "first number": Prompt(MAST, replace(PARAMETERS, first_number=101)),
     "extra": Prompt(MAST, PARAMETERS, extra="patterns"),
 }
 
@@ -111,6 +115,39 @@ def test_the_hash_is_that_of_all_that_shapes_the_answers_beside_the_model() -> N
     assert len(same) == 1
     assert len({*hashes.values(), *same}) == len(hashes) + 1
     assert all(len(found) == 8 and int(found, 16) >= 0 for found in (*hashes.values(), *same))
+
+
+def test_the_key_of_an_answer_changes_with_all_that_it_depends_on() -> None:
+    ((_, request),) = requests(said(["x"]))
+    plain = CHANGES["nothing"]
+    keys = [
+        plain.answer_key(request, 500),
+        plain.answer_key(request, 501),
+        plain.answer_key(replace(request, sample=1), 500),
+        plain.answer_key(replace(request, user=("other data",)), 500),
+        plain.answer_key(replace(request, system=("judge", "on")), 500),
+        *(
+            prompt.answer_key(request, 500)
+            for name, prompt in CHANGES.items()
+            if name not in ("nothing", "answer room")
+        ),
+    ]
+    assert len(set(keys)) == len(keys)
+    again = replace(request, tokens=11, remarks=("shortened",))
+    assert plain.answer_key(again, 500) == keys[0]
+
+
+def test_modes_in_another_order_are_the_same_modes() -> None:
+    prompt = Prompt(MAST, replace(PARAMETERS, mode_order=7))
+    own = Prompt(MAST, PARAMETERS)
+    assert prompt.modes != own.modes
+    assert sorted(prompt.modes) == sorted(own.modes)
+    assert sorted(prompt.end_modes) == sorted(own.end_modes)
+    view = view_of(said(["x"]))
+    _, system, user = sent(prompt.request(view, Window(0, 0, True, prompt.modes), ""))
+    codes = [MAST.mode(slug).code for slug in prompt.modes]
+    assert ", ".join(codes) in user
+    assert [line.split()[1] for line in system.splitlines() if line.startswith("### ")] == codes
 
 
 def test_another_definition_is_another_hash() -> None:
@@ -186,7 +223,41 @@ def test_hints_are_a_part_of_the_judges_name() -> None:
     with_hints = Prompt(MAST, Parameters("m", hints="judge:rules@2"))
     assert with_hints.hash != Prompt(MAST, Parameters("m")).hash
     assert with_hints.hash != Prompt(MAST, Parameters("m", hints="judge:rules@3")).hash
-    configured = configured_parameters(JudgeConfiguration(model="m"))
-    assert configured.hints.startswith("judge:rules@")
-    assert configured_parameters(JudgeConfiguration(model="m", hints=False)).hints == ""
-    assert configured_parameters(JudgeConfiguration(model="m"), hints=False).hints == ""
+    configured = configured_setup(MAST, JudgeConfiguration(model="m"))
+    assert configured.parameters.hints.startswith("judge:rules@")
+    without = configured_setup(MAST, JudgeConfiguration(model="m", hints=False))
+    assert without.parameters.hints == ""
+
+
+def test_spans_may_be_numbered_from_elsewhere_and_people_never_see_it() -> None:
+    trace = MemoryTrace().user("Mend it.")
+    for _ in range(3):
+        trace.call("ls", "{}", "cart.py", agent="main")
+    trace.say("See issue #5.")
+    parameters = Parameters("m", hints="judge:rules@0", first_number=101)
+    prompt = Prompt(MAST, parameters)
+    reading = Reading(trace, prompt, parameters, Redaction.none())
+    assert reading.first is not None
+    boundary, _, user = sent(reading.first)
+    marks = marked_lines(user, boundary)
+    assert [mark.split("]")[0] for mark in marks if mark.startswith("#")] == [
+        f"#{number}" for number in range(101, 109)
+    ]
+    assert "task: see #101]" in marks
+    facts = user.partition("facts]\n")[2].partition("\n[")[0]
+    assert facts.startswith("- 1.3, #10")
+    assert "#2" not in facts
+    finding = {
+        "rationale": "#102 and #104 are the same, see issue #5 and #900",
+        "quote": "cart.py",
+        "first": 102,
+        "last": 105,
+        "confidence": 0.5,
+    }
+    answer = {"modes": {"1.3": {"findings": [finding], "verdict": "present"}}}
+    view = RedactedView(trace, Redaction.none(), 101)
+    read = prompt.read(json.dumps(answer), view, Window(0, 7, True, prompt.modes))
+    [found] = read.findings
+    assert (found.first, found.last) == (trace.span(1).key, trace.span(4).key)
+    assert found.rationale == "#2 and #4 are the same, see issue #5 and #900"
+    assert read.remarks == ()

@@ -14,8 +14,8 @@ from mast_tui.judges.llm.errors import (
     TraceFails,
     Unanswered,
 )
-from mast_tui.judges.llm.model import Correction, Finish, Reply, Request
-from mast_tui.judges.llm.run.request_loop import AnswerRoom, RequestLoop, answer_key
+from mast_tui.judges.llm.request import Correction, Finish, Reply, Request
+from mast_tui.judges.llm.run.request_loop import AnswerRoom, RequestLoop
 
 REQUEST = Request(("judge",), ("data",), {}, 10)
 ROOM = 100
@@ -222,30 +222,3 @@ async def test_a_kept_answer_that_is_no_longer_understood_is_asked_for_anew() ->
     await ask(ledger, reply("7"))
     ledger.usable = dict.fromkeys(ledger.usable, reply("of another time"))
     assert await ask(ledger, reply("8")) == (8, [ROOM])
-
-
-def test_the_key_changes_with_all_that_an_answer_depends_on() -> None:
-    def key(request: Request = REQUEST, room: int = ROOM, **other: str | float | None) -> str:
-        parts: dict[str, str | float | None] = {
-            "model": "m",
-            "temperature": 0.0,
-            "taxonomy_hash": "t",
-            "prompt_hash": "p",
-        }
-        return answer_key(request, room, **(parts | other))  # type: ignore[arg-type]
-
-    keys = [
-        key(),
-        key(room=ROOM + 1),
-        key(model="n"),
-        key(temperature=None),
-        key(temperature=1.0),
-        key(taxonomy_hash="u"),
-        key(prompt_hash="q"),
-        key(replace(REQUEST, sample=1)),
-        key(replace(REQUEST, user=("other data",))),
-        key(replace(REQUEST, system=("judge", "on"))),
-    ]
-    assert len(set(keys)) == len(keys)
-    assert key(temperature=0) == key()
-    assert key(replace(REQUEST, tokens=11, remarks=("shortened",))) == key()

@@ -13,7 +13,7 @@ import pytest
 
 from mast_tui.judges.llm.client.client import Client
 from mast_tui.judges.llm.errors import AskError, RunStops
-from mast_tui.judges.llm.model import Parameters
+from mast_tui.judges.llm.request import Parameters
 from tests.judges.llm.asking import ANSWER_TOKENS, Heard, a_client, a_request
 from tests.judges.llm.server import (
     MODEL,
@@ -120,7 +120,7 @@ logging.basicConfig(level=logging.DEBUG)
 from mast_tui.judges.llm.client.client import Client
 from mast_tui.judges.llm.errors import AskError
 from mast_tui.judges.llm.client.keys import find_key
-from mast_tui.judges.llm.model import Parameters
+from mast_tui.judges.llm.request import Parameters
 from tests.judges.llm.asking import a_request
 
 async def main():

@@ -12,7 +12,7 @@ from mast_tui.judges.llm.client.budget import Budget
 from mast_tui.judges.llm.client.client import Client
 from mast_tui.judges.llm.client.rate_limiter import FIRST, RateLimiter
 from mast_tui.judges.llm.errors import ContextOverflow, RunStops, Unanswered
-from mast_tui.judges.llm.model import Correction, Parameters
+from mast_tui.judges.llm.request import Correction, Parameters
 from tests.judges.llm.asking import ANSWER_TOKENS, Heard, a_client, a_request, after, ask_once
 from tests.judges.llm.fake_time import FakeTime
 from tests.judges.llm.server import MODEL, Action, ModelServer, answer, document, status
@@ -192,6 +192,32 @@ def test_a_limit_that_begins_anew_is_a_wait(headers: dict[str, str], seconds: fl
     named = {f"x-ratelimit-{name}": value for name, value in headers.items()}
     assert asked_wait(named) == seconds
     assert asked_wait({**named, "retry-after": "9"}) == 9.0
+
+
+@pytest.mark.parametrize(
+    ("action", "seconds"),
+    [
+        (status(429, "busy", details=[{"@type": "x", "retryDelay": "38s"}]), 38.0),
+        (status(429, "Rate limit reached. Please try again in 2.1s."), 2.1),
+        (
+            status(
+                429,
+                headers={"x-ratelimit-reset-tokens": "20s", "x-ratelimit-remaining-tokens": "0"},
+            ),
+            20.0,
+        ),
+    ],
+    ids=["retryDelay", "words", "reset"],
+)
+async def test_a_wait_that_stands_elsewhere_than_in_its_header_is_kept(
+    action: Action, seconds: float
+) -> None:
+    time = FakeTime()
+    with after(3, action) as server:
+        async with a_client(server, time=time, tries=2) as client:
+            assert (await client.ask(a_request(), ANSWER_TOKENS)).text == "ok"
+        assert len(server.chats) == 4, "waits use up no tries"
+    assert 3 * seconds <= time.time - 100.0 <= 3 * seconds * 1.5
 
 
 async def test_a_model_that_is_being_loaded_is_waited_for() -> None:

@@ -10,9 +10,9 @@ import pytest
 
 from mast_tui.judges.llm.answer.json_object import Malformed
 from mast_tui.judges.llm.errors import ContextOverflow, Unanswered
-from mast_tui.judges.llm.model import Parameters, Reply, Request
 from mast_tui.judges.llm.prompt.prompt import Prompt
 from mast_tui.judges.llm.prompt.verification import parse_verification
+from mast_tui.judges.llm.request import Parameters, Reply, Request
 from mast_tui.labels import VerdictValue
 from tests.judges.llm.scripted_model import (
     MAST,
@@ -24,6 +24,7 @@ from tests.judges.llm.scripted_model import (
     run_of,
     shown_by,
 )
+from tests.judges.llm.views import view_of
 
 VERIFYING = Parameters("a-model", verify=True)
 SMALL = Parameters("a-model", window_tokens=1_200, answer_tokens=500, verify=True)
@@ -215,11 +216,11 @@ def test_the_second_look_is_a_part_of_the_judges_name() -> None:
 def test_answers_are_read_with_patience(
     text: str, verdict: VerdictValue, confidence: float | None
 ) -> None:
-    read = parse_verification(text)
+    read = parse_verification(text, view_of(run_of(3)))
     assert (read.verdict, read.confidence) == (verdict, confidence)
 
 
 @pytest.mark.parametrize("text", ["", "it holds", '{"verdict": "perhaps"}', '{"verdict": "ho'])
 def test_what_is_no_answer_is_refused(text: str) -> None:
     with pytest.raises(Malformed):
-        parse_verification(text)
+        parse_verification(text, view_of(run_of(3)))

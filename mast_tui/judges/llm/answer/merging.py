@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from mast_tui.judges.llm.model import Window
+from mast_tui.judges.llm.request import Window
 from mast_tui.judges.protocol import Judgement
 from mast_tui.labels import Finding, Match, VerdictValue
 from mast_tui.traces.model import Trace

@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final
+from typing import Final, Protocol
 
 from mast_tui.judges.llm.answer.json_object import Malformed, find_object
-from mast_tui.judges.llm.model import Window
+from mast_tui.judges.llm.request import Window
 from mast_tui.labels import Evidence, Finding, VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode, Taxonomy
@@ -34,9 +34,6 @@ MOST_FINDINGS: Final = 20
 MOST_ENTRIES: Final = 1_000
 """Of an answer no more entries for modes are read."""
 
-MOST_REMARKS: Final = 20
-"""Of so many odd things in one answer a person is told."""
-
 _NUMBER: Final = re.compile(r"\s*(?:spans?\s*)?#?\s*(\d{1,12})(?:\.0+)?\s*", re.IGNORECASE)
 _RANGE: Final = re.compile(r"\s*#?(\d{1,12})\s*(?:-|–|to|\.\.)\s*#?(\d{1,12})\s*")
 _SHARE: Final = re.compile(r"\s*(\d{1,6}(?:\.\d{1,20})?|\.\d{1,20})\s*(%?)\s*")
@@ -44,10 +41,13 @@ _MODES: Final = ("modes", "failure_modes")
 _VERDICT: Final = ("verdict", "present", "answer")
 _QUOTE: Final = ("quote", "evidence")
 _RATIONALE: Final = ("rationale", "reason", "explanation")
-_CONFIDENCE: Final = ("confidence", "score", "probability", "certainty", "likelihood")
+CONFIDENCE: Final = ("confidence", "score", "probability", "certainty", "likelihood")
 _FINDINGS: Final = ("findings", "instances", "occurrences")
-_SPANS: Final = ("spans", "span", "range", "steps", "step")
+_SPANS: Final = ("spans", "span", "range", "steps", "step", "number")
 """The names under which models give things: that which is asked for first."""
+
+Tell = Callable[[str], object]
+"""Told what is odd, in words for a person."""
 
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 
@@ -59,6 +59,19 @@ _VERDICTS_BY_WORD: Final = {
 
 _VERDICTS: Final = tuple(value.value for value in VerdictValue)
 _RANK: Final = (VerdictValue.ABSENT, VerdictValue.UNSURE, VerdictValue.PRESENT)
+
+
+class NumberedSpans(Protocol):
+    """The spans of a trace, by the numbers by which they were sent."""
+
+    def index_of(self, number: int) -> int | None:
+        """The span that has this number, None where none has."""
+
+    def key(self, index: int) -> str:
+        """The key by which the trace itself knows a span."""
+
+    def with_own_numbers(self, text: str) -> str:
+        """What was said of the trace, with the numbers by which people know its spans."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +137,7 @@ def object_schema(**properties: dict[str, object]) -> dict[str, object]:
     }
 
 
-def parse_answer(
-    text: str, *, taxonomy: Taxonomy, window: Window, spans: int, key_of: Callable[[int], str]
-) -> Answer:
+def parse_answer(text: str, taxonomy: Taxonomy, window: Window, view: NumberedSpans) -> Answer:
     """Read what a model said of a window, with patience.
 
     Whatever can only mean one thing is taken so, with a remark where that is not plain; nothing
@@ -136,13 +147,12 @@ def parse_answer(
         text: The answer, with whatever stands around its JSON.
         taxonomy: Where the modes are looked up.
         window: What was asked about.
-        spans: How many spans the trace has.
-        key_of: The key of the span with an index.
+        view: The trace as it was sent.
 
     Raises:
         Malformed: No answer can be read from the text, in words.
     """
-    reader = _Reader(taxonomy, window, spans, key_of)
+    reader = _Reader(taxonomy, window, view)
     found = find_object(text, reader.fits)
     return reader.read(found.value, mended=found.mended)
 
@@ -150,14 +160,12 @@ def parse_answer(
 class _Reader:
     """Reads one answer; what is odd collects in its remarks."""
 
-    def __init__(
-        self, taxonomy: Taxonomy, window: Window, spans: int, key_of: Callable[[int], str]
-    ) -> None:
+    def __init__(self, taxonomy: Taxonomy, window: Window, view: NumberedSpans) -> None:
         self._taxonomy = taxonomy
         self._window = window
-        self._spans = spans
-        self._key_of = key_of
-        self._remarks = _Remarks()
+        self._view = view
+        self._remarks: dict[str, None] = {}
+        """What was odd, each thing once, in the order in which it was met."""
         self._verdicts: dict[str, VerdictValue] = {}
         self._found: dict[tuple[object, ...], Finding] = {}
         self._taken: Counter[str] = Counter()
@@ -170,12 +178,12 @@ class _Reader:
     def read(self, value: Mapping[str, object], *, mended: bool) -> Answer:
         """What the object says; ``mended`` tells that it was no right JSON as it stood."""
         if mended:
-            self._remarks.add("the answer's JSON had faults, which were mended")
+            self._tell("the answer's JSON had faults, which were mended")
         value = _unwrapped(value)
         entries = self._entries(value) or ()
         self._scale = scale_of(_confidences(entries))
         if self._scale > 1:
-            self._remarks.add(f"confidences are taken as of {self._scale}")
+            self._tell(f"confidences are taken as of {self._scale}")
         for name, entry in entries:
             self._entry(name, entry)
         if not self._verdicts:
@@ -183,9 +191,12 @@ class _Reader:
         return Answer(
             verdicts=self._verdicts,
             findings=tuple(self._found.values()),
-            digest=self._digest(value),
-            remarks=self._remarks.all(),
+            digest=read_digest(value, self._window, self._tell),
+            remarks=tuple(self._remarks),
         )
+
+    def _tell(self, words: str) -> None:
+        self._remarks[words] = None
 
     def _entries(self, value: Mapping[str, object]) -> list[tuple[object, object]] | None:
         """Each mode's name and what is said of it; None where this is no answer."""
@@ -208,10 +219,10 @@ class _Reader:
         mode = self._mode(name)
         if mode is None:
             said = f": {one_line(name, 40)}" if isinstance(name, str) else ""
-            self._remarks.add(f"an unknown mode was left out{said}")
+            self._tell(f"an unknown mode was left out{said}")
             return
         if mode.slug not in self._window.modes:
-            self._remarks.add(f"{mode.code} was answered without being asked for, and left out")
+            self._tell(f"{mode.code} was answered without being asked for, and left out")
             return
         if isinstance(entry, Mapping):
             verdict = _as_verdict(first_of(entry, _VERDICT))
@@ -223,42 +234,44 @@ class _Reader:
         self._take(mode, verdict, self._findings(mode, findings))
 
     def _findings(self, mode: Mode, findings: object) -> list[Finding]:
+        def tell(words: str) -> None:
+            self._tell(f"{mode.code} {words}")
+
         if findings is None:
             return []
         if isinstance(findings, Mapping):
             findings = [findings]
         if not isinstance(findings, list):
-            self._remarks.add(f"{mode.code}: its findings are no list, and were left out")
+            tell("has findings that are no list, and were left out")
             return []
         left = MOST_FINDINGS - self._taken[mode.slug]
         if len(findings) > left:
-            self._remarks.add(
-                f"{mode.code} has more than {MOST_FINDINGS} findings: the first are taken"
-            )
+            tell(f"has more than {MOST_FINDINGS} findings: the first are taken")
         self._taken[mode.slug] += len(findings)
         read = []
         for finding in findings[: max(0, left)]:
             if isinstance(finding, Mapping):
-                read.append(self._finding(mode, finding))
+                spans = spans_named(finding, self._view, tell)
+                read.append(read_finding(finding, mode, spans, self._view, self._scale, tell))
             else:
-                self._remarks.add(f"{mode.code}: a finding is no object, and was left out")
+                tell("has a finding that is no object, and was left out")
         return read
 
     def _take(self, mode: Mode, verdict: VerdictValue | None, findings: list[Finding]) -> None:
         if findings and verdict is not VerdictValue.PRESENT:
             said = "without a verdict" if verdict is None else f"under '{verdict.value}'"
-            self._remarks.add(f"{mode.code} has findings {said}: taken as present")
+            self._tell(f"{mode.code} has findings {said}: taken as present")
             verdict = VerdictValue.PRESENT
         if verdict is None:
-            self._remarks.add(f"{mode.code} has no verdict that can be read")
+            self._tell(f"{mode.code} has no verdict that can be read")
             return
         somewhere = any(finding.mode == mode.slug for finding in self._found.values())
         if verdict is VerdictValue.PRESENT and not findings and not somewhere:
-            self._remarks.add(f"{mode.code} is present without a place")
+            self._tell(f"{mode.code} is present without a place")
             findings = [Finding(mode.slug, None, None, "", 0.5)]
         before = self._verdicts.get(mode.slug)
         if before is not None:
-            self._remarks.add(f"{mode.code} was answered more than once")
+            self._tell(f"{mode.code} was answered more than once")
             verdict = max(before, verdict, key=_RANK.index)
         self._verdicts[mode.slug] = verdict
         for finding in findings:
@@ -267,48 +280,77 @@ class _Reader:
             if known is None or known.confidence < finding.confidence:
                 self._found[key] = finding
 
-    def _finding(self, mode: Mode, finding: Mapping[str, object]) -> Finding:
-        first, last = self._range(mode, finding)
-        quote = as_text(first_of(finding, _QUOTE))
-        if len(quote) > QUOTE_CHARS:
-            self._remarks.add(
-                f"{mode.code}: a quote has more than {QUOTE_CHARS:,} characters, and was cut"
-            )
-        confidence = as_confidence(first_of(finding, _CONFIDENCE), self._scale)
-        if confidence is None:
-            self._remarks.add(f"{mode.code}: a confidence cannot be read, and counts as 0.5")
-        return Finding(
-            mode=mode.slug,
-            first=first,
-            last=last,
-            rationale=as_text(first_of(finding, _RATIONALE)).strip()[:RATIONALE_CHARS],
-            confidence=0.5 if confidence is None else confidence,
-            decisive=_as_decisive(finding.get("decisive")),
-            evidence=Evidence(None, quote[:QUOTE_CHARS]) if quote.strip() else None,
-        )
 
-    def _range(self, mode: Mode, finding: Mapping[str, object]) -> tuple[str | None, str | None]:
-        """The keys of the range's ends as far as there are such spans."""
-        said = [as_number(finding.get(end)) for end in ("first", "last")]
-        if said == [None, None]:
-            said = _as_range(first_of(finding, _SPANS))
-        named = [number for number in said if number is not None]
-        there = sorted(number for number in named if 1 <= number <= self._spans)
-        if len(there) < len(named):
-            self._remarks.add(f"{mode.code} names a span that does not exist")
-        if there != [number for number in named if number in there]:
-            self._remarks.add(f"{mode.code}: a range was given backwards")
-        if not there:
-            return None, None
-        return self._key_of(there[0] - 1), self._key_of(there[-1] - 1)
+def spans_named(said: Mapping[str, object], view: NumberedSpans, tell: Tell) -> list[int]:
+    """Read which spans a finding names: the indices of its ends, as far as there are such spans.
 
-    def _digest(self, value: Mapping[str, object]) -> str:
-        if self._window.final:
-            return ""
-        digest = as_text(value.get("digest")).strip()
-        if not digest:
-            self._remarks.add("no summary for the part that follows")
-        return digest[:DIGEST_CHARS]
+    Args:
+        said: What the model says of it.
+        view: The trace as it was sent.
+        tell: Told what is odd.
+    """
+    ends = [as_number(said.get(end)) for end in ("first", "last")]
+    if ends == [None, None]:
+        ends = _as_range(first_of(said, _SPANS))
+    named = [number for number in ends if number is not None]
+    there = [index for index in map(view.index_of, named) if index is not None]
+    if len(there) < len(named):
+        tell("names a span that does not exist")
+    if there != sorted(there):
+        tell("names a range backwards")
+    return sorted(there)
+
+
+def read_finding(
+    said: Mapping[str, object],
+    mode: Mode,
+    spans: Sequence[int],
+    view: NumberedSpans,
+    scale: int,
+    tell: Tell,
+) -> Finding:
+    """Read a finding.
+
+    Args:
+        said: What the model says of it.
+        mode: What it is a finding of.
+        spans: The indices of its first and last span; none for the run as a whole.
+        view: The trace as it was sent.
+        scale: What confidences are of.
+        tell: Told what is odd.
+    """
+    quote = as_text(first_of(said, _QUOTE))
+    if len(quote) > QUOTE_CHARS:
+        tell(f"has a quote of more than {QUOTE_CHARS:,} characters, which was cut")
+    confidence = as_confidence(first_of(said, CONFIDENCE), scale)
+    if confidence is None:
+        tell("has a confidence that cannot be read, and counts as 0.5")
+    rationale = view.with_own_numbers(as_text(first_of(said, _RATIONALE)).strip())
+    return Finding(
+        mode=mode.slug,
+        first=view.key(spans[0]) if spans else None,
+        last=view.key(spans[-1]) if spans else None,
+        rationale=rationale[:RATIONALE_CHARS],
+        confidence=0.5 if confidence is None else confidence,
+        decisive=_as_decisive(said.get("decisive")),
+        evidence=Evidence(None, quote[:QUOTE_CHARS]) if quote.strip() else None,
+    )
+
+
+def read_digest(said: Mapping[str, object], window: Window, tell: Tell) -> str:
+    """Read the notes for whoever reads the part that follows; none where none does.
+
+    Args:
+        said: The answer.
+        window: What it is about.
+        tell: Told where there are none.
+    """
+    if not window.goes_on:
+        return ""
+    digest = as_text(said.get("digest")).strip()
+    if not digest:
+        tell("no summary for the part that follows")
+    return digest[:DIGEST_CHARS]
 
 
 def find_mode(taxonomy: Taxonomy, name: object) -> Mode | None:
@@ -358,29 +400,13 @@ def _confidences(entries: Iterable[tuple[object, object]]) -> Iterator[object]:
         findings = first_of(entry, _FINDINGS) if isinstance(entry, Mapping) else None
         for finding in findings[:MOST_FINDINGS] if isinstance(findings, list) else ():
             if isinstance(finding, Mapping):
-                yield first_of(finding, _CONFIDENCE)
+                yield first_of(finding, CONFIDENCE)
 
 
 def _name_in(entry: object) -> object:
     if not isinstance(entry, Mapping):
         return None
     return next((entry[key] for key in ("mode", "code", "slug", "name") if key in entry), None)
-
-
-class _Remarks:
-    """What was odd, each thing once, in the order in which it was met."""
-
-    def __init__(self) -> None:
-        self._said: dict[str, None] = {}
-
-    def add(self, words: str) -> None:
-        self._said[words] = None
-
-    def all(self) -> tuple[str, ...]:
-        """At most ``MOST_REMARKS``, and how many more there were."""
-        said = list(self._said)
-        more = len(said) - MOST_REMARKS
-        return (*said[:MOST_REMARKS], f"and {more:,} remarks more") if more > 0 else tuple(said)
 
 
 def as_text(value: object) -> str:

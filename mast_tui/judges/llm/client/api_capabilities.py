@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from mast_tui.judges.llm.client.hosts import host_of
-from mast_tui.judges.llm.model import Form, Parameters
+from mast_tui.judges.llm.request import Form, Parameters
 
 Limit = Literal["max_completion_tokens", "max_tokens"]
 Part = Literal["form", "limit", "temperature", "system"]

@@ -6,13 +6,12 @@ import asyncio
 from dataclasses import dataclass
 from typing import Final
 
+from mast_tui.configuration import Prices
 from mast_tui.judges.llm.errors import AllowanceSpent
+from mast_tui.workspace import Usage
 
 FIRST_SHARE: Final = 0.25
 """Of the longest answer, what one is expected to take before any has come."""
-
-PER: Final = 1_000_000
-"""Prices are for so many tokens."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,14 +25,17 @@ class Reserved:
 class Budget:
     """An allowance in tokens, in money, or both; without either it only counts.
 
-    ``max_tokens`` counts tokens in and out together. ``price_in``, ``price_out`` and, where the
-    server knows what is sent, ``price_cached`` are for a
-    million tokens, in the unit of ``max_cost``. ``spent_in`` and ``spent_out`` are the tokens
-    that were used before. One budget serves the tasks of one event loop. Since a request is only
-    sent while its estimate still fits, no more than one answer of each worker can go beyond.
+    One serves the tasks of one event loop. Since a request is only sent while its estimate still
+    fits, no more than one answer of each worker can go beyond.
+
+    Args:
+        max_tokens: What may be used, in and out together.
+        max_cost: What may be spent, in the unit of the prices.
+        prices: What tokens cost.
+        used: What was used before.
 
     Raises:
-        ValueError: money is limited and a price is missing.
+        ValueError: Money is limited and nobody has said the prices.
     """
 
     def __init__(
@@ -41,23 +43,16 @@ class Budget:
         *,
         max_tokens: int | None = None,
         max_cost: float | None = None,
-        price_in: float | None = None,
-        price_out: float | None = None,
-        price_cached: float | None = None,
-        spent_in: int = 0,
-        spent_out: int = 0,
-        spent_cached: int = 0,
+        prices: Prices | None = None,
+        used: Usage | None = None,
     ) -> None:
-        if max_cost is not None and (price_in is None or price_out is None):
-            raise ValueError("an allowance in money needs the prices of tokens in and out")
+        if max_cost is not None and prices is None:
+            raise ValueError("an allowance in money needs prices")
         self._max_tokens = max_tokens
         self._max_cost = max_cost
-        self._price_in = price_in
-        self._price_out = price_out
-        self._price_cached = price_in if price_cached is None else price_cached
-        self._in = spent_in
-        self._out = spent_out
-        self._cached = spent_cached
+        self._prices = prices
+        self.used = used or Usage()
+        """What was used so far."""
         self._answers = 0
         self._answered_out = 0
         self._held: set[Reserved] = set()
@@ -66,22 +61,7 @@ class Budget:
     @property
     def tokens(self) -> int:
         """The tokens used so far, in and out."""
-        return self._in + self._out
-
-    @property
-    def tokens_in(self) -> int:
-        """The tokens sent so far."""
-        return self._in
-
-    @property
-    def tokens_out(self) -> int:
-        """The tokens of all answers so far."""
-        return self._out
-
-    @property
-    def cost(self) -> float | None:
-        """The money spent so far, None where a price is not known."""
-        return self._cost(self._in, self._out)
+        return self.used.tokens_in + self.used.tokens_out
 
     async def reserve(self, tokens_in: int, answer_tokens: int) -> Reserved:
         """Put aside what a request is expected to take, to be settled or released.
@@ -113,16 +93,14 @@ class Budget:
             tokens_out: What the answer took.
             tokens_cached: What of that sent the server knew.
         """
-        self._in += tokens_in
-        self._cached += tokens_cached
-        self._out += tokens_out
+        self._use(tokens_in, tokens_out, tokens_cached)
         self._answers += 1
         self._answered_out += tokens_out
         self.release(reserved)
 
     def lose(self, reserved: Reserved) -> None:
         """An answer was lost on its way: what was sent may have to be paid, so it counts."""
-        self._in += reserved.tokens_in
+        self._use(reserved.tokens_in, 0, 0)
         self.release(reserved)
 
     def release(self, reserved: Reserved) -> None:
@@ -135,29 +113,36 @@ class Budget:
             return round(answer_tokens * FIRST_SHARE)
         return min(answer_tokens, -(-self._answered_out // self._answers))
 
+    def _use(self, tokens_in: int, tokens_out: int, tokens_cached: int) -> None:
+        before = self.used
+        self.used = Usage(
+            before.requests + 1,
+            before.tokens_in + tokens_in,
+            before.tokens_out + tokens_out,
+            before.tokens_cached + tokens_cached,
+        )
+
     def _fits(self, planned: list[Reserved]) -> bool:
-        tokens_in = self._in + sum(each.tokens_in for each in planned)
-        tokens_out = self._out + sum(each.tokens_out for each in planned)
+        tokens_in = self.used.tokens_in + sum(each.tokens_in for each in planned)
+        tokens_out = self.used.tokens_out + sum(each.tokens_out for each in planned)
         if self._max_tokens is not None and tokens_in + tokens_out > self._max_tokens:
             return False
-        cost = self._cost(tokens_in, tokens_out)
-        return self._max_cost is None or cost is None or cost <= self._max_cost
-
-    def _cost(self, tokens_in: int, tokens_out: int) -> float | None:
-        if self._price_in is None or self._price_out is None or self._price_cached is None:
-            return None
-        saved = self._cached * (self._price_in - self._price_cached)
-        return (tokens_in * self._price_in + tokens_out * self._price_out - saved) / PER
+        if self._max_cost is None or self._prices is None:
+            return True
+        cost = self._prices.cost(tokens_in, tokens_out, self.used.tokens_cached)
+        return cost <= self._max_cost
 
     def _words(self, wanted: Reserved) -> str:
         alone = wanted.tokens_in + wanted.tokens_out
         tokens = self._max_tokens is not None and self.tokens + alone > self._max_tokens
-        if tokens:
+        if tokens or self._prices is None:
             used, most = f"{self.tokens:,}", f"{self._max_tokens:,} tokens"
             takes, too_much = f"{alone:,}", alone > (self._max_tokens or 0)
         else:
-            cost = self._cost(wanted.tokens_in, wanted.tokens_out) or 0.0
-            used, most = _money(self.cost), _money(self._max_cost)
+            now = self.used
+            spent = self._prices.cost(now.tokens_in, now.tokens_out, now.tokens_cached)
+            cost = self._prices.cost(wanted.tokens_in, wanted.tokens_out)
+            used, most = _money(spent), _money(self._max_cost)
             takes, too_much = _money(cost), cost > (self._max_cost or 0.0)
         if too_much:
             return f"one request alone may take {takes} of the {most} allowed; allow more"

@@ -31,8 +31,8 @@ from mast_tui.judges.llm.client.keys import DEFAULT_VARIABLE, NO_KEY, KeyFilter,
 from mast_tui.judges.llm.client.rate_limiter import RateLimiter, Timing, back_off
 from mast_tui.judges.llm.client.replies import LEAST_LOOKED_AT, Unusable, read_reply, was_cut
 from mast_tui.judges.llm.errors import AskError, ContextOverflow, RunStops, Unanswered
-from mast_tui.judges.llm.model import Correction, Form, Parameters, Reply, Request
 from mast_tui.judges.llm.prompt.prompt import boundary_of, messages
+from mast_tui.judges.llm.request import Correction, Parameters, Reply, Request
 from mast_tui.safe_text import one_line
 
 CONNECT: Final = 10.0
@@ -145,9 +145,11 @@ class Client:
         self._tries = tries
         self._timing = timing or Timing()
         self._budget = budget or Budget()
-        self._limiter = limiter or RateLimiter(timing=self._timing)
+        self.limiter = limiter or RateLimiter(timing=self._timing)
+        """How many requests are under way."""
         self._on_wait = on_wait
-        self._capabilities = ApiCapabilities(parameters, base_url, on_remark)
+        self.capabilities = ApiCapabilities(parameters, base_url, on_remark)
+        """What the server takes, as far as that is known."""
         self._secret = secrets.token_bytes(32)
         self._answered = 0
         self._unproven = 0
@@ -177,21 +179,6 @@ class Client:
         """Close all connections; no request can be sent any more."""
         await self._openai.close()
         self._hidden.leave()
-
-    @property
-    def form(self) -> Form:
-        """The form in which answers are asked for, as far as the server's ways are known."""
-        return self._capabilities.manner.form
-
-    @property
-    def budget(self) -> Budget:
-        """What was and may be spent."""
-        return self._budget
-
-    @property
-    def limiter(self) -> RateLimiter:
-        """How many requests are under way."""
-        return self._limiter
 
     async def ask(
         self, request: Request, answer_tokens: int, correction: Correction | None = None
@@ -251,15 +238,15 @@ class Client:
         self, request: Request, answer_tokens: int, correction: Correction | None
     ) -> Reply | _Again | AskError:
         """Send a request once."""
-        async with self._limiter.turn() as turn:
+        async with self.limiter.turn() as turn:
             await self._prove()
             if self._stopped is not None:
                 return RunStops(self._stopped)
             reserved = await self._budget.reserve(request.tokens, answer_tokens)
             try:
-                manner = self._capabilities.manner
+                manner = self.capabilities.manner
                 texts = messages(request, boundary_of(request, self._secret), correction)
-                body = self._capabilities.body(manner, texts, request.schema, answer_tokens)
+                body = self.capabilities.body(manner, texts, request.schema, answer_tokens)
                 self._out += 1
                 try:
                     sent = await self._send(body)
@@ -289,7 +276,7 @@ class Client:
     def note(self, problem: str | None) -> None:
         """Take in that an answer could be used, so that all may ask at once; or why not."""
         if problem is None:
-            self._limiter.open()
+            self.limiter.open()
         else:
             self._last_words = problem
 
@@ -298,7 +285,7 @@ class Client:
 
         What is still under way may yet be of use, so that is waited for.
         """
-        while not self._limiter.opened and self._unproven >= UNPROVEN and self._stopped is None:
+        while not self.limiter.opened and self._unproven >= UNPROVEN and self._stopped is None:
             if not self._out:
                 self._stop(
                     f"none of {self._unproven} requests to {self._host} brought an answer that can"
@@ -340,7 +327,7 @@ class Client:
         self, reply: Reply, texts: Sequence[Mapping[str, str]], request: Request
     ) -> Reply | ContextOverflow:
         self._answered += 1
-        self._limiter.went_well()
+        self.limiter.went_well()
         if self._counts_alike(reply, request) or was_cut(
             reply, (text["content"] for text in texts), request.tokens
         ):
@@ -391,7 +378,7 @@ class Client:
         said = f"{words} ({refusal.status})"
         trouble = trouble_of(refusal)
         if (part := _PARTS.get(trouble)) is not None:
-            if self._capabilities.refused(manner, part):
+            if self.capabilities.refused(manner, part):
                 return _Again(said, learned=True)
             return Unanswered(f"{self._host} refuses the request: {said}")
         if trouble in (Trouble.BUSY, Trouble.AGAIN, Trouble.LOADING):
@@ -416,7 +403,7 @@ class Client:
         return RunStops(self._stopped)
 
     def _slow_down(self, turn: int, wait: float | None) -> None:
-        news = self._limiter.slow_down(turn, None if wait is None else min(wait, MOST_WAIT))
+        news = self.limiter.slow_down(turn, None if wait is None else min(wait, MOST_WAIT))
         if wait is None or not news or wait < LONG_WAIT:
             return
         words = f"{self._host} asked to wait {wait:,.0f} s"

@@ -65,11 +65,15 @@ class RateLimiter:
     ) -> None:
         if most < 1:
             raise ValueError("at least one request must be allowed at once")
-        self._most = most
+        self.most = most
+        """How many requests may be under way with a healthy server."""
         self._timing = timing or Timing()
-        self._opened = first is None
-        self._allowed = most if first is None else min(first, most)
-        self._under_way = 0
+        self.opened = first is None
+        """Whether ``open`` was called, or need not be."""
+        self.allowed = most if first is None else min(first, most)
+        """How many may be under way now."""
+        self.under_way = 0
+        """How many are."""
         self._well = 0
         self._until = 0.0
         self._spread = 0.0
@@ -78,21 +82,6 @@ class RateLimiter:
         self._ramp_ends: float | None = None
         self._next_begins = 0.0
         self._waiting: deque[asyncio.Future[None]] = deque()
-
-    @property
-    def most(self) -> int:
-        """How many may be under way with a healthy server."""
-        return self._most
-
-    @property
-    def allowed(self) -> int:
-        """How many may be under way now."""
-        return self._allowed
-
-    @property
-    def under_way(self) -> int:
-        """How many are."""
-        return self._under_way
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[int]:
@@ -109,27 +98,22 @@ class RateLimiter:
         finally:
             self._give_back()
 
-    @property
-    def opened(self) -> bool:
-        """Whether ``open`` was called, or need not be."""
-        return self._opened
-
     def open(self) -> None:
         """Let as many requests be under way as are allowed, once."""
-        if self._opened:
+        if self.opened:
             return
-        self._opened = True
+        self.opened = True
         if not self._slowed:
-            self._allowed = self._most
+            self.allowed = self.most
         self._wake()
 
     def went_well(self) -> None:
         """A request was answered."""
-        if self._allowed == self._most or not self._opened:
+        if self.allowed == self.most or not self.opened:
             return
         self._well += 1
-        if self._well >= self._allowed:
-            self._allowed += 1
+        if self._well >= self.allowed:
+            self.allowed += 1
             self._well = 0
             self._wake()
 
@@ -140,7 +124,7 @@ class RateLimiter:
         """
         if turn == self._slowed:
             self._slowed += 1
-            self._allowed = max(1, self._allowed // 2)
+            self.allowed = max(1, self.allowed // 2)
             self._well = 0
         until = self._timing.now() + (wait or 0.0)
         if not wait or until <= self._until:
@@ -154,7 +138,7 @@ class RateLimiter:
         """While a run begins: until it is so many seconds since the one before."""
         now = self._timing.now()
         if self._ramp_ends is None:
-            self._ramp_ends = now + self._ramp * self._most
+            self._ramp_ends = now + self._ramp * self.most
             self._next_begins = now
         if now < self._ramp_ends:
             wait = self._next_begins - now
@@ -168,8 +152,8 @@ class RateLimiter:
             await self._timing.sleep(left + self._timing.random() * self._spread)
 
     async def _take(self) -> None:
-        if self._under_way < self._allowed and not self._waiting:
-            self._under_way += 1
+        if self.under_way < self.allowed and not self._waiting:
+            self.under_way += 1
             return
         place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(place)
@@ -183,12 +167,12 @@ class RateLimiter:
             raise
 
     def _give_back(self) -> None:
-        self._under_way -= 1
+        self.under_way -= 1
         self._wake()
 
     def _wake(self) -> None:
-        while self._waiting and self._under_way < self._allowed:
+        while self._waiting and self.under_way < self.allowed:
             place = self._waiting.popleft()
             if not place.cancelled():
-                self._under_way += 1
+                self.under_way += 1
                 place.set_result(None)

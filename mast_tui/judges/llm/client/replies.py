@@ -11,8 +11,8 @@ from typing import Final
 import orjson
 
 from mast_tui.judges.llm.client.api_errors import ApiError, api_error_of
-from mast_tui.judges.llm.model import Finish, Form, Reply
 from mast_tui.judges.llm.prompt.tokens import estimate
+from mast_tui.judges.llm.request import Finish, Form, Reply
 
 OVERSHOOT: Final = 1.6
 """The estimate of a text's tokens is never so many times what a tokenizer makes of it: on real

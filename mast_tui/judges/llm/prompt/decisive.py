@@ -8,25 +8,26 @@ before each step and nothing behind it, is one of the ways of Who&When (Zhang et
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from mast_tui.judges.llm.answer.json_object import Malformed, find_object
 from mast_tui.judges.llm.answer.parsing import (
-    DIGEST_CHARS,
-    QUOTE_CHARS,
+    CONFIDENCE,
     RATIONALE_CHARS,
     Answer,
-    as_confidence,
-    as_number,
     as_text,
     find_mode,
     first_of,
     object_schema,
+    read_digest,
+    read_finding,
     scale_of,
+    spans_named,
 )
-from mast_tui.judges.llm.model import Window
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
-from mast_tui.labels import Evidence, Finding, VerdictValue
+from mast_tui.judges.llm.request import Window
+from mast_tui.labels import Finding, VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
 
@@ -87,10 +88,10 @@ def all_words() -> tuple[str, ...]:
     return (ROLE, RULES, QUOTING, ANSWER, ASKED, ASKED_PART, ASKED_STEP)
 
 
-def asked(window: Window) -> str:
+def asked(view: RedactedView, window: Window) -> str:
     """What is asked about a window, or about the one step of it that is in question."""
     if window.step is not None:
-        return ASKED_STEP.format(number=window.step + 1)
+        return ASKED_STEP.format(number=view.number(window.step))
     return ASKED.format(more="" if window.final else ASKED_PART)
 
 
@@ -148,7 +149,7 @@ def parse_decisive(text: str, taxonomy: Taxonomy, window: Window, view: Redacted
         if not isinstance(said, Mapping):
             raise Malformed("the decisive step is no object")
         findings = (_finding(said, taxonomy, window, view, remarks),)
-    digest = as_text(whole.get("digest")).strip()[:DIGEST_CHARS] if not window.final else ""
+    digest = read_digest(whole, window, remarks.append)
     verdicts = {finding.mode: VerdictValue.PRESENT for finding in findings}
     return Answer(verdicts, findings, digest, tuple(remarks))
 
@@ -160,44 +161,33 @@ def _finding(
     view: RedactedView,
     remarks: list[str],
 ) -> Finding:
-    number = as_number(first_of(said, ("first", "step", "span", "number")))
-    if number is None or not 1 <= number <= len(view):
-        raise Malformed("the decisive step names no span that exists")
-    index = number - 1
-    if window.step is not None and index != window.step:
-        remarks.append(f"asked about #{window.step + 1} it named another step, #{number}")
     mode = find_mode(taxonomy, said.get("mode"))
     if mode is None:
         raise Malformed("the decisive step names no mode of the taxonomy")
-    remedy = _sentence(as_text(said.get("correction")))
+    spans = spans_named(said, view, remarks.append)[:1]
+    if not spans:
+        raise Malformed("the decisive step names no span that exists")
+    if window.step is not None and spans != [window.step]:
+        remarks.append(f"asked about #{window.step + 1} it named another step, #{spans[0] + 1}")
+    remedy = _sentence(view, said.get("correction"))
     if not remedy:
         raise Malformed("the decisive step has no correction")
-    then = _sentence(as_text(said.get("then")))
-    agent, named = view.span(index).agent, as_text(said.get("agent")).strip()
+    then = _sentence(view, said.get("then"))
+    agent, named = view.span(spans[0]).agent, as_text(said.get("agent")).strip()
     if agent and named and agent.casefold() not in named.casefold():
         remarks.append(
             f"the decisive step is called {one_line(named, 40)}'s, and is {one_line(agent, 40)}'s"
         )
-    rationale = as_text(first_of(said, ("rationale", "reason", "explanation"))).strip()
+    scale = scale_of([first_of(said, CONFIDENCE)])
+    finding = read_finding(said, mode, spans, view, scale, remarks.append)
+    rationale = finding.rationale
     if said.get("fits") is False:
-        rationale = f"{rationale} {NO_MODE}".strip()
-    confidence = first_of(said, ("confidence", "score", "probability"))
-    sure = as_confidence(confidence, scale_of([confidence]))
-    quote = as_text(said.get("quote"))[:QUOTE_CHARS]
-    key = view.key(index)
-    return Finding(
-        mode=mode.slug,
-        first=key,
-        last=key,
-        rationale=rationale[:RATIONALE_CHARS],
-        confidence=0.5 if sure is None else sure,
-        decisive=True,
-        evidence=Evidence(None, quote) if quote.strip() else None,
-        remedy=f"{remedy} Then: {then}"[:RATIONALE_CHARS] if then else remedy[:RATIONALE_CHARS],
-    )
+        rationale = f"{rationale} {NO_MODE}".strip()[:RATIONALE_CHARS]
+    remedy = f"{remedy} Then: {then}" if then else remedy
+    return replace(finding, rationale=rationale, decisive=True, remedy=remedy[:RATIONALE_CHARS])
 
 
-def _sentence(text: str) -> str:
+def _sentence(view: RedactedView, said: object) -> str:
     """Words on one line that end like a sentence."""
-    words = " ".join(text.split())
+    words = " ".join(view.with_own_numbers(as_text(said)).split())
     return words if not words or words[-1] in ".!?…" else f"{words}."

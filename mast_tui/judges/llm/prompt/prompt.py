@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from mast_tui.judges.llm.answer.parsing import Answer, answer_schema, parse_answer
-from mast_tui.judges.llm.model import Correction, Fact, Parameters, Request, Window
 from mast_tui.judges.llm.prompt import decisive, prompt_text, verification
 from mast_tui.judges.llm.prompt.example import Example
 from mast_tui.judges.llm.prompt.prompt_section import asked_about, data_section
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView, fit
-from mast_tui.judges.llm.prompt.taxonomy_text import taxonomy_text
+from mast_tui.judges.llm.prompt.taxonomy_text import reordered, taxonomy_text
 from mast_tui.judges.llm.prompt.tokens import BOUNDARY_TOKENS, estimate
+from mast_tui.judges.llm.request import Correction, Fact, Parameters, Request, Window
 from mast_tui.labels import VerdictValue
 from mast_tui.taxonomy.model import Taxonomy
 
@@ -43,19 +43,18 @@ class Prompt:
         extra: str = "",
     ) -> None:
         self._parameters = parameters
-        self._codes = {mode.slug: mode.code for mode in taxonomy.modes}
         self.taxonomy = taxonomy
+        shown = reordered(taxonomy, parameters.mode_order) if parameters.mode_order else taxonomy
+        self._codes = {mode.slug: mode.code for mode in shown.modes}
         self.modes = tuple(self._codes)
-        """All modes, by slug."""
-        self.end_modes = () if parameters.decisive else _end_modes(taxonomy)
+        """All modes, by slug, in the order in which they are asked about."""
+        self.end_modes = () if parameters.decisive else _end_modes(shown)
         """Those that only the end of a run shows."""
         self.window_modes = tuple(slug for slug in self.modes if slug not in self.end_modes)
         """Those that are judged on every window."""
         self.verification = verification.VerificationPrompt(taxonomy)
         """How each finding is put before the model once more."""
-        self._system = (
-            _decisive_system(taxonomy) if parameters.decisive else _system(taxonomy, examples)
-        )
+        self._system = _decisive_system(shown) if parameters.decisive else _system(shown, examples)
         self._system_tokens = sum(map(estimate, self._system))
         self.hash = self._hash(extra)
         """Eight hex digits that change with whatever shapes the answers, but for the model."""
@@ -89,15 +88,14 @@ class Prompt:
             if fact.mode in window.modes and fact.first <= window.last and fact.last >= window.first
         ]
         step = self._parameters.decisive
-        asked = decisive.asked(window) if step else asked_about(window, codes)
-        goes_on = not window.final and window.step is None
+        asked = decisive.asked(view, window) if step else asked_about(window, codes)
         data = data_section(view, window, digest, budget, asked, facts=found)
         marks = len(data.pieces) + len(self._system) - 2
         tokens = self._system_tokens + estimate("".join(data.pieces)) + marks * BOUNDARY_TOKENS
         return Request(
             system=self._system,
             user=data.pieces,
-            schema=(decisive.schema if step else answer_schema)(codes, digest=goes_on),
+            schema=(decisive.schema if step else answer_schema)(codes, digest=window.goes_on),
             tokens=tokens,
             remarks=data.remarks,
             sample=sample,
@@ -117,9 +115,25 @@ class Prompt:
         """
         if self._parameters.decisive:
             return decisive.parse_decisive(text, self.taxonomy, window, view)
-        return parse_answer(
-            text, taxonomy=self.taxonomy, window=window, spans=len(view), key_of=view.key
+        return parse_answer(text, self.taxonomy, window, view)
+
+    def answer_key(self, request: Request, answer_tokens: int) -> str:
+        """Make the SHA-256 (hex) of all that an answer depends on, under which it is kept.
+
+        Args:
+            request: What is asked.
+            answer_tokens: The most that the answer may take.
+        """
+        temperature = self._parameters.temperature
+        parts = (
+            request.fingerprint(),
+            self._parameters.model,
+            "" if temperature is None else repr(float(temperature)),
+            str(answer_tokens),
+            self.taxonomy.content_hash,
+            self.hash,
         )
+        return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
     def _hash(self, extra: str) -> str:
         parameters = self._parameters
@@ -132,6 +146,7 @@ class Prompt:
             str(parameters.window_tokens),
             extra,
             *([f"hints {parameters.hints}"] if parameters.hints else []),
+            *([f"from #{parameters.first_number}"] if parameters.first_number > 1 else []),
             *(verification.all_words() if parameters.verify else ()),
             *((parameters.decisive, *decisive.all_words()) if parameters.decisive else ()),
             *(f"{name} {json.dumps(value)}" for name, value in parameters.extra_body),

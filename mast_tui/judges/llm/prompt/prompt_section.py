@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from mast_tui.judges.llm.model import Fact, Window
 from mast_tui.judges.llm.prompt import prompt_text
 from mast_tui.judges.llm.prompt.redacted_view import RedactedSpan, RedactedView
 from mast_tui.judges.llm.prompt.token_budget import (
@@ -19,6 +18,7 @@ from mast_tui.judges.llm.prompt.token_budget import (
     weight,
 )
 from mast_tui.judges.llm.prompt.tokens import estimate
+from mast_tui.judges.llm.request import Fact, Window
 
 MOST_FACTS: Final = 20
 """Of so many findings of the rules a request tells, from the first on."""
@@ -96,13 +96,13 @@ def data_section(
     pieces.mark(prompt_text.DATA_BEGINS)
     used = FRAME_TOKENS
     used += _task(pieces, remarks, view, window, task_room(budget))
-    used += _so_far(pieces, window, digest, digest_room(budget))
-    used += _facts_found(pieces, facts)
+    used += _so_far(pieces, view, window, digest, digest_room(budget))
+    used += _facts_found(pieces, view, facts)
     _spans(pieces, remarks, view, window, budget - used)
     if window.final:
         pieces.mark(prompt_text.RUN_ENDS)
     else:
-        pieces.mark(prompt_text.RUN_GOES_ON.format(number=len(view)))
+        pieces.mark(prompt_text.RUN_GOES_ON.format(number=view.number(len(view) - 1)))
     for section in sections:
         pieces.mark(section.label)
         pieces.text(section.text)
@@ -127,7 +127,7 @@ def _task(
         return 0
     at = view.task_span
     if at is not None and window.first <= at <= window.last:
-        pieces.mark(prompt_text.TASK_IS_SPAN.format(number=at + 1))
+        pieces.mark(prompt_text.TASK_IS_SPAN.format(number=view.number(at)))
         return 0
     tokens = estimate(view.task)
     text, count = (view.task, 0) if tokens <= room else shortened(view.task, tokens, room)
@@ -138,10 +138,10 @@ def _task(
     return min(tokens, room)
 
 
-def _so_far(pieces: _Pieces, window: Window, digest: str, room: int) -> int:
+def _so_far(pieces: _Pieces, view: RedactedView, window: Window, digest: str, room: int) -> int:
     """Where the window stands in the run, and what was before; what that takes in tokens."""
     if window.first:
-        pieces.mark(prompt_text.PART_BEGINS.format(number=window.first + 1))
+        pieces.mark(prompt_text.PART_BEGINS.format(number=view.number(window.first)))
     digest = digest.strip()
     if not digest:
         return 0
@@ -152,23 +152,18 @@ def _so_far(pieces: _Pieces, window: Window, digest: str, room: int) -> int:
     return min(tokens, room)
 
 
-def _facts_found(pieces: _Pieces, facts: Sequence[tuple[str, Fact]]) -> int:
+def _facts_found(pieces: _Pieces, view: RedactedView, facts: Sequence[tuple[str, Fact]]) -> int:
     """What rules have found, a line each; what that takes in tokens."""
     if not facts:
         return 0
     pieces.mark(prompt_text.FACTS)
     lines = [
-        f"- {code}, {_range(fact)}: {fact.words[:MOST_FACT]}" for code, fact in facts[:MOST_FACTS]
+        f"- {code}, {view.named(fact.first, fact.last)}: {fact.words[:MOST_FACT]}"
+        for code, fact in facts[:MOST_FACTS]
     ]
     text = "\n".join(lines)
     pieces.text(text)
     return estimate(text)
-
-
-def _range(fact: Fact) -> str:
-    if fact.first == fact.last:
-        return f"#{fact.first + 1}"
-    return f"#{fact.first + 1} to #{fact.last + 1}"
 
 
 def _spans(
@@ -183,7 +178,7 @@ def _spans(
     facts: dict[tuple[object, ...], str] = {}
     for span, wanted, allowed in zip(spans, tokens, most, strict=True):
         index = span.index
-        pieces.mark(f"#{index + 1}", _known_facts(span, facts))
+        pieces.mark(f"#{view.number(index)}", _known_facts(view, span, facts))
         text, count = span.text, 0
         if allowed < wanted:
             text, count = shortened(text, wanted, allowed)
@@ -201,18 +196,20 @@ def _cut_remark(cut: Sequence[tuple[int, int]]) -> str:
     return f"shortened, in characters: {named}{more}"
 
 
-def _known_facts(span: RedactedSpan, known: dict[tuple[object, ...], str]) -> str:
+def _known_facts(
+    view: RedactedView, span: RedactedSpan, known: dict[tuple[object, ...], str]
+) -> str:
     """The facts of a span, made once for all that are of the same shape and answer nothing."""
     if span.answers is not None:
-        return _facts(span)
+        return _facts(view, span)
     shape = (span.kind, span.role, span.agent, span.tool, span.failed)
     facts = known.get(shape)
     if facts is None:
-        facts = known[shape] = _facts(span)
+        facts = known[shape] = _facts(view, span)
     return facts
 
 
-def _facts(span: RedactedSpan) -> str:
+def _facts(view: RedactedView, span: RedactedSpan) -> str:
     """What is known of a span; foreign names are one line without ``|``.
 
     A result right behind its call has the call's agent and tool.
@@ -224,7 +221,7 @@ def _facts(span: RedactedSpan) -> str:
         if span.tool:
             facts.append(span.tool)
         if span.answers is not None:
-            facts.append(prompt_text.RESULT_OF.format(number=span.answers + 1))
+            facts.append(prompt_text.RESULT_OF.format(number=view.number(span.answers)))
     if span.failed:
         facts.append(prompt_text.FAILED)
     return " | ".join(facts)

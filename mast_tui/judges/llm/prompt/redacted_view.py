@@ -31,6 +31,8 @@ _TASK_WITHIN: Final = 20
 _SURELY_THE_TASK: Final = 20
 """A task of so many characters that stands in a message is the task there too."""
 
+_NUMBER: Final = re.compile(r"#(\d{1,12})\b")
+
 _UNFIT: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 _CONTROLS: Final = bytes((*range(9), *range(11, 32), 127))
 
@@ -86,11 +88,16 @@ class RedactedView:
     All texts are read once, in order, when the first one is asked for: that gives every value
     that is taken out the same number whatever is asked for first, and the length of each text in
     tokens. About ``KEPT_CHARS`` of texts are kept after that, others are read again.
+
+    The spans are numbered from ``first_number`` on, which people do from 1: what is sent and what
+    comes back has the numbers of ``number`` and ``index_of``, and in prose those of
+    ``with_numbers_sent``, until ``with_own_numbers`` makes them people's again.
     """
 
-    def __init__(self, trace: Trace, redaction: Redaction) -> None:
+    def __init__(self, trace: Trace, redaction: Redaction, first_number: int = 1) -> None:
         self._trace = trace
         self._redaction = redaction
+        self._first_number = first_number
         self._numbers = Numbers()
         self._kept: OrderedDict[int, Redacted] = OrderedDict()
         self._kept_chars = 0
@@ -121,6 +128,38 @@ class RedactedView:
     def redacted(self, text: str) -> str:
         """Words about the trace as they may be sent, on one line."""
         return self._redaction.apply(fit(one_line(text, _LOOKED_AT)), self._numbers).text
+
+    def number(self, index: int) -> int:
+        """The number by which a span is sent."""
+        return index + self._first_number
+
+    def named(self, first: int, last: int) -> str:
+        """What spans are called, from the first to the last: ``#12``, ``#12 to #14``."""
+        one = f"#{self.number(first)}"
+        return one if first == last else f"{one} to #{self.number(last)}"
+
+    def index_of(self, number: int) -> int | None:
+        """The span that has this number, None where none has."""
+        index = number - self._first_number
+        return index if 0 <= index < len(self._trace) else None
+
+    def with_numbers_sent(self, text: str) -> str:
+        """Prose about the trace, with the numbers by which its spans are sent."""
+        return self._renumbered(text, 1, self._first_number)
+
+    def with_own_numbers(self, text: str) -> str:
+        """What was said of the trace, with the numbers by which people know its spans."""
+        return self._renumbered(text, self._first_number, 1)
+
+    def _renumbered(self, text: str, before: int, now: int) -> str:
+        if before == now:
+            return text
+
+        def other(match: re.Match[str]) -> str:
+            index = int(match[1]) - before
+            return f"#{index + now}" if 0 <= index < len(self._trace) else match[0]
+
+        return _NUMBER.sub(other, text)
 
     def key(self, index: int) -> str:
         """The key by which the trace itself knows a span."""

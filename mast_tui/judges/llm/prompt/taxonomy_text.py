@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
+from dataclasses import replace
 
 from mast_tui.taxonomy.model import Mode, Taxonomy
+
+
+def reordered(taxonomy: Taxonomy, seed: int) -> Taxonomy:
+    """A taxonomy with its categories, and the modes in each, in an order drawn from a seed."""
+
+    def drawn(name: str) -> bytes:
+        return hashlib.sha256(f"{seed} {name}".encode()).digest()
+
+    categories = sorted(taxonomy.categories, key=lambda one: drawn(one.id))
+    place = {category.id: number for number, category in enumerate(categories)}
+    modes = sorted(taxonomy.modes, key=lambda one: (place[one.category], drawn(one.slug)))
+    return replace(taxonomy, categories=tuple(categories), modes=tuple(modes))
 
 
 def taxonomy_text(taxonomy: Taxonomy) -> str:

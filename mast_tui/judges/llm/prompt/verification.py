@@ -19,13 +19,13 @@ from mast_tui.judges.llm.answer.parsing import (
     object_schema,
     scale_of,
 )
-from mast_tui.judges.llm.model import Request, Window
 from mast_tui.judges.llm.prompt import prompt_text
 from mast_tui.judges.llm.prompt.prompt_section import Section, data_section
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView, fit
 from mast_tui.judges.llm.prompt.taxonomy_text import mode_text
 from mast_tui.judges.llm.prompt.token_budget import FRAME_TOKENS, HEADER_TOKENS, task_room
 from mast_tui.judges.llm.prompt.tokens import BOUNDARY_TOKENS, estimate
+from mast_tui.judges.llm.request import Request, Window
 from mast_tui.labels import Doubt, Finding, VerdictValue
 from mast_tui.taxonomy.model import Mode, Taxonomy
 
@@ -173,9 +173,9 @@ class VerificationPrompt:
     def _told(self, view: RedactedView, seen: Sighting) -> str:
         """The finding in words, with its quote as it was given and as the record has it."""
         finding = seen.finding
-        lines = [f"{_code(self._taxonomy.mode(finding.mode))}, {_place(seen)}"]
+        lines = [f"{_code(self._taxonomy.mode(finding.mode))}, {_place(view, seen)}"]
         if finding.rationale:
-            lines.append(f"because: {_line(view, finding.rationale)}")
+            lines.append(f"because: {_line(view, view.with_numbers_sent(finding.rationale))}")
         words = finding.evidence
         if words is not None:
             lines.append(f"quote: {_line(view, words.wording or words.quote)}")
@@ -199,16 +199,20 @@ class VerificationPrompt:
                     continue
                 if other.first <= seen.last and other.last >= seen.first and mode not in told:
                     told.add(mode)
-                    said = _line(view, other.finding.rationale)
-                    yield f"{_code(self._taxonomy.mode(mode))}, {_place(other)}: {said}"
+                    said = _line(view, view.with_numbers_sent(other.finding.rationale))
+                    yield f"{_code(self._taxonomy.mode(mode))}, {_place(view, other)}: {said}"
             shown = part.window.first <= seen.first and part.window.last >= seen.last
             if shown and part.verdicts.get(seen.finding.mode) is VerdictValue.ABSENT:
-                first, last = part.window.first + 1, part.window.last + 1
-                yield f"a reader of #{first} to #{last} found none of this mode there"
+                spans = view.named(part.window.first, part.window.last)
+                yield f"a reader of {spans} found none of this mode there"
 
 
-def parse_verification(text: str) -> Verification:
+def parse_verification(text: str, view: RedactedView) -> Verification:
     """Read what came of a second look.
+
+    Args:
+        text: The answer, with whatever stands around its JSON.
+        view: The trace as it was sent.
 
     Raises:
         Malformed: It cannot be read from the text, in words.
@@ -223,7 +227,7 @@ def parse_verification(text: str) -> Verification:
     return Verification(
         _HOLDS[word],
         "" if boundary.casefold() in ("null", "none") else boundary[:80],
-        as_text(found.get("definition")).strip()[:RATIONALE_CHARS],
+        view.with_own_numbers(as_text(found.get("definition")).strip())[:RATIONALE_CHARS],
         as_confidence(confidence, scale_of([confidence])),
     )
 
@@ -263,12 +267,10 @@ def _around(view: RedactedView, seen: Sighting, shown: int) -> Window:
     return Window(first, last, last == end, (seen.finding.mode,), shown)
 
 
-def _place(seen: Sighting) -> str:
+def _place(view: RedactedView, seen: Sighting) -> str:
     if seen.first is None or seen.last is None:
         return "the run as a whole"
-    if seen.first == seen.last:
-        return f"#{seen.first + 1}"
-    return f"#{seen.first + 1} to #{seen.last + 1}"
+    return view.named(seen.first, seen.last)
 
 
 def _code(mode: Mode) -> str:

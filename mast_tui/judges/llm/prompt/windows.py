@@ -9,7 +9,6 @@ from itertools import accumulate
 from typing import Final
 
 from mast_tui.judges.llm.errors import TraceFails
-from mast_tui.judges.llm.model import MOST_STEPS, Parameters, Window
 from mast_tui.judges.llm.prompt.prompt import Prompt
 from mast_tui.judges.llm.prompt.redacted_view import RedactedSpan, RedactedView
 from mast_tui.judges.llm.prompt.token_budget import (
@@ -22,6 +21,7 @@ from mast_tui.judges.llm.prompt.token_budget import (
     weight,
 )
 from mast_tui.judges.llm.prompt.tokens import estimate
+from mast_tui.judges.llm.request import MOST_STEPS, Parameters, Window
 from mast_tui.traces.model import Role, SpanKind
 
 LEAST_TOKENS: Final = 256

@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any, Final, cast
+from typing import IO, Any, Final
 
 import orjson
 
@@ -27,11 +27,9 @@ from mast_tui.judges.llm.client.budget import Budget
 from mast_tui.judges.llm.client.keys import scrub
 from mast_tui.judges.llm.client.replies import Unusable, read_reply, was_cut
 from mast_tui.judges.llm.errors import ContextOverflow, Deferred, Unanswered
-from mast_tui.judges.llm.model import Asks, Correction, Finish, Form, Reply, Request
 from mast_tui.judges.llm.prompt.prompt import boundary_of, messages
-from mast_tui.judges.llm.run.connecting import budget_of
-from mast_tui.judges.llm.run.request_loop import answer_key
-from mast_tui.judges.llm.run.run_journal import RunRecord
+from mast_tui.judges.llm.request import Asks, Correction, Form, Reply, Request
+from mast_tui.judges.llm.run.run_journal import RunRecord, kept_reply
 from mast_tui.judges.llm.run.running import Tell
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.safe_text import one_line
@@ -304,7 +302,7 @@ class Batch:
         self, setup: Setup, spent: Usage, _on_wait: Tell, on_remark: Tell
     ) -> AsyncIterator[Asks]:
         """Answer from the files."""
-        yield _BatchAsks(self, setup, budget_of(setup, spent), on_remark)
+        yield _BatchAsks(self, setup, setup.budget(spent), on_remark)
 
 
 class _BatchAsks:
@@ -327,15 +325,7 @@ class _BatchAsks:
             ContextOverflow: The request was too long.
             Unanswered: It was refused.
         """
-        prompt, parameters = self._setup.prompt, self._setup.parameters
-        key = answer_key(
-            request,
-            answer_tokens,
-            model=parameters.model,
-            temperature=parameters.temperature,
-            taxonomy_hash=prompt.taxonomy.content_hash,
-            prompt_hash=prompt.hash,
-        )
+        key = self._setup.prompt.answer_key(request, answer_tokens)
         bad = self._batch.bad.get(key, [])
         if correction is None and (kept := _still_open(bad)) is not None:
             return kept
@@ -408,15 +398,7 @@ def _still_open(bad: Sequence[Asked]) -> Reply | None:
         others = (number for number, one in enumerate(reversed(bad)) if one.finish != "stop")
         if next(others, len(bad)) % 2 == 0:
             return None  # it was asked twice, and begins anew
-    return Reply(
-        last.answer,
-        cast("Finish", last.finish),
-        cast("Form", last.form),
-        last.tokens_in,
-        last.tokens_out,
-        last.counted,
-        kept=True,
-    )
+    return kept_reply(last)
 
 
 def _outcome(line: Mapping[str, Any], form: Form, sent: int) -> Reply | ApiError | Unusable:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from mast_tui.judges.llm.model import Window
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 from mast_tui.judges.llm.prompt.redaction import Redaction
 from mast_tui.judges.llm.prompt.token_budget import (
@@ -20,6 +19,7 @@ from mast_tui.judges.llm.prompt.token_budget import (
 from mast_tui.judges.llm.prompt.tokens import estimate
 from mast_tui.judges.llm.prompt.verification import MODE_TOKENS, SHOWN_TOKENS
 from mast_tui.judges.llm.prompt.windows import plan
+from mast_tui.judges.llm.request import Window
 from mast_tui.judges.llm.run.run_journal import JudgedBefore
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.traces.library import read_fully

@@ -6,6 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, ParamSpec, TypeVar
 
 from mast_tui.judges.llm.answer.merging import (
@@ -19,7 +20,6 @@ from mast_tui.judges.llm.answer.merging import (
 )
 from mast_tui.judges.llm.answer.parsing import Answer
 from mast_tui.judges.llm.errors import ContextOverflow, Deferred, TraceFails, Unanswered
-from mast_tui.judges.llm.model import Asks, Fact, Parameters, Request, Window
 from mast_tui.judges.llm.prompt.prompt import Prompt
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 from mast_tui.judges.llm.prompt.redaction import Redaction
@@ -31,7 +31,8 @@ from mast_tui.judges.llm.prompt.verification import (
     parse_verification,
 )
 from mast_tui.judges.llm.prompt.windows import plan, split
-from mast_tui.judges.llm.run.request_loop import AnswerRoom, Ledger, RequestLoop, answer_key
+from mast_tui.judges.llm.request import Asks, Fact, Parameters, Request, Window
+from mast_tui.judges.llm.run.request_loop import AnswerRoom, Ledger, RequestLoop
 from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.quote_anchoring import MOST_SEARCHED, Locator, anchored
 from mast_tui.judges.rules import RulesJudge
@@ -39,8 +40,6 @@ from mast_tui.labels import Finding, Match, QuoteCounts, VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
-
-__all__ = ["Ledger", "Reading", "TraceResult", "judge_trace", "part_of"]
 
 MOST_REMARKS: Final = 20
 """Of one trace at most so many remarks are kept."""
@@ -72,39 +71,14 @@ class _NothingSmaller(Unanswered):
     """The smallest window is still more than the model reads."""
 
 
-async def judge_trace(
-    trace: Trace,
-    prompt: Prompt,
-    parameters: Parameters,
-    redaction: Redaction,
-    asks: Asks,
-    ledger: Ledger,
-    *,
-    room: AnswerRoom | None = None,
-    on_part: Callable[[Judgement], object] | None = None,
-) -> TraceResult:
-    """What a model finds in a trace whose index is complete.
+class Reading:
+    """A trace, read to its end, on its way through a model.
 
     The samples are read one after the other, and the windows of each in order: a trace that fails
     has then cost as little as it can, and many traces at once use the pace that a server allows.
-    Answers that ``ledger`` has are not asked for again; with all of them the result is the same,
-    without a request. ``on_part`` is told after each window what was found by then.
-
-    Raises:
-        TraceFails: the trace cannot be judged, in words.
-        RunStops: no trace can.
-        OSError: the trace's source could not be read.
-    """
-    reading = await asyncio.to_thread(Reading, trace, prompt, parameters, redaction)
-    room = room or AnswerRoom(parameters.answer_tokens)
-    return await reading.over(asks, ledger, room, on_part)
-
-
-class Reading:
-    """A trace on its way through a model, as far as it has come; see ``judge_trace``.
-
-    Making one takes as long as reading all of the trace does, and may be done in any thread: the
-    windows are planned then, and the first question is ready to be sent.
+    Answers that the ledger has are not asked for again; with all of them the result is the same,
+    without a request. Making one takes as long as reading all of the trace does, and may be done
+    in any thread: the windows are planned then, and the first question is ready to be sent.
 
     Raises:
         OSError: the trace's source could not be read.
@@ -119,7 +93,7 @@ class Reading:
         self._samples: list[list[Part]] = []
         self._shortened: list[str] = []
         self._odd: list[str] = []
-        self._view = RedactedView(trace, redaction)
+        self._view = RedactedView(trace, redaction, parameters.first_number)
         self._facts = _checked_facts(trace, self._view) if parameters.hints else ()
         self._small = sum(self._view.tokens) <= SMALL
         self._windows = plan(self._view, prompt, parameters)
@@ -148,7 +122,8 @@ class Reading:
             TraceFails: The trace cannot be judged, in words.
             RunStops: No trace can.
         """
-        self._requests: RequestLoop[Answer] = RequestLoop(asks, ledger, room, self._key)
+        key_of = self._prompt.answer_key
+        self._requests: RequestLoop[Answer] = RequestLoop(asks, ledger, room, key_of)
         windows = self._windows
         if not windows:
             raise TraceFails("the trace has no spans; there is nothing to judge")
@@ -186,7 +161,8 @@ class Reading:
         self, found: Sequence[Sighting], asks: Asks, ledger: Ledger, room: AnswerRoom
     ) -> list[Sighting]:
         """Have every finding looked at once more, those with altered quotes first; what holds."""
-        requests: RequestLoop[Verification] = RequestLoop(asks, ledger, room, self._key)
+        key_of = self._prompt.answer_key
+        requests: RequestLoop[Verification] = RequestLoop(asks, ledger, room, key_of)
         told: dict[int, Verification | None] = {}
         deferred: Deferred | None = None
         for place in sorted(range(len(found)), key=lambda place: by_doubt(found[place])):
@@ -225,7 +201,9 @@ class Reading:
             )
             try:
                 return await requests.answer(
-                    request, parse_verification, f"a finding in {_at(seen)}"
+                    request,
+                    partial(parse_verification, view=self._view),
+                    f"a finding in {_at(seen)}",
                 )
             except ContextOverflow:
                 shown //= 2
@@ -272,9 +250,7 @@ class Reading:
         if request is None:
             request = await self._aside(self._new_request, sample, window, digest)
 
-        def read(text: str) -> Answer:
-            return self._prompt.read(text, self._view, window)
-
+        read = partial(self._prompt.read, view=self._view, window=window)
         answer = await self._requests.answer(request, read, _about(window))
         self._shortened += request.remarks
         self._odd += answer.remarks
@@ -298,17 +274,16 @@ class Reading:
         return judgement_so_far(self._found())
 
     def _part(self, sample: int, window: Window, answer: Answer) -> Part:
-        return part_of(self._trace, self._view, self._locator, window, answer, sample)
-
-    def _key(self, request: Request, answer_tokens: int) -> str:
-        return answer_key(
-            request,
-            answer_tokens,
-            model=self._parameters.model,
-            temperature=self._parameters.temperature,
-            taxonomy_hash=self._prompt.taxonomy.content_hash,
-            prompt_hash=self._prompt.hash,
+        """What an answer says of its window, with a place for each quote."""
+        shown = (window.first, window.last)
+        locate = partial(self._locator.locate, around=shown)
+        found = (
+            anchored(finding, self._trace, self._view, locate)
+            for finding in answer.findings
+            if finding.mode in window.modes
         )
+        sightings = (Sighting.of(finding, self._trace, shown, sample) for finding in found)
+        return Part(window, answer.verdicts, tuple(sightings))
 
     def _result(self, windows: int, holds: Sequence[Sighting]) -> TraceResult:
         if self._parameters.decisive:
@@ -337,39 +312,9 @@ def _checked_facts(trace: Trace, view: RedactedView) -> tuple[Fact, ...]:
     for finding in RulesJudge().judge(trace).findings:
         first, last = (trace.index_of(key) for key in (finding.first or "", finding.last or ""))
         if first is not None and last is not None:
-            facts.append(Fact(first, last, finding.mode, view.redacted(finding.rationale)))
+            words = view.redacted(view.with_numbers_sent(finding.rationale))
+            facts.append(Fact(first, last, finding.mode, words))
     return tuple(facts)
-
-
-def part_of(
-    trace: Trace,
-    view: RedactedView,
-    locator: Locator,
-    window: Window,
-    answer: Answer,
-    sample: int = 0,
-) -> Part:
-    """Give what an answer says of its window a place in the trace, quote by quote.
-
-    Args:
-        trace: The trace, its index complete.
-        view: The same as it was sent.
-        locator: Looks for quotes in that.
-        window: What was asked about.
-        answer: What the model said of it.
-        sample: Which reading of the trace it was.
-
-    Raises:
-        OSError: The trace's source could not be read.
-    """
-    shown = (window.first, window.last)
-    found = (
-        anchored(finding, trace, view, lambda quote, named: locator.locate(quote, named, shown))
-        for finding in answer.findings
-        if finding.mode in window.modes
-    )
-    sightings = (Sighting.of(finding, trace, shown, sample) for finding in found)
-    return Part(window, answer.verdicts, tuple(sightings))
 
 
 def _told(remarks: Iterable[str]) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ import orjson
 
 from mast_tui.errors import MastError
 from mast_tui.judges.llm.errors import ContextOverflow, RunStops, Unanswered
-from mast_tui.judges.llm.model import Asks, Correction, Parameters, Reply, Request
+from mast_tui.judges.llm.request import Asks, Correction, Parameters, Reply, Request
 from mast_tui.judges.llm.run.running import Connect, Tell, connect_to_server
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.safe_text import one_line

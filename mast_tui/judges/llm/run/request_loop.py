@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from typing import Final, Generic, Protocol, TypeVar
 
 from mast_tui.judges.llm.answer.parsing import Malformed
 from mast_tui.judges.llm.errors import ContextOverflow, TraceFails, Unanswered
-from mast_tui.judges.llm.model import Asks, Correction, Form, Reply, Request
 from mast_tui.judges.llm.prompt.tokens import estimate
+from mast_tui.judges.llm.request import Asks, Correction, Form, Reply, Request
 from mast_tui.safe_text import one_line
 
 A = TypeVar("A")
@@ -39,27 +38,6 @@ class Ledger(Protocol):
 
     async def known(self, key: str) -> Reply | None: ...
     async def keep(self, key: str, reply: Reply, usable: bool) -> None: ...
-
-
-def answer_key(
-    request: Request,
-    answer_tokens: int,
-    *,
-    model: str,
-    temperature: float | None,
-    taxonomy_hash: str,
-    prompt_hash: str,
-) -> str:
-    """The SHA-256 (hex) of all that an answer depends on, under which it is kept."""
-    parts = (
-        request.fingerprint(),
-        model,
-        "" if temperature is None else repr(float(temperature)),
-        str(answer_tokens),
-        taxonomy_hash,
-        prompt_hash,
-    )
-    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class AnswerRoom:

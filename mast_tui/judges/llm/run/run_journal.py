@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, cast
 
-from mast_tui.judges.llm.model import Finish, Form, Reply
+from mast_tui.judges.llm.request import Finish, Form, Reply
 from mast_tui.judges.llm.run.judging import TraceResult
 from mast_tui.judges.llm.run.setup import CHECKED_BY, Setup
 from mast_tui.judges.llm.run.writer_thread import WriterThread
@@ -175,15 +175,7 @@ class RunRecord:
         asked = self._workspace.find_answer(key)
         if asked is None or (self._again and asked.run_id != self.id):
             return None
-        return Reply(
-            asked.answer,
-            cast("Finish", asked.finish),
-            cast("Form", asked.form),
-            asked.tokens_in,
-            asked.tokens_out,
-            asked.counted,
-            tokens_cached=asked.tokens_cached,
-        )
+        return kept_reply(asked)
 
     def keep(self, trace_id: str, key: str, reply: Reply, usable: bool) -> None:
         """Keep an answer."""
@@ -295,6 +287,20 @@ class KeptAnswers:
         keep = partial(self._record.keep, self._trace_id, key, reply, usable)
         await self._writer.do(keep)
         self._on_reply(reply)
+
+
+def kept_reply(asked: Asked) -> Reply:
+    """An answer as it came, from what was kept of it."""
+    return Reply(
+        asked.answer,
+        cast("Finish", asked.finish),
+        cast("Form", asked.form),
+        asked.tokens_in,
+        asked.tokens_out,
+        asked.counted,
+        tokens_cached=asked.tokens_cached,
+        kept=True,
+    )
 
 
 def has_grown(before: TraceRecord, now: TraceRecord) -> bool:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from dataclasses import dataclass, field
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
+from mast_tui.judges.llm.client.hosts import check_address
+from mast_tui.judges.llm.client.keys import find_key
+from mast_tui.judges.llm.client.rate_limiter import FIRST, RAMP, RateLimiter
 from mast_tui.judges.llm.errors import AllowanceSpent, Deferred, RunStops, TraceFails, Unanswered
-from mast_tui.judges.llm.model import Asks, Correction, Reply, Request
+from mast_tui.judges.llm.request import Asks, Correction, Reply, Request
 from mast_tui.judges.llm.run.judging import Reading, TraceResult
 from mast_tui.judges.llm.run.request_loop import AnswerRoom
 from mast_tui.judges.llm.run.run_journal import Begun, KeptAnswers, RunRecord
@@ -75,9 +78,9 @@ class Watch:
     on_cancelled: Callable[[ModelRunSummary], object] = _nothing
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ModelRunSummary:
-    """What came of a run; ``run_id`` is None where there was nothing to judge.
+    """What came of a run, as far as it is; ``run_id`` is None where there was nothing to judge.
 
     ``usage`` is that of the whole run, also of what came before it was broken off; ``asked`` are
     the requests answered now. ``quotes`` counts the quotes on which the suggestions rest, by how
@@ -89,16 +92,16 @@ class ModelRunSummary:
 
     judge: str
     taxonomy: str
-    run_id: str | None
-    by_mode: Mapping[str, int] = field(default_factory=dict)
-    steps: Mapping[Step, int] = field(default_factory=dict)
-    failed: tuple[Progress, ...] = ()
+    run_id: str | None = None
+    by_mode: Counter[str] = field(default_factory=Counter)
+    steps: Counter[Step] = field(default_factory=Counter)
+    failed: list[Progress] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
     asked: int = 0
     quotes: QuoteCounts = field(default_factory=QuoteCounts)
     form: str | None = None
     shortened: int = 0
-    remarks: Mapping[str, int] = field(default_factory=dict)
+    remarks: Counter[str] = field(default_factory=Counter)
     resumed: bool = False
     ending: str | None = None
     allowance: str | None = None
@@ -108,7 +111,7 @@ class ModelRunSummary:
     @property
     def suggestions(self) -> int:
         """How many suggestions were made now."""
-        return sum(self.by_mode.values())
+        return self.by_mode.total()
 
 
 async def run_model_judge(
@@ -138,14 +141,33 @@ async def run_model_judge(
         return await run.over(traces, connect or connect_to_server)
 
 
-def connect_to_server(
+@asynccontextmanager
+async def connect_to_server(
     setup: Setup, spent: Usage, on_wait: Tell, on_remark: Tell
-) -> AbstractAsyncContextManager[Asks]:
-    """A client of the server that the setup names."""
-    # It brings the model's client, slow to import, which a run of its own kind does without.
-    from mast_tui.judges.llm.run.connecting import connected
+) -> AsyncIterator[Asks]:
+    """A client of the server that the setup names, for as long as it is needed.
 
-    return connected(setup, spent, on_wait, on_remark)
+    Raises:
+        RunStops: The address may not be asked, or there is no key for it.
+    """
+    # It brings the library, slow to import, without which answers that are at hand are read.
+    from mast_tui.judges.llm.client.client import Client
+
+    check_address(setup.base_url, allow_http=setup.allow_http)
+    async with Client(
+        setup.parameters,
+        base_url=setup.base_url,
+        api_key=find_key(setup.base_url, setup.key_variable),
+        timeout=setup.timeout,
+        budget=setup.budget(spent),
+        limiter=RateLimiter(setup.concurrency, ramp=RAMP, first=FIRST),
+        key_variable=setup.key_variable,
+        allow_http=setup.allow_http,
+        headers=setup.headers,
+        on_wait=on_wait,
+        on_remark=on_remark,
+    ) as client:
+        yield client
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,18 +264,9 @@ class _Run:
         self._watch = watch
         self._again = again
         self._writer = WriterThread(self._together)
-        self._steps: Counter[Step] = Counter()
-        self._by_mode: Counter[str] = Counter()
-        self._remarks: Counter[str] = Counter()
-        self._failed: list[Progress] = []
-        self._quotes = QuoteCounts()
-        self._shortened = 0
-        self._form: str | None = None
-        self._asked = 0
-        self._spent: str | None = None
+        self._so_far = ModelRunSummary(setup.judge, setup.taxonomy.ref)
         self._room = AnswerRoom(setup.parameters.answer_tokens, learns=not deferred)
         self._deferred = deferred
-        self._waiting = 0
         self._failing = ""
         self._in_a_row = 0
         """How many traces have failed one after the other, and as what."""
@@ -266,19 +279,21 @@ class _Run:
         feed: _Feed | None = None
         try:
             self._record = await self._writer.do(self._open)
-            self._used = self._record.spent
+            self._so_far.usage = self._record.spent
+            self._so_far.resumed = self._record.before is not None
             feed = _Feed(traces, self._record.begin, self._reading)
             try:
-                way = connect(self._setup, self._used, self._on_wait, self._on_remark)
+                way = connect(self._setup, self._record.spent, self._on_wait, self._on_remark)
                 async with way as asks:
                     await self._all(feed, asks)
             except RunStops as error:
                 stopped = str(error)
             except asyncio.CancelledError:
-                summary = await self._writer.do(partial(self._sum_up, CANCELLED))
-                self._watch.on_cancelled(summary)
+                await self._writer.do(partial(self._sum_up, CANCELLED))
+                self._watch.on_cancelled(self._so_far)
                 raise
-            return await self._writer.do(partial(self._sum_up, stopped))
+            await self._writer.do(partial(self._sum_up, stopped))
+            return self._so_far
         finally:
             if feed is not None:
                 feed.close()
@@ -311,10 +326,10 @@ class _Run:
             try:
                 self._tell(await self._one(found, asks))
             except Deferred:
-                self._waiting += 1
+                self._so_far.waiting += 1
             except AllowanceSpent as error:
                 # What others have asked already is paid for: their answers are waited for.
-                self._spent = str(error)
+                self._so_far.allowance = str(error)
                 feed.end()
             else:
                 if self._fail_alike is not None:
@@ -359,7 +374,7 @@ class _Run:
         except (Deferred, TraceFails, OSError):
             return  # what stands was right by the rules of its time
         await self._writer.do(partial(self._record.store, begun, result))
-        self._remarks[CHECKED_AGAIN] += 1
+        self._so_far.remarks[CHECKED_AGAIN] += 1
 
     def _note_unanswered(self, reason: str) -> None:
         """Count how many traces have failed in a row for one reason, whatever their numbers."""
@@ -394,66 +409,46 @@ class _Run:
         self._writer.hand_over(keep)
 
     def _on_reply(self, reply: Reply) -> None:
-        used = self._used
-        self._used = Usage(
-            used.requests + 1,
-            used.tokens_in + reply.tokens_in,
-            used.tokens_out + reply.tokens_out,
-            used.tokens_cached + reply.tokens_cached,
+        so_far = self._so_far
+        so_far.usage = Usage(
+            so_far.usage.requests + 1,
+            so_far.usage.tokens_in + reply.tokens_in,
+            so_far.usage.tokens_out + reply.tokens_out,
+            so_far.usage.tokens_cached + reply.tokens_cached,
         )
-        self._asked += 1
-        self._form = reply.form
-        self._watch.on_use(self._used)
+        so_far.asked += 1
+        so_far.form = reply.form
+        self._watch.on_use(so_far.usage)
 
     def _on_wait(self, words: str) -> None:
         self._watch.on_wait(words)
 
     def _on_remark(self, words: str) -> None:
-        self._remarks[words] += 1
+        self._so_far.remarks[words] += 1
         self._watch.on_wait(words)
 
     def _note(self, result: TraceResult) -> None:
-        self._by_mode.update(finding.mode for finding in result.judgement.findings)
+        so_far = self._so_far
+        so_far.by_mode.update(finding.mode for finding in result.judgement.findings)
         cut = {remark for remark in result.remarks if remark.startswith(_OF_SHORTENED)}
-        self._shortened += bool(cut)
-        self._remarks.update(set(result.remarks) - cut)
-        self._quotes += result.quotes
+        so_far.shortened += bool(cut)
+        so_far.remarks.update(set(result.remarks) - cut)
+        so_far.quotes += result.quotes
 
     def _tell(self, progress: Progress) -> None:
-        self._steps[progress.step] += 1
-        numbered = Progress(
-            self._steps.total(),
-            progress.trace_id,
-            progress.path,
-            progress.step,
-            progress.suggestions,
-            progress.problem,
-        )
+        self._so_far.steps[progress.step] += 1
+        numbered = replace(progress, done=self._so_far.steps.total())
         if progress.step is Step.FAILED:
-            self._failed.append(numbered)
+            self._so_far.failed.append(numbered)
         self._watch.on_trace(numbered)
 
-    def _sum_up(self, stopped: str | None) -> ModelRunSummary:
-        spent = self._spent if stopped is None else None
-        ending = None if spent is None else ALLOWANCE_SPENT
-        if stopped is None and not self._waiting:
-            self._record.end(ending)
-        return ModelRunSummary(
-            judge=self._record.judge,
-            taxonomy=self._setup.taxonomy.ref,
-            run_id=self._record.id,
-            by_mode=dict(self._by_mode),
-            steps=dict(self._steps),
-            failed=tuple(self._failed),
-            usage=self._record.usage(),
-            asked=self._asked,
-            quotes=self._quotes,
-            form=self._form,
-            shortened=self._shortened,
-            remarks=dict(self._remarks),
-            resumed=self._record.before is not None,
-            ending=ending,
-            allowance=spent,
-            stopped=stopped,
-            waiting=self._waiting,
-        )
+    def _sum_up(self, stopped: str | None) -> None:
+        so_far = self._so_far
+        so_far.stopped = stopped
+        if stopped is not None:
+            so_far.allowance = None
+        so_far.ending = None if so_far.allowance is None else ALLOWANCE_SPENT
+        if stopped is None and not so_far.waiting:
+            self._record.end(so_far.ending)
+        so_far.run_id = self._record.id
+        so_far.usage = self._record.usage()

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Final
 
 from mast_tui.configuration import (
@@ -18,16 +17,17 @@ from mast_tui.configuration import (
     Prices,
     prices_to_write,
 )
+from mast_tui.judges.llm.client.budget import Budget
 from mast_tui.judges.llm.client.hosts import host_of, is_this_machine
-from mast_tui.judges.llm.model import Parameters, Way
 from mast_tui.judges.llm.prompt.example import Example
 from mast_tui.judges.llm.prompt.prompt import Prompt
 from mast_tui.judges.llm.prompt.redaction import Redaction
+from mast_tui.judges.llm.request import Parameters, Way
 from mast_tui.judges.quote_anchoring import CHECKING
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.labels import JUDGE_PREFIX
 from mast_tui.taxonomy.model import Taxonomy
-from mast_tui.workspace import RunSettings
+from mast_tui.workspace import RunSettings, Usage
 
 CHECKED_BY: Final = "checking"
 """The parameter of a run that names the rules by which its quotes were checked."""
@@ -87,6 +87,17 @@ class Setup:
         """Whether requests go to this machine."""
         return is_this_machine(self.base_url)
 
+    def deciding(self, way: Way) -> Setup:
+        """The same, asked for the decisive step in the place of all modes."""
+        return replace(self, parameters=replace(self.parameters, decisive=way, verify=False))
+
+    def budget(self, used: Usage) -> Budget:
+        """What may be spent, of which so much is used."""
+        allowed = self.allowance
+        return Budget(
+            max_tokens=allowed.tokens, max_cost=allowed.cost, prices=self.prices, used=used
+        )
+
     def settings(self) -> RunSettings:
         """The record of a run with this setup."""
         return RunSettings(
@@ -106,70 +117,31 @@ class Setup:
         )
 
 
-def configured_parameters(
-    configuration: JudgeConfiguration,
-    *,
-    model: str | None = None,
-    temperature: float | None = None,
-    samples: int | None = None,
-    window_tokens: int | None = None,
-    answer_tokens: int | None = None,
-    hints: bool = True,
-    verify: bool = False,
-    decisive: Way = "",
-) -> Parameters:
-    """Take what shapes the answers from a configuration, but for what is given beside it.
-
-    Args:
-        configuration: The ``[judge]`` table.
-        model: The model's name.
-        temperature: None is as configured, there the server's own.
-        samples: How often each trace is asked about.
-        window_tokens: The most that the data of one request may take.
-        answer_tokens: The most that an answer may take.
-        hints: Whether what the rules find is shown as facts.
-        verify: Whether each finding is put before the model once more.
-        decisive: How the decisive step is asked for, empty for all modes.
-
-    Returns:
-        The parameters; the model is empty where none is named.
-    """
-    return Parameters(
-        model=(model or configuration.model or "").strip(),
-        temperature=configuration.temperature if temperature is None else temperature,
-        samples=samples or configuration.samples,
-        window_tokens=window_tokens or configuration.window_tokens,
-        answer_tokens=answer_tokens or configuration.answer_tokens,
-        hints=RulesJudge().name if hints and configuration.hints else "",
-        verify=(verify or configuration.verify) and not decisive,
-        decisive=decisive,
-        extra_body=tuple(configuration.body.items()),
-    )
-
-
 def configured_setup(
     taxonomy: Taxonomy,
     configuration: JudgeConfiguration,
     *,
-    parameters: Parameters | None = None,
     base_url: str | None = None,
     allowance: Allowance = Allowance(),
-    redact: Path | None = None,
     no_redact: bool = False,
 ) -> Setup:
-    """The setup that a configuration describes, where nothing else is said.
+    """Make the setup that a configuration describes.
 
-    Without ``parameters`` the configured model is asked. The key in the environment is taken out
-    of everything that is sent, unless ``no_redact``.
+    The key in the environment is taken out of everything that is sent.
+
+    Args:
+        taxonomy: The modes that are judged.
+        configuration: The ``[judge]`` table, with whatever was said in the place of its values.
+        base_url: Where the model is asked, whatever the environment says.
+        allowance: What the run may spend.
+        no_redact: Whether texts are sent as they are, the key in them too.
 
     Raises:
-        ConfigurationError: no model is named, its name cannot be a judge's, or money is limited
+        ConfigurationError: No model is named, its name cannot be a judge's, or money is limited
             and nobody has said what the model costs.
-        RedactionError: the file of patterns cannot be used.
+        RedactionError: The file of patterns cannot be used.
     """
-    if parameters is None:
-        parameters = configured_parameters(configuration)
-    model = parameters.model
+    model = (configuration.model or "").strip()
     _check_model(model)
     prices = configuration.prices.get(model)
     if allowance.cost is not None and prices is None:
@@ -177,15 +149,24 @@ def configured_setup(
         raise ConfigurationError(
             f"nobody has said what {model} costs; write into config.toml, a line each: {lines}"
         )
-    redaction = Redaction.none() if no_redact else Redaction.default()
-    patterns = redact or (None if no_redact else configuration.redact)
-    if patterns is not None:
-        redaction = redaction.with_file(patterns)
+    redaction = Redaction.none()
     if not no_redact:
-        redaction = redaction.with_secret(os.environ.get(configuration.key_variable, "").strip())
+        secret = os.environ.get(configuration.key_variable, "").strip()
+        redaction = Redaction.default().with_secret(secret)
+        if configuration.redact is not None:
+            redaction = redaction.with_file(configuration.redact)
     return Setup(
         taxonomy=taxonomy,
-        parameters=parameters,
+        parameters=Parameters(
+            model=model,
+            temperature=configuration.temperature,
+            samples=configuration.samples,
+            window_tokens=configuration.window_tokens,
+            answer_tokens=configuration.answer_tokens,
+            hints=RulesJudge().name if configuration.hints else "",
+            verify=configuration.verify,
+            extra_body=tuple(configuration.body.items()),
+        ),
         base_url=configuration.address(base_url),
         redaction=redaction,
         prices=prices,

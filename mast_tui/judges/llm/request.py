@@ -29,6 +29,8 @@ class Parameters:
     ``temperature`` None leaves it to the server. ``hints`` names the rules whose findings are shown
     as facts, empty for none. ``verify`` puts each finding before the model once more, by itself.
     ``decisive`` asks for the decisive step in the place of all modes, and says how.
+    ``mode_order`` is what another order of the modes is drawn from, 0 for the taxonomy's own, and
+    ``first_number`` the number of the first span; neither should change what a judge says.
     ``extra_body`` holds what else is sent with each request, by name,
     such as ``reasoning_effort``.
     """
@@ -41,6 +43,8 @@ class Parameters:
     hints: str = ""
     verify: bool = False
     decisive: Way = ""
+    mode_order: int = 0
+    first_number: int = 1
     extra_body: tuple[tuple[str, object], ...] = ()
 
     def values(self) -> tuple[tuple[str, str], ...]:
@@ -53,6 +57,8 @@ class Parameters:
             "hints": self.hints or None,
             "verify": "each finding" if self.verify else None,
             "decisive": self.decisive or None,
+            "mode_order": str(self.mode_order) if self.mode_order else None,
+            "first_number": str(self.first_number) if self.first_number > 1 else None,
             **{name: json.dumps(value) for name, value in self.extra_body},
         }
         return tuple((name, value) for name, value in said.items() if value is not None)
@@ -73,6 +79,11 @@ class Window:
     modes: tuple[str, ...]
     tokens: int | None = None
     step: int | None = None
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether a request follows that shows what stands behind it."""
+        return not self.final and self.step is None
 
 
 @dataclass(frozen=True, slots=True)

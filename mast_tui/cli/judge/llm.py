@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -73,18 +73,6 @@ class ModelCommand:
     asks: Asks
 
 
-@dataclass(slots=True)
-class Ended:
-    """By which signal a run was ended, and what had come of it; None where nothing was begun."""
-
-    by: signal.Signals | None = None
-    summary: ModelRunSummary | None = None
-
-    def on_cancelled(self, summary: ModelRunSummary) -> None:
-        """The run was cancelled."""
-        self.summary = summary
-
-
 def judge_with_model(command: ModelCommand) -> int:
     """Estimate, tell what is sent where, run, and sum up; the exit code."""
     request = SetupRequest.of(command.asked)
@@ -100,52 +88,24 @@ def judge_with_model(command: ModelCommand) -> int:
     if place is not None:
         setup = replace(setup, taxonomy=working_taxonomy(place, command.taxonomy))
     setup = with_examples(setup, request, place)
-    reports: list[FileReport] = []
     if request.dry_run:
-        estimate = _estimate(command, setup, place, reports)
-        return _dry_run(command, setup, estimate, reports)
+        return _dry_run(command, setup, place)
     assert place is not None
-    if request.replay is not None:
-        return _run(command, setup, place, None, replaying(request.replay))
     with ExitStack() as files:
+        run = _ModelRun(command, setup, place)
+        if request.replay is not None:
+            run.connect = replaying(request.replay)
+            return run.over_traces()
         if request.by_files:
-            batch = opened_batch(request, setup, place, files, again=command.again)
-            return _ask(command, setup, place, batch.connect, batch)
-        connect: Connect = connect_to_server
-        if request.batch:
+            run.batch = opened_batch(request, setup, place, files, again=command.again)
+            run.connect = run.batch.connect
+        elif request.batch:
             tell = (lambda _: None) if command.quiet else say
-            vendor = VendorBatches(setup, place, again=command.again, say=tell)
-            return _ask(command, setup, place, connect, vendor=vendor)
-        if request.record is not None:
-            connect = recording(files.enter_context(open_record(request.record)))
-        return _ask(command, setup, place, connect)
-
-
-def _ask(
-    command: ModelCommand,
-    setup: Setup,
-    place: Workspace,
-    connect: Connect,
-    batch: Batch | None = None,
-    vendor: VendorBatches | None = None,
-) -> int:
-    """Tell first what it takes and what is sent."""
-    reports: list[FileReport] = []
-    if batch is not None and batch.requests is None:  # nothing is sent, and nothing more to pay
-        return _run(command, setup, place, None, connect, batch)
-    if vendor is not None and vendor.under_way:  # it was told when that was sent
-        return _run(command, setup, place, None, connect, vendor=vendor)
-    if command.quiet:  # nobody would read the estimate, which costs reading every trace
-        if batch is None:
-            _tell_once(setup, place)
-        return _run(command, setup, place, None, connect, batch, vendor)
-    estimate = _estimate(command, setup, place, reports)
-    say_estimate(estimate, setup)
-    if estimate.to_judge and batch is not None:
-        say(what_is_written(setup))
-    elif estimate.to_judge:
-        _tell_once(setup, place)
-    return _run(command, setup, place, estimate, connect, batch, vendor)
+            run.vendor = VendorBatches(setup, place, again=command.again, say=tell)
+        elif request.record is not None:
+            run.connect = recording(files.enter_context(open_record(request.record)))
+        run.tell_before()
+        return run.over_traces()
 
 
 def _workspace(command: ModelCommand, request: SetupRequest) -> Workspace | None:
@@ -169,9 +129,9 @@ def _estimate(
         )
 
 
-def _dry_run(
-    command: ModelCommand, setup: Setup, estimate: Estimate, reports: list[FileReport]
-) -> int:
+def _dry_run(command: ModelCommand, setup: Setup, place: Workspace | None) -> int:
+    reports: list[FileReport] = []
+    estimate = _estimate(command, setup, place, reports)
     document = estimate_document(estimate, setup, reports)
     if command.as_json:
         print_json(document)
@@ -188,103 +148,117 @@ def _tell_once(setup: Setup, place: Workspace) -> None:
         note_told(place, setup)
 
 
-def _run(
-    command: ModelCommand,
-    setup: Setup,
-    place: Workspace,
-    estimate: Estimate | None,
-    connect: Connect,
-    batch: Batch | None = None,
-    vendor: VendorBatches | None = None,
-) -> int:
-    reports: list[FileReport] = []
-    ended = Ended()
-    hidden = command.asks.hides_judges(place, setup.taxonomy)
+class _ModelRun:
+    """One run, from what is told before it to its summary.
 
-    def sum_up(summary: ModelRunSummary) -> Document:
-        document = model_document(summary, setup, estimate, reports)
-        had = batch if vendor is None else vendor.batch
+    ``batch`` are files that somebody carries, ``vendor`` carries them itself, and with neither
+    ``connect`` says whom to ask.
+    """
+
+    def __init__(self, command: ModelCommand, setup: Setup, place: Workspace) -> None:
+        self.connect: Connect = connect_to_server
+        self.batch: Batch | None = None
+        self.vendor: VendorBatches | None = None
+        self._command, self._setup, self._place = command, setup, place
+        self._estimate: Estimate | None = None
+        self._reports: list[FileReport] = []
+        self._hidden = command.asks.hides_judges(place, setup.taxonomy)
+        self._ended_by: signal.Signals | None = None
+        self._summary: ModelRunSummary | None = None
+        """What had come of it when it was ended by a signal."""
+
+    def tell_before(self) -> None:
+        """Tell what it takes, and what is sent, unless that was told or nothing is."""
+        reads_only = self.batch is not None and self.batch.requests is None
+        if reads_only or (self.vendor is not None and self.vendor.under_way):
+            return
+        if not self._command.quiet:  # else nobody reads it, and it costs reading every trace
+            self._estimate = _estimate(self._command, self._setup, self._place, [])
+            say_estimate(self._estimate, self._setup)
+            if not self._estimate.to_judge:
+                return
+        if self.batch is None:
+            _tell_once(self._setup, self._place)
+        elif not self._command.quiet:
+            say(what_is_written(self._setup))
+
+    def over_traces(self) -> int:
+        """Run, and sum up; the exit code."""
+        shown: Lines | BarLines = Lines(self._command.quiet, hidden=self._hidden)
+        if self.batch is None and self.vendor is None:
+            shown = run_progress(self._estimate, self._setup.prices, hidden=self._hidden)
+        judge = partial(self._judge, shown)
+        try:
+            with shown:
+                if self.vendor is not None:
+                    work = self.vendor.run(lambda one: judge(one.connect, deferred=True))
+                else:
+                    work = judge(self.connect, deferred=self.batch is not None)
+                summary = asyncio.run(self._until_signal(work))
+            if self.batch is not None and self.batch.requests is not None:
+                self.batch.requests.done()
+        except asyncio.CancelledError:
+            if self._ended_by is None:
+                raise
+            if self._summary is not None:
+                self._print(self._summary)
+            kept = "what was answered is kept"
+            if self.vendor is not None and self.vendor.under_way:
+                kept = f"what was sent is under way at {self._setup.host}"
+            say(
+                f"mast-tui judge: ended by {self._ended_by.name}; {kept}, and the same command "
+                "goes on where it stopped"
+            )
+            return BY_SIGNAL + self._ended_by
+        finally:
+            self._place.close()
+        return failed_files(self._print(summary))
+
+    def _print(self, summary: ModelRunSummary) -> Document:
+        document = model_document(summary, self._setup, self._estimate, self._reports)
+        had = self.batch if self.vendor is None else self.vendor.batch
         if had is not None:
-            document["batch"] = batch_document(had, summary, vendor)
-        return without_findings(document) if hidden else document
+            document["batch"] = batch_document(had, summary, self.vendor)
+        document = without_findings(document) if self._hidden else document
+        if self._command.as_json:
+            print_json(document)
+        else:
+            print_summary(document, self._setup.taxonomy)
+        return document
 
-    shown: Lines | BarLines = Lines(command.quiet, hidden=hidden)
-    if batch is None and vendor is None:
-        shown = run_progress(estimate, setup.prices, hidden=hidden)
-    over = partial(_over_traces, command, setup, place, shown, reports, ended)
-    try:
-        with shown:
-            if vendor is not None:
-                run = vendor.run(lambda one: over(one.connect, deferred=True))
-            else:
-                run = over(connect, deferred=batch is not None)
-            summary = asyncio.run(_until_signal(run, ended))
-        if batch is not None and batch.requests is not None:
-            batch.requests.done()
-    except asyncio.CancelledError:
-        if ended.by is None:
-            raise
-        waits = vendor is not None and vendor.under_way
-        if ended.summary is not None:
-            _sum_up(command, setup, sum_up(ended.summary))
-        kept = (
-            f"what was sent is under way at {setup.host}" if waits else "what was answered is kept"
+    async def _until_signal(self, run: Coroutine[Any, Any, ModelRunSummary]) -> ModelRunSummary:
+        def ended(name: signal.Signals) -> None:
+            self._ended_by = self._ended_by or name
+
+        with _ended_by_signals(ended), seldom_collecting():
+            return await run
+
+    async def _judge(
+        self, shown: Lines | BarLines, connect: Connect, *, deferred: bool
+    ) -> ModelRunSummary:
+        def cancelled(summary: ModelRunSummary) -> None:
+            self._summary = summary
+
+        self._reports.clear()  # of an earlier time that the same command went over them
+        return await run_model_judge(
+            self._setup,
+            traces_under(self._command.paths, self._reports),
+            self._place,
+            again=self._command.again,
+            watch=Watch(shown.on_trace, shown.on_use, shown.on_wait, on_cancelled=cancelled),
+            connect=connect,
+            deferred=deferred,
         )
-        say(
-            f"mast-tui judge: ended by {ended.by.name}; {kept}, and the same command goes on where "
-            "it stopped"
-        )
-        return BY_SIGNAL + ended.by
-    finally:
-        place.close()
-    document = sum_up(summary)
-    _sum_up(command, setup, document)
-    return failed_files(document)
-
-
-def _sum_up(command: ModelCommand, setup: Setup, document: Document) -> None:
-    if command.as_json:
-        print_json(document)
-    else:
-        print_summary(document, setup.taxonomy)
-
-
-async def _until_signal(run: Coroutine[Any, Any, ModelRunSummary], ended: Ended) -> ModelRunSummary:
-    with _ended_by_signals(ended), seldom_collecting():
-        return await run
-
-
-async def _over_traces(
-    command: ModelCommand,
-    setup: Setup,
-    place: Workspace,
-    shown: Lines | BarLines,
-    reports: list[FileReport],
-    ended: Ended,
-    connect: Connect,
-    *,
-    deferred: bool,
-) -> ModelRunSummary:
-    reports.clear()  # of an earlier time that the same command went over them
-    return await run_model_judge(
-        setup,
-        traces_under(command.paths, reports),
-        place,
-        again=command.again,
-        watch=Watch(shown.on_trace, shown.on_use, shown.on_wait, on_cancelled=ended.on_cancelled),
-        connect=connect,
-        deferred=deferred,
-    )
 
 
 @contextmanager
-def _ended_by_signals(ended: Ended) -> Iterator[None]:
-    """Within, Ctrl-C and SIGTERM cancel the task, and the first stands in ``ended``."""
+def _ended_by_signals(ended: Callable[[signal.Signals], object]) -> Iterator[None]:
+    """Within, Ctrl-C and SIGTERM cancel the task, and ``ended`` is told of each."""
     task, loop = asyncio.current_task(), asyncio.get_running_loop()
     assert task is not None
 
     def end(name: signal.Signals) -> None:
-        ended.by = ended.by or name
+        ended(name)
         task.cancel()
 
     for name in _ENDING:
