@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mast_tui.cli.command_line import COMMANDS
+from mast_tui.cli.shared.common import open_on_server
+from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 from mast_tui.traces.samples import samples_folder
 from mast_tui.ui.options import AppOptions
@@ -34,6 +36,14 @@ def start(
             return _complain(f"{path}: {_no_such(path)}")
     if taxonomy is not None and not Path(taxonomy).is_file():
         return _complain(f"{taxonomy}: no such taxonomy file; --taxonomy wants a TOML file")
+    password = None
+    if workspace is not None and "://" in workspace:
+        try:
+            # Where the server does not answer, or asks for a password, a terminal is what it takes.
+            place, password = open_on_server(workspace)
+        except MastError as error:
+            return _complain(str(error))
+        place.close()
     try:
         opened = tuple(Path(path) for path in paths) or (samples_folder(),)
     except FileNotFoundError as error:
@@ -47,6 +57,7 @@ def start(
         blind=blind,
         assisted=assisted,
         furnish=None if paths else _furnish_samples,
+        password=password,
     )
     # Commands, and whoever has mistyped a path, do without Textual.
     from mast_tui.ui.app import run_app
