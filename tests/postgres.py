@@ -13,7 +13,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from itertools import count
@@ -26,9 +26,10 @@ from mast_tui.workspace import Workspace
 from mast_tui.workspace.schema import metadata
 from tests import waiting
 
+# Nothing of it outlives the tests.
+_HASTE: Final = ("fsync=off", "full_page_writes=off")
 _SETTINGS: Final = (
-    # Nothing of it outlives the tests.
-    *("fsync=off", "full_page_writes=off", "max_wal_senders=0", "wal_level=minimal"),
+    *("max_wal_senders=0", "wal_level=minimal"),
     *("shared_buffers=16MB", "max_wal_size=64MB", "max_connections=60", "autovacuum=off"),
     *("listen_addresses=127.0.0.1", "unix_socket_permissions=0777", "lc_messages=C"),
 )
@@ -98,8 +99,9 @@ class PostgresServer:
 
 
 @contextmanager
-def running_server() -> Iterator[PostgresServer]:
-    """A server while the block runs."""
+def running_server(*, safe: bool = False) -> Iterator[PostgresServer]:
+    """A server while the block runs; a ``safe`` one waits for the disk as those of teams do."""
+    settings = () if safe else _HASTE
     user = "nobody" if os.geteuid() == 0 else None
     # Not among pytest's folders: nobody else may look into those, and a socket's path is short.
     folder = Path(tempfile.mkdtemp(prefix="pg-"))
@@ -133,7 +135,7 @@ def running_server() -> Iterator[PostgresServer]:
 
         def run() -> ExitStack:
             stack = ExitStack()
-            stack.enter_context(_running(binaries, data, folder, port, user))
+            stack.enter_context(_running(binaries, data, folder, port, user, settings))
             return stack
 
         server = PostgresServer(folder, port, run)
@@ -148,9 +150,9 @@ def running_server() -> Iterator[PostgresServer]:
 
 @contextmanager
 def _running(
-    binaries: Path, data: Path, folder: Path, port: int, user: str | None
+    binaries: Path, data: Path, folder: Path, port: int, user: str | None, more: Sequence[str]
 ) -> Iterator[None]:
-    settings = [word for one in _SETTINGS for word in ("-c", one)]
+    settings = [word for one in (*_SETTINGS, *more) for word in ("-c", one)]
     # The shell reads till the tests are over, or gone, and takes the server along.
     script = '"$@" & read -r _; kill -QUIT $!; wait'
     command: list[str | Path] = [

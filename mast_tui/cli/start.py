@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mast_tui.cli.command_line import COMMANDS
-from mast_tui.cli.shared.common import open_on_server
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 from mast_tui.traces.samples import samples_folder
@@ -38,12 +37,13 @@ def start(
         return _complain(f"{taxonomy}: no such taxonomy file; --taxonomy wants a TOML file")
     password = None
     if workspace is not None and "://" in workspace:
+        # Who works with a file waits for none of this.
+        from mast_tui.cli.shared.asking import typed_password
+
         try:
-            # Where the server does not answer, or asks for a password, a terminal is what it takes.
-            place, password = open_on_server(workspace)
+            password = typed_password(workspace)
         except MastError as error:
             return _complain(str(error))
-        place.close()
     try:
         opened = tuple(Path(path) for path in paths) or (samples_folder(),)
     except FileNotFoundError as error:

@@ -57,7 +57,7 @@ def copy_command(source: str, target: str, as_json: bool) -> None:
     if not is_url(target):
         counts = _copied(original, Path(target))
     else:
-        copy, _ = open_on_server(target, create=True)
+        copy, _ = open_on_server(target, Workspace.create_on_server)
         with closing(copy):
             original.copy_into(copy)
             counts = _counts(copy)
@@ -77,7 +77,7 @@ def create_command(url: str) -> None:
             f"{url}: a workspace in a file is made by the first label; a server is named as "
             "postgresql://USER@HOST/DATABASE"
         )
-    workspace, _ = open_on_server(url, create=True)
+    workspace, _ = open_on_server(url, Workspace.create_on_server)
     workspace.close()
     click.echo(one_line(f"{url}: there is a workspace now; open it with --workspace {url}"))
 

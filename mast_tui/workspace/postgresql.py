@@ -190,6 +190,9 @@ class Server(Database):
 
     def _begin(self, whose: Collection[str]) -> RootTransaction:
         until = deadline()
+        command = Command.running()
+        if command is not None:
+            command.on_server = True
         while True:
             try:
                 return self._begin_at_once(whose)

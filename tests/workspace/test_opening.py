@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from mast_tui import writes
 from mast_tui.workspace import Workspace, WorkspaceError, file_systems, sqlite_file
 from mast_tui.workspace.events.types import LabelAdded
 from mast_tui.workspace.file_systems import bsd_mounts, is_on_network, linux_mounts, mount_of
@@ -133,7 +134,7 @@ def test_a_closed_workspace_says_so() -> None:
 def test_a_writer_that_holds_on_too_long_is_told_of(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite_file, "BUSY_SECONDS", 0.01)
+    monkeypatch.setattr(writes, "PATIENCE", 0.05)
     path = tmp_path / "w.db"
     with (
         closing(Workspace.open(path)) as workspace,

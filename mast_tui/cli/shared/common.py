@@ -153,7 +153,7 @@ def open_workspace(place: str | None, *, create: bool) -> Workspace:
     from mast_tui.workspace import Workspace, find_workspace, is_url, why_not_trusted
 
     if place is not None and is_url(place):
-        return _close_at_the_end(open_on_server(place)[0])
+        return _close_at_the_end(open_on_server(place, Workspace.open)[0])
     path = find_workspace(place)
     if not create and not path.exists():
         raise click.ClickException(
@@ -169,12 +169,12 @@ def open_workspace(place: str | None, *, create: bool) -> Workspace:
     return _close_at_the_end(Workspace.open(path, create=create))
 
 
-def open_on_server(url: str, *, create: bool = False) -> tuple[Workspace, str | None]:
+def open_on_server(url: str, opened: Callable[..., Workspace]) -> tuple[Workspace, str | None]:
     """Open a workspace on a server; where it wants a password and none is found, ask for it.
 
     Args:
         url: Where it is.
-        create: Make it where there is none.
+        opened: Opens or makes it, given the address and a ``password``.
 
     Returns:
         It, and the password that was typed.
@@ -182,10 +182,6 @@ def open_on_server(url: str, *, create: bool = False) -> tuple[Workspace, str | 
     Raises:
         WorkspaceError: It cannot be opened, or wants a password and nobody can be asked.
     """
-    # Commands that look at no labels do without SQLAlchemy.
-    from mast_tui.workspace import Workspace
-
-    opened = Workspace.create_on_server if create else Workspace.open
     try:
         return opened(url), None
     except PasswordNeeded:
