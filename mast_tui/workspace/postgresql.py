@@ -190,9 +190,6 @@ class Server(Database):
 
     def _begin(self, whose: Collection[str]) -> RootTransaction:
         until = deadline()
-        command = Command.running()
-        if command is not None:
-            command.on_server = True
         while True:
             try:
                 return self._begin_at_once(whose)
@@ -250,7 +247,10 @@ class Server(Database):
     # The whole of it
 
     def check_there(self) -> None:
-        """A server that is away is waited for."""
+        """A server that is away is waited for, and whatever is waited for is a server's affair."""
+        command = Command.running()
+        if command is not None:
+            command.on_server = True
 
     def changed_elsewhere(self) -> bool:
         if self._closed or not self._turn.acquire(blocking=False):

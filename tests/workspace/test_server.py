@@ -271,6 +271,7 @@ async def test_a_command_waits_for_others_while_the_loop_goes_on(
         for _ in range(20):  # the loop goes round
             await asyncio.sleep(0)
             assert command.waits_for_others
+            assert command.on_server
         assert not told.over.is_set()
     await asyncio.wait_for(told.over.wait(), waiting.PATIENCE)
     assert told.errors == [None]
