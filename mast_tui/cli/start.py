@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,10 +39,9 @@ def start(
     password = None
     if workspace is not None and "://" in workspace:
         # Who works with a file waits for none of this.
-        from mast_tui.cli.shared.asking import typed_password
-
+        asking = import_module("mast_tui.cli.shared.asking")
         try:
-            password = typed_password(workspace)
+            password = asking.typed_password(workspace)
         except MastError as error:
             return _complain(str(error))
     try:
