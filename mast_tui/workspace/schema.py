@@ -334,7 +334,8 @@ asked: Final = Table(
     _text("at"),
     _text("answer"),
     _whole("tokens_cached", default=0),
-    Index("asked_usable", "key", sqlite_where=text("usable = 1"), postgresql_where=text("usable")),
+    # What is meant for servers alone would have SQLAlchemy import all that it knows of them.
+    Index("asked_usable", "key", sqlite_where=text("usable = 1")),
     # It holds all that is summed up, so that no answer is read for it.
     Index("asked_of_run", "run", "tokens_in", "tokens_out", "tokens_cached"),
 )

@@ -139,6 +139,17 @@ def test_without_the_extra_it_is_said_how_to_install_it() -> None:
     assert "pip install 'mast-tui[team]'" in done.stdout
 
 
+def test_who_works_with_a_file_imports_nothing_of_servers() -> None:
+    code = (
+        "import sys\n"
+        "from mast_tui.workspace import Workspace\n"
+        "Workspace.open(':memory:').close()\n"
+        "print([name for name in sys.modules if 'postgresql' in name or 'psycopg' in name])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
 # Versions
 
 
