@@ -24,6 +24,10 @@ class ChangedElsewhere(WorkspaceError):
     """The same annotator has changed the same trace through another window or command."""
 
 
+class PasswordNeeded(WorkspaceError):
+    """A server with a workspace wants a password, and none was found."""
+
+
 class WorkspaceGone(WorkspaceError):
     """The file that is open is not the one at its path any more: deleted, moved or replaced."""
 

@@ -40,7 +40,8 @@ UNNOTICED: Final = 0.02
 class Command(greenlet):  # type: ignore[misc]  # greenlet comes without types
     """A piece of work on the event loop's thread that may wait without holding it up.
 
-    ``waits_for_others``: it waits for another program that writes, not for the disk.
+    ``waits_for_others``: it waits for another program that writes, not for the disk. ``on_server``:
+    whatever it waits for is a server's affair.
     """
 
     def __init__(self, work: Callable[[], object], over: Callable[[BaseException | None], None]):
@@ -53,6 +54,7 @@ class Command(greenlet):  # type: ignore[misc]  # greenlet comes without types
         super().__init__(work)
         self.gr_context = copy_context()
         self.waits_for_others = False
+        self.on_server = False
         self.deadline = monotonic() + PATIENCE
         self._over = over
 
@@ -206,6 +208,8 @@ class Writes:
         command = self._running.command
         others = command is not None and command.waits_for_others
         what = "another program that writes" if others else "the disk"
+        if command is not None and command.on_server:
+            what = "the server"
         more = sum(one.holds > Holds.NOTHING for one in (self._running, *self._queue))
         count = f" · {more} change{'' if more == 1 else 's'} not saved" if more else ""
         return f"Waiting for {what}{count}"

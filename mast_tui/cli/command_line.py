@@ -94,7 +94,7 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
         ),
         "workspace": Command(
             "mast_tui.cli.workspace:workspace_command",
-            "Copy the workspace, also while it is open elsewhere.",
+            "Copy and check the workspace, or make one on a server.",
         ),
         "config": Command(
             "mast_tui.cli.config:config_command",

@@ -9,6 +9,7 @@ import platform
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from enum import StrEnum
 from importlib.metadata import version
 from pathlib import Path
@@ -33,7 +34,7 @@ from mast_tui.reports.sentences import counted
 from mast_tui.safe_text import one_line
 from mast_tui.ui.dialogs.editor import NoEditor, editor_command
 from mast_tui.ui.services.clipboard import tools
-from mast_tui.workspace import Workspace, find_workspace, why_not_trusted
+from mast_tui.workspace import Workspace, find_workspace, is_url, why_not_trusted
 from mast_tui.workspace.file_systems import is_on_network
 
 SMALLEST: Final = (60, 15)
@@ -188,6 +189,8 @@ def _cache() -> Check:
 
 
 def _workspace(place: str | None) -> Check:
+    if place is not None and is_url(place):
+        return _workspace_on_server(place)
     path = find_workspace(place)
     try:
         if not path.exists():
@@ -195,19 +198,27 @@ def _workspace(place: str | None) -> Check:
         doubts = why_not_trusted(path) if place is None else None
         if doubts is not None:
             return Check("workspace", State.WRONG, f"{path}: {doubts}", "name it with --workspace")
-        workspace = Workspace.open(path, create=False)
-        try:
-            workspace.check()
-            events, traces = workspace.event_count(), len(workspace.traces())
-        finally:
-            workspace.close()
+        found = _looked_into(Workspace.open(path, create=False))
     except MastError as error:
         return Check("workspace", State.WRONG, str(error))
-    found = f"{path}: {counted(traces, 'trace')}, {counted(events, 'event')}, whole"
     if is_on_network(path):
         hint = "one person at a time is safe there; several should each have their own and merge"
         return Check("workspace", State.NOTE, f"{found}, on a network file system", hint)
     return Check("workspace", State.WORKS, found)
+
+
+def _workspace_on_server(url: str) -> Check:
+    try:
+        return Check("workspace", State.WORKS, _looked_into(Workspace.open(url)))
+    except MastError as error:
+        return Check("workspace", State.WRONG, str(error))
+
+
+def _looked_into(workspace: Workspace) -> str:
+    with closing(workspace):
+        workspace.check()
+        events, traces = workspace.event_count(), len(workspace.traces())
+    return f"{workspace.name}: {counted(traces, 'trace')}, {counted(events, 'event')}, whole"
 
 
 def _no_workspace(path: Path) -> Check:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mast_tui.cli.command_line import COMMANDS
+from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 from mast_tui.traces.samples import samples_folder
 from mast_tui.ui.options import AppOptions
@@ -34,6 +36,14 @@ def start(
             return _complain(f"{path}: {_no_such(path)}")
     if taxonomy is not None and not Path(taxonomy).is_file():
         return _complain(f"{taxonomy}: no such taxonomy file; --taxonomy wants a TOML file")
+    password = None
+    if workspace is not None and "://" in workspace:
+        # Who works with a file waits for none of this.
+        asking = import_module("mast_tui.cli.shared.asking")
+        try:
+            password = asking.typed_password(workspace)
+        except MastError as error:
+            return _complain(str(error))
     try:
         opened = tuple(Path(path) for path in paths) or (samples_folder(),)
     except FileNotFoundError as error:
@@ -47,6 +57,7 @@ def start(
         blind=blind,
         assisted=assisted,
         furnish=None if paths else _furnish_samples,
+        password=password,
     )
     # Commands, and whoever has mistyped a path, do without Textual.
     from mast_tui.ui.app import run_app

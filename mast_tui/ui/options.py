@@ -18,7 +18,8 @@ class AppOptions(NamedTuple):
     the nearest one; ``annotator`` None for the one whom the workspace knows, or to be asked;
     ``taxonomy`` None for MAST. ``blind`` and ``assisted`` are never both set; neither means as
     before. ``furnish`` brings the samples' labels into their workspace once it is open; it is
-    handed in from above, since screens know nothing of files to import.
+    handed in from above, since screens know nothing of files to import. ``password`` is that of
+    the workspace's server, where a person has typed it.
     """
 
     paths: tuple[Path, ...]
@@ -29,6 +30,7 @@ class AppOptions(NamedTuple):
     blind: bool
     assisted: bool
     furnish: Callable[[Workspace], None] | None = None
+    password: str | None = None
 
 
 def in_browser(environment: Mapping[str, str]) -> bool:

@@ -7,7 +7,7 @@ from mast_tui.workspace.events.types import EventKind, Fact, inverse
 from mast_tui.workspace.judgements import store_judgement
 from mast_tui.workspace.merging import merge
 from mast_tui.workspace.opening import why_not_trusted
-from mast_tui.workspace.paths import default_workspace_path, find_workspace
+from mast_tui.workspace.paths import default_workspace_path, find_workspace, is_url
 from mast_tui.workspace.queries import PassChoice
 from mast_tui.workspace.records import (
     AnnotatorInfo,
@@ -60,6 +60,7 @@ __all__ = [
     "held_out",
     "held_out_share",
     "inverse",
+    "is_url",
     "merge",
     "set_aside",
     "store_judgement",

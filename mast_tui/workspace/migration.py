@@ -1,4 +1,4 @@
-"""Files of earlier versions, brought to this one where they lie."""
+"""Workspaces of earlier versions, brought to this one where they lie."""
 
 from __future__ import annotations
 
@@ -73,14 +73,15 @@ _STEPS: Final[dict[int, tuple[str, ...]]] = {
     ),
 }
 """What makes of a file of one version one of the next; written out, since the tables as the
-program knows them go on changing."""
+program knows them go on changing. Servers have had workspaces since version 8, so what makes 9 of
+that and whatever comes after is written as both SQLite and PostgreSQL understand it."""
 
 _CHAINED: Final = 4
 """From this version on events are chained."""
 
 
 def migrate(connection: Connection, version: int) -> None:
-    """Bring the tables of a file of an earlier version up to date, in the transaction that runs.
+    """Bring the tables of an earlier version up to date, in the transaction that runs.
 
     Every row stays; what is new is empty in those that are there, but for the chains of events.
     """
@@ -91,4 +92,3 @@ def migrate(connection: Connection, version: int) -> None:
         names = connection.exec_driver_sql("SELECT DISTINCT annotator FROM events").scalars().all()
         for annotator in sorted(names):
             chain.make_anew(connection, annotator)
-    connection.exec_driver_sql(f"PRAGMA user_version = {SCHEMA_VERSION}")

@@ -75,7 +75,7 @@ def check_version(path: Path | str, *, application_id: int, version: int) -> Non
     if application_id != APPLICATION_ID:
         raise WorkspaceError(
             f"{path}: this is the database of another program, not a workspace of mast-tui; "
-            "name another file"
+            "name another"
         )
     if version < 1:
         raise WorkspaceError(

@@ -25,6 +25,11 @@ def default_workspace_path(cwd: Path) -> Path:
     return cwd / FOLDER / FILE
 
 
+def is_url(place: Path | str) -> bool:
+    """Whether a workspace is on a server."""
+    return "://" in str(place)
+
+
 def find_workspace(place: str | None) -> Path:
     """The workspace that a command names, or the nearest one from the working folder."""
     return default_workspace_path(Path.cwd()) if place is None else Path(place).expanduser()

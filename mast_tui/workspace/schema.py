@@ -9,26 +9,42 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlalchemy import Boolean, Column, Float, Index, Integer, MetaData, Table, Text, text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Float,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    false,
+    text,
+)
 
 APPLICATION_ID: Final = 0x4D415354
-"""In the header of the SQLite file: 'MAST'."""
+"""In the header of the SQLite file: 'MAST'; on a server it stands beside the version."""
 
 SCHEMA_VERSION: Final = 8
 """``migration`` brings files of earlier versions to this one."""
 
 metadata: Final = MetaData()
 
+# On a server as in SQLite: texts are ordered by their code points, whole numbers have 64 bits.
+_TEXT: Final = Text().with_variant(Text(collation="C"), "postgresql")
+_WHOLE: Final = Integer().with_variant(BigInteger(), "postgresql")
+
 
 def _text(name: str, *, key: bool = False, empty: bool = False) -> Column[str]:
-    return Column(name, Text, primary_key=key, nullable=empty)
+    return Column(name, _TEXT, primary_key=key, nullable=empty)
 
 
 def _whole(
     name: str, *, key: bool = False, empty: bool = False, default: int | None = None
 ) -> Column[int]:
     server_default = None if default is None else text(str(default))
-    return Column(name, Integer, primary_key=key, nullable=empty, server_default=server_default)
+    return Column(name, _WHOLE, primary_key=key, nullable=empty, server_default=server_default)
 
 
 events: Final = Table(
@@ -142,7 +158,7 @@ passes: Final = Table(
     _whole("spans", empty=True),
     _text("revealed_at", empty=True),
     Column("withdrawn", Boolean, nullable=False),
-    Column("withheld", Boolean, nullable=False, server_default=text("0")),
+    Column("withheld", Boolean, nullable=False, server_default=false()),
     sqlite_with_rowid=False,
 )
 """``withdrawn``: opened by a change that was undone; the pass before it is the last one again.
@@ -297,7 +313,7 @@ run_traces: Final = Table(
     _whole("quotes", default=0),
     _whole("verified", default=0),
     _whole("windows", default=0),
-    Column("remarks", Text, nullable=False, server_default=text("'[]'")),
+    Column("remarks", _TEXT, nullable=False, server_default=text("'[]'")),
     _text("quote_kinds", empty=True),
     sqlite_with_rowid=False,
 )
@@ -318,6 +334,7 @@ asked: Final = Table(
     _text("at"),
     _text("answer"),
     _whole("tokens_cached", default=0),
+    # What is meant for servers alone would have SQLAlchemy import all that it knows of them.
     Index("asked_usable", "key", sqlite_where=text("usable = 1")),
     # It holds all that is summed up, so that no answer is read for it.
     Index("asked_of_run", "run", "tokens_in", "tokens_out", "tokens_cached"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,6 +13,8 @@ from mast_tui.gold.model import Decision
 from mast_tui.labels import AnnotatorKind, Label, Pass, Review, SpanNote, Verdict
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import queries
+from mast_tui.workspace.checking import Difference, differences
+from mast_tui.workspace.copying import copy_rows
 from mast_tui.workspace.core import WorkspaceCore, reading, writing
 from mast_tui.workspace.database import Database
 from mast_tui.workspace.events import append as recording
@@ -20,6 +23,7 @@ from mast_tui.workspace.events.chain import Foreign, edited_histories, examined
 from mast_tui.workspace.events.changes import State, read_state
 from mast_tui.workspace.events.columns import Row, Taken, read_columns
 from mast_tui.workspace.events.model import Event
+from mast_tui.workspace.paths import is_url
 from mast_tui.workspace.queries import Filter, PassChoice
 from mast_tui.workspace.records import (
     Judgement,
@@ -29,6 +33,20 @@ from mast_tui.workspace.records import (
 from mast_tui.workspace.registers import settings as register
 from mast_tui.workspace.registers import taxonomies as taxonomy_register
 from mast_tui.workspace.registers import traces as trace_register
+from mast_tui.workspace.sqlite_file import SqliteFile
+
+
+def _server(url: str, *, create: bool, password: str | None) -> Database:
+    # Its driver is an extra, which who works with files does without.
+    try:
+        module = import_module("mast_tui.workspace.postgresql")
+    except ImportError as error:
+        raise WorkspaceError(
+            f"a workspace on a server needs psycopg, which is not here ({error}); install it with: "
+            "pip install 'mast-tui[team]'"
+        ) from error
+    server: Database = module.Server(url, create=create, password=password)
+    return server
 
 
 class Workspace(WorkspaceCore):
@@ -39,23 +57,52 @@ class Workspace(WorkspaceCore):
     """
 
     @classmethod
-    def open(cls, path: Path | str, *, create: bool = True) -> Workspace:
-        """The workspace in the file at ``path``, made with its folder where there is none.
+    def open(
+        cls, path: Path | str, *, create: bool = True, password: str | None = None
+    ) -> Workspace:
+        """The workspace in the file at ``path``, or on a server.
 
-        ``:memory:`` keeps it in memory. Raises ``WorkspaceError`` for a file of another kind, one
-        made by a newer version (which is not touched), one that may not be written, and, with
-        ``create`` false, where there is none.
+        Args:
+            path: The file, which is made with its folder where there is none; ``:memory:`` keeps
+                everything in memory. ``postgresql://…`` is a database of a server, where nothing
+                is made: that is what ``create_on_server`` is for.
+            create: Whether a file may be made.
+            password: The server's, where a person has typed it.
+
+        Raises:
+            PasswordNeeded: The server wants one, and none was found.
+            WorkspaceError: A file of another kind, one made by a newer version (which is not
+                touched), one that may not be written or is not there; a server that does not
+                answer, or has no workspace there.
         """
+        if is_url(path):
+            return cls(_server(str(path), create=False, password=password))
         if str(path) == ":memory:":
-            return cls(Database(None, create=True))
-        if "://" in str(path):
-            raise WorkspaceError(f"{path}: workspaces are SQLite files so far; give a path")
-        return cls(Database(Path(path).expanduser().absolute(), create=create))
+            return cls(SqliteFile(None, create=True))
+        return cls(SqliteFile(Path(path).expanduser().absolute(), create=create))
+
+    @classmethod
+    def create_on_server(cls, url: str, *, password: str | None = None) -> Workspace:
+        """Make a workspace in a database of a server, and the database where there is none.
+
+        Args:
+            url: ``postgresql://USER@HOST/DATABASE``.
+            password: As for ``open``.
+
+        Raises:
+            WorkspaceError: It cannot be made; one that is there already is opened.
+        """
+        return cls(_server(url, create=True, password=password))
 
     @property
     def path(self) -> Path | None:
         """The file, or None for a workspace in memory."""
         return self._database.path
+
+    @property
+    def name(self) -> str:
+        """What messages call it: its path or address."""
+        return self._database.name
 
     @property
     def journal_mode(self) -> str:
@@ -66,7 +113,7 @@ class Workspace(WorkspaceCore):
         """Close the file, which then holds everything; nothing waits for this to be safe."""
         self._database.close()
 
-    # The file
+    # All of it
 
     def check_there(self) -> None:
         """Raise ``WorkspaceGone`` where the file that is open is not at its path any more."""
@@ -93,12 +140,25 @@ class Workspace(WorkspaceCore):
         """Raise ``WorkspaceError`` where SQLite finds the file damaged."""
         self._database.check()
 
+    def differences(self) -> tuple[Difference, ...]:
+        """Where the state tables are not what follows from the events."""
+        return differences(self._database)
+
     event_count = reading(queries.event_count)
 
     def copy_to(self, target: Path) -> None:
         """Copy everything into a new file; raises ``WorkspaceError`` and leaves none where it
         cannot."""
         self._database.copy_to(target)
+
+    def copy_into(self, other: Workspace) -> None:
+        """Copy everything into a workspace with nothing in it; raises ``WorkspaceError`` and copies
+        nothing where it cannot."""
+        with (
+            self._database.reading() as source,
+            other._database.writing(whole=True) as target,
+        ):
+            copy_rows(source, target)
 
     @contextmanager
     def trial(self, *, without: Collection[str] = ()) -> Iterator[Workspace]:

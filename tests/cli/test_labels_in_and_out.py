@@ -264,7 +264,7 @@ def test_without_a_workspace_a_reader_makes_none(cli: Cli, tmp_path: Path) -> No
         (("status", "--annotator", "carol"), 1),
         (("status", "--blind", "--assisted"), 2),
         (("status", "--workspace", "labels.csv"), 1),
-        (("status", "--workspace", "postgresql://host/db"), 1),
+        (("status", "--workspace", "mysql://host/db"), 1),
     ],
 )
 def test_exit_codes_and_errors_in_a_line(

@@ -24,8 +24,8 @@ from mast_tui.workspace import (
     migration,
     store_judgement,
 )
-from mast_tui.workspace.database import Database
 from mast_tui.workspace.events.types import ReviewGiven, ReviewSet
+from mast_tui.workspace.sqlite_file import SqliteFile
 from tests.workspace.build import MAST, MODES, TRACE, event, label, started, state, trace_of
 from tests.workspace.version_one import (
     columns,
@@ -228,14 +228,14 @@ def test_a_step_that_fails_leaves_the_file_as_it_was(
 
 KILLED = """
 import os, signal, sys
-from mast_tui.workspace import Workspace, database, migration
+from mast_tui.workspace import Workspace, migration, sqlite_file
 
 def begin_and_die(connection, version):
     migration.migrate(connection, version)
     print("all was written", flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 
-database.migrate = begin_and_die
+sqlite_file.migrate = begin_and_die
 Workspace.open(sys.argv[1])
 """
 
@@ -263,14 +263,14 @@ def test_a_program_that_is_killed_in_the_midst_leaves_the_file_as_it_was(
 def test_whoever_comes_second_finds_it_done(
     old: Path, held: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begin, quicker = Database._migrate, list[Workspace]()
+    begin, quicker = SqliteFile._migrate, list[Workspace]()
 
-    def when_another_was_quicker(self: Database) -> None:
-        monkeypatch.setattr(Database, "_migrate", begin)
+    def when_another_was_quicker(self: SqliteFile) -> None:
+        monkeypatch.setattr(SqliteFile, "_migrate", begin)
         quicker.append(Workspace.open(old))
         begin(self)
 
-    monkeypatch.setattr(Database, "_migrate", when_another_was_quicker)
+    monkeypatch.setattr(SqliteFile, "_migrate", when_another_was_quicker)
     with closing(Workspace.open(old)) as workspace, closing(quicker[0]) as other:
         assert content(workspace) == content(other) == held
 

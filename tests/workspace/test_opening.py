@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.workspace import Workspace, WorkspaceError, database, file_systems
+from mast_tui import writes
+from mast_tui.workspace import Workspace, WorkspaceError, file_systems, sqlite_file
 from mast_tui.workspace.events.types import LabelAdded
 from mast_tui.workspace.file_systems import bsd_mounts, is_on_network, linux_mounts, mount_of
 from tests.workspace.build import event, label, started, state
@@ -119,11 +120,6 @@ def test_an_empty_file_becomes_a_workspace(tmp_path: Path) -> None:
         assert workspace.labels() == ()
 
 
-def test_a_url_is_refused_for_now() -> None:
-    with pytest.raises(WorkspaceError, match="SQLite"):
-        Workspace.open("postgresql://host/name")
-
-
 def test_a_closed_workspace_says_so() -> None:
     workspace = Workspace.open(":memory:")
     workspace.close()
@@ -138,7 +134,7 @@ def test_a_closed_workspace_says_so() -> None:
 def test_a_writer_that_holds_on_too_long_is_told_of(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "BUSY_SECONDS", 0.01)
+    monkeypatch.setattr(writes, "PATIENCE", 0.05)
     path = tmp_path / "w.db"
     with (
         closing(Workspace.open(path)) as workspace,
@@ -166,7 +162,7 @@ def test_a_local_file_has_a_write_ahead_log_and_a_remote_one_has_none(
 ) -> None:
     with closing(Workspace.open(tmp_path / "local.db")) as workspace:
         assert workspace.journal_mode == "wal"
-    monkeypatch.setattr(database, "is_on_network", lambda path: path.name == "remote.db")
+    monkeypatch.setattr(sqlite_file, "is_on_network", lambda path: path.name == "remote.db")
     path = tmp_path / "remote.db"
     with closing(Workspace.open(path)) as workspace:
         assert workspace.journal_mode == "delete"

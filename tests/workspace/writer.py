@@ -10,13 +10,13 @@ import itertools
 import sys
 from unittest.mock import patch
 
-from mast_tui.workspace import Workspace, database
+from mast_tui.workspace import Workspace, sqlite_file
 from mast_tui.workspace.events.types import LabelAdded
 from tests.workspace.build import event, label, started
 
 
 def main(path: str, name: str, where: str, count: str = "") -> None:
-    with patch.object(database, "is_on_network", lambda _: where == "remote"):
+    with patch.object(sqlite_file, "is_on_network", lambda _: where == "remote"):
         workspace = Workspace.open(path)
     started(workspace, annotator=name)
     for _ in range(int(count)) if count else itertools.count():

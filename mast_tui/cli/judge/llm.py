@@ -41,7 +41,7 @@ from mast_tui.judges.llm.run.estimate import estimate_run
 from mast_tui.judges.llm.run.recording import open_record, recording, replaying
 from mast_tui.judges.llm.run.running import Watch, connect_to_server, run_model_judge
 from mast_tui.judges.llm.run.vendor_batches import VendorBatches
-from mast_tui.workspace.paths import find_workspace
+from mast_tui.workspace.paths import find_workspace, is_url
 from mast_tui.workspace.registers.hold_out import set_aside
 
 if TYPE_CHECKING:
@@ -110,8 +110,8 @@ def judge_with_model(command: ModelCommand) -> int:
 
 def _workspace(command: ModelCommand, request: SetupRequest) -> Workspace | None:
     """The workspace; a dry run makes none, and does without where there is none."""
-    if not request.dry_run:
-        return open_workspace(command.workspace, create=True)
+    if not request.dry_run or (command.workspace is not None and is_url(command.workspace)):
+        return open_workspace(command.workspace, create=not request.dry_run)
     path = find_workspace(command.workspace)
     return open_workspace(command.workspace, create=False) if path.exists() else None
 

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mast_tui.cli.shared.common import open_workspace, say
+from mast_tui.cli.shared.common import open_on_server, open_workspace, say
 from mast_tui.session import hidden_words, viewer_of, works_blind
-from mast_tui.workspace import WorkspaceError, find_workspace
+from mast_tui.workspace import Workspace, WorkspaceError, find_workspace
 
 if TYPE_CHECKING:
     from mast_tui.session import Viewer
     from mast_tui.taxonomy.model import Taxonomy
-    from mast_tui.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,3 +107,20 @@ def hides_outcomes(
     if name is None:
         return None
     return f"outcomes and scores are left out, as {name} works blind; --assisted leaves that"
+
+
+def typed_password(url: str) -> str | None:
+    """Ask for the password of a workspace's server, before a screen takes the terminal.
+
+    Args:
+        url: Where it is.
+
+    Returns:
+        What was typed; None where the server wants none, or one was found.
+
+    Raises:
+        WorkspaceError: The workspace cannot be opened.
+    """
+    workspace, password = open_on_server(url, Workspace.open)
+    workspace.close()
+    return password

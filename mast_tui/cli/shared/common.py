@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from mast_tui.errors import PasswordNeeded
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.identity import differences
 from mast_tui.taxonomy.loader import load_mast, load_taxonomy
@@ -31,9 +32,9 @@ Decorated = TypeVar("Decorated", bound=Callable[..., object])
 _COMMON: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
     {
         "--workspace": {
-            "metavar": "PATH",
-            "help": "Where labels are kept. Default: .mast-tui/workspace.db in this folder or "
-            "the nearest one upwards.",
+            "metavar": "PATH-or-URL",
+            "help": "Where labels are kept: a file, or postgresql://USER@HOST/DATABASE. Default: "
+            ".mast-tui/workspace.db in this folder or the nearest one upwards.",
         },
         "--annotator": {"metavar": "NAME", "help": "Who works or asks, or whose work is meant."},
         "--taxonomy": {
@@ -149,10 +150,10 @@ def open_workspace(place: str | None, *, create: bool) -> Workspace:
     With ``create`` false a missing one is an error: a command that only reads makes no files.
     """
     # Commands that look at no labels do without SQLAlchemy.
-    from mast_tui.workspace import Workspace, find_workspace, why_not_trusted
+    from mast_tui.workspace import Workspace, find_workspace, is_url, why_not_trusted
 
-    if place is not None and "://" in place:
-        return Workspace.open(place)  # which says what it thinks of URLs
+    if place is not None and is_url(place):
+        return _close_at_the_end(open_on_server(place, Workspace.open)[0])
     path = find_workspace(place)
     if not create and not path.exists():
         raise click.ClickException(
@@ -165,7 +166,32 @@ def open_workspace(place: str | None, *, create: bool) -> Workspace:
             f"{path}: {doubts}, so somebody else may have prepared it; name it with --workspace "
             "PATH if you trust what is in it"
         )
-    workspace = Workspace.open(path, create=create)
+    return _close_at_the_end(Workspace.open(path, create=create))
+
+
+def open_on_server(url: str, opened: Callable[..., Workspace]) -> tuple[Workspace, str | None]:
+    """Open a workspace on a server; where it wants a password and none is found, ask for it.
+
+    Args:
+        url: Where it is.
+        opened: Opens or makes it, given the address and a ``password``.
+
+    Returns:
+        It, and the password that was typed.
+
+    Raises:
+        WorkspaceError: It cannot be opened, or wants a password and nobody can be asked.
+    """
+    try:
+        return opened(url), None
+    except PasswordNeeded:
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            raise
+    password = click.prompt("Password", hide_input=True, err=True)
+    return opened(url, password=password), password
+
+
+def _close_at_the_end(workspace: Workspace) -> Workspace:
     context = click.get_current_context(silent=True)
     if context is not None:
         context.call_on_close(workspace.close)

@@ -156,7 +156,7 @@ class Opening:
         """
         options = self._options
         if options.workspace is not None:
-            self.workspace = Workspace.open(options.workspace)
+            self.workspace = Workspace.open(options.workspace, password=options.password)
         elif not options.samples:
             self.workspace = Workspace.open(default_workspace_path(Path.cwd()))
         else:

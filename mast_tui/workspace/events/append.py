@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import Any, Final, Protocol
@@ -21,7 +21,7 @@ from mast_tui.gold.model import Decision, Guideline
 from mast_tui.labels import AnnotatorKind, PassKind, VerdictValue, annotator_kind
 from mast_tui.study.model import Study
 from mast_tui.workspace import schema
-from mast_tui.workspace.database import Database, Insertion, Values, change_rows
+from mast_tui.workspace.database import Among, Database, Insertion, Values, change_rows
 from mast_tui.workspace.events import chain
 from mast_tui.workspace.events.codec import DECISION, GUIDELINE, KIND_NAMES, STUDY
 from mast_tui.workspace.events.model import Event, NewEvent, payload_text
@@ -54,10 +54,8 @@ _LAST: Final = select(func.max(schema.events.c.seq)).where(
     schema.events.c.annotator == bindparam("annotator")
 )
 _LAST_AND_LINK: Final = _LAST.add_columns(chain.LAST_LINK)
-_AMONG: Final = select(schema.events.c.id).where(
-    schema.events.c.id.in_(select(func.json_each(bindparam("ids")).table_valued("value").c.value))
-)
-"""A list as one parameter: thousands of them take SQLAlchemy longer than SQLite."""
+_AMONG: Final = Among(schema.events.c.id)
+"""Those of some ids that events here have."""
 _LAST_SEQ_OF_WORK: Final = select(func.max(schema.events.c.seq)).where(
     schema.events.c.annotator == bindparam("annotator"),
     schema.events.c.trace_id == bindparam("trace_id"),
@@ -104,7 +102,8 @@ def append(
         ChangedElsewhere: There are later events than the one that is known.
         WorkspaceError: They cannot be written.
     """
-    with workspace._database.writing() as connection:
+    whose = dict.fromkeys(event.annotator for event in events)
+    with workspace._database.writing(whose=whose) as connection:
         if known_seq is not None and events:
             _check_nothing_came_between(connection, events[0], known_seq)
         action = action or workspace.new_id()
@@ -125,7 +124,7 @@ def _record(
     rows = list[Values]()
     counters: dict[str, int] = {}
     links: dict[str, str] = {}
-    known = _known_ids(connection, [event.id for event in new if event.id is not None])
+    known = _AMONG(connection, [event.id for event in new if event.id is not None])
     for event in new:
         name, trace_id, taxonomy, pass_number, fact, replaces, named, happened = event
         if named in known:
@@ -210,13 +209,6 @@ def known_rows(connection: Connection, ids: Sequence[str]) -> dict[str, Any]:
         )
         found.update((row["id"], row) for row in connection.execute(statement).mappings())
     return found
-
-
-def _known_ids(connection: Connection, ids: Sequence[str]) -> Collection[str]:
-    """Those of the ids that events here have."""
-    if not ids:
-        return ()
-    return set(connection.execute(_AMONG, {"ids": json.dumps(ids)}).scalars())
 
 
 def _check_nothing_came_between(connection: Connection, event: NewEvent, known_seq: int) -> None:
@@ -324,7 +316,7 @@ def _begin_passes(changed: tuple[str, ...]) -> Insertion:
         name: f"CASE WHEN passes.withdrawn THEN excluded.{name} ELSE passes.{name} END"
         for name in ("kind", "started_at", "withheld")
     }
-    sets["withdrawn"] = "0"
+    sets["withdrawn"] = "FALSE"
     sets |= {name: f"excluded.{name}" for name in changed}
     told = ", ".join(f"{name} = {value}" for name, value in sets.items())
     known = f"ON CONFLICT ({', '.join(_PASS_KEY)}) DO UPDATE SET {told}"

@@ -10,7 +10,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import ColumnElement, Connection, Table, case, distinct, func, literal, select
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Table,
+    case,
+    distinct,
+    func,
+    literal,
+    select,
+)
 
 from mast_tui.labels import VerdictValue
 from mast_tui.workspace import schema
@@ -23,6 +33,8 @@ MODES_AT_ONCE: Final = 30
 """Modes in one whole number: SQLite's have 63 bits for them."""
 
 OPEN: Final = 0
+_NONE: Final = literal(0, BigInteger())
+"""No bit at all, of a kind of number that has room for all of them on a server too."""
 CODES: Final = {VerdictValue.ABSENT: 1, VerdictValue.UNSURE: 2, VerdictValue.PRESENT: 3}
 
 
@@ -62,9 +74,9 @@ def packed_verdicts(
         places = {slug: 1 << (BITS * place) for place, slug in enumerate(chosen)}
         present = {slug: place * CODES[VerdictValue.PRESENT] for slug, place in places.items()}
         # Several labels of one mode are one bit pattern, and patterns of two modes share no bit.
-        shown = func.sum(distinct(case(present, value=labels.c.mode, else_=0)))
+        shown = func.sum(distinct(case(present, value=labels.c.mode, else_=_NONE)))
         code = case(codes, value=verdicts.c.value, else_=OPEN)
-        said = func.sum(case(places, value=verdicts.c.mode, else_=0) * code)
+        said = func.sum(case(places, value=verdicts.c.mode, else_=_NONE) * code)
         where = taxonomy, annotator
         yield PackedVerdicts(
             start,
@@ -90,7 +102,7 @@ def _grouped(
     # A plain equality would make SQLite sort all the same.
     for column, value in zip((named.taxonomy, named.annotator), where, strict=True):
         if value is not None:
-            statement = statement.where(column.between(value, value))
+            statement = statement.where(column >= value, column <= value)
     return rows_of(
         connection,
         statement.group_by(*(named[name] for name in order.split()), named.pass_number),

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, Select, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, Select, delete, func, select, update
+from sqlalchemy.dialects.sqlite import insert
 
 from mast_tui.workspace import schema
 from mast_tui.workspace.events.model import IMPORT_PREFIX
@@ -24,7 +25,7 @@ MIGRATION: Final = "migration"
 """The format of what a migration from one codebook to another brings; its events keep the times of
 what they come from. Its files are the two taxonomies' names."""
 
-_NOTE: Final = insert(_NOTED).prefix_with("OR IGNORE")
+_NOTE: Final = insert(_NOTED).on_conflict_do_nothing()
 
 
 class ImportState(StrEnum):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, bindparam, func, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, bindparam, case, func, select, update
 from sqlalchemy.dialects.sqlite import insert
 
 from mast_tui.labels import QuoteCounts
@@ -85,12 +85,16 @@ def add_run(connection: Connection, run: Run) -> None:
         for name in ("settings", "form", "finished_at", "ending")
     }
     # With null, as in a run of here, the greater one is null.
-    news |= {name: func.max(_RUNS.c[name], new[name]) for name in told}
+    news |= {name: _greater(_RUNS.c[name], new[name]) for name in told}
     connection.execute(statement.on_conflict_do_update(index_elements=["id"], set_=news))
     of_here = select(_RUNS.c.id).where(_RUNS.c.id == run.id, _OF_HERE)
     keep_ours = connection.execute(of_here).first() is not None
     for trace in run.traces:
         add_run_trace(connection, run.id, trace, keep_known=keep_ours)
+
+
+def _greater(one: ColumnElement[Any], other: ColumnElement[Any]) -> ColumnElement[Any]:
+    return case((one.is_(None), None), (one > other, one), else_=other)
 
 
 def finish_run(connection: Connection, run_id: str, at: str, ending: str | None) -> None:

@@ -1,0 +1,611 @@
+"""A workspace in a PostgreSQL database, for many programs on many machines at once.
+
+Beside the tables of every workspace it has ``workspace_version``, one row that says what it is.
+Whoever writes takes a lock of the server first: one for all that is written, or, to add events of
+an annotator, one for that annotator, as all that follows from them is theirs alone.
+
+A text on a server can hold no NUL, so one is kept as two other characters (``_KEPT``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Collection, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any, Final
+
+import psycopg
+from psycopg import sql
+from psycopg.adapt import AdaptersMap, Buffer, Loader
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.types.numeric import IntLoader
+from psycopg.types.string import StrDumperUnknown
+from sqlalchemy import Connection, Engine, RootTransaction, create_engine, event
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+
+from mast_tui.errors import PasswordNeeded, WorkspaceError
+from mast_tui.workspace.copying import copy_rows
+from mast_tui.workspace.database import BUSY, Database, driver_of
+from mast_tui.workspace.migration import migrate
+from mast_tui.workspace.opening import check_version
+from mast_tui.workspace.schema import APPLICATION_ID, SCHEMA_VERSION, metadata
+from mast_tui.workspace.sqlite_file import SqliteFile, make_file
+from mast_tui.writes import Command, beside_the_loop, deadline, pause
+
+_OLDEST: Final = 13
+"""The first version of the server that is known to do."""
+
+_CONNECT_SECONDS: Final = 10
+_LOOK_FOR_SERVER: Final = 0.25
+"""Seconds between two tries to reach a server that is away."""
+
+_LOCK_SECONDS: Final = 30
+"""How long the server waits for whoever writes."""
+
+_TELL_EVERY: Final = 0.5
+"""Seconds between two words to other programs that something was written, where much is."""
+
+_CHANNEL: Final = "mast_tui"
+_LOCK: Final = 0x4D415354
+"""The lock of all that is written, and the first half of each annotator's."""
+
+_MAINTENANCE: Final = "postgres"
+"""The database from which others are made."""
+
+_AT_CONNECT: Final = f"SET lock_timeout = '{_LOCK_SECONDS}s'; SET jit = off"
+
+
+class _Escaped(StrDumperUnknown):
+    """Texts on their way to the server."""
+
+    def dump(self, obj: str) -> Buffer | None:
+        if "\0" in obj or _SIGN in obj:
+            obj = obj.replace(_SIGN, _KEPT[_SIGN]).replace("\0", _KEPT["\0"])
+        return super().dump(obj)
+
+
+class _Restored(Loader):
+    """Texts as they come from the server."""
+
+    def load(self, data: Buffer) -> str:
+        text = str(data, "utf-8")
+        if _SIGN in text:
+            text = text.replace(_KEPT["\0"], "\0").replace(_KEPT[_SIGN], _SIGN)
+        return text
+
+
+_SIGN: Final = "\x1a"
+_KEPT: Final[Mapping[str, str]] = {_SIGN: _SIGN + "S", "\0": _SIGN + "0"}
+"""How a text is kept in which such a character stands."""
+
+
+@compiles(sqlite.dml.OnConflictDoNothing, "postgresql")
+def _do_nothing(clause: sqlite.dml.OnConflictDoNothing, compiler: SQLCompiler, **rest: Any) -> str:
+    """SQLite's words for an upsert, of which its dialect has taken over the server's."""
+    same = postgresql.dml.OnConflictDoNothing(index_elements=clause.inferred_target_elements)
+    return compiler.process(same, **rest)
+
+
+@compiles(sqlite.dml.OnConflictDoUpdate, "postgresql")
+def _do_update(clause: sqlite.dml.OnConflictDoUpdate, compiler: SQLCompiler, **rest: Any) -> str:
+    same = postgresql.dml.OnConflictDoUpdate(
+        index_elements=clause.inferred_target_elements, set_=clause.update_values_to_set
+    )
+    return compiler.process(same, **rest)
+
+
+class Server(Database):
+    """A workspace in a database of a server."""
+
+    driver_error = psycopg.Error
+
+    def __init__(self, url: str, *, create: bool = False, password: str | None = None) -> None:
+        """Connect to it.
+
+        Args:
+            url: ``postgresql://USER@HOST/DATABASE``, as libpq reads it, without a password.
+            create: Make the tables where there are none, and the database.
+            password: What the person has typed; else libpq looks for one where it always does.
+
+        Raises:
+            PasswordNeeded: The server wants a password, and none was found.
+            WorkspaceError: It cannot be reached or used, in words.
+        """
+        super().__init__(None)
+        self._url = url
+        self._parameters = parameters_of(url)
+        self._password = password
+        self._heard = self._untold = False
+        self._told = 0.0
+        self._thread = ThreadPoolExecutor(1, "workspace-writer")
+        self._readers = self._engine(reads_only=True)
+        self._writers = self._engine(reads_only=False)
+        with self._in_words():
+            if create:
+                self._make_database()
+            self._writer = self._writers.connect()
+            try:
+                self._prepare(create=create)
+            except BaseException:
+                self._writer.close()
+                self._writers.dispose()
+                raise
+
+    @property
+    def name(self) -> str:
+        return self._url
+
+    @property
+    def journal_mode(self) -> str:
+        """The server keeps commits safe."""
+        return "server"
+
+    def close(self) -> None:
+        if self._closed:
+            return
+        mine = self._turn.acquire(timeout=_CONNECT_SECONDS)
+        try:
+            self._closed = True
+            if mine:
+                with suppress(psycopg.Error, DBAPIError):
+                    if self._untold and not self._writer.invalidated:
+                        self._ask_server()
+                    self._writer.close()
+                self._writers.dispose()
+            self._thread.shutdown(wait=False)
+            self._readers.dispose()
+        finally:
+            if mine:
+                self._turn.release()
+
+    # Transactions
+
+    @contextmanager
+    def _reader(self) -> Iterator[Connection]:
+        try:
+            connection = self._reading_connection()
+        except DBAPIError as error:
+            if not _is_lost(error.orig):
+                raise
+            connection = self._reading_connection()  # the one that was kept has gone meanwhile
+        with connection:
+            yield connection
+
+    def _reading_connection(self) -> Connection:
+        connection = self._readers.connect()
+        try:
+            connection.begin()
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _begin(self, whose: Collection[str]) -> RootTransaction:
+        until = deadline()
+        while True:
+            try:
+                return self._begin_at_once(whose)
+            except (DBAPIError, _Away) as error:
+                lost = isinstance(error, _Away) or _is_lost(error.orig)
+                if not lost or time.monotonic() > until:
+                    raise
+            pause(_LOOK_FOR_SERVER)
+
+    def _begin_at_once(self, whose: Collection[str]) -> RootTransaction:
+        self._connect_again()
+        transaction = self._writer.begin()
+        command = Command.running()
+        try:
+            if command is not None:
+                command.waits_for_others = True
+            self._run("BEGIN; " + "; ".join(_locks(whose)))
+        except BaseException:
+            self._take_back(transaction)
+            raise
+        finally:
+            if command is not None:
+                command.waits_for_others = False
+        return transaction
+
+    def _connect_again(self) -> None:
+        """Have a connection that writes, where the last one was lost."""
+        if not self._writer.invalidated:
+            return
+        again = beside_the_loop(self._thread, self._writers.connect)
+        self._writer.close()
+        self._writer = again
+        self._heard = True  # whatever was said meanwhile
+
+    def _take_back(self, transaction: RootTransaction) -> None:
+        with suppress(DBAPIError):  # a lost connection has taken it back
+            transaction.rollback()
+
+    def _commit(self) -> None:
+        tell = time.monotonic() - self._told > _TELL_EVERY
+        self._untold = True
+        self._run(f"COMMIT; NOTIFY {_CHANNEL}" if tell else "COMMIT")
+        if tell:
+            self._told, self._untold = time.monotonic(), False
+
+    def _run(self, statement: str) -> object:
+        return self._writer.exec_driver_sql(statement)
+
+    def _in_transaction(self) -> bool:
+        if self._writer.invalidated:
+            return False
+        status = driver_of(self._writer).info.transaction_status
+        return bool(status != psycopg.pq.TransactionStatus.IDLE)
+
+    # The whole of it
+
+    def check_there(self) -> None:
+        """A server that is away is waited for, and whatever is waited for is a server's affair."""
+        command = Command.running()
+        if command is not None:
+            command.on_server = True
+
+    def changed_elsewhere(self) -> bool:
+        if self._closed or not self._turn.acquire(blocking=False):
+            return False
+        try:
+            with self._in_words():
+                self._connect_again()
+                try:
+                    self._ask_server()
+                except psycopg.Error:
+                    self._writer.invalidate()
+                    self._connect_again()
+        finally:
+            self._turn.release()
+        heard, self._heard = self._heard, False
+        return heard
+
+    def _ask_server(self) -> None:
+        """Tell what was not told yet, and take what others have told."""
+        statement = f"NOTIFY {_CHANNEL}" if self._untold else "SELECT 1"
+        driver_of(self._writer).execute(statement, prepare=False)
+        self._untold = False
+
+    def checkpoint(self) -> None:
+        """There is no file."""
+
+    def check(self) -> None:
+        """The server looks after its own files; whether it answers is all there is to see."""
+        with self.reading() as connection:
+            connection.exec_driver_sql("SELECT 1")
+
+    def copy_to(self, target: Path) -> None:
+        make_file(target, new=True)
+        try:
+            with (
+                closing(SqliteFile(target, create=True)) as copy,
+                self.reading() as source,
+                copy.writing(whole=True) as connection,
+            ):
+                copy_rows(source, connection)
+        except BaseException:
+            for end in ("", "-wal", "-shm"):
+                target.with_name(target.name + end).unlink(missing_ok=True)
+            raise
+
+    def move_to(self, target: Path) -> None:
+        raise WorkspaceError(f"{self.name}: stays on its server; copy it with: workspace backup")
+
+    # Connections
+
+    def _engine(self, *, reads_only: bool) -> Engine:
+        engine = create_engine(
+            "postgresql+psycopg://",
+            creator=lambda: self._connect(reads_only=reads_only),
+            # Servers have some hundred connections for everybody.
+            pool_size=1,
+            max_overflow=8,
+            use_native_hstore=False,
+        )
+        event.listen(engine, "do_execute", self._execute)
+        event.listen(engine, "do_executemany", self._execute_many)
+        if reads_only:
+            event.listen(engine, "begin", _begin_reading)
+        return engine
+
+    def _execute(self, cursor: Any, statement: str, values: Any, _: Any) -> bool | None:
+        if isinstance(cursor, psycopg.ServerCursor):
+            return None  # as it is
+        # What has no values may be several statements, which cannot be prepared.
+        prepare = None if values else False
+        beside_the_loop(self._thread, lambda: cursor.execute(statement, values, prepare=prepare))
+        return True
+
+    def _execute_many(self, cursor: Any, statement: str, values: Any, _: Any) -> bool:
+        beside_the_loop(self._thread, lambda: cursor.executemany(statement, values))
+        return True
+
+    def _connect(self, *, reads_only: bool) -> psycopg.Connection[Any]:
+        try:
+            connection = _connect(self._parameters, self._password)
+        except psycopg.OperationalError as error:
+            raise self._not_connected(error) from error
+        try:
+            version = connection.info.server_version // 10_000
+            if version < _OLDEST:
+                raise WorkspaceError(
+                    f"{self.name}: is PostgreSQL {version}; {_OLDEST} or newer is needed"
+                )
+            connection.execute(_AT_CONNECT, prepare=False)
+            if not reads_only:
+                own = connection.info.backend_pid
+
+                def hear(notify: psycopg.Notify) -> None:
+                    self._heard = self._heard or notify.pid != own
+
+                connection.add_notify_handler(hear)
+                connection.execute(f"LISTEN {_CHANNEL}")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _make_database(self) -> None:
+        """Make the database where the server has none of this name."""
+        try:
+            _connect(self._parameters, self._password).close()
+        except psycopg.OperationalError as error:
+            name = self._parameters.get("dbname")
+            if name is None:
+                raise self._not_connected(error) from error
+            elsewhere = {**self._parameters, "dbname": _MAINTENANCE}
+            try:
+                maintenance = _connect(elsewhere, self._password)
+            except psycopg.OperationalError:
+                raise self._not_connected(error) from error
+            with closing(maintenance) as connection:
+                known = connection.execute(
+                    "SELECT 1 FROM pg_database WHERE datname = %s", [name]
+                ).fetchone()
+                if known is not None:
+                    raise self._not_connected(error) from error
+                connection.execute(
+                    sql.SQL(
+                        "CREATE DATABASE {} TEMPLATE template0 ENCODING 'UTF8' "
+                        "LC_COLLATE 'C' LC_CTYPE 'C'"
+                    ).format(sql.Identifier(name))
+                )
+
+    # The tables
+
+    def _prepare(self, *, create: bool) -> None:
+        if self._versions() is None:
+            if not create:
+                raise WorkspaceError(
+                    f"{self.name}: there is no workspace in this database; make one with: "
+                    f"mast-tui workspace create {self._url}"
+                )
+            self._create_tables()
+        version = self._checked_version()
+        if version < SCHEMA_VERSION:
+            with self._preparing():
+                # Another program may have been quicker while this one waited for its turn.
+                migrate(self._writer, self._checked_version())
+                self._writer.exec_driver_sql(
+                    f"UPDATE workspace_version SET schema_version = {SCHEMA_VERSION}"
+                )
+
+    def _versions(self) -> tuple[int, int] | None:
+        driver = driver_of(self._writer)
+        if driver.execute("SELECT to_regclass('workspace_version')").fetchone()[0] is None:
+            return None
+        found: tuple[int, int] | None = driver.execute("SELECT * FROM workspace_version").fetchone()
+        return found or (0, 0)
+
+    def _checked_version(self) -> int:
+        application_id, version = self._versions() or (0, 0)
+        check_version(self.name, application_id=application_id, version=version)
+        return version
+
+    @contextmanager
+    def _preparing(self) -> Iterator[None]:
+        transaction = self._begin_at_once(())
+        try:
+            yield
+            self._commit()
+            transaction.commit()
+        except BaseException:
+            self._take_back(transaction)
+            raise
+
+    def _create_tables(self) -> None:
+        with self._preparing():
+            if self._versions() is not None:
+                return
+            tables = "SELECT count(*) FROM pg_tables WHERE schemaname = current_schema()"
+            if self._writer.exec_driver_sql(tables).scalar_one():
+                check_version(self.name, application_id=0, version=0)
+            metadata.create_all(self._writer, checkfirst=False)
+            self._writer.exec_driver_sql(
+                "CREATE TABLE workspace_version "
+                "(application_id BIGINT NOT NULL, schema_version BIGINT NOT NULL)"
+            )
+            self._writer.exec_driver_sql(
+                f"INSERT INTO workspace_version VALUES ({APPLICATION_ID}, {SCHEMA_VERSION})"
+            )
+
+    # In words
+
+    def _error(self, error: BaseException) -> WorkspaceError:
+        assert isinstance(error, psycopg.Error)
+        if _is_lost(error):
+            return WorkspaceError(
+                f"{self.name}: the connection to the server was lost; look whether your last "
+                "change is there before you make it again"
+            )
+        state = error.sqlstate or ""
+        for beginning, advice in _ADVICE:
+            if state.startswith(beginning):
+                return WorkspaceError(f"{self.name}: {advice}")
+        said = error.diag.message_primary or str(error)
+        return WorkspaceError(f"{self.name}: the server says: {said}; nothing was written")
+
+    def _not_connected(self, error: psycopg.Error) -> WorkspaceError:
+        said = " ".join(str(error).split())
+        if "no password supplied" in said:
+            return PasswordNeeded(
+                f"{self.name}: the server wants a password; put it into ~/.pgpass (or the file "
+                "that PGPASSFILE names) or PGPASSWORD"
+            )
+        for part, advice in _REFUSED:
+            if part in said:
+                return WorkspaceError(f"{self.name}: {advice}")
+        advice = next((advice for part, advice in _AWAY if part in said), said)
+        return _Away(f"{self.name}: no connection to the server: {advice}")
+
+
+class _Away(WorkspaceError):
+    """The server does not answer, and may do so in a moment."""
+
+
+_ADVICE: Final = (
+    ("25006", "may not be written; nothing was kept"),
+    ("42501", "the server lets this user not do that; nothing was written"),
+    ("53100", "the server's disk is full; nothing was written. Make room and try again"),
+    ("53300", "the server has no connection left; close one, or raise max_connections"),
+    ("55P03", BUSY),
+)
+"""What to say of an error, by how its code begins (SQLSTATE)."""
+
+_REFUSED: Final = (
+    ("password authentication failed", "the server refuses the user or the password"),
+    (
+        "does not exist",
+        "the server has no such database or user; mast-tui workspace create makes a database",
+    ),
+    ("no pg_hba.conf entry", "the server lets this user not in from here"),
+    (
+        "does not support SSL",
+        "the server takes no encrypted connection, and a plain one to another "
+        "machine is made only where the address ends in ?sslmode=disable",
+    ),
+    (
+        "certificate",
+        "the server's certificate is not one to trust; sslrootcert in the address names "
+        "who vouches for it",
+    ),
+)
+"""What to say where another try would end the same, by what libpq says."""
+
+_AWAY: Final = (
+    ("too many", "it has none left; close one, or raise max_connections"),
+    ("refused", "no server answers there; is it running, and is the address right?"),
+    ("No such file", "no server answers there; is it running, and is the address right?"),
+    ("timeout", "no server answers there; is the address right, and is there a way to it?"),
+    ("resolve host", "nothing has this name; is the address right?"),
+    ("translate host name", "nothing has this name; is the address right?"),
+    ("starting up", "it is starting; try again in a moment"),
+)
+
+
+def parameters_of(url: str) -> dict[str, Any]:
+    """What libpq is told; raises ``WorkspaceError`` for an address that cannot be one."""
+    try:
+        found = conninfo_to_dict(url)
+    except psycopg.Error as error:
+        raise WorkspaceError(
+            "this is no address of a PostgreSQL database "
+            f"({' '.join(str(error).split())}); write postgresql://USER@HOST/DATABASE"
+        ) from error
+    if any(name in found for name in ("password", "sslpassword")):
+        raise WorkspaceError(
+            "a password in an address is shown to everybody who lists processes; leave it out: "
+            "it is taken from ~/.pgpass (or the file that PGPASSFILE names) or PGPASSWORD, or "
+            "asked for"
+        )
+    if _is_elsewhere(found) and "sslmode" not in found and "PGSSLMODE" not in os.environ:
+        found["sslmode"] = "require"
+    defaults = {
+        "connect_timeout": _CONNECT_SECONDS,
+        "application_name": "mast-tui",
+        "client_encoding": "UTF8",
+        # A connection that is silently gone is noticed within half a minute.
+        "keepalives_idle": 10,
+        "keepalives_interval": 5,
+        "keepalives_count": 3,
+        "tcp_user_timeout": 25_000,
+    }
+    return defaults | found
+
+
+def _is_elsewhere(parameters: Mapping[str, Any]) -> bool:
+    """Whether the server may be on another machine."""
+    if "service" in parameters or "PGSERVICE" in os.environ:
+        return True
+    for name, variable in (("hostaddr", "PGHOSTADDR"), ("host", "PGHOST")):
+        hosts = parameters.get(name) or os.environ.get(variable)
+        if hosts:
+            return not all(map(_is_here, str(hosts).split(",")))
+    return False
+
+
+def _is_here(host: str) -> bool:
+    if not host or host[0] in "/@" or host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _connect(parameters: Mapping[str, Any], password: str | None) -> psycopg.Connection[Any]:
+    """A connection on which transactions are begun by hand."""
+    adapters = AdaptersMap(psycopg.adapters)
+    adapters.register_dumper(str, _Escaped)
+    adapters.register_loader("text", _Restored)
+    adapters.register_loader("varchar", _Restored)
+    # Sums of whole numbers are whole here, and have more bits there.
+    adapters.register_loader("numeric", IntLoader)
+    secret: dict[str, Any] = {} if password is None else {"password": password}
+    connection: psycopg.Connection[Any] = psycopg.connect(
+        autocommit=True, context=_Context(adapters), **parameters, **secret
+    )
+    return connection
+
+
+class _Context:
+    """What values become on their way to a server and back."""
+
+    connection = None
+
+    def __init__(self, adapters: AdaptersMap) -> None:
+        self.adapters = adapters
+
+
+def _begin_reading(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+
+
+def _locks(whose: Collection[str]) -> Iterator[str]:
+    """Statements that take what keeps others from writing the same.
+
+    Annotators are locked in the order of their names, so that nobody waits in a circle.
+    """
+    if not whose:
+        yield f"SELECT pg_advisory_xact_lock({_LOCK})"
+        return
+    yield f"SELECT pg_advisory_xact_lock_shared({_LOCK})"
+    for name in sorted(whose):
+        digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()
+        number = int.from_bytes(digest[:4], "big", signed=True)
+        yield f"SELECT pg_advisory_xact_lock({_LOCK}, {number})"
+
+
+def _is_lost(error: BaseException | None) -> bool:
+    """Whether an error says that the connection is gone."""
+    state = getattr(error, "sqlstate", None)
+    is_it = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+    return is_it and (state is None or state.startswith(("08", "57P")))

