@@ -241,8 +241,11 @@ class Form(Dialog[dict[str, str]]):
         if self._showing_words:
             return
         lines = self._lines()
-        place = next((i for i, line in enumerate(lines) if line.has_focus), 0)
-        lines[(place + step) % len(lines)].focus()
+        place = next((i for i, line in enumerate(lines) if line is self.focused), 0)
+        line = lines[(place + step) % len(lines)]
+        # At once, as the next key may come before the line has heard of it.
+        self._stands_on = line.id or ""
+        self.set_focus(line)
 
     def action_keep(self) -> None:
         """Take what stands in the fields, where it can be; or go on from the words."""
