@@ -217,7 +217,8 @@ class Form(Dialog[dict[str, str]]):
     def _field_changed(self, event: events.DescendantFocus) -> None:
         name, words = self._refused
         field = next((one for one in self._fields if one.name == event.widget.id), None)
-        if field is None:
+        # What is told late of a field that was passed must not undo what was said since.
+        if field is None or event.widget is not self.focused:
             return
         self._stands_on = field.name
         if field.name == name:
