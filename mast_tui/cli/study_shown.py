@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from mast_tui.workspace import Workspace
 
 # Written out, so that asking for help imports no floor below; ``retests`` is not for annotators.
-_KINDS = ("mine", "disagreements", "judge", "unsure", "changed", "sample")
-_OPEN_KINDS = ("mine", "sample")
+_KINDS = ("mine", "disagreements", "judge", "unsure", "changed", "worth", "sample")
+_OPEN_KINDS = ("mine", "worth", "sample")
 """Those that tell nothing of what anybody says."""
 
 NO_SIGHT: Final = "the study and the annotators' own choice say who works blind"
@@ -73,8 +73,8 @@ def show_command(
     default="mine",
     show_default=True,
     help="What is not finished; where others or a judge say otherwise (that you saw so is "
-    "recorded); where you said unsure; where the codebook has changed; or a sample drawn from your "
-    "traces.",
+    "recorded); where you said unsure; where the codebook has changed; what is most worth "
+    "labelling; or a sample drawn from your traces.",
 )
 @click.option("-n", "count", type=click.IntRange(1), default=20, help="The size of a sample.")
 @click.option("--seed", type=int, help="Draws another sample. Default: the study's.")

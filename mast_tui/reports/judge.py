@@ -583,6 +583,19 @@ def width_words(overall: Values) -> Iterator[str]:
         yield f"± {(ends[1] - ends[0]) * 50:.1f} points, {told}"
 
 
+def widest_words(prevalence: Values) -> str:
+    """Say how wide the widest of the intervals over all traces is, and of which mode."""
+    widths = {
+        code: ends[1] - ends[0]
+        for code, one in prevalence.items()
+        if (ends := one["overall"]["powered"].get("ci")) is not None
+    }
+    if not widths:
+        return ""
+    code = max(widths, key=lambda one: widths[one])
+    return f"{code} {next(width_words(prevalence[code]['overall']))}"
+
+
 def _refused(one: Values) -> Iterator[str]:
     reason = one["corrected"].get("undefined")
     if reason is not None:

@@ -27,7 +27,8 @@ class QueueKind(StrEnum):
     ``mine``: what the annotator has not finished, retests that are due among it. ``disagreements``
     and ``judge``: finished traces on which somebody else, or a judge, says otherwise. ``unsure``:
     where the annotator said unsure. ``changed``: where they had seen a mode that the codebook has
-    split since, and its parts are open. ``sample``: drawn by a seed from all of their traces.
+    split since, and its parts are open. ``worth``: what is not finished of lots that were drawn by
+    how much labels would tell. ``sample``: drawn by a seed from all of their traces.
     ``retests``: what is to be labelled once more, for whoever runs the study and not for the
     annotator, who is to take it for ordinary work.
     """
@@ -37,6 +38,7 @@ class QueueKind(StrEnum):
     JUDGE = "judge"
     UNSURE = "unsure"
     CHANGED = "changed"
+    WORTH = "worth"
     SAMPLE = "sample"
     RETESTS = "retests"
 
@@ -85,6 +87,8 @@ def queue(
             return desk.unsure()
         case QueueKind.CHANGED:
             return desk.changed()
+        case QueueKind.WORTH:
+            return desk.worth()
         case QueueKind.DISAGREEMENTS:
             return desk.differing(Kind.HUMAN)
         case QueueKind.JUDGE:
@@ -139,6 +143,17 @@ class _Desk:
         again = self.items([*sorted(self.retests.begun), *self.retests.due])
         new = next((place for place, item in enumerate(left) if not item.begun), len(left))
         return (*left[:new], *again, *left[new:])
+
+    def worth(self) -> tuple[QueueItem, ...]:
+        """What is to do of lots that were drawn by what labels would tell.
+
+        Which of them comes first must not depend on that: the chances hold for random parts.
+        """
+        if self.study is None:
+            return ()
+        lots = [draw.lot for draw in self.study.draws if draw.chances]
+        drawn = {trace_id for lot in lots for trace_id in self.study.batches[lot]}
+        return tuple(item for item in self.mine() if item.trace_id in drawn)
 
     def unsure(self) -> tuple[QueueItem, ...]:
         """Where the annotator said unsure, in whatever reading is the last."""

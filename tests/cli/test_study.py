@@ -381,3 +381,80 @@ def test_a_sample_that_cannot_be_drawn_is_refused(
     assert refused.code
     assert words in refused.err
     assert cli("study", "show").code == 1
+
+
+def test_who_labels_what_is_written_and_fixed_by_a_table(cli: Cli, tmp_path: Path) -> None:
+    cli("study", "set", runs(tmp_path, 4), "--annotators", "alice,bob", "--overlap", 0.5)
+    table = tmp_path / "who.csv"
+    assert cli("study", "export", "-o", table).code == 0
+    heading, *rows = table.read_text().splitlines()
+    assert heading == "trace_id,annotator,lot"
+    assert len(rows) == 6
+    before = [ids(cli, name) for name in ("alice", "bob")]
+    assert cli("study", "import", table).code == 0
+    assert [ids(cli, name) for name in ("alice", "bob")] == before
+    every = sorted({row.split(",")[0] for row in rows})
+    mine = "".join(f"{one},bob\n" for one in every)
+    table.write_text(f"trace_id,annotator\n{mine}")
+    dry = cli("study", "import", table, "--dry-run", "--json").json["people"]
+    assert [row["assigned"] for row in dry] == [0, 4]
+    assert [ids(cli, name) for name in ("alice", "bob")] == before
+    assert cli("study", "import", table).code == 0
+    assert (ids(cli, "alice"), sorted(ids(cli, "bob"))) == ([], every)
+    finish("bob", every[0])
+    table.write_text(f"trace_id,annotator\n{every[1]},alice\n")
+    refused = cli("study", "import", table)
+    assert (refused.code, "who labels which trace" in refused.err) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ("other,alice", "line 2: trace 'other' is not in the study"),
+        ("{0},eve", "line 2: 'eve' is no annotator"),
+        ("{0},alice\n{0},alice", "line 3: alice is to label trace"),
+        ("", "no row says who labels what"),
+    ],
+)
+def test_a_table_that_cannot_be_is_refused_with_its_line(
+    cli: Cli, tmp_path: Path, rows: str, words: str
+) -> None:
+    cli("study", "set", runs(tmp_path, 1), "--annotators", "alice")
+    table = tmp_path / "who.csv"
+    table.write_text(f"trace_id,annotator\n{rows.format(*ids(cli, 'alice'))}\n")
+    refused = cli("study", "import", table)
+    assert (refused.code, words in refused.err) == (1, True)
+
+
+def test_weights_say_how_much_each_is_dealt(cli: Cli, tmp_path: Path) -> None:
+    folder = runs(tmp_path, 9)
+    given = ("--annotators", "alice,bob", "--overlap", 0)
+    assert cli("study", "set", folder, *given, "--weights", "alice=2").code == 0
+    assert [len(ids(cli, name)) for name in ("alice", "bob")] == [6, 3]
+    assert "no weight" in cli("study", "set", "--weights", "eve=2").err
+    assert "weight over 0" in cli("study", "set", "--weights", "alice=0").err
+    assert cli("study", "join", "dora", "--weight", 3).code == 0
+    cli("study", "add", runs(tmp_path, 6, "late"))
+    assert [len(ids(cli, name)) for name in ("alice", "bob", "dora")] == [8, 4, 3]
+
+
+def test_a_lot_is_drawn_by_what_labels_would_tell_and_its_chances_are_kept(
+    cli: Cli, tmp_path: Path
+) -> None:
+    folder = runs(tmp_path, 12)
+    cli("judge", folder, "--judge", "rules", "--quiet")
+    cli("study", "set", folder, "--annotators", "alice", "--sample", 4)
+    assert "--sample N too" in cli("study", "add", "--judge", "rules").err
+    assert "no mode" in cli("study", "add", "--sample", 2, "--judge", "rules", "--mode", "x").err
+    done = cli("study", "add", "--sample", 3, "--judge", "rules", "--mode", "1.3", "--json")
+    assert done.code == 0, done.err
+    study = done.json["study"]
+    draw = study["draws"][1]
+    assert (draw["of"], draw["judge"].startswith("judge:rules")) == (8, True)
+    assert len(draw["chances"]) == 3
+    assert all(0 < chance <= 1 for chance in draw["chances"].values())
+    assert not study["chances_alike"]
+    shown = cli("study", "show").out
+    assert "leaves most in doubt" in shown
+    assert "weighted by them" in shown
+    assert sorted(ids(cli, "alice", "--kind", "worth")) == sorted(draw["chances"])

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.figures.prevalence import MARGIN, powered
+from mast_tui.figures.prevalence import MARGIN, Weighted, powered, weighted_tables
+from scripts.simulate_prevalence import simulate
 
-# What ppi_mean_pointestimate of ppi-python 0.2 gives (lam=None) for the labels that these counts
+# What ppi_mean_pointestimate of ppi-python 0.2.3 gives (lam=None) for the labels that these counts
 # stand for: TP, FP, FN, TN of the judge, and how many more it calls present and absent.
 OF_THE_LIBRARY = (
     ((24, 7, 6, 63), (310, 690), 0.30000000000000004),
@@ -17,6 +18,8 @@ OF_THE_LIBRARY = (
     ((40, 3, 2, 55), (400, 560), 0.40911937950689825),
     ((10, 20, 10, 20), (500, 500), 0.3333333333333333),
     ((12, 5, 8, 175), (70, 430), 0.11856253867356695),
+    ((3, 1, 2, 194), (15, 985), 0.021126052854405282),
+    ((90, 12, 20, 78), (600, 900), 0.4821766288988233),
 )
 
 
@@ -77,3 +80,36 @@ def test_every_figure_is_a_share_with_the_value_inside_its_interval(
         assert 0 <= ends[0] <= value <= ends[1] <= 1
     if found["more_labels"] is not None:
         assert 0 <= found["more_labels"] <= sum(further)
+
+
+def test_equal_weights_give_what_a_random_sample_does() -> None:
+    labelled, further = np.array((24, 7, 6, 63)), np.array((310, 690))
+    cells = np.repeat(np.eye(4), labelled, axis=0)[:, None, :]
+    (weighted,) = weighted_tables(cells, np.full(100, 11.0))
+    one, other = powered(labelled, further), powered(labelled, further, weighted)
+    assert other["weighted"]
+    assert other["powered"]["value"] == pytest.approx(one["powered"]["value"], abs=0.002)
+    assert other["powered"]["ci"] == pytest.approx(one["powered"]["ci"], abs=0.005)
+
+
+def test_who_was_rarely_drawn_counts_for_more() -> None:
+    labelled, further = np.array((40, 0, 0, 60)), np.array((100, 900))
+    cells = np.repeat(np.eye(4), labelled, axis=0)[:, None, :]
+    weights = np.repeat([3.5, 16.0], [40, 60])
+    (weighted,) = weighted_tables(cells, weights)
+    found = powered(labelled, further, weighted)
+    assert found["people"]["value"] == pytest.approx(140 / 1100)
+    assert found["powered"]["value"] == pytest.approx(140 / 1100)
+    nothing = Weighted(np.zeros(4), np.zeros(4), np.zeros(4))
+    assert powered(labelled, further, nothing)["powered"]["value"] is None
+
+
+@pytest.mark.parametrize("how", ["random", "chosen"])
+def test_a_small_simulation_holds_and_is_not_wider_than_people(how: str) -> None:
+    """``scripts/simulate_prevalence.py`` has 2,000 runs of each; these are few, of fixed seed."""
+    chance = np.random.default_rng(4)
+    runs = 400 if how == "random" else 25
+    for rates in ((0.8, 0.9), (0.5, 0.5)):
+        _, held, width = simulate(how, rates, 0.1, 100, runs, chance)
+        assert held >= (92 if how == "random" else 84)
+        assert width <= 1.1 if how == "chosen" else width <= 1.02

@@ -217,7 +217,8 @@ class Form(Dialog[dict[str, str]]):
     def _field_changed(self, event: events.DescendantFocus) -> None:
         name, words = self._refused
         field = next((one for one in self._fields if one.name == event.widget.id), None)
-        if field is None:
+        # What is told late of a field that was passed must not undo what was said since.
+        if field is None or event.widget is not self.focused:
             return
         self._stands_on = field.name
         if field.name == name:
@@ -241,8 +242,11 @@ class Form(Dialog[dict[str, str]]):
         if self._showing_words:
             return
         lines = self._lines()
-        place = next((i for i, line in enumerate(lines) if line.has_focus), 0)
-        lines[(place + step) % len(lines)].focus()
+        place = next((i for i, line in enumerate(lines) if line is self.focused), 0)
+        line = lines[(place + step) % len(lines)]
+        # At once, as the next key may come before the line has heard of it.
+        self._stands_on = line.id or ""
+        self.set_focus(line)
 
     def action_keep(self) -> None:
         """Take what stands in the fields, where it can be; or go on from the words."""

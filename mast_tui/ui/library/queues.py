@@ -17,7 +17,7 @@ from textual.worker import get_current_worker
 
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
-from mast_tui.study import random_sample
+from mast_tui.study import Study, random_sample
 from mast_tui.ui.context import AppContext
 from mast_tui.ui.dialogs.dialog import KeyDialog, KeyRow
 from mast_tui.ui.dialogs.note import NoteScreen
@@ -41,6 +41,7 @@ class QueueName(StrEnum):
     JUDGE = "judge"
     UNSURE = "unsure"
     CHANGED = "changed"
+    WORTH = "worth"
     SAMPLE = "sample"
 
 
@@ -54,6 +55,7 @@ _WORDS: Final = {
     QueueName.JUDGE: "the judge against me",
     QueueName.UNSURE: "unsure",
     QueueName.CHANGED: "codebook changed",
+    QueueName.WORTH: "most worth labelling",
     QueueName.SAMPLE: "random sample",
 }
 
@@ -63,6 +65,8 @@ _EMPTY: Final = {
     QueueName.JUDGE: "No judge says otherwise on the traces that you have finished.",
     QueueName.UNSURE: "You have called no mode unsure.",
     QueueName.CHANGED: "No change of the codebook asks you to look again.",
+    QueueName.WORTH: "No trace is yours that was chosen by what its labels would tell.\n\n"
+    "mast-tui study add --sample N --judge NAME chooses such traces.",
     QueueName.SAMPLE: "There are no traces to draw from.",
 }
 
@@ -91,6 +95,7 @@ class QueueRead:
     ``trace_ids`` stand in the order in which to take them where it is ``in_order``, else the
     library sorts them; None is every trace. ``modes`` are the slugs for which a trace is there.
     ``anew`` come before what one would go on to, and are never told apart from others on screen.
+    ``told`` says how sure the figures are for which the traces were chosen.
     """
 
     wanted: Wanted
@@ -99,6 +104,7 @@ class QueueRead:
     modes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     anew: frozenset[str] = frozenset()
     study: bool = False
+    told: str = ""
 
 
 EVERYTHING: Final = QueueRead(Wanted())
@@ -129,7 +135,39 @@ def read_queue(opened: OpenWorkspace, wanted: Wanted | None, known: Sequence[str
         modes={item.trace_id: item.modes for item in items if item.modes},
         anew=frozenset(item.trace_id for item in items if item.retest),
         study=study is not None,
+        told=width_told(opened, study) if wanted.name is QueueName.WORTH else "",
     )
+
+
+def width_told(opened: OpenWorkspace, study: Study | None) -> str:
+    """Say of the mode whose prevalence is least sure how sure it is, and what it takes.
+
+    Nothing is said to whom what judges say is hidden. Slow: for workers.
+    """
+    drawn = [] if study is None else [draw for draw in study.draws if draw.chances]
+    if not drawn or opened.judges_hidden:
+        return ""
+    # Only here, as they bring numpy, which the library does without.
+    from mast_tui.adjudication import words_by_trace
+    from mast_tui.figures.judge.input import judge_input_from_workspace
+    from mast_tui.figures.judge.report import judge_report
+    from mast_tui.gold import no_order
+    from mast_tui.reports.judge import widest_words
+    from mast_tui.session import visible_traces_for_agreement
+
+    workspace, taxonomy = opened.workspace, opened.taxonomy
+    gold = {
+        trace: said.gold(taxonomy, no_order)
+        for trace, said in words_by_trace(workspace, taxonomy).items()
+    }
+    given = judge_input_from_workspace(
+        workspace,
+        taxonomy,
+        drawn[-1].judge,
+        gold=gold,
+        traces=visible_traces_for_agreement(workspace, opened.annotator, taxonomy.ref),
+    )
+    return widest_words(judge_report(given, rounds=0)["prevalence"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +185,7 @@ def count_queues(opened: OpenWorkspace, known: Sequence[str]) -> Counts:
     sizes = {QueueName.ALL: len(known)}
     for name in (QueueName.MINE, QueueName.UNSURE, QueueName.CHANGED):
         sizes[name] = len(read_queue(opened, Wanted(name), known).trace_ids or ())
+    sizes[QueueName.WORTH] = len(opened.queue(QueueName.WORTH.value, n=SAMPLE_SIZE, seed=None))
     return Counts(sizes, len(opened.finished()))
 
 
@@ -225,6 +264,7 @@ KEYS: Final[Mapping[QueueName, tuple[str, str]]] = {
     QueueName.JUDGE: ("j", "the judge against me"),
     QueueName.UNSURE: ("u", "unsure"),
     QueueName.CHANGED: ("c", "codebook changed"),
+    QueueName.WORTH: ("w", "most worth labelling"),
     QueueName.SAMPLE: ("s", "a random sample"),
 }
 """By queue its key and what it is called here."""

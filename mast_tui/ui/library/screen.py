@@ -263,6 +263,8 @@ class LibraryScreen(ListScreen):
         read, known = self.queue.read, app.catalog
         if read.wanted.name is not QueueName.ALL:
             left.insert(1, read.wanted.words)
+            if read.told:
+                left.append(read.told)
             gone = sum(trace_id not in known.traces for trace_id in read.trace_ids or ())
             if gone and known.complete:
                 left.append(f"{gone} not in these files")
