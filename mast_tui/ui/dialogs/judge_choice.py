@@ -93,7 +93,7 @@ class JudgeChoice(KeyDialog[Chosen]):
                 (MODEL_KEY, f"{model_name(self._setup)} at {one_line(self._setup.host, 60)}"),
             )
             for key, words in answers:
-                yield KeyRow(key, f"{words}  ↵" if key == self.default else words)
+                yield KeyRow(key, f" {words}{'  ↵' * (key == self.default)}")
             yield Static(plain_lines(f"{ESTIMATING} …"), classes="hint")
 
     def on_mount(self) -> None:
