@@ -12,7 +12,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from mast_tui.ui.dialogs.dialog import KeyDialog, KeyRow
+from mast_tui.ui.dialogs.dialog import KeyDialog
 from mast_tui.ui.suggestion_wording import judge_name, rule_words
 from mast_tui.ui.wording import counted, plain_title
 
@@ -120,17 +120,13 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         self._hidden = hidden
         self._standing = standing
         self._onward = False
-        keys = [*Breadth, *("c" * (like.confidence is not None)), "q"]
-        self._asked = {key: KeyRow(key) for key in keys}
-        self._answers = {key: KeyRow(key) for key in "xahw"[: 4 if hidden or standing else 3]}
 
     def compose(self) -> ComposeResult:
         """Rows for what is meant, and for what is done with it."""
         with Vertical(classes="dialog") as box:
             box.border_title = plain_title("Answer many suggestions")
-            yield from self._asked.values()
-            with Vertical(classes="answers"):
-                yield from self._answers.values()
+            yield Static(id="scopes", classes="question")
+            yield Static(id="answers")
             yield Static(
                 Content("u takes answers back in one step · X w ends hiding and going on"),
                 classes="hint",
@@ -140,6 +136,22 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         """Show what is chosen."""
         self._show()
 
+    def _rows(self) -> list[tuple[str, str, bool]]:
+        code = self._mode.partition(" ")[0]
+        names = {
+            Breadth.RULE: f"{code}, same rule: “{rule_words(self._like.rationale)} …”",
+            Breadth.MODE: f"{self._mode}, by {judge_name(self._like.judge)}",
+            Breadth.JUDGE: f"all by {judge_name(self._like.judge)}",
+            Breadth.ALL: "all, whoever says it" if self._onward else "all on this trace",
+        }
+        rows = []
+        for breadth, name in names.items():
+            scope = replace(self.scope, breadth=breadth)
+            count = len(scope.of(self._pending))
+            chosen = breadth is self.scope.breadth
+            rows.append((breadth.value, f"({'●' if chosen else ' '}) ×{count} {name}", chosen))
+        return rows
+
     def _confidence(self) -> str:
         if self.scope.most is not None:
             return f"only those at most as sure as this one ({self.scope.most:.2f})"
@@ -148,47 +160,54 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         return "however sure the judge is"
 
     def _show(self) -> None:
-        code = self._mode.partition(" ")[0]
-        judge = judge_name(self._like.judge)
-        names = {
-            Breadth.RULE: f"{code}, same rule: “{rule_words(self._like.rationale)} …”",
-            Breadth.MODE: f"{self._mode}, by {judge}",
-            Breadth.JUDGE: f"all by {judge}",
-            Breadth.ALL: "all, whoever says it" if self._onward else "all on this trace",
-        }
-        for breadth, name in names.items():
-            number = len(replace(self.scope, breadth=breadth).of(self._pending))
-            mark = "●" if breadth is self.scope.breadth else " "
-            self._asked[breadth].show(f"({mark}) ×{number} {name}")
         count = counted(len(self.scope.of(self._pending)), "suggestion")
+        rows: list[tuple[str, str]] = [(key, words) for key, words, _ in self._rows()]
+        if self._like.confidence is not None:
+            rows.append(("c", self._confidence()))
+        where = "here and on each trace you open from now on" if self._onward else "on this trace"
+        rows.append(("q", where))
+        self._fill("#scopes", rows)
         onward = ", and such ones on the traces that follow" if self._onward else ""
-        ended = [f"show what is hidden again ({self._hidden} here)"] * bool(self._hidden)
-        ended += ["answer no more on the traces that follow"] * bool(self._standing)
-        words = {
-            "c": self._confidence(),
-            "q": "here and on each trace you open from now on" if onward else "on this trace",
-            "x": f"reject {count}{onward}",
-            "a": f"accept {count}{onward}",
-            "h": f"hide {count}, and such ones on other traces, unanswered",
-            "w": ", ".join(ended),
-        }
-        for key, row in {**self._asked, **self._answers}.items():
-            if key in words:
-                row.show(words[key])
+        answers = [
+            ("x", f"reject {count}{onward}"),
+            ("a", f"accept {count}{onward}"),
+            ("h", f"hide {count}, and such ones on other traces, unanswered"),
+        ]
+        if self._reversible:
+            answers.append(("w", self._reversal))
+        self._fill("#answers", answers)
+
+    @property
+    def _reversible(self) -> bool:
+        return bool(self._hidden or self._standing)
+
+    @property
+    def _reversal(self) -> str:
+        """What ``w`` does."""
+        parts = []
+        if self._hidden:
+            parts.append(f"show what is hidden again ({self._hidden} here)")
+        if self._standing:
+            parts.append("answer no more on the traces that follow")
+        return ", ".join(parts)
+
+    def _fill(self, where: str, rows: Sequence[tuple[str, str]]) -> None:
+        lines = [Content.assemble((f" {key} ", "bold"), f" {words}") for key, words in rows]
+        self.query_one(where, Static).update(Content("\n").join(lines))
 
     def take(self, key: str) -> bool:
         """Take a scope, a limit or an answer."""
-        if key in self._answers:
+        if key in ("x", "a", "h") or (key == "w" and self._reversible):
             if key == "w" or self.scope.of(self._pending):
                 self.dismiss(ManyAnswered(self.scope, key, self._onward))
             return True
-        if key not in self._asked:
-            return False
-        if key == "c":
+        if key in tuple(Breadth):
+            self.scope = replace(self.scope, breadth=Breadth(key))
+        elif key == "c" and self._like.confidence is not None:
             self.scope = self.scope.next_confidence()
         elif key == "q":
             self._onward = not self._onward
         else:
-            self.scope = replace(self.scope, breadth=Breadth(key))
+            return False
         self._show()
         return True

@@ -87,7 +87,7 @@ class FinishScreen(KeyDialog[str]):
                 yield Static(words, classes="hint")
             with Vertical(classes="answers"):
                 for key, words in ANSWERS:
-                    yield KeyRow(key, f"{words}  ↵" if key == self.default else words)
+                    yield KeyRow(key, f" {words}{'  ↵' * (key == self.default)}")
 
     def on_mount(self) -> None:
         """Show what stands."""
@@ -101,7 +101,7 @@ class FinishScreen(KeyDialog[str]):
                 name = set_cell_size(name, NAME_CELLS - 1) + "…"
             value = self._verdict(mode.slug)
             said = (value.value, "bold") if value else "open"
-            self._mode_rows[key].show(f"{set_cell_size(name, NAME_CELLS)} ", said)
+            self._mode_rows[key].show(f" {set_cell_size(name, NAME_CELLS)} ", said)
 
     def take(self, key: str) -> bool:
         """Take an answer, or say the next thing of a mode."""

@@ -62,7 +62,7 @@ class KeyRow(Static):
 
     def show(self, *words: str | tuple[str, str]) -> None:
         """Say behind the key what it does, or what it is about; parts may have a style."""
-        self.update(Content.assemble((f" {self.key} ", "bold"), " ", *words))
+        self.update(Content.assemble((f" {self.key} ", "bold"), *words))
 
     def on_click(self) -> None:
         """Do what the key does."""

@@ -102,7 +102,7 @@ class JudgeChoice(KeyDialog[Chosen]):
                 ("s", "the same, for the decisive step, asked step by step"),
             )
             for key, words in answers:
-                yield KeyRow(key, f"{words}  ↵" if key == self.default else words)
+                yield KeyRow(key, f" {words}{'  ↵' * (key == self.default)}")
             yield Static(plain_lines(f"{ESTIMATING} …"), classes="hint")
 
     def on_mount(self) -> None:

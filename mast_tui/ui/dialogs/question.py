@@ -38,7 +38,7 @@ class Ask(KeyDialog[str]):
             box.border_title = plain_title(self._title)
             yield Static(plain_lines(self._question), classes="question")
             for key, words in self._answers:
-                yield KeyRow(key, f"{words}  ↵" if key == self.default else words)
+                yield KeyRow(key, f" {words}{'  ↵' * (key == self.default)}")
 
     def take(self, key: str) -> bool:
         """Give an answer back."""

@@ -339,7 +339,7 @@ class QueueChoice(KeyDialog[QueueName]):
         for name, (_, words) in KEYS.items():
             count = count_words(name, counts, self._looked_at)
             mark = "  ↵" if name is self._current else ""
-            self._queue_rows[name].show(f"{words:<{_NAME_CELLS}}{count}{mark}")
+            self._queue_rows[name].show(f" {words:<{_NAME_CELLS}}{count}{mark}")
 
     def take(self, key: str) -> bool:
         """Take the queue of a key."""
