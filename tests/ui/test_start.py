@@ -61,7 +61,11 @@ def test_a_single_file_is_read_ahead_and_a_folder_is_not() -> None:
 
 def test_so_is_what_was_kept_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Trace] = []
-    monkeypatch.setattr(Trace, "take_kept", asked.append)
+
+    def take(trace: Trace) -> None:
+        asked.append(trace)
+
+    monkeypatch.setattr(Trace, "take_kept", take)
     report = Prefetch(options(SAMPLE)).report()
     assert report is not None
     assert asked == list(report.traces)
