@@ -13,9 +13,7 @@ from mast_tui.traces.model import Trace
 from mast_tui.traces.samples import samples_folder
 from mast_tui.traces.scan.each_trace import each_trace
 from tests.pickled_workers import PickledWorkers
-from tests.traces.checks import write_json
-
-CORPUS = Path("/work/shared/corpus")
+from tests.traces.checks import CORPUS, needs_corpus, write_json
 
 
 def told(trace: Trace) -> tuple[Any, ...]:
@@ -45,9 +43,8 @@ def test_the_samples_are_read_alike() -> None:
 
 
 @pytest.mark.slow
+@needs_corpus
 def test_the_corpus_is_read_alike() -> None:
-    if not CORPUS.exists():
-        pytest.skip("no corpus here")
     paths = [CORPUS, CORPUS / "README.md"]
     assert all_of(paths, PickledWorkers()) == all_of(paths, None)
 
