@@ -212,14 +212,16 @@ class MastApp(TextualApp):
         if early is None or len(early.traces) != 1 or not len(early.traces[0]):
             return
         # Start-up: a library begins without a timeline.
-        from mast_tui.ui.trace_view.first_spans import BelowFirstSpans, FirstSpans
+        from mast_tui.ui.trace_view.first_spans import BelowFirstSpans, FirstSpans, FirstStrip
 
         trace, wide = early.traces[0], self.size.width >= WIDE
         title = TitleBar()
         title.show(tuple(trace_title(trace)), (self.waiting_words(),))
         yield title
-        yield FirstSpans(trace, wide=wide)
+        spans = FirstSpans(trace, wide=wide)
+        yield spans
         yield BelowFirstSpans(wide=wide)
+        yield FirstStrip(spans, self.size, wide=wide)
 
     def on_mount(self) -> None:
         """Set keys and colours; the first screen follows, and what is slow after its frame."""
@@ -244,7 +246,7 @@ class MastApp(TextualApp):
 
     def _first_screen_open(self) -> None:
         self.opening = False
-        for waiting in self.query("FirstSpans, BelowFirstSpans, TitleBar"):
+        for waiting in self.query("FirstSpans, BelowFirstSpans, FirstStrip, TitleBar"):
             waiting.remove()
         self.open_workspace()
         self.set_timer(COLLECT_AFTER, self._is_quiet)

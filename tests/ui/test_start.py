@@ -20,7 +20,7 @@ from mast_tui.ui.library.screen import LibraryScreen
 from mast_tui.ui.options import AppOptions
 from mast_tui.ui.services.prefetch import Prefetch
 from mast_tui.ui.styles import DIALOGS
-from mast_tui.ui.trace_view.first_spans import FirstSpans
+from mast_tui.ui.trace_view.first_spans import FirstSpans, FirstStrip
 from mast_tui.ui.widgets.title_bar import TitleBar
 from tests.ui.settle import settle
 
@@ -101,6 +101,8 @@ async def test_the_first_spans_stand_where_the_annotate_screen_shows_them(
         (spans,) = early.query(FirstSpans)
         place = spans.region
         rows = [spans.render_line(y).text for y in range(spans.scrollable_content_region.height)]
+        (strip,) = early.query(FirstStrip)
+        beside = strip.region, strip.cells
         (title,) = early.query(TitleBar)
         said = title.render_line(0).text
     app = WithoutWorkspace(options(SAMPLE), load_mast())
@@ -109,6 +111,7 @@ async def test_the_first_spans_stand_where_the_annotate_screen_shows_them(
         assert isinstance(app.screen, AnnotateScreen)
         timeline = app.screen.timeline
         assert timeline.region == place
+        assert (app.screen.overview.region, app.screen.overview.cells) == beside
         assert [timeline.render_line(y).text for y in range(len(rows))] == rows
         assert len(set(rows)) > 3
         assert said.split()[0] == app.screen.title_bar.render_line(0).text.split()[0]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from textual.geometry import Size
 from textual.widget import Widget
 
 from mast_tui.traces.model import Trace
 from mast_tui.ui.services.view_settings import remembered_settings
+from mast_tui.ui.trace_view.overview import Overview
 from mast_tui.ui.trace_view.timeline import TimelineLines
 
 LOOKED_AT: Final = 256
@@ -30,6 +32,17 @@ class FirstSpans(TimelineLines, can_focus=False):
         settings = remembered_settings()
         self._bar = settings.time_bar
         self.styles.height = f"{100 - settings.text_share}fr"
+
+
+class FirstStrip(Overview):
+    """The strip beside them, where the annotate screen will show it."""
+
+    def __init__(self, spans: FirstSpans, screen: Size, *, wide: bool) -> None:
+        super().__init__(id="first-strip")
+        self.set_class(not wide, "-narrow")
+        self.styles.height = screen.height - 2  # between the first line and the last
+        assert spans.trace is not None
+        self.show_trace(spans.trace, spans.background)
 
 
 class BelowFirstSpans(Widget):
