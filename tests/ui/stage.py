@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -145,6 +146,10 @@ class Stage:
         """Press keys, and wait only until they are through."""
         for key in keys:
             self.app.post_message(_event(key))
+        # On a busy machine the app may not have heard of any of them yet.
+        heard = asyncio.Event()
+        self.app.call_later(heard.set)
+        await asyncio.wait_for(heard.wait(), waiting.PATIENCE)
         for _ in waiting.until(lambda: not self.app.keys_on_their_way):
             await self.pilot.pause(0)
         await self.pilot.pause()
