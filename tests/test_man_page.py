@@ -15,6 +15,8 @@ import pytest
 from mast_tui.cli.command_line import COMMANDS
 from mast_tui.cli.dispatch import load_command
 
+pytestmark = pytest.mark.slow  # every command is imported
+
 ROOT: Final = Path(__file__).resolve().parent.parent
 
 
