@@ -15,6 +15,8 @@ import pytest
 from mast_tui.cli.command_line import COMMANDS
 from mast_tui.cli.dispatch import load_command
 
+pytestmark = pytest.mark.slow  # every command is imported
+
 ROOT: Final = Path(__file__).resolve().parent.parent
 
 
@@ -44,9 +46,14 @@ def test_a_command_stands_in_it_with_its_options(page: str, name: str) -> None:
     assert [one for one in options(load_command(name)) if one not in section] == []
 
 
-def test_it_tells_what_the_page_on_the_commands_tells(page: str) -> None:
-    assert "\\fB128 + n\\fR\nsignal n ended it" in page
-    assert "\\fB\\-\\-workspace PATH\\fR\nwhere labels are kept" in page
+@pytest.mark.parametrize("heading", ["What they share", "Exit codes"])
+def test_it_tells_what_the_page_on_the_commands_tells(page: str, heading: str) -> None:
+    commands = (ROOT / "docs" / "commands.md").read_text("utf-8")
+    section = commands.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    _, *terms = re.findall(r"^\| (.+?) \|", section.replace("|---", ""), re.MULTILINE)
+    assert len(terms) >= 5
+    plain = page.replace("\\-", "-")
+    assert [one for one in terms if f"\\fB{one.replace('`', '')}\\fR\n" not in plain] == []
 
 
 def test_troff_finds_nothing_wrong_in_it(page: str) -> None:

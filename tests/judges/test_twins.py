@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
+import pytest
+
 from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.twins import MODE, TwinsJudge
 from mast_tui.traces.model import Outcome, Trace, TraceMeta
@@ -93,6 +95,7 @@ def test_runs_of_another_task_or_without_an_outcome_are_no_twins() -> None:
     assert "nothing to compare" in TwinsJudge(runs[-4:]).words
 
 
+@pytest.mark.slow
 def test_planted_forks_are_found() -> None:
     exact = near = planted = 0
     for seed in range(40):
@@ -108,6 +111,7 @@ def test_planted_forks_are_found() -> None:
     assert near >= 0.95 * planted
 
 
+@pytest.mark.slow
 def test_where_outcomes_are_chance_little_is_suggested() -> None:
     """By how it is made at most in one task of ten."""
     randoms = [Random(f"test {seed}") for seed in range(60)]
@@ -115,6 +119,7 @@ def test_where_outcomes_are_chance_little_is_suggested() -> None:
     assert told <= 12
 
 
+@pytest.mark.slow
 def test_ten_thousand_steps_of_many_words_are_compared_to_the_end() -> None:
     runs = long_trials(Random(1), 40, 250).runs
     assert sum(map(len, runs)) > 10_000
