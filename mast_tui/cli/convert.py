@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -17,11 +18,14 @@ from mast_tui.cli.shared.common import (
     open_workspace,
     say,
 )
+from mast_tui.cli.shared.workers import AtWork, workers_option
 from mast_tui.output_files import Outputs, Rules
 from mast_tui.traces.agentdebugx_format import AGENTDEBUGX_OPENING, agentdebugx_line
 from mast_tui.traces.atif_format import ATIF_OPENING, atif_line
-from mast_tui.traces.library import read_fully, scan
+from mast_tui.traces.library import read_fully
+from mast_tui.traces.model import Trace
 from mast_tui.traces.native_format import OPENING, line_of
+from mast_tui.traces.scan.each_trace import each_trace
 from mast_tui.workspace.outputs import database_files, never_replaced, what_looks_precious
 from mast_tui.workspace.paths import find_workspace
 
@@ -50,12 +54,14 @@ AGENTDEBUGX: Final = "agentdebugx"
     "AgentDebugX reads.",
 )
 @force_option
+@workers_option
 @common_options(taxonomy=NO_LABELS)
 def convert_command(
     paths: tuple[Path, ...],
     output: Path,
     written_as: str,
     force: bool,
+    wanted_workers: str | None,
     workspace: str | None,
     annotator: str | None,
     blind: bool,
@@ -82,19 +88,18 @@ def convert_command(
 
     def lines() -> Iterator[bytes]:
         nonlocal failed, traces
-        for report in scan(paths, without=(output,)):
+        write = _Line(written_as, veil is not None)
+        found = each_trace(paths, write, at_work.workers, without=(output,), tell=at_work.tell)
+        for report, written in found:
             if report.failed is not None:
                 failed += 1
                 say(f"mast-tui convert: {report.path}: {report.failed}")
-            for trace in report.traces:
-                read_fully(trace)
-                if written_as == OWN:
-                    yield line_of(trace, veiled=veil is not None)
-                elif len(trace):
-                    yield atif_line(trace) if written_as == ATIF else agentdebugx_line(trace)
-                else:
-                    say(f"mast-tui convert: {trace.path}: no steps to judge; left out")
+            for line in written:
+                at_work.on_trace()
+                if line is None:
+                    say(f"mast-tui convert: {report.path}: no steps to judge; left out")
                     continue
+                yield line
                 traces += 1
         if traces == 0:
             raise click.ClickException(
@@ -102,10 +107,27 @@ def convert_command(
             )
 
     outputs = Outputs(Rules(_never_replaced(paths, force), what_looks_precious, force))
-    outputs.add(output, lines(), ours=_is_converted)
-    outputs.commit()
+    with AtWork(wanted_workers) as at_work:
+        outputs.add(output, lines(), ours=_is_converted)
+        outputs.commit()
     say(f"{traces} {'trace' if traces == 1 else 'traces'} written to {output}")
     return 1 if failed else 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """Writes a trace as a line; None where that needs steps and it has none."""
+
+    written_as: str
+    veiled: bool
+
+    def __call__(self, trace: Trace) -> bytes | None:
+        read_fully(trace)
+        if self.written_as == OWN:
+            return line_of(trace, veiled=self.veiled)
+        if not len(trace):
+            return None
+        return atif_line(trace) if self.written_as == ATIF else agentdebugx_line(trace)
 
 
 def _is_converted(head: bytes) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import click
 
@@ -18,11 +20,13 @@ from mast_tui.cli.shared.common import (
     print_table,
     say,
 )
+from mast_tui.cli.shared.workers import AtWork, workers_option
 from mast_tui.safe_text import one_line
 from mast_tui.traces.file_places import file_place
-from mast_tui.traces.library import read_fully, scan
+from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import FileReport, Problem, Role, Trace
 from mast_tui.traces.readers.answer_keys import as_json
+from mast_tui.traces.scan.each_trace import each_trace
 
 _SHOWN_PREVIEW: Final = 60
 _SPAN_HEADINGS: Final = ("place", "key", "kind", "agent", "name", "status", "chars", "text")
@@ -31,11 +35,13 @@ _SPAN_HEADINGS: Final = ("place", "key", "kind", "agent", "name", "status", "cha
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH …")
 @click.option("--spans", is_flag=True, help="One row per span.")
+@workers_option
 @common_options(taxonomy=NO_LABELS)
 @json_option
 def inspect_command(
     paths: tuple[Path, ...],
     spans: bool,
+    wanted_workers: str | None,
     workspace: str | None,
     annotator: str | None,
     blind: bool,
@@ -51,28 +57,68 @@ def inspect_command(
     veil = hides_outcomes(workspace, annotator, blind, assisted)
     if veil is not None:
         say(veil)
-    reports = []
-    for report in scan(paths):
-        for trace in report.traces:
-            read_fully(trace)
-        reports.append(report)
+    veiled = veil is not None
+    files = []
+    with AtWork(wanted_workers) as at_work:
+        look = _Look(spans and (as_json or at_work.workers is not None), veiled)
+        for report, told in each_trace(paths, look, at_work.workers, tell=at_work.tell):
+            files.append(_File(report, tuple(told)))
+            for _ in files[-1].traces:
+                at_work.on_trace()
     if as_json:
-        print_json(_document(reports, spans, veil is not None))
+        print_json(_document(files))
     else:
-        _print_reports(reports, spans, veil is not None)
-    failed = [report for report in reports if report.failed is not None]
+        _print_files(files, spans)
+    failed = [file.report for file in files if file.report.failed is not None]
     for report in failed:
         say(f"mast-tui inspect: {report.path}: {report.failed}")
     return 1 if failed else 0
 
 
-def _document(reports: list[FileReport], spans: bool, veiled: bool) -> dict[str, object]:
+class _Told(NamedTuple):
+    """What is told of a trace, and what of it could not be read."""
+
+    document: dict[str, Any]
+    problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """Tells of a trace, with its spans or without them."""
+
+    spans: bool
+    veiled: bool
+
+    def __call__(self, trace: Trace) -> _Told:
+        read_fully(trace)
+        return _Told(_trace(trace, self.spans, self.veiled), tuple(trace.problems))
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file, and what is told of its traces."""
+
+    report: FileReport
+    traces: tuple[_Told, ...]
+
+    @property
+    def problems(self) -> list[Problem]:
+        return [*self.report.problems, *chain.from_iterable(one.problems for one in self.traces)]
+
+
+def _document(files: list[_File]) -> dict[str, object]:
+    reports = [file.report for file in files]
     return {
-        "files": [_file(report, spans, veiled) for report in reports if report.format is not None],
+        "files": [_file(file) for file in files if file.report.format is not None],
         "skipped": [
-            {"path": str(report.path), "reason": report.skipped, **_problems_of_skipped(report)}
-            for report in reports
-            if report.skipped is not None
+            {
+                "path": str(file.report.path),
+                "reason": file.report.skipped,
+                # The problems of a file that is no trace and is read all the same (outcomes.csv).
+                **({"problems": _problem_list(file)} if file.problems else {}),
+            }
+            for file in files
+            if file.report.skipped is not None
         ],
         "failed": [
             {"path": str(report.path), "reason": report.failed}
@@ -82,27 +128,22 @@ def _document(reports: list[FileReport], spans: bool, veiled: bool) -> dict[str,
     }
 
 
-def _problems_of_skipped(report: FileReport) -> dict[str, object]:
-    """The problems of a file that is no trace and is read all the same (``outcomes.csv``)."""
-    return {"problems": _problem_list(report)} if report.problems else {}
+def _problem_list(file: _File) -> list[dict[str, str]]:
+    return [{"place": one.place, "message": one.message} for one in file.problems]
 
 
-def _problem_list(report: FileReport) -> list[dict[str, str]]:
-    return [{"place": one.place, "message": one.message} for one in _problems(report)]
-
-
-def _file(report: FileReport, spans: bool, veiled: bool) -> dict[str, object]:
+def _file(file: _File) -> dict[str, object]:
     return {
-        "path": str(report.path),
-        "format": report.format,
-        "traces": [_trace(trace, spans, veiled) for trace in report.traces],
-        "problems": _problem_list(report),
+        "path": str(file.report.path),
+        "format": file.report.format,
+        "traces": [told.document for told in file.traces],
+        "problems": _problem_list(file),
     }
 
 
-def _trace(trace: Trace, spans: bool, veiled: bool) -> dict[str, object]:
+def _trace(trace: Trace, spans: bool, veiled: bool) -> dict[str, Any]:
     meta = trace.meta
-    document: dict[str, object] = {
+    document: dict[str, Any] = {
         "id": trace.identity.trace_id,
         "spans": len(trace),
         "agents": _agents(trace),
@@ -112,11 +153,15 @@ def _trace(trace: Trace, spans: bool, veiled: bool) -> dict[str, object]:
         "answer_key": None if veiled else as_json(meta.answer_key),
     }
     if spans:
-        document["span_list"] = [_span(trace, index) for index in range(len(trace))]
+        document["span_list"] = list(_span_list(trace))
     return document
 
 
-def _span(trace: Trace, index: int) -> dict[str, object]:
+def _span_list(trace: Trace) -> Iterator[dict[str, Any]]:
+    return (_span(trace, index) for index in range(len(trace)))
+
+
+def _span(trace: Trace, index: int) -> dict[str, Any]:
     span = trace.span(index)
     return {
         "index": span.index,
@@ -146,65 +191,64 @@ def _agents(trace: Trace) -> list[str]:
     return list(dict.fromkeys(span.agent for span in spans if span.role is Role.AGENT))
 
 
-def _problems(report: FileReport) -> list[Problem]:
-    return [*report.problems, *(problem for trace in report.traces for problem in trace.problems)]
-
-
-def _print_reports(reports: list[FileReport], spans: bool, veiled: bool) -> None:
-    traces = [(report, trace) for report in reports for trace in report.traces]
+def _print_files(files: list[_File], spans: bool) -> None:
+    traces = [(file.report, told) for file in files for told in file.traces]
     if traces:
         headings = ("file", "format", "trace", "outcome", "system", "model", "agents", "spans")
-        rows = [_row(report, trace, veiled) for report, trace in traces]
+        rows = [_row(report, told.document) for report, told in traces]
         print_table([headings, *rows], numbers_from=len(headings) - 2)
     else:
         click.echo("no traces")
     if spans:
-        for _report, trace in traces:
-            _print_spans(trace)
+        for file in files:
+            for number, told in enumerate(file.traces):
+                # Those that were read here are told span by span, as there may be very many.
+                given = told.document.get("span_list")
+                _print_spans(told.document, given or _span_list(file.report.traces[number]), file)
+    reports = [file.report for file in files]
     _print_list(
-        "problems", [_problem_line(report, p) for report in reports for p in _problems(report)]
+        "problems", [_problem_line(file.report, p) for file in files for p in file.problems]
     )
     _print_list("skipped", [f"{r.path}: {r.skipped}" for r in reports if r.skipped is not None])
 
 
-def _row(report: FileReport, trace: Trace, veiled: bool) -> tuple[str, ...]:
-    meta = trace.meta
+def _row(report: FileReport, told: Mapping[str, Any]) -> tuple[str, ...]:
     return (
         str(report.path),
         report.format or "",
-        trace.identity.trace_id,
-        "hidden" if veiled else meta.outcome.value,
-        meta.system or "",
-        meta.model or "",
-        str(len(_agents(trace))),
-        str(len(trace)),
+        told["id"],
+        told["outcome"] or "hidden",
+        told["system"] or "",
+        told["model"] or "",
+        str(len(told["agents"])),
+        str(told["spans"]),
     )
 
 
-def _print_spans(trace: Trace) -> None:
-    click.echo(f"\n{one_line(trace.identity.trace_id)}")
-    if not len(trace):
+def _print_spans(told: Mapping[str, Any], spans: Iterable[Mapping[str, Any]], file: _File) -> None:
+    click.echo(f"\n{one_line(told['id'])}")
+    if not told["spans"]:
         click.echo("  no spans")
         return
-    print_table(_span_rows(trace), numbers_from=len(_SPAN_HEADINGS) + 1)
+    rows = _span_rows(spans, len(str(told["spans"])), Path(file.report.path.name))
+    print_table(rows, numbers_from=len(_SPAN_HEADINGS) + 1)
 
 
-def _span_rows(trace: Trace) -> Iterator[tuple[str, ...]]:
-    width = len(str(len(trace)))
-    here = Path(trace.path.name)
+def _span_rows(
+    spans: Iterable[Mapping[str, Any]], width: int, here: Path
+) -> Iterator[tuple[str, ...]]:
     yield ("#".rjust(width), *_SPAN_HEADINGS)
-    for index in range(len(trace)):
-        span = trace.span(index)
+    for span in spans:
         yield (
-            str(index + 1).rjust(width),
-            file_place(here, span.place),
-            span.key,
-            span.kind.value.replace("_", " "),
-            span.agent,
-            span.name or "",
-            "" if span.status.value == "unknown" else span.status.value,
-            str(_chars(trace, index) or 0).rjust(len("chars")),
-            one_line(span.preview[:_SHOWN_PREVIEW]),
+            str(span["index"] + 1).rjust(width),
+            file_place(here, span["place"]),
+            span["key"],
+            span["kind"].replace("_", " "),
+            span["agent"],
+            span["name"] or "",
+            "" if span["status"] == "unknown" else span["status"],
+            str(span["text_chars"] or 0).rjust(len("chars")),
+            one_line(span["preview"][:_SHOWN_PREVIEW]),
         )
 
 

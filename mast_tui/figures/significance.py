@@ -25,6 +25,14 @@ _RARE: Final = 50
 Method = Literal["exact", "normal"]
 
 
+MANY: Final = 1_000_000
+"""Of more cases no table of logarithms is made: it would take more memory than all the rest."""
+
+_FAR: Final = 40.0
+"""Standard deviations from the likeliest table beyond which none has a chance that a float holds
+beside it."""
+
+
 class LogFactorials:
     """The logarithms of 0!, 1!, … up to a number, made once for many tests."""
 
@@ -38,7 +46,9 @@ class LogFactorials:
         return found
 
 
-def fisher_exact(hits: int, n: int, other: int, of: int, logs: LogFactorials) -> float | None:
+def fisher_exact(
+    hits: int, n: int, other: int, of: int, logs: LogFactorials | None = None
+) -> float | None:
     """Test whether two independent shares differ (Fisher 1935).
 
     Args:
@@ -46,7 +56,9 @@ def fisher_exact(hits: int, n: int, other: int, of: int, logs: LogFactorials) ->
         n: Its cases.
         other: The hits of the second share.
         of: Its cases.
-        logs: Logarithms of factorials up to ``n + of``.
+        logs: Logarithms of factorials up to ``n + of``; without them, for more cases than ``MANY``,
+            each table's chance follows from its neighbour's, and those are left out that are less
+            likely than the likeliest by more than a number can tell.
 
     Returns:
         The chance of all tables with these margins that are no more likely than the one seen; None
@@ -58,9 +70,28 @@ def fisher_exact(hits: int, n: int, other: int, of: int, logs: LogFactorials) ->
     k = np.arange(max(0, together - of), min(n, together) + 1, dtype=np.int64)
     if len(k) == 1:
         return 1.0
+    if logs is None:
+        return _fisher_near(hits, n, other, of)
     chance = logs.choose(n, k) + logs.choose(of, together - k)
     chance = np.exp(chance - chance.max())
     seen = chance[hits - int(k[0])]
+    return min(1.0, float(chance[chance <= seen * (1 + _TIE)].sum() / chance.sum()))
+
+
+def _fisher_near(hits: int, n: int, other: int, of: int) -> float:
+    """The test over the tables near the likeliest one; all others add nothing to a float."""
+    together, cases = hits + other, n + of
+    likeliest = (together + 1) * (n + 1) // (cases + 2)
+    spread = (together * (n / cases) * (of / cases) * ((cases - together) / (cases - 1))) ** 0.5
+    reach = int(_FAR * spread) + 1
+    low, high = max(0, together - of, likeliest - reach), min(n, together, likeliest + reach)
+    if not low <= hits <= high:
+        return 0.0
+    k = np.arange(low, high, dtype=np.longdouble)
+    steps = np.log((n - k) * (together - k) / ((k + 1) * (of - together + k + 1)))
+    chance = np.concatenate([np.zeros(1, dtype=np.longdouble), np.cumsum(steps)])
+    chance = np.exp(chance - chance.max())
+    seen = chance[hits - low]
     return min(1.0, float(chance[chance <= seen * (1 + _TIE)].sum() / chance.sum()))
 
 

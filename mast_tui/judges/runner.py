@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mast_tui.judges.protocol import Judge
+from mast_tui.judges.protocol import Judge, Judgement
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import RunTrace, TraceRecord, WorkspaceError, store_judgement
@@ -63,10 +63,51 @@ class RunSummary:
         return sum(self.by_mode.values())
 
 
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a judge found when it looked at a trace, wherever that was.
+
+    ``judgement`` is None where it was not judged, as it was known; ``problem`` says why it could
+    not be read.
+    """
+
+    path: Path
+    record: TraceRecord
+    judgement: Judgement | None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Looking:
+    """Has a judge look at traces without a workspace, in any process."""
+
+    judge: Judge
+
+    def __call__(self, trace: Trace) -> Look:
+        """Read a trace to its end, and judge it."""
+        return self.unless(trace, lambda _record: False)
+
+    def unless(self, trace: Trace, known: Callable[[TraceRecord], bool]) -> Look:
+        """Read a trace to its end, and judge it unless it is known.
+
+        Args:
+            trace: Of which the first spans are read.
+            known: Whether nothing more need be said of it.
+        """
+        try:
+            read_fully(trace)
+            record = TraceRecord.of(trace)
+            judgement = None if known(record) else self.judge.judge(trace)
+        except OSError as error:
+            problem = error.strerror or str(error)
+            return Look(trace.path, TraceRecord.of(trace), None, problem)
+        return Look(trace.path, record, judgement)
+
+
 def run_judge(
     judge: Judge,
     taxonomy: Taxonomy,
-    traces: Iterable[Trace],
+    traces: Iterable[Trace | Look],
     workspace: Workspace,
     *,
     again: bool = False,
@@ -83,7 +124,7 @@ def run_judge(
     Args:
         judge: Who looks.
         taxonomy: Only its modes count.
-        traces: What is looked at, one after the other.
+        traces: What is looked at, one after the other, or what the judge has said of it before.
         workspace: Where it is kept.
         again: Whether traces are judged anew that this judge has seen.
         covered_by: Judges that say all that this one would; a trace that one of them has seen is
@@ -135,27 +176,33 @@ class _Run:
         self._by_mode: Counter[str] = Counter()
         self._failed: list[Progress] = []
 
-    def one(self, trace: Trace) -> Progress:
+    def one(self, trace: Trace | Look) -> Progress:
         """Judge one trace and keep the result."""
-        trace_id = trace.identity.trace_id
-        suggestions, problem = 0, None
-        step = Step.JUDGED
-        try:
-            read_fully(trace)
-            record = TraceRecord.of(trace)
-            before = self._workspace.find_trace(record)
-            trace_id = self._workspace.register_trace(record)
-            if not self._again and before is not None and self._has_judged(before, record):
-                step = Step.KNOWN
-            else:
-                suggestions = self._judge_now(trace, trace_id)
-        except OSError as error:
-            step, problem = Step.FAILED, error.strerror or str(error)
-            trace_id = self._workspace.register_trace(TraceRecord.of(trace))
-            self._workspace.note_run_trace(self._run_id(), RunTrace(trace_id, 0, problem))
+        if isinstance(trace, Look):
+            known = trace.problem is None and self._is_known(trace.record)
+            return self._keep(replace(trace, judgement=None) if known else trace)
+        return self._keep(Looking(self._judge).unless(trace, self._is_known))
+
+    def _is_known(self, record: TraceRecord) -> bool:
+        if self._again:
+            return False
+        before = self._workspace.find_trace(record)
+        return before is not None and self._has_judged(before, record)
+
+    def _keep(self, look: Look) -> Progress:
+        trace_id = self._workspace.register_trace(look.record)
+        suggestions = 0
+        if look.problem is not None:
+            step = Step.FAILED
+            self._workspace.note_run_trace(self._run_id(), RunTrace(trace_id, 0, look.problem))
+        elif look.judgement is None:
+            step = Step.KNOWN
+        else:
+            step = Step.JUDGED
+            suggestions = self._store(trace_id, look.judgement)
         self._steps[step] += 1
         done = self._steps.total()
-        progress = Progress(done, trace_id, trace.path, step, suggestions, problem)
+        progress = Progress(done, trace_id, look.path, step, suggestions, look.problem)
         if step is Step.FAILED:
             self._failed.append(progress)
         return progress
@@ -195,8 +242,7 @@ class _Run:
             for one in kept
         )
 
-    def _judge_now(self, trace: Trace, trace_id: str) -> int:
-        judgement = self._judge.judge(trace)
+    def _store(self, trace_id: str, judgement: Judgement) -> int:
         judged = self._looks_at
         if judgement.judged is not None:
             judged = tuple(slug for slug in judged if slug in judgement.judged)

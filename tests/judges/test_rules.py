@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from mast_tui.judges.rules import RULES, RulesJudge, UnknownRule, chosen_rules
-from mast_tui.judges.rules.overlong import UsualLengths
+from mast_tui.judges.rules.overlong import UsualLengths, successful_run
 from mast_tui.labels import Evidence, Finding
 from mast_tui.traces.model import Outcome, TraceMeta
 from tests.judges.memory_trace import MemoryTrace
@@ -255,7 +255,9 @@ class TestOverlong:
     def judged(self, successes: int, turns: int) -> list[str | None]:
         done = [self.run(f"s{n}", 10 + n, Outcome.SUCCEEDED) for n in range(successes)]
         run = self.run("long", turns, Outcome.FAILED)
-        judge = RulesJudge(chosen_rules("overlong"), UsualLengths.measured([*done, run]))
+        judge = RulesJudge(
+            chosen_rules("overlong"), UsualLengths.measured(map(successful_run, [*done, run]))
+        )
         assert all(not judge.judge(trace).findings for trace in done)
         return [finding.first for finding in judge.judge(run).findings]
 

@@ -2,36 +2,48 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from mast_tui.cli.judge.files import readable, traces_under, usual_lengths
+from mast_tui.cli.judge.files import looks_under, readable, traces_under, usual_lengths
 from mast_tui.cli.judge.llm import ModelCommand, judge_with_model
 from mast_tui.cli.judge.options import model_options
 from mast_tui.cli.judge.progress import show_trace
 from mast_tui.cli.judge.setup import SetupRequest
-from mast_tui.cli.judge.summary import failed_files, print_summary, rules_document, without_findings
-from mast_tui.cli.shared.asking import Asks
+from mast_tui.cli.judge.summary import (
+    failed_files,
+    print_shards,
+    print_summary,
+    rules_document,
+    shards_document,
+    without_findings,
+)
+from mast_tui.cli.shared.asking import Asks, shards_hidden
 from mast_tui.cli.shared.common import (
     checked_sight,
     common_options,
     json_option,
+    load_chosen_taxonomy,
     open_workspace,
     print_json,
     say,
     working_taxonomy,
 )
+from mast_tui.cli.shared.workers import AtWork, workers_option
 from mast_tui.judges.rules import RulesJudge, chosen_rules
-from mast_tui.judges.runner import run_judge
+from mast_tui.judges.runner import Look, Looking, run_judge
+from mast_tui.judges.sharded import judge_into_shards
 from mast_tui.judges.twins import TwinsJudge
+from mast_tui.shards.folder import ShardFolder
 
 if TYPE_CHECKING:
     from mast_tui.judges.protocol import Judge
-    from mast_tui.traces.model import FileReport
+    from mast_tui.traces.model import FileReport, Trace
 
 
 @click.command()
@@ -49,6 +61,18 @@ if TYPE_CHECKING:
     help="Judge traces anew that this judge has seen; a model is asked again.",
 )
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
+@workers_option
+@click.option(
+    "--out",
+    metavar="FOLDER-or-URL",
+    help="Write what the rules find as shards (Parquet) into this folder, not into a workspace; "
+    "the same command goes on where it was broken off. docs/scale.md has more.",
+)
+@click.option(
+    "--shard-files",
+    type=click.IntRange(1),
+    help="How many files of traces a shard has on average. Default: by their number, up to 512.",
+)
 @model_options
 @common_options()
 @json_option
@@ -61,6 +85,9 @@ def judge_command(
     rule_names: str | None,
     again: bool,
     quiet: bool,
+    wanted_workers: str | None,
+    out: str | None,
+    shard_files: int | None,
     workspace: str | None,
     annotator: str | None,
     taxonomy: Path | None,
@@ -83,44 +110,69 @@ def judge_command(
     asks = Asks(annotator, blind, assisted)
     if judge_name != "rules" and rule_names is not None:
         raise click.UsageError("--rules is for --judge rules; the other judges have none")
+    _refuse_for_others(judge_name, wanted_workers, out)
     if judge_name == "llm":
         command = ModelCommand(paths, workspace, taxonomy, again, quiet, as_json, asked, asks)
         return judge_with_model(command)
     _refuse_model_options(context, judge_name)
-    judge: Judge
-    covered_by: tuple[str, ...] = ()
     if judge_name == "twins":
-        judge = twins = TwinsJudge(readable(paths))
-        again = True
+        twins = TwinsJudge(readable(paths))
         if not quiet:
             say(f"mast-tui judge: {twins.words}")
-    else:
-        rules = chosen_rules(rule_names or "default")
-        judge = by_rules = RulesJudge(rules, usual_lengths(rules, paths))
-        covered_by = by_rules.covered_by
-    place = open_workspace(workspace, create=True)
-    chosen = working_taxonomy(place, taxonomy)
-    hidden = asks.hides_judges(place, chosen)
-    show = partial(show_trace, hidden=hidden)
-    reports: list[FileReport] = []
-    summary = run_judge(
-        judge,
-        chosen,
-        traces_under(paths, reports),
-        place,
-        again=again,
-        covered_by=covered_by,
-        on_progress=(lambda _: None) if quiet else show,
-    )
-    place.close()
-    document = rules_document(summary, reports, chosen)
-    if hidden:
-        document = without_findings(document)
-    if as_json:
-        print_json(document)
-    else:
-        print_summary(document, chosen)
-    return failed_files(document)
+        with AtWork(None) as alone:
+            run = _Run(twins, (), paths, workspace, taxonomy, True, quiet, as_json, asks, alone)
+            return _into_workspace(run)
+    rules = chosen_rules(rule_names or "default")
+    with AtWork(wanted_workers, quiet=quiet) as at_work:
+        if out is not None and (again or workspace is not None):
+            option = "--again" if again else "--workspace"
+            raise click.UsageError(f"{option} is for a workspace; --out writes shards instead")
+        judge = RulesJudge(rules, usual_lengths(rules, paths, at_work.workers))
+        run = _Run(
+            judge,
+            judge.covered_by,
+            paths,
+            workspace,
+            taxonomy,
+            again,
+            quiet,
+            as_json,
+            asks,
+            at_work,
+        )
+        if out is not None:
+            return _into_shards(run, ShardFolder(out), shard_files)
+        return _into_workspace(run)
+
+
+def _refuse_for_others(judge: str, wanted_workers: str | None, out: str | None) -> None:
+    """Options that only make sense with the rules are wrong usage without them."""
+    if judge == "rules":
+        return
+    if wanted_workers is not None:
+        why = {
+            "llm": "how many requests a model gets at a time says --concurrency",
+            "twins": "the twins are compared with each other, in one place",
+        }[judge]
+        raise click.UsageError(f"--workers is for --judge rules; {why}")
+    if out is not None:
+        raise click.UsageError("--out is for --judge rules; what others say needs a workspace")
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A judge that asks no model, and what it was asked for."""
+
+    judge: Judge
+    covered_by: tuple[str, ...]
+    paths: tuple[Path, ...]
+    workspace: str | None
+    taxonomy: Path | None
+    again: bool
+    quiet: bool
+    as_json: bool
+    asks: Asks
+    at_work: AtWork
 
 
 def _refuse_model_options(context: click.Context, judge: str) -> None:
@@ -132,3 +184,53 @@ def _refuse_model_options(context: click.Context, judge: str) -> None:
         given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
         if option.name in names and given:
             raise click.UsageError(f"{option.opts[0]} is for --judge llm; the {judge} ask no model")
+
+
+def _into_workspace(run: _Run) -> int:
+    place = open_workspace(run.workspace, create=True)
+    chosen = working_taxonomy(place, run.taxonomy)
+    hidden = run.asks.hides_judges(place, chosen)
+    show = partial(show_trace, hidden=hidden)
+    reports: list[FileReport] = []
+    given: Iterable[Trace | Look] = traces_under(run.paths, reports)
+    if run.at_work.workers is not None:
+        given = looks_under(run.paths, reports, Looking(run.judge), run.at_work)
+    summary = run_judge(
+        run.judge,
+        chosen,
+        given,
+        place,
+        again=run.again,
+        covered_by=run.covered_by,
+        on_progress=(lambda _: None) if run.quiet or run.at_work.workers is not None else show,
+    )
+    place.close()
+    document = rules_document(summary, reports, chosen)
+    if hidden:
+        document = without_findings(document)
+    if run.as_json:
+        print_json(document)
+    else:
+        print_summary(document, chosen)
+    return failed_files(document)
+
+
+def _into_shards(run: _Run, folder: ShardFolder, files: int | None) -> int:
+    chosen = load_chosen_taxonomy(run.taxonomy)
+    done = judge_into_shards(
+        run.judge,
+        chosen,
+        run.paths,
+        folder,
+        run.at_work.workers,
+        files=files,
+        tell=run.at_work.on_shard,
+    )
+    document = shards_document(done, folder.place, chosen)
+    if shards_hidden(run.asks, chosen):
+        document = without_findings(document)
+    if run.as_json:
+        print_json(document)
+    else:
+        print_shards(document, chosen)
+    return failed_files(document)

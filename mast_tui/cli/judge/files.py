@@ -7,10 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mast_tui.judges.rules import Rule
-from mast_tui.judges.rules.overlong import UsualLengths
+from mast_tui.judges.rules.overlong import UsualLengths, successful_run
 from mast_tui.traces.library import read_fully, scan
+from mast_tui.traces.scan.each_trace import each_trace
 
 if TYPE_CHECKING:
+    from mast_tui.cli.shared.workers import AtWork
+    from mast_tui.judges.runner import Look, Looking
+    from mast_tui.parallel import Workers
     from mast_tui.traces.model import FileReport, Trace
 
 
@@ -22,21 +26,6 @@ def traces_under(paths: tuple[Path, ...], reports: list[FileReport]) -> Iterator
         yield from report.traces
 
 
-def usual_lengths(rules: tuple[Rule, ...], paths: tuple[Path, ...]) -> UsualLengths | None:
-    """Measure how long successful runs of the tasks took, if a rule asks for that.
-
-    Args:
-        rules: Those that run.
-        paths: Where the runs are, which are read once more for this.
-
-    Returns:
-        The lengths; None where no rule asks.
-    """
-    if not any(rule.compares_runs for rule in rules):
-        return None
-    return UsualLengths.measured(readable(paths))
-
-
 def readable(paths: tuple[Path, ...]) -> Iterator[Trace]:
     """The traces there, read to their ends, but those that cannot be; the run tells of them."""
     for trace in traces_under(paths, []):
@@ -45,3 +34,41 @@ def readable(paths: tuple[Path, ...]) -> Iterator[Trace]:
         except OSError:
             continue
         yield trace
+
+
+def looks_under(
+    paths: tuple[Path, ...], reports: list[FileReport], looking: Looking, at_work: AtWork
+) -> Iterator[Look]:
+    """What a judge sees in the traces under the paths, by the workers that read them.
+
+    Args:
+        paths: Files and folders.
+        reports: Where what is no trace is collected.
+        looking: Has the judge look.
+        at_work: Who reads, and hears how far that is.
+    """
+    for report, looks in each_trace(paths, looking, at_work.workers, tell=at_work.tell):
+        if report.format is None:
+            reports.append(report)
+        for look in looks:
+            at_work.on_trace(failed=look.problem is not None)
+            yield look
+
+
+def usual_lengths(
+    rules: tuple[Rule, ...], paths: tuple[Path, ...], workers: Workers | None = None
+) -> UsualLengths | None:
+    """Measure how long successful runs of the tasks took, if a rule asks for that.
+
+    Args:
+        rules: Those that run.
+        paths: Where the runs are, which are read once more for this.
+        workers: Who reads them; None for this process alone.
+
+    Returns:
+        The lengths; None where no rule asks.
+    """
+    if not any(rule.compares_runs for rule in rules):
+        return None
+    measured = each_trace(paths, successful_run, workers)
+    return UsualLengths.measured(run for _report, runs in measured for run in runs)

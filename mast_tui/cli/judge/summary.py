@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mast_tui.judges.llm.run.running import ModelRunSummary
     from mast_tui.judges.llm.run.setup import Setup
     from mast_tui.judges.runner import Progress, RunSummary, Step
+    from mast_tui.judges.sharded import ShardRun
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.traces.model import FileReport
 
@@ -43,6 +44,37 @@ def rules_document(
         reports=reports,
         taxonomy=taxonomy,
     )
+
+
+def shards_document(run: ShardRun, place: str, taxonomy: Taxonomy) -> Document:
+    """What came of a run into shards; all but ``shards`` counts what this run wrote."""
+    return {
+        "judge": run.judge,
+        "taxonomy": taxonomy.ref,
+        "out": place,
+        "shards": {"all": run.shards, "written": run.written, "known": run.known},
+        "traces": {"judged": run.traces},
+        "suggestions": run.by_mode.total(),
+        "modes": {m.code: run.by_mode[m.slug] for m in taxonomy.modes if m.slug in run.by_mode},
+        "failed": [{"path": path, "reason": reason} for path, reason in run.failed],
+        "skipped": [{"path": path, "reason": reason} for path, reason in run.skipped],
+    }
+
+
+def print_shards(document: Document, taxonomy: Taxonomy) -> None:
+    """The summary of a run into shards for people, on stdout."""
+    shards = document["shards"]
+    _line(
+        f"{document['judge']}: {counted(shards['written'], 'shard')} of {shards['all']} written to "
+        f"{document['out']}, {shards['known']} were there; "
+        f"{counted(document['traces']['judged'], 'trace')} judged"
+        + (
+            "; what was found is hidden while you work blind or without suggestions"
+            if document["suggestions"] is None
+            else f", {counted(document['suggestions'], 'suggestion')}"
+        )
+    )
+    _print_modes(document, taxonomy)
 
 
 def model_document(
@@ -179,6 +211,10 @@ def print_summary(document: Document, taxonomy: Taxonomy) -> None:
     )
     if "tokens" in document:
         _print_use(document)
+    _print_modes(document, taxonomy)
+
+
+def _print_modes(document: Document, taxonomy: Taxonomy) -> None:
     rows = [
         (mode.code, mode.name, str(document["modes"][mode.code]))
         for mode in taxonomy.modes

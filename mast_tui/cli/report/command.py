@@ -13,7 +13,8 @@ import click
 from mast_tui.adjudication import orders_from_files, traces_from_files
 from mast_tui.adjudication.for_signatures import corrected_prevalence, extras_for, gold_of
 from mast_tui.cli.report.files import Files, print_text
-from mast_tui.cli.shared.asking import asked_by, say_left_out
+from mast_tui.cli.report.shards import refuse_others, report_shards
+from mast_tui.cli.shared.asking import Asks, asked_by, say_left_out
 from mast_tui.cli.shared.common import (
     checked_sight,
     common_options,
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
+@click.argument("shards", required=False, metavar="[SHARDS]")
 @click.option(
     "--by",
     default="model",
@@ -137,7 +139,11 @@ if TYPE_CHECKING:
 @force_option
 @common_options()
 @json_option
+@click.pass_context
 def report_command(
+    context: click.Context,
+    /,
+    shards: str | None,
     by: str,
     labels: str,
     gold: GoldKind | None,
@@ -171,6 +177,9 @@ def report_command(
 ) -> None:
     """Show how and why runs fail: which modes, how sure, and where.
 
+    With SHARDS, a folder or URL that 'mast-tui judge --out' has written to, it is about what that
+    judge found in all traces there, and needs no workspace.
+
     For whoever labels here only the traces count that they have finished or adjudicate, and that
     they were shown is recorded: who this login works here as, else --annotator.
     """
@@ -185,6 +194,11 @@ def report_command(
         raise click.UsageError(f"--failed-below takes a score, not {failed_below:g}")
     if gold is not None and labels != "gold":
         raise click.UsageError("--gold says how much of the gold counts; leave out --labels")
+    if shards is not None:
+        refuse_others(context)
+        asks = Asks(annotator, blind, assisted)
+        report_shards(shards, by, rules, failed_below, asks, as_json=as_json)
+        return
     if figures is None and (bare or image != "svg"):
         raise click.UsageError("--bare and --figures-format say how --figures draws; name a folder")
     named = {"html": html_file, "markdown": markdown_file, "csv": csv_file, "latex": latex_file}

@@ -33,6 +33,22 @@ class Asks:
         return viewer.judges_hidden
 
 
+def shards_hidden(asks: Asks, taxonomy: Taxonomy) -> bool:
+    """Whether what a judge found in shards must not be told: somebody works blind here.
+
+    Args:
+        asks: Who asks.
+        taxonomy: Under which taxonomy.
+    """
+    if not find_workspace(None).exists():
+        return asks.blind
+    place = open_workspace(None, create=False)
+    try:
+        return asks.hides_judges(place, taxonomy)
+    finally:
+        place.close()
+
+
 def asked_by(
     place: Workspace,
     taxonomy: str,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mast_tui.figures.intervals import RateJson, katz, newcombe, rate
 from mast_tui.figures.signatures.model import ABSENT, PRESENT, UNSURE, Rules
-from mast_tui.figures.significance import LogFactorials, benjamini_hochberg, fisher_exact
+from mast_tui.figures.significance import MANY, LogFactorials, benjamini_hochberg, fisher_exact
 
 Severity = Literal["fatal", "benign", "unclear"]
 Why = Literal["more_in_failed", "seen_in_successes", "too_few_traces", "not_told_apart"]
@@ -105,7 +105,7 @@ def differences(first: Counts, second: Counts, words: tuple[str, str]) -> list[D
         Per mode the first share less the second, with p-values adjusted over the modes.
     """
     most = max((n + m for n, m in zip(first.judged, second.judged, strict=True)), default=0)
-    logs = LogFactorials(most)
+    logs = LogFactorials(most) if most <= MANY else None
     rows = [
         (first.present[i], first.judged[i], second.present[i], second.judged[i])
         for i in range(len(first.present))
@@ -199,12 +199,43 @@ def mode_tables(
     Returns:
         One for each mode, in the order of the columns.
     """
-    everything, lost, won = (
+    return tables_of_counts(
         Counts.of(verdicts),
         Counts.of(verdicts[failed]),
         Counts.of(verdicts[succeeded]),
+        len(verdicts),
+        (verdicts == UNSURE).sum(axis=0).tolist(),
+        names,
+        stated,
+        rules,
     )
-    unsure = (verdicts == UNSURE).sum(axis=0).tolist()
+
+
+def tables_of_counts(
+    everything: Counts,
+    lost: Counts,
+    won: Counts,
+    traces: int,
+    unsure: Sequence[int],
+    names: Sequence[str],
+    stated: Sequence[str | None],
+    rules: Rules,
+) -> list[ModeJson]:
+    """Make the table of every mode of one group of which only the counts are known.
+
+    Args:
+        everything: The counts over all traces.
+        lost: Over those that failed.
+        won: Over those that succeeded.
+        traces: How many there are.
+        unsure: By mode how many of them are unsure.
+        names: The names of the modes.
+        stated: The class that a published study gives each mode.
+        rules: Where the lines are drawn.
+
+    Returns:
+        One for each mode, in the order of the counts.
+    """
     tables: list[ModeJson] = []
     for i, found in enumerate(differences(lost, won, ("failed", "succeeded"))):
         word, why = severity(lost.rate(i), won.rate(i), found, rules)
@@ -214,7 +245,7 @@ def mode_tables(
                 "count": everything.present[i],
                 "n": everything.judged[i],
                 "unsure": unsure[i],
-                "open": len(verdicts) - everything.judged[i] - unsure[i],
+                "open": traces - everything.judged[i] - unsure[i],
                 "all": everything.rate(i),
                 "failed": lost.rate(i),
                 "succeeded": won.rate(i),

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from mast_tui.judges.rules.steps import Step
 from mast_tui.judges.rules.walk import UsualLength, Walk
 from mast_tui.labels import Finding
+from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Outcome, Role, Span, Trace
 
 MODE: Final = "unaware_of_termination_conditions"
@@ -25,6 +26,15 @@ _MORE_SECONDS: Final = 120.0
 _Task = tuple[str, str]
 
 
+class SuccessfulRun(NamedTuple):
+    """A run of a task that reached its goal, and how long that took."""
+
+    task: _Task
+    trace_id: str
+    turns: int
+    seconds: float | None
+
+
 @dataclass(frozen=True, slots=True)
 class UsualLengths:
     """By task how long its successful runs took, and which traces those were."""
@@ -33,23 +43,18 @@ class UsualLengths:
     successes: frozenset[str]
 
     @classmethod
-    def measured(cls, traces: Iterable[Trace]) -> UsualLengths:
-        """Measure the successful runs among traces whose indices are complete."""
-        runs: dict[_Task, dict[str, tuple[int, float | None]]] = defaultdict(dict)
-        for trace in traces:
-            task = trace.meta.same_task
-            if task is not None and trace.meta.outcome is Outcome.SUCCEEDED:
-                spans = [trace.span(index) for index in range(len(trace))]
-                runs[task][trace.identity.trace_id] = (
-                    sum(map(_is_turn, spans)),
-                    _seconds(spans),
-                )
+    def measured(cls, successes: Iterable[SuccessfulRun | None]) -> UsualLengths:
+        """Take together what was measured of traces; None is one that does not count."""
+        runs: dict[_Task, dict[str, SuccessfulRun]] = defaultdict(dict)
+        for run in successes:
+            if run is not None:
+                runs[run.task][run.trace_id] = run
         usual = {}
         for task, found in runs.items():
-            times = [seconds for _, seconds in found.values() if seconds is not None]
+            times = [run.seconds for run in found.values() if run.seconds is not None]
             usual[task] = UsualLength(
                 len(found),
-                max(turns for turns, _ in found.values()),
+                max(run.turns for run in found.values()),
                 max(times) if len(times) == len(found) else None,
             )
         return cls(usual, frozenset(name for found in runs.values() for name in found))
@@ -61,6 +66,21 @@ class UsualLengths:
             return None
         usual = self.by_task.get(task)
         return usual if usual is not None and usual.runs >= _FEWEST_RUNS else None
+
+
+def successful_run(trace: Trace) -> SuccessfulRun | None:
+    """Measure a run to its end; None where it did not succeed, its task is not known, or it cannot
+    be read."""
+    try:
+        read_fully(trace)
+    except OSError:
+        return None  # whoever judges it says so
+    task = trace.meta.same_task
+    if task is None or trace.meta.outcome is not Outcome.SUCCEEDED:
+        return None
+    spans = [trace.span(index) for index in range(len(trace))]
+    turns = sum(map(_is_turn, spans))
+    return SuccessfulRun(task, trace.identity.trace_id, turns, _seconds(spans))
 
 
 def _is_turn(span: Span) -> bool:

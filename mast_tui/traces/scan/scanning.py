@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -25,6 +25,31 @@ if TYPE_CHECKING:
     from mast_tui.traces.scan.library_cache import LibraryCache
 
 _NO_MEMBERS: Final[tuple[Path, ...]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What is read in one go: a file with those of its sub-agents, or the folder of a trial.
+
+    ``named`` says that somebody asked for just this file.
+    """
+
+    path: Path
+    members: Sequence[Path] = _NO_MEMBERS
+    named: bool = False
+    trial: Trial | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomesFile:
+    """An ``outcomes.csv``; ``whole`` says that all traces beside it were met before."""
+
+    path: Path
+    whole: bool
+
+
+Step = Unit | OutcomesFile | FileReport
+"""What a walk meets: what has to be read, and what can be told without."""
 
 
 class Scan:
@@ -73,6 +98,11 @@ class Scan:
         return reports[0]
 
     def __iter__(self) -> Iterator[FileReport]:
+        for step in self.steps():
+            yield from self.settled(step, self.read(step) if isinstance(step, Unit) else ())
+
+    def steps(self) -> Iterator[Step]:
+        """Walk over the files without reading their traces."""
         files = [path for path in self._paths if not is_folder(path)]
         among_named = threads_among(filter(may_hold_thread, files))
         for path in self._paths:
@@ -93,7 +123,7 @@ class Scan:
 
     def _entries(
         self, entries: Iterable[Entry], threads: Threads, *, named: bool
-    ) -> Iterator[FileReport]:
+    ) -> Iterator[Step]:
         outcomes = []
         for entry in entries:
             if entry.failed is not None:
@@ -108,7 +138,7 @@ class Scan:
             elif entry.skipped is not None:
                 yield FileReport(entry.path, skipped=entry.skipped)
             elif entry.trial is not None:
-                yield from map(self._settled, self._trial(entry.trial))
+                yield Unit(entry.path, trial=entry.trial)
             elif (run := threads.run_of.get(entry.path)) is not None:
                 words = f"a sub-agent of the run in {name_beside(run, entry.path)}"
                 yield FileReport(entry.path, skipped=words)
@@ -116,11 +146,39 @@ class Scan:
                 members = threads.members.get(entry.path, _NO_MEMBERS)
                 if named:
                     members = sorted({*members, *members_beside(entry.path)})
-                report = self._settled(self._report(entry.path, members, named=named))
-                yield self._outcomes_in(entry.path.parent).told_in(report) if named else report
+                yield Unit(entry.path, members, named)
         # Only now is it known of which traces they speak.
         for path in outcomes:
-            yield self._outcomes_report(path, whole=self._sees_all and not named)
+            yield OutcomesFile(path, whole=self._sees_all and not named)
+
+    def read(self, unit: Unit) -> Iterator[FileReport]:
+        """Read the traces of a unit, and what other files of it tell of them."""
+        if unit.trial is not None:
+            yield from self._trial(unit.trial)
+        else:
+            yield self._report(unit.path, unit.members, named=unit.named)
+
+    def settled(self, step: Step, reports: Iterable[FileReport] = ()) -> Iterator[FileReport]:
+        """What is told of a step beside all that was met before: ids are unique, and what the
+        ``outcomes.csv`` beside them says is filled in.
+
+        Args:
+            step: One of ``steps``, in their order.
+            reports: What came of reading it.
+        """
+        match step:
+            case FileReport():
+                yield step
+            case OutcomesFile():
+                yield self._outcomes_report(step.path, whole=step.whole)
+            case Unit():
+                for report in map(self._settled, reports):
+                    told = self._outcomes_in(step.path.parent).told_in if step.named else None
+                    yield report if told is None else told(report)
+
+    def with_outcomes(self, report: FileReport) -> FileReport:
+        """A report that was read, with what the ``outcomes.csv`` beside it says of its traces."""
+        return self._outcomes_in(report.path.parent).added_to(report)
 
     def _outcomes_report(self, path: Path, *, whole: bool) -> FileReport:
         """What came of an ``outcomes.csv``; ``whole`` says that all traces beside it were read."""

@@ -1,0 +1,126 @@
+"""``--workers``: who does what a command has to do with every trace, and how far they are."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Self
+
+import click
+
+from mast_tui.cli.shared.common import say
+from mast_tui.parallel import workers_of
+from mast_tui.reports.sentences import counted
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from mast_tui.judges.sharded import ShardRun
+    from mast_tui.parallel import Workers
+
+workers_option: Final = click.option(
+    "--workers",
+    "wanted_workers",
+    metavar="auto|N|tcp://HOST:PORT",
+    help="Read traces by so many processes, by one for each core, or by a Dask cluster, which "
+    "needs mast-tui[cluster] (docs/scale.md). Default: by this process alone.",
+)
+
+
+class AtWork(AbstractContextManager["AtWork"]):
+    """The workers of a command, if any were asked for, and how far they have come.
+
+    In a terminal that is a bar on stderr; else one line tells at the end how fast they were.
+
+    Attributes:
+        workers: Who works; None where it is this process alone.
+    """
+
+    def __init__(
+        self,
+        wanted: str | None,
+        *,
+        quiet: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Begin.
+
+        Args:
+            wanted: What ``--workers`` says, None where it was not given.
+            quiet: Whether nothing is told.
+            clock: Seconds since some time.
+
+        Raises:
+            NoWorkers: There are none of that kind.
+        """
+        self.workers: Workers | None = None if wanted is None else workers_of(wanted)
+        self._shows = not quiet and self.workers is not None
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+        self._clock = clock
+        self._began = clock()
+        self._traces = self._failed = 0
+
+    def __enter__(self) -> Self:
+        if self._shows and sys.stderr.isatty():
+            self._bar, self._task = _bar()
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+        if self.workers is None:
+            return
+        if self._shows and kind is None:
+            took = self._clock() - self._began
+            say(f"{self._pace(took)}, by {self.workers.place}")
+        self.workers.close()
+
+    def on_trace(self, *, failed: bool = False) -> None:
+        """A trace is through."""
+        self._traces += 1
+        self._failed += failed
+
+    def tell(self, done: int, total: int) -> None:
+        """So many of so many files are through."""
+        if self._bar is not None and self._task is not None:
+            facts = self._pace(self._clock() - self._began)
+            self._bar.update(self._task, completed=done, total=total, facts=facts)
+
+    def on_shard(self, run: ShardRun) -> None:
+        """A shard is written."""
+        self._traces, self._failed = run.traces, len(run.failed)
+        self.tell(run.known + run.written, run.shards)
+
+    def _pace(self, seconds: float) -> str:
+        pace = f"{self._traces / seconds:,.0f} a second" if seconds > 0 else ""
+        failed = f"{self._failed} failed" if self._failed else ""
+        return ", ".join(filter(None, (counted(self._traces, "trace"), pace, failed)))
+
+
+def _bar() -> tuple[Progress, TaskID]:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.table import Column
+
+    whole = Column(no_wrap=True)
+    bar = Progress(
+        TextColumn("{task.completed:.0f} of {task.total:.0f}", table_column=whole),
+        BarColumn(bar_width=10),
+        TimeRemainingColumn(compact=True, table_column=Column(no_wrap=True)),
+        TextColumn("left", table_column=Column(no_wrap=True)),
+        TextColumn("{task.fields[facts]}", markup=False, table_column=Column(no_wrap=True)),
+        console=Console(file=sys.stderr),
+        redirect_stdout=False,
+        redirect_stderr=False,
+    )
+    return bar, bar.add_task("", total=0, facts="")

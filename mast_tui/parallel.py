@@ -1,0 +1,404 @@
+"""Work done batch by batch by other processes, of this machine or of a cluster.
+
+``map(work, batches)`` is all there is: what is done must follow from its batch alone, as a batch is
+done again where the process that had it was killed. Processes of this machine have a pipe each:
+``concurrent.futures`` gives up all that is under way when one of them is killed, and hangs where
+that one had half written an answer. Those of a cluster are Dask's, which the extra ``cluster``
+brings.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import signal
+import traceback
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from importlib import import_module
+from multiprocessing.connection import Connection, wait
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any, Final, TypeVar
+
+from mast_tui import __version__
+from mast_tui.errors import MastError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+Work = Callable[[Sequence[Item]], Sequence[Result]]
+"""Takes a batch, and gives one result for each item of it."""
+
+AHEAD: Final = 4
+"""So many batches for each worker are under way, waiting, or done before their turn."""
+
+_AT_ONCE: Final = 2
+"""A process of this machine has the next batch at hand before it has done the first."""
+
+_LOSSES: Final = 3
+"""An item is given up that has ended so many processes alone; some may have been killed by somebody
+who was not after it."""
+
+_PATIENCE: Final = 30
+"""Seconds for which a cluster is waited for."""
+
+
+class NoWorkers(MastError):
+    """The workers that were asked for cannot be had, or have gone away as a whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """In the place of a result: why the item has none."""
+
+    reason: str
+
+
+LOST: Final = Lost("each process that had it was ended; is there enough memory?")
+
+
+@dataclass(slots=True, eq=False)
+class _Task:
+    """A batch: how often it was lost, and what came of it, None until then."""
+
+    batch: Sequence[Any]
+    losses: int = 0
+    results: Sequence[Any] | None = None
+
+
+_Heard = tuple[_Task, Sequence[Any] | Lost | None]
+"""What came of a batch: ``LOST`` where its process was ended, None where it was not begun by
+then."""
+
+
+class Workers(AbstractContextManager["Workers"], ABC):
+    """Processes that do what they are given.
+
+    Attributes:
+        count: How many batches they do at a time.
+        place: Where they are, for people.
+    """
+
+    count: int
+    place: str
+
+    @abstractmethod
+    def _room(self) -> int:
+        """How many more batches they take now."""
+
+    @abstractmethod
+    def _give(self, work: Work[Any, Any], task: _Task) -> None:
+        """Have a batch done."""
+
+    @abstractmethod
+    def _hear(self, patience: float | None) -> Sequence[_Heard]:
+        """Wait until something has come of a batch, for so many seconds at most.
+
+        Raises:
+            NoWorkers: There is nobody left.
+            Exception: What ``work`` has raised.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """End what is under way."""
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def map(
+        self,
+        work: Work[Item, Result],
+        batches: Iterable[Sequence[Item]],
+        patience: float | None = None,
+    ) -> Iterator[Result | Lost | None]:
+        """Do the same with every item; what comes of each is given in the order of the items.
+
+        Args:
+            work: A function of a module, or an object that can be pickled.
+            batches: Items, some at a time; they are drawn as workers need them.
+            patience: After so many seconds in which nothing has come None is given.
+
+        Returns:
+            The results; ``Lost`` for an item that ends every process which has it.
+
+        Raises:
+            NoWorkers: There is nobody left who does it.
+            Exception: What ``work`` raises.
+        """
+        source = iter(batches)
+        tasks: deque[_Task] = deque()
+        waiting: deque[_Task] = deque()
+        while True:
+            while self._room() > 0:
+                if not waiting:
+                    batch = next(source, None) if len(tasks) < AHEAD * self.count else None
+                    if batch is None:
+                        break
+                    tasks.append(_Task(batch))
+                    waiting.append(tasks[-1])
+                self._give(work, waiting.popleft())
+            if not tasks:
+                return
+            if (results := tasks[0].results) is not None:
+                tasks.popleft()
+                yield from results
+                continue
+            heard = self._hear(patience)
+            if not heard:
+                yield None
+            for task, found in heard:
+                if found is None:
+                    waiting.appendleft(task)
+                elif isinstance(found, Lost):
+                    waiting.extendleft(_again(task, tasks))
+                else:
+                    task.results = found
+
+
+def _again(task: _Task, tasks: deque[_Task]) -> list[_Task]:
+    """What has to be done of a batch that was lost, the last first: its items one by one."""
+    if len(task.batch) > 1:
+        place = tasks.index(task)
+        del tasks[place]
+        alone = [_Task([item]) for item in reversed(task.batch)]
+        for one in alone:
+            tasks.insert(place, one)
+        return alone
+    task.losses += 1
+    if task.losses < _LOSSES:
+        return [task]
+    task.results = [LOST]
+    return []
+
+
+def workers_of(wanted: str) -> Workers:
+    """The workers that ``--workers`` asks for.
+
+    Args:
+        wanted: ``auto`` for a process for each core, their number, or a cluster's address.
+
+    Raises:
+        NoWorkers: There are none of that kind.
+    """
+    if "://" in wanted:
+        return Cluster(wanted)
+    if wanted == "auto":
+        return LocalProcesses(cores())
+    if wanted.isascii() and wanted.isdecimal() and int(wanted) > 0:
+        return LocalProcesses(int(wanted))
+    raise NoWorkers(
+        f"{wanted!r} are no workers; give auto, a number of processes, or the address of a Dask "
+        "scheduler such as tcp://localhost:8786"
+    )
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class _Process:
+    """A process of this machine, with the batches that it has."""
+
+    def __init__(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.connection, other = context.Pipe()
+        self._process = context.Process(target=_serve, args=(other,), daemon=True)
+        self._process.start()
+        other.close()
+        self.tasks: deque[_Task] = deque()
+        self._work: object = None
+
+    def give(self, work: Work[Any, Any], task: _Task) -> None:
+        """Have it do a batch once it has done those before."""
+        new = self._work is not work
+        self._work = work
+        self.tasks.append(task)
+        try:
+            self.connection.send((work if new else None, task.batch))
+        except (BrokenPipeError, ConnectionResetError):  # that it has ended is heard of
+            return
+
+    def kill(self) -> None:
+        """End it, whatever it is at."""
+        self._process.kill()
+        self._process.join()
+        self.connection.close()
+
+
+def _serve(connection: Connection) -> None:
+    """Do what comes, until nobody is there any more who could give anything."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever has begun it ends it
+    given: SimpleQueue[tuple[Work[Any, Any] | None, Sequence[Any]]] = SimpleQueue()
+    Thread(target=_listen, args=(connection, given), name="batches", daemon=True).start()
+    work: Work[Any, Any] | None = None
+    while True:
+        new, batch = given.get()
+        work = new or work
+        assert work is not None
+        try:
+            answer = pickle.dumps((work(batch), None))
+        except Exception as error:  # noqa: BLE001 - it is raised where the answer is heard
+            answer = pickle.dumps((None, _to_raise(error)))
+        connection.send_bytes(answer)
+
+
+def _listen(connection: Connection, given: SimpleQueue[Any]) -> None:
+    while True:
+        try:
+            given.put(connection.recv())
+        except (EOFError, OSError):
+            os._exit(1)  # also in the middle of a batch: nobody waits for it
+
+
+def _to_raise(error: Exception) -> Exception:
+    """The error as it can be sent, with the place where it was raised."""
+    words = "".join(traceback.format_exception(error))
+    try:
+        sent: Exception = pickle.loads(pickle.dumps(error))
+    except Exception:  # noqa: BLE001 - errors of any library, which do not think of pickling
+        return RuntimeError(words)
+    sent.add_note(words)
+    return sent
+
+
+class LocalProcesses(Workers):
+    """Processes of this machine; each is begun when there is something for it to do."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.place = f"{count} processes" if count > 1 else "1 process"
+        self._processes: list[_Process] = []
+
+    def _room(self) -> int:
+        return _AT_ONCE * self.count - sum(len(one.tasks) for one in self._processes)
+
+    def _give(self, work: Work[Any, Any], task: _Task) -> None:
+        if len(self._processes) < self.count and all(one.tasks for one in self._processes):
+            self._processes.append(_Process())
+        min(self._processes, key=lambda one: len(one.tasks)).give(work, task)
+
+    def _hear(self, patience: float | None) -> Sequence[_Heard]:
+        ready = wait([one.connection for one in self._processes], patience)
+        heard: list[_Heard] = []
+        for process in [one for one in self._processes if one.connection in ready]:
+            try:
+                results, error = process.connection.recv()
+            except (EOFError, OSError):
+                self._processes.remove(process)
+                process.kill()
+                begun, *others = process.tasks
+                heard += [(begun, LOST), *((one, None) for one in others)]
+                continue
+            if error is not None:
+                raise error
+            heard.append((process.tasks.popleft(), results))
+        return heard
+
+    def close(self) -> None:
+        """End the processes, whatever they are at."""
+        while self._processes:
+            self._processes.pop().kill()
+
+
+class Cluster(Workers):
+    """The workers of a Dask scheduler; one that is killed is Dask's to replace."""
+
+    def __init__(self, address: str) -> None:
+        """Find the scheduler, and at least one worker.
+
+        Args:
+            address: Such as ``tcp://localhost:8786``.
+
+        Raises:
+            NoWorkers: Dask is not installed, nobody answers, or the workers lack this version of
+                the package.
+        """
+        try:
+            self._dask = import_module("distributed")
+        except ImportError:
+            raise NoWorkers(
+                f"{address}: a cluster needs an extra: pip install 'mast-tui[cluster]'"
+            ) from None
+        try:
+            self._client = self._dask.Client(address, timeout=_PATIENCE, set_as_default=False)
+        except (OSError, ValueError) as error:
+            raise NoWorkers(
+                f"{address}: no Dask scheduler answers there ({error}); 'dask scheduler' begins one"
+            ) from None
+        try:
+            self._client.wait_for_workers(1, timeout=_PATIENCE)
+            _check_versions(self._client.run(_version))
+        except TimeoutError:
+            self._client.close()
+            raise NoWorkers(
+                f"{address}: this scheduler has no workers; 'dask worker {address}' begins one"
+            ) from None
+        except Exception:
+            self._client.close()
+            raise
+        self.count = sum(self._client.nthreads().values())
+        self.place = f"{self.count} at {address}; dashboard: {self._client.dashboard_link}"
+        self._under_way: dict[Any, _Task] = {}
+
+    def _room(self) -> int:
+        return _AT_ONCE * self.count - len(self._under_way)
+
+    def _give(self, work: Work[Any, Any], task: _Task) -> None:
+        future = self._client.submit(work, task.batch, pure=False)
+        self._under_way[future] = task
+
+    def _hear(self, patience: float | None) -> Sequence[_Heard]:
+        try:
+            done, _ = self._dask.wait(
+                [*self._under_way], timeout=patience, return_when="FIRST_COMPLETED"
+            )
+        except TimeoutError:
+            return []
+        except CancelledError:
+            raise self._gone() from None
+        heard: list[_Heard] = []
+        for future in done:
+            task = self._under_way.pop(future)
+            if future.status not in ("finished", "error"):
+                raise self._gone()
+            error = future.exception()
+            if error is None:
+                heard.append((task, future.result()))
+            elif isinstance(error, self._dask.KilledWorker):
+                heard.append((task, LOST))
+            else:
+                raise error
+        return heard
+
+    def _gone(self) -> NoWorkers:
+        return NoWorkers(
+            f"the Dask scheduler at {self._client.scheduler.addr} is gone; once there is one "
+            "again, the same command goes on"
+        )
+
+    def close(self) -> None:
+        """Have Dask forget what is under way, and leave."""
+        self._client.cancel([*self._under_way])
+        self._client.close()
+
+
+def _version() -> str:
+    return __version__
+
+
+def _check_versions(told: Mapping[str, str]) -> None:
+    others = {worker: version for worker, version in told.items() if version != __version__}
+    for worker, version in others.items():
+        raise NoWorkers(
+            f"the worker at {worker} has mast-tui {version}, and this is {__version__}: what they "
+            "find could differ; install the same version there"
+        )

@@ -1,0 +1,297 @@
+"""The rows of shards: traces with verdicts, and suggestions; as Parquet, by pyarrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from importlib import import_module
+from io import BytesIO
+from pathlib import Path
+from typing import Any, Final
+
+from mast_tui.labels import Evidence, Finding, Match
+from mast_tui.shards.folder import ShardFolder, ShardsError, events_file, traces_file
+from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.traces.model import Outcome, TraceIdentity
+from mast_tui.workspace.judgements import suggestion_id
+from mast_tui.workspace.records import TraceRecord
+
+PRESENT: Final = 1
+ABSENT: Final = 0
+UNSURE: Final = -1
+"""What stands in the column of a mode; null where the judge gave no verdict."""
+
+BINS: Final = 10
+"""The onset of a mode is told as the tenth of the run in which it first shows."""
+
+_TRACE: Final = {
+    "key": "uint64",
+    "trace_id": "string",
+    "content_hash": "string",
+    "content_bytes": "int64",
+    "reader": "string",
+    "key_scheme": "int32",
+    "native": "bool_",
+    "path": "string",
+    "record": "int64",
+    "spans": "int64",
+    "task": "string",
+    "system": "string",
+    "model": "string",
+    "benchmark": "string",
+    "outcome": "string",
+    "score": "float64",
+    "version": "string",
+    "started": "float64",
+    "problem": "string",
+}
+_EVENT: Final = {
+    "id": "string",
+    "key": "uint64",
+    "trace_id": "string",
+    "mode": "string",
+    "first": "string",
+    "last": "string",
+    "rationale": "string",
+    "confidence": "float64",
+    "decisive": "bool_",
+    "remedy": "string",
+}
+_EVIDENCE: Final = {
+    "key": "string",
+    "quote": "string",
+    "char_start": "int64",
+    "char_end": "int64",
+    "match": "string",
+    "wording": "string",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a judge said of one trace, with all that a workspace wants to know of it.
+
+    ``onsets`` are by slug the indices of the spans with which a mode first shows; ``problem`` says
+    why the trace could not be judged.
+    """
+
+    record: TraceRecord
+    findings: tuple[Finding, ...] = ()
+    onsets: Mapping[str, int] | None = None
+    unsure: tuple[str, ...] = ()
+    problem: str | None = None
+
+    @property
+    def key(self) -> int:
+        """The number by which the trace is told from others: of its id and content."""
+        return trace_key(self.record)
+
+
+def trace_key(record: TraceRecord) -> int:
+    """64 bits of the hash of a trace's id and content: of ten million traces two share theirs by
+    chance in one of 370,000 sets."""
+    content = "" if record.identity is None else record.identity.content_hash
+    digest = sha256(f"{record.trace_id}\0{content}".encode()).digest()
+    return int.from_bytes(digest[:8], "big")
+
+
+def verdict_column(slug: str) -> str:
+    """The column with the verdicts on a mode."""
+    return f"mode_{slug}"
+
+
+def onset_column(slug: str) -> str:
+    """The column with the tenths in which a mode first shows."""
+    return f"onset_{slug}"
+
+
+def pyarrow(name: str = "pyarrow") -> Any:
+    """A module of pyarrow.
+
+    Raises:
+        ShardsError: It is not installed.
+    """
+    try:
+        return import_module(name)
+    except ImportError:
+        raise ShardsError(
+            "shards are Parquet, which needs an extra: pip install 'mast-tui[parquet]'"
+        ) from None
+
+
+def write_shard(
+    folder: ShardFolder,
+    shard: str,
+    judged: Sequence[Judged],
+    *,
+    judge: str,
+    taxonomy: Taxonomy,
+    looks_at: Sequence[str],
+) -> None:
+    """Write what a judge said of some traces.
+
+    Args:
+        folder: Where.
+        shard: The shard's name.
+        judged: What it said.
+        judge: Its name.
+        taxonomy: The taxonomy of the modes.
+        looks_at: The slugs on which it gives verdicts.
+    """
+    arrow = pyarrow()
+    events = [
+        _event(one, finding, judge, taxonomy)
+        for one in judged
+        for finding in one.findings
+        if finding.mode in looks_at
+    ]
+    traces = [_trace(one, taxonomy, frozenset(looks_at)) for one in judged]
+    folder.write(events_file(shard), _parquet(arrow, events, _events_schema(arrow)))
+    folder.write(traces_file(shard), _parquet(arrow, traces, _traces_schema(arrow, taxonomy)))
+
+
+def _parquet(arrow: Any, rows: list[dict[str, Any]], schema: Any) -> bytes:
+    table = arrow.Table.from_pylist(rows, schema=schema)
+    out = BytesIO()
+    pyarrow("pyarrow.parquet").write_table(table, out, compression="zstd")
+    return out.getvalue()
+
+
+def _traces_schema(arrow: Any, taxonomy: Taxonomy) -> Any:
+    fields = [(name, getattr(arrow, kind)()) for name, kind in _TRACE.items()]
+    for mode in taxonomy.modes:
+        fields += [(name(mode.slug), arrow.int8()) for name in (verdict_column, onset_column)]
+    return arrow.schema(fields)
+
+
+def _events_schema(arrow: Any) -> Any:
+    evidence = [(name, getattr(arrow, kind)()) for name, kind in _EVIDENCE.items()]
+    evidence.append(("named", arrow.list_(arrow.string())))
+    fields = [(name, getattr(arrow, kind)()) for name, kind in _EVENT.items()]
+    return arrow.schema([*fields, ("evidence", arrow.struct(evidence))])
+
+
+def _trace(judged: Judged, taxonomy: Taxonomy, looks_at: frozenset[str]) -> dict[str, Any]:
+    record, onsets = judged.record, judged.onsets or {}
+    identity = {} if record.identity is None else asdict(record.identity)
+    row: dict[str, Any] = {
+        **identity,
+        "key": judged.key,
+        "trace_id": record.trace_id,
+        "path": None if record.path is None else str(record.path),
+        "record": record.record,
+        "spans": record.spans,
+        "task": record.task,
+        "system": record.system,
+        "model": record.model,
+        "benchmark": record.benchmark,
+        "outcome": record.outcome.value,
+        "score": record.score,
+        "version": record.version,
+        "started": record.started,
+        "problem": judged.problem,
+    }
+    if judged.problem is not None:
+        return row
+    present = {finding.mode for finding in judged.findings}
+    for mode in taxonomy.modes:
+        if mode.slug not in looks_at:
+            continue
+        unsure = UNSURE if mode.slug in judged.unsure else ABSENT
+        row[verdict_column(mode.slug)] = PRESENT if mode.slug in present else unsure
+        if mode.slug in onsets and record.spans:
+            row[onset_column(mode.slug)] = min(BINS - 1, onsets[mode.slug] * BINS // record.spans)
+    return row
+
+
+def _event(judged: Judged, finding: Finding, judge: str, taxonomy: Taxonomy) -> dict[str, Any]:
+    trace_id = judged.record.trace_id
+    row = asdict(finding)
+    row["id"] = suggestion_id(judge, trace_id, taxonomy.ref, finding.mode, finding.target)
+    return row | {"key": judged.key, "trace_id": trace_id}
+
+
+def read_shard(
+    folder: ShardFolder, shard: str, taxonomy: Taxonomy, keys: frozenset[int]
+) -> Iterator[Judged]:
+    """Read what was said of some of a shard's traces.
+
+    Args:
+        folder: Where the shard is.
+        shard: Its name.
+        taxonomy: That of the manifest.
+        keys: Those of the traces that are wanted.
+
+    Raises:
+        ShardsError: The shard cannot be read.
+    """
+    arrow, parquet = pyarrow(), pyarrow("pyarrow.parquet")
+    compute = pyarrow("pyarrow.compute")
+    slugs = [mode.slug for mode in taxonomy.modes]
+    rows: list[list[dict[str, Any]]] = []
+    for name in (traces_file(shard), events_file(shard)):
+        data = folder.read(name)
+        if data is None:
+            raise ShardsError(f"{folder.place}: {name} is missing; the same judge writes it anew")
+        try:
+            table = parquet.read_table(BytesIO(data))
+        except arrow.ArrowException as error:
+            raise ShardsError(f"{folder.place}: {name} cannot be read: {error}") from None
+        wanted = compute.is_in(table["key"], arrow.array(sorted(keys), arrow.uint64()))
+        rows.append(table.filter(wanted).to_pylist())
+    traces, events = rows
+    findings: dict[int, list[Finding]] = {}
+    for row in events:
+        findings.setdefault(row["key"], []).append(_finding(row))
+    for row in traces:
+        unsure = tuple(slug for slug in slugs if row[verdict_column(slug)] == UNSURE)
+        found = tuple(findings.get(row["key"], ()))
+        yield Judged(_record(row), found, unsure=unsure, problem=row["problem"])
+
+
+def _record(row: Mapping[str, Any]) -> TraceRecord:
+    identity = None
+    if row["content_hash"] is not None:
+        names = ("trace_id", "content_hash", "content_bytes", "reader", "key_scheme", "native")
+        identity = TraceIdentity(*(row[name] for name in names))
+    return TraceRecord(
+        row["trace_id"],
+        identity,
+        None if row["path"] is None else Path(row["path"]),
+        row["record"],
+        row["spans"],
+        row["task"],
+        row["system"],
+        row["model"],
+        row["benchmark"],
+        Outcome(row["outcome"]),
+        row["score"],
+        row["version"],
+        row["started"],
+    )
+
+
+def _finding(row: Mapping[str, Any]) -> Finding:
+    told = row["evidence"]
+    evidence = None
+    if told is not None:
+        evidence = Evidence(
+            told["key"],
+            told["quote"],
+            told["char_start"],
+            told["char_end"],
+            None if told["match"] is None else Match(told["match"]),
+            None if told["named"] is None else (told["named"][0], told["named"][1]),
+            told["wording"],
+        )
+    return Finding(
+        row["mode"],
+        row["first"],
+        row["last"],
+        row["rationale"],
+        row["confidence"],
+        row["decisive"],
+        evidence,
+        row["remedy"],
+    )

@@ -1,0 +1,144 @@
+"""The same done with every trace under paths: here, or by other processes that read it there."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Final, Generic, TypeVar
+
+from mast_tui.gc_tuning import seldom_collecting
+from mast_tui.parallel import Lost, Workers
+from mast_tui.traces.model import FileReport, Trace, TraceSummary
+from mast_tui.traces.scan.scanning import Scan, Step, Unit
+from mast_tui.traces.scan.unread import FileToRead, unread_trace
+
+Result = TypeVar("Result")
+
+MOST_AT_ONCE: Final = 8
+"""So many files are given to a process at a time: sending them costs little beside reading them."""
+
+_ROUNDS: Final = 4
+"""Each process gets at least so many batches, so that none waits long for the last one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read(Generic[Result]):
+    """What another process tells of one report: what it holds, and what came of its traces.
+
+    ``report`` is without its traces; of these there is what is known without their spans.
+    """
+
+    report: FileReport
+    traces: tuple[tuple[int | None, TraceSummary], ...]
+    results: tuple[Result, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadAndDo(Generic[Result]):
+    """Reads units, and does something with each of their traces; it can be sent elsewhere."""
+
+    work: Callable[[Trace], Result]
+
+    def __call__(self, units: Sequence[Unit]) -> list[list[Read[Result]]]:
+        """What came of each unit."""
+        walk = Scan(())
+        with seldom_collecting():
+            return [[self._done(walk.with_outcomes(one)) for one in walk.read(u)] for u in units]
+
+    def _done(self, report: FileReport) -> Read[Result]:
+        known = tuple((trace.record, trace.summary) for trace in report.traces)
+        results = tuple(map(self.work, report.traces))
+        return Read(replace(report, traces=()), known, results)
+
+
+def each_trace(
+    paths: Iterable[Path],
+    work: Callable[[Trace], Result],
+    workers: Workers | None = None,
+    *,
+    without: Iterable[Path] = (),
+    tell: Callable[[int, int], object] = lambda _done, _total: None,
+) -> Iterator[tuple[FileReport, Iterable[Result]]]:
+    """Do the same with every trace under paths; the results are those of the plain loop over them.
+
+    Args:
+        paths: Files and folders.
+        work: What is done with a trace, of which the first spans are read; with workers it must be
+            picklable, as must what it returns.
+        workers: Who reads and does it; without any it is done here, trace by trace as the results
+            are drawn.
+        without: Files of which nothing is said.
+        tell: Told how many of how many things under the paths are done, as far as is known.
+
+    Returns:
+        Each report of the walk, and what came of each of its traces. With workers these are traces
+        of which nothing was read here.
+    """
+    walk = Scan(paths, without)
+    if workers is None:
+        for report in walk:
+            yield report, map(work, report.traces)
+        return
+    met: deque[Step] = deque()
+    done = 0
+    for found in workers.map(ReadAndDo(work), _batches(walk, met, workers.count)):
+        while not isinstance(unit := met.popleft(), Unit):
+            yield from _decided(walk, unit)
+            done += 1
+        if isinstance(found, Lost):
+            yield FileReport(unit.path, failed=found.reason), ()
+        elif found is not None:
+            yield from _settled(walk, unit, found, work)
+        done += 1
+        tell(done, walk.total)
+    for step in met:
+        yield from _decided(walk, step)
+
+
+def _batches(walk: Scan, met: deque[Step], workers: int) -> Iterator[list[Unit]]:
+    """What has to be read, some files at a time; all that the walk meets is kept in its order."""
+    units = _units(walk, met)
+    for first in units:
+        size = max(1, min(MOST_AT_ONCE, walk.total // (_ROUNDS * workers)))
+        yield [first, *islice(units, size - 1)]
+
+
+def _units(walk: Scan, met: deque[Step]) -> Iterator[Unit]:
+    for step in walk.steps():
+        met.append(step)
+        if isinstance(step, Unit):
+            yield step
+
+
+def _decided(walk: Scan, step: Step) -> Iterator[tuple[FileReport, tuple[()]]]:
+    """What is told of a step that had not to be read."""
+    for report in walk.settled(step):
+        yield report, ()
+
+
+def _settled(
+    walk: Scan, unit: Unit, found: Sequence[Read[Result]], work: Callable[[Trace], Result]
+) -> Iterator[tuple[FileReport, list[Result]]]:
+    by_trace: dict[tuple[str, int | None], tuple[str, Result]] = {}
+    reports = []
+    for number, one in enumerate(found):
+        file = FileToRead(str(one.report.path), (), partial(_read_again, unit, number))
+        traces = [unread_trace(file, record, summary) for record, summary in one.traces]
+        reports.append(replace(one.report, traces=tuple(traces)))
+        for trace, result in zip(traces, one.results, strict=True):
+            by_trace[trace.file, trace.record] = (trace.identity.trace_id, result)
+    for report in walk.settled(unit, reports):
+        results = []
+        for trace in report.traces:
+            trace_id, result = by_trace[trace.file, trace.record]
+            # One that shares its id with another trace was not known by its own when it was read.
+            results.append(result if trace_id == trace.identity.trace_id else work(trace))
+        yield report, results
+
+
+def _read_again(unit: Unit, number: int) -> FileReport:
+    return [*Scan(()).read(unit)][number]

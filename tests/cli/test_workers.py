@@ -1,0 +1,92 @@
+"""Commands with ``--workers``: the same as without, and what they say of them."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+from pathlib import Path
+
+import pytest
+
+from mast_tui.traces.samples import samples_folder
+from tests.cli.conftest import Cli
+from tests.cli.test_judge import write_run
+from tests.pickled_workers import PickledWorkers
+
+
+@pytest.fixture
+def samples(tmp_path: Path) -> Path:
+    """Some of the sample traces, one that is broken and one that is none."""
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    for name in ("ad-restart-loop.jsonl", "chatdev_routelat.json", "outcomes.csv"):
+        shutil.copy(samples_folder() / name, folder)
+    (folder / "broken.json").write_text("{")
+    (folder / "notes.md").write_text("nothing")
+    return folder
+
+
+@pytest.fixture
+def pickled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mast_tui.cli.shared.workers.workers_of", lambda _wanted: PickledWorkers())
+
+
+@pytest.mark.usefixtures("pickled")
+@pytest.mark.parametrize(
+    "options", [("--json",), ("--json", "--spans"), ("--spans",), ("--blind",)]
+)
+def test_inspect_prints_the_same(cli: Cli, samples: Path, options: tuple[str, ...]) -> None:
+    plain = cli("inspect", samples, *options)
+    done = cli("inspect", samples, *options, "--workers", "2")
+    assert (done.code, done.out) == (plain.code, plain.out)
+    assert "2 traces" in done.err
+    assert "by 1 process" in done.err
+
+
+@pytest.mark.usefixtures("pickled")
+@pytest.mark.parametrize("to", ["mast-tui", "atif"])
+def test_convert_writes_the_same(cli: Cli, samples: Path, tmp_path: Path, to: str) -> None:
+    cli("convert", samples, "--to", to, "-o", "plain.jsonl")
+    cli("convert", samples, "--to", to, "-o", "done.jsonl", "--workers", "2")
+    assert (tmp_path / "done.jsonl").read_bytes() == (tmp_path / "plain.jsonl").read_bytes()
+
+
+def labels_in(cli: Cli, workspace: str) -> list[dict[str, str]]:
+    cli(
+        "export", "--workspace", workspace, "--format", "csv-long", "--labels", "all", "-o", "l.csv"
+    )
+    with Path("l.csv").open() as file:
+        rows = [row | {"created_at": ""} for row in csv.DictReader(file)]
+    return sorted(rows, key=str)
+
+
+@pytest.mark.usefixtures("pickled")
+def test_the_rules_suggest_the_same(cli: Cli, samples: Path) -> None:
+    words = ("judge", samples, "--judge", "rules", "--rules", "all", "--json")
+    plain = cli(*words, "--workspace", "plain.db").json
+    done = cli(*words, "--workspace", "done.db", "--workers", "2").json
+    assert done | {"run": None} == plain | {"run": None}
+    assert done["suggestions"] > 0
+    assert labels_in(cli, "done.db") == labels_in(cli, "plain.db")
+    again = cli(*words, "--workspace", "done.db", "--workers", "2").json
+    assert (again["traces"]["known"], again["traces"]["judged"]) == (done["traces"]["judged"], 0)
+
+
+@pytest.mark.slow
+def test_processes_do_it(cli: Cli, tmp_path: Path) -> None:
+    write_run(tmp_path)
+    done = cli("judge", "run.json", "--judge", "rules", "--workers", "1")
+    assert done.code == 0, done.err
+    assert "1 trace judged" in done.out
+    assert "by 1 process" in done.err
+
+
+def test_a_model_has_no_workers(cli: Cli) -> None:
+    done = cli("judge", ".", "--judge", "llm", "--model", "m", "--workers", "2")
+    assert done.code == 2
+    assert "--concurrency" in done.err
+
+
+def test_no_workers_are_told(cli: Cli) -> None:
+    done = cli("inspect", ".", "--workers", "many")
+    assert (done.code, "no workers" in done.err) == (1, True)

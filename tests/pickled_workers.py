@@ -1,0 +1,38 @@
+"""Workers that are this process: what they are sent and what they answer is pickled."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from typing import Any
+
+from mast_tui.parallel import LOST, Lost, Work, Workers, _Task
+
+
+class PickledWorkers(Workers):
+    """Does one batch at a time; of the batches by number some are lost, as if killed."""
+
+    def __init__(self, lost: Sequence[int] = ()) -> None:
+        self.count = 1
+        self.place = "1 process"
+        self.batches = 0
+        self._lost = frozenset(lost)
+        self._given: tuple[Work[Any, Any], _Task] | None = None
+
+    def _room(self) -> int:
+        return int(self._given is None)
+
+    def _give(self, work: Work[Any, Any], task: _Task) -> None:
+        self._given = work, task
+
+    def _hear(self, _patience: float | None) -> list[tuple[_Task, Sequence[Any] | Lost | None]]:
+        assert self._given is not None
+        (work, task), self._given = self._given, None
+        self.batches += 1
+        if self.batches in self._lost:
+            return [(task, LOST)]
+        sent, batch = pickle.loads(pickle.dumps((work, task.batch)))
+        return [(task, pickle.loads(pickle.dumps(sent(batch))))]
+
+    def close(self) -> None:
+        self._given = None

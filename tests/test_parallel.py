@@ -1,0 +1,85 @@
+"""Work spread over processes: order, bugs, and processes that are killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from mast_tui.parallel import LOST, LocalProcesses, NoWorkers, workers_of
+
+
+def squares(numbers: Sequence[int]) -> list[int]:
+    return [number * number for number in numbers]
+
+
+def broken(numbers: Sequence[int]) -> list[int]:
+    raise ValueError(f"no {numbers[0]}")
+
+
+class KilledAtOne:
+    """Ends its process at one item; ``once`` leaves a file by which it does so only once."""
+
+    def __init__(self, item: int, once: Path | None = None) -> None:
+        self.item, self.once = item, once
+
+    def __call__(self, numbers: Sequence[int]) -> list[int]:
+        if self.item in numbers and (self.once is None or not self.once.exists()):
+            if self.once is not None:
+                self.once.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return squares(numbers)
+
+
+def batches(count: int, size: int) -> list[list[int]]:
+    return [list(range(start, min(count, start + size))) for start in range(0, count, size)]
+
+
+def test_results_come_in_the_order_of_the_items() -> None:
+    with LocalProcesses(2) as workers:
+        assert list(workers.map(squares, batches(50, 3))) == squares(range(50))
+        assert list(workers.map(squares, [])) == []
+
+
+def test_a_bug_is_raised_with_the_place_where_it_is() -> None:
+    with LocalProcesses(1) as workers, pytest.raises(ValueError, match="no 0") as raised:
+        list(workers.map(broken, batches(4, 2)))
+    assert "in broken" in "".join(raised.value.__notes__)
+
+
+def test_what_a_killed_process_had_is_done_again(tmp_path: Path) -> None:
+    work = KilledAtOne(7, tmp_path / "once")
+    with LocalProcesses(2) as workers:
+        assert list(workers.map(work, batches(20, 4))) == squares(range(20))
+    assert (tmp_path / "once").exists()
+
+
+@pytest.mark.slow
+def test_an_item_that_ends_every_process_costs_itself_alone() -> None:
+    with LocalProcesses(1) as workers:
+        found = list(workers.map(KilledAtOne(5), batches(8, 4)))
+    assert found == [*squares(range(5)), LOST, *squares(range(6, 8))]
+
+
+def test_nothing_is_drawn_far_ahead_of_the_results() -> None:
+    drawn = 0
+
+    def endless() -> object:
+        nonlocal drawn
+        while True:
+            drawn += 1
+            yield [drawn]
+
+    with LocalProcesses(1) as workers:
+        results = workers.map(squares, endless())  # type: ignore[arg-type]
+        assert [next(results) for _ in range(3)] == [1, 4, 9]
+        assert drawn < 20
+
+
+@pytest.mark.parametrize("wanted", ["0", "-1", "many", "²"])
+def test_other_words_are_no_workers(wanted: str) -> None:
+    with pytest.raises(NoWorkers, match="no workers"):
+        workers_of(wanted)
