@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mast_tui.cli.import_shards import are_shards, import_shards
 from mast_tui.cli.shared.common import (
     common_options,
     json_option,
@@ -60,7 +61,6 @@ _QUICK_WORKS = 500
 @click.argument(
     "files",
     nargs=-1,
-    type=click.Path(path_type=Path),
     metavar="FILE …",
 )
 @click.option("--format", "file_format", type=click.Choice(IMPORT_FORMATS))
@@ -95,11 +95,20 @@ _QUICK_WORKS = 500
     help="Take an import back, the last one unless its id is given, unless something was built on "
     "it since.",
 )
+@click.option(
+    "--where",
+    multiple=True,
+    metavar="FIELD=VALUE",
+    help="Shards: only traces of which this is true, such as mode=3.3 or model=M; of one field one "
+    "of several values.",
+)
+@click.option("--sample", type=click.IntRange(1), metavar="N", help="Shards: draw N of the traces.")
+@click.option("--seed", type=click.IntRange(0), default=0, help="Shards: another draw. Default: 0.")
 @common_options(blind=_SHOWS_NOTHING, assisted=_SHOWS_NOTHING)
 @json_option
 @uncollected()
 def import_command(
-    files: tuple[Path, ...],
+    files: tuple[str, ...],
     file_format: str | None,
     crosswalk: Path | None,
     skip_errors: bool,
@@ -107,6 +116,9 @@ def import_command(
     allow_new: bool,
     as_list: bool,
     undo: str | None,
+    where: tuple[str, ...],
+    sample: int | None,
+    seed: int,
     workspace: str | None,
     annotator: str | None,
     taxonomy: Path | None,
@@ -114,8 +126,9 @@ def import_command(
 ) -> int:
     """Import labels from elsewhere, list what was imported, or take it back.
 
-    Importing twice changes nothing. Bad rows are named, and as long as there is one nothing is
-    written, unless with --skip-errors.
+    A folder or URL that 'mast-tui judge --out' has written to needs no --format: its traces come
+    with what the judge suggests. Importing twice changes nothing. Bad rows are named, and as long
+    as there is one nothing is written, unless with --skip-errors.
     """
     if as_list or undo is not None:
         if files or file_format is not None or (as_list and undo is not None):
@@ -126,15 +139,24 @@ def import_command(
         return take_back(place, undo, annotator, as_json)
     if not files:
         raise click.UsageError("name the files to import, or say --list or --undo")
+    if file_format is None and len(files) == 1 and are_shards(files[0]):
+        if taxonomy is not None or annotator is not None or crosswalk is not None:
+            raise click.UsageError("shards bring their own names and taxonomy")
+        return import_shards(files[0], where, sample, seed, workspace, as_json=as_json)
+    if where or sample is not None:
+        raise click.UsageError(
+            f"--where and --sample are for shards, and there are none in {files[0]}"
+        )
     if file_format is None:
         raise click.UsageError("say in which format the files are: --format F")
-    for file in files:
+    paths = tuple(map(Path, files))
+    for file in paths:
         if not file.exists():
             raise click.ClickException(f"{file}: no such file")
     if file_format == "jsonl":
         if crosswalk is not None or (annotator is not None and not replace):
             raise click.UsageError("jsonl brings its own names and taxonomies; no other options")
-        return _import_workspaces(files, workspace, replace, annotator, allow_new, as_json)
+        return _import_workspaces(paths, workspace, replace, annotator, allow_new, as_json)
     if replace:
         raise click.UsageError("--replace is for jsonl; other formats change nothing of others")
     if annotator is not None:
@@ -147,12 +169,12 @@ def import_command(
         crosswalk = find_crosswalk(crosswalk)
     chosen = load_chosen_taxonomy(taxonomy)
     place = open_workspace(workspace, create=True)
-    incoming = _read(file_format, files, chosen, place, annotator)
+    incoming = _read(file_format, paths, chosen, place, annotator)
     if len(incoming.work) > _QUICK_WORKS and not as_json:
         say(f"writing what was said in {len(incoming.work)} readings of traces …")
     if crosswalk is not None:
         incoming = crossed(incoming, read_crosswalk(crosswalk), chosen, crosswalk)
-    asked = _asked(file_format, files, annotator, crosswalk)
+    asked = _asked(file_format, paths, annotator, crosswalk)
     # What an import that goes on does not know may be what it brought before it was broken off.
     if not allow_new and not goes_on(place, asked):
         incoming = without_unknown(incoming, place, named=annotator)
@@ -161,7 +183,7 @@ def import_command(
         place,
         source=file_format,
         skip_errors=skip_errors,
-        files=[str(file) for file in files],
+        files=[str(file) for file in paths],
         asked=asked,
         who=known_person(place),
     )
@@ -173,7 +195,7 @@ def import_command(
         )
     document = {
         "format": file_format,
-        "files": [str(file) for file in files],
+        "files": [str(file) for file in paths],
         "written": applied.written,
         **_counts(incoming),
         "events": {"new": applied.new, "known": applied.known},

@@ -210,10 +210,15 @@ def judge_into_shards(
     tell(run)
     write = WriteShards(folder, manifest, judge)
     left = [shard for shard in shards if shard.name not in done]
+    lost: list[Shard] = []
     for shard, written in zip(left, _results(write, left, workers), strict=True):
         if isinstance(written, Lost):
-            written = _one_by_one(write, shard, workers)
-        run.take(written)
+            lost.append(shard)
+        else:
+            run.take(written)
+            tell(run)
+    for shard in lost:
+        run.take(_one_by_one(write, shard, workers))
         tell(run)
     return run
 

@@ -105,7 +105,7 @@ class ShardFolder:
                 found: bytes = self._files.cat_file(self.path(name))
                 return found
             return Path(self.path(name)).read_bytes()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
             raise self._failed(error) from error

@@ -1,0 +1,185 @@
+"""``mast-tui import SHARDS``: a part of what a judge found comes into a workspace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from heapq import heappush, heappushpop
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from mast_tui.cli.shared.common import open_workspace, print_json
+from mast_tui.judges.protocol import Judgement
+from mast_tui.judges.runner import Look, run_judge
+from mast_tui.reports.sentences import counted
+from mast_tui.safe_text import one_line
+from mast_tui.shards.folder import MANIFEST, Manifest, ShardFolder, ShardsError, traces_file
+from mast_tui.shards.tables import PRESENT, pyarrow, read_shard, verdict_column
+
+if TYPE_CHECKING:
+    from mast_tui.traces.model import Trace
+
+FIELDS: Final = ("model", "system", "benchmark", "task", "outcome", "reader", "version")
+"""What of a trace ``--where`` may ask for, beside the mode that it shows."""
+
+
+def are_shards(place: str) -> bool:
+    """Whether a judge has written shards there.
+
+    Args:
+        place: A path or a URL.
+    """
+    return ShardFolder(place).read(MANIFEST) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """The judge whose words the shards hold; it judges nothing any more."""
+
+    name: str
+    looks_at: tuple[str, ...]
+
+    def judge(self, _trace: Trace, /) -> Judgement:
+        raise AssertionError("what it says stands in the shards")
+
+
+def import_shards(
+    place: str,
+    where: Sequence[str],
+    sample: int | None,
+    seed: int,
+    workspace: str | None,
+    *,
+    as_json: bool,
+) -> int:
+    """Bring traces of shards into a workspace, with the judge's suggestions; the exit code.
+
+    Args:
+        place: The folder's path or URL.
+        where: Conditions such as ``mode=3.3`` that all must hold.
+        sample: How many traces are drawn of those for which they do; None for all.
+        seed: What is drawn follows from it and from the traces, whatever their order.
+        workspace: The value of ``--workspace``.
+        as_json: Whether one JSON document is printed.
+
+    Raises:
+        ShardsError: They cannot be read.
+        click.UsageError: A condition is none.
+    """
+    folder = ShardFolder(place)
+    manifest = folder.manifest()
+    holds = _conditions(where, manifest)
+    done = folder.done(manifest)
+    shards = [shard for shard in manifest.shards if shard in done]
+    chosen, matching = _chosen(folder, shards, holds, sample, seed)
+    target = open_workspace(workspace, create=True)
+    try:
+        summary = run_judge(
+            _Told(manifest.judge, manifest.looks_at),
+            manifest.taxonomy,
+            _looks(folder, chosen, manifest),
+            target,
+        )
+    finally:
+        target.close()
+    document = {
+        "shards": place,
+        "judge": manifest.judge,
+        "taxonomy": manifest.taxonomy.ref,
+        "where": list(where),
+        "matching": matching,
+        "sample": sample,
+        "seed": seed,
+        "traces": {step.value: count for step, count in summary.steps.items()},
+    }
+    if as_json:
+        print_json(document)
+        return 0
+    new, known = (document["traces"].get(step, 0) for step in ("judged", "known"))
+    drawn = "" if sample is None else f" drawn of {matching:,} with seed {seed}"
+    click.echo(
+        one_line(
+            f"{manifest.judge}: {counted(new + known, 'trace')}{drawn} imported with what it "
+            f"suggests, {known:,} of them here before"
+        )
+    )
+    return 0
+
+
+def _conditions(
+    where: Sequence[str], manifest: Manifest
+) -> tuple[list[str], Callable[[Mapping[str, Any]], bool]]:
+    """The columns that are asked for, and whether all holds of a row."""
+    wanted: dict[str, set[object]] = {}
+    for words in where:
+        name, found, value = words.partition("=")
+        if found and name == "mode":
+            mode = manifest.taxonomy.find(value)
+            if mode is None:
+                raise click.UsageError(f"--where {words}: {manifest.taxonomy.ref} has no such mode")
+            wanted.setdefault(verdict_column(mode.slug), set()).add(PRESENT)
+        elif found and name in FIELDS:
+            wanted.setdefault(name, set()).add(value or None)
+        else:
+            names = ", ".join(f"{one}=…" for one in ("mode", *FIELDS))
+            raise click.UsageError(f"--where {words}: write it as one of {names}")
+    return [*wanted], lambda row: all(row[name] in values for name, values in wanted.items())
+
+
+def _chosen(
+    folder: ShardFolder,
+    shards: Iterable[str],
+    holds: tuple[list[str], Callable[[Mapping[str, Any]], bool]],
+    sample: int | None,
+    seed: int,
+) -> tuple[dict[str, set[int]], int]:
+    """The keys of the chosen traces by shard, and of how many they were chosen.
+
+    A sample are those of the smallest hashes of seed and key: each set of traces is as likely as
+    any other of its size, and who is drawn does not depend on how the traces lie in shards.
+    """
+    parquet = pyarrow("pyarrow.parquet")
+    columns, test = holds
+    smallest: list[tuple[int, int, str]] = []
+    chosen: dict[str, set[int]] = {}
+    seen: set[int] = set()
+    for shard in shards:
+        data = folder.read(traces_file(shard))
+        if data is None:
+            raise ShardsError(f"{folder.place}: {traces_file(shard)} has gone")
+        table = parquet.read_table(BytesIO(data), columns=["key", *columns])
+        for row in filter(test, table.to_pylist()):
+            key: int = row["key"]
+            if key in seen:
+                continue
+            seen.add(key)
+            if sample is None:
+                chosen.setdefault(shard, set()).add(key)
+                continue
+            drawn = (-_lot(seed, key), key, shard)
+            if len(smallest) < sample:
+                heappush(smallest, drawn)
+            else:
+                heappushpop(smallest, drawn)
+    for _, key, shard in smallest:
+        chosen.setdefault(shard, set()).add(key)
+    return chosen, len(seen)
+
+
+def _lot(seed: int, key: int) -> int:
+    return int.from_bytes(blake2b(f"{seed} {key}".encode(), digest_size=8).digest(), "big")
+
+
+def _looks(
+    folder: ShardFolder, chosen: Mapping[str, set[int]], manifest: Manifest
+) -> Iterator[Look]:
+    for shard in manifest.shards:
+        if shard in chosen:
+            for one in read_shard(folder, shard, manifest.taxonomy, frozenset(chosen[shard])):
+                path = one.record.path
+                assert path is not None, "a judge reads traces from files"
+                findings = None if one.problem is not None else one.findings
+                yield Look(path, one.record, findings, one.problem)

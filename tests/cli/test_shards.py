@@ -1,0 +1,214 @@
+"""What a judge finds as shards: written, gone on with, reported, brought into a workspace."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mast_tui.judges.rules import RulesJudge
+from mast_tui.judges.sharded import judge_into_shards
+from mast_tui.shards.folder import ShardFolder
+from mast_tui.taxonomy.loader import load_mast
+from tests.cli.conftest import Cli
+from tests.pickled_workers import PickledWorkers
+
+RUNS = 24
+REPEATING = 6
+
+
+def write_runs(folder: Path, runs: int = RUNS) -> None:
+    """Runs of two models; every fourth repeats a call, and these fail twice as often."""
+    folder.mkdir(exist_ok=True)
+    rows = ["trace,model,outcome"]
+    for number in range(runs):
+        messages: list[dict[str, object]] = [{"role": "user", "content": f"Task {number}"}]
+        for turn in range(4):
+            told = 0 if number % 4 == 0 else turn
+            call = {"name": "shell", "arguments": json.dumps({"command": f"get {number} {told}"})}
+            messages += [
+                {
+                    "role": "assistant",
+                    "content": None,
+                    "tool_calls": [{"id": f"c{turn}", "type": "function", "function": call}],
+                },
+                {"role": "tool", "tool_call_id": f"c{turn}", "content": f"pod {told} is up"},
+            ]
+        (folder / f"run-{number:03}.json").write_text(json.dumps({"messages": messages}))
+        outcome = "failed" if number % 4 == 0 or number % 8 == 1 else "succeeded"
+        rows.append(f"run-{number:03}.json,m-{number % 2},{outcome}")
+    (folder / "outcomes.csv").write_text("\n".join(rows) + "\n")
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    write_runs(tmp_path / "runs")
+    return tmp_path / "runs"
+
+
+def files_in(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def judge(cli: Cli, runs: Path, *more: str) -> Any:
+    return cli("judge", runs, "--judge", "rules", "--out", "shards", "--json", *more).json
+
+
+def test_the_report_counts_what_the_workspace_would(cli: Cli, runs: Path) -> None:
+    done = judge(cli, runs)
+    assert (done["traces"]["judged"], done["modes"]) == (RUNS, {"1.3": REPEATING})
+    cli("judge", runs, "--judge", "rules", "--quiet")
+    plain = cli("report", "--labels", done["judge"], "--json").json
+    added = cli("report", "shards", "--json").json
+    assert added["groups"].keys() == plain["groups"].keys()
+    for name, group in added["groups"].items():
+        expected = plain["groups"][name]
+        for field in ("traces", "failed", "succeeded", "unknown"):
+            assert group[field] == expected[field]
+        looked_at = expected["modes"]["1.3"]
+        assert {**group["modes"]["1.3"], "corrected": looked_at["corrected"]} == looked_at
+        per_trace = expected["modes_per_failed_trace"]
+        assert group["modes_per_failed_trace"]["value"] == per_trace["value"]
+        if expected["places"] is not None:
+            onset = expected["places"]["all"]["onset"]["1.3"]
+            assert group["onset"]["1.3"]["bins"] == onset["bins"]
+
+
+def test_the_report_is_printed_for_people(cli: Cli, runs: Path) -> None:
+    judge(cli, runs)
+    done = cli("report", "shards", "--by", "all")
+    assert f"{RUNS} traces in" in done.out
+    assert "Step repetition" in done.out
+    assert "fatal" in done.out
+    assert "nobody has checked" in done.err
+    assert cli("report", "shards", "--by", "colour").code == 1
+    assert cli("report", "shards", "--html", "x.html").code == 2
+    assert cli("report", "nowhere").code == 1
+
+
+def test_a_run_goes_on_where_it_was_broken_off(cli: Cli, runs: Path, tmp_path: Path) -> None:
+    first = judge(cli, runs)
+    whole = files_in(tmp_path / "shards")
+    assert first["shards"]["all"] == first["shards"]["written"] > 1
+    done = sorted(path for path in (tmp_path / "shards").glob("traces-*"))
+    done[0].unlink()
+    again = judge(cli, runs)
+    assert again["shards"] == {"all": len(done), "written": 1, "known": len(done) - 1}
+    assert files_in(tmp_path / "shards") == whole, "written twice it is the same"
+    assert judge(cli, runs)["shards"]["written"] == 0
+
+
+def test_a_new_file_changes_one_shard(cli: Cli, runs: Path) -> None:
+    judge(cli, runs)
+    (runs / "run-011b.json").write_bytes((runs / "run-011.json").read_bytes() + b" ")
+    changed = judge(cli, runs)["shards"]
+    assert changed["written"] in (1, 2), "that which it is in, cut in two at most"
+    assert changed["known"] == changed["all"] - changed["written"]
+
+
+def test_what_is_there_more_than_once_counts_once(cli: Cli, runs: Path, tmp_path: Path) -> None:
+    (runs / "copies").mkdir()
+    for path in [*runs.glob("run-*.json")]:
+        (runs / "copies" / path.name).write_bytes(path.read_bytes())
+    judge(cli, runs, "--shard-files", "4")
+    told = cli("report", "shards", "--by", "all", "--json").json["traces"]
+    assert (told["labelled"], told["labelled"] + told["twice"]) == (RUNS, 2 * RUNS)
+
+
+def test_workers_write_the_same_bytes(cli: Cli, runs: Path, tmp_path: Path) -> None:
+    judge(cli, runs)
+    folder = ShardFolder(str(tmp_path / "others"))
+    lost = PickledWorkers(lost=[2, 3, 4])  # a shard that ends each process is written file by file
+    told = judge_into_shards(RulesJudge(), load_mast(), [runs], folder, lost)
+    assert told.traces == RUNS
+    assert files_in(tmp_path / "others") == files_in(tmp_path / "shards")
+
+
+def test_a_file_that_ends_every_process_is_told_of(runs: Path, tmp_path: Path) -> None:
+    folder = ShardFolder(str(tmp_path / "shards"))
+    shards = judge_into_shards(RulesJudge(), load_mast(), [runs], folder).shards
+    folder = ShardFolder(str(tmp_path / "others"))
+    # The first shard ends three processes, and when all others are written its first file does.
+    lost = PickledWorkers(lost=[1, 2, 3, *(shards + 2 + time for time in (1, 2, 3))])
+    told = judge_into_shards(RulesJudge(), load_mast(), [runs], folder, lost)
+    ((path, reason),) = told.failed
+    assert ("run-000" in path, "was ended" in reason) == (True, True)
+    assert told.traces == RUNS - 1
+
+
+def test_a_part_comes_into_a_workspace(cli: Cli, runs: Path) -> None:
+    done = judge(cli, runs)
+    cli("judge", runs, "--judge", "rules", "--quiet", "--workspace", "plain.db")
+    whole = cli("import", "shards", "--workspace", "all.db", "--json").json
+    assert whole["traces"] == {"judged": RUNS}
+    exported = []
+    for place in ("plain.db", "all.db"):
+        cli(
+            "export", "--workspace", place, "--format", "csv-long", "--labels", "all", "-o", "x.csv"
+        )
+        lines = Path("x.csv").read_text().splitlines()
+        exported.append(sorted(line.partition(",2026-")[0] for line in lines))
+    assert exported[0] == exported[1]
+    part = cli("import", "shards", "--where", "mode=1.3", "--where", "model=m-0", "--json").json
+    assert (part["matching"], part["traces"]) == (REPEATING, {"judged": REPEATING})
+    assert cli("import", "shards", "--where", "mode=1.3", "--json").json["traces"] == {
+        "known": REPEATING
+    }
+    assert done["judge"] in cli("report", "--labels", done["judge"], "--json").out
+
+
+def test_a_sample_follows_from_its_seed_and_not_from_the_shards(cli: Cli, runs: Path) -> None:
+    judge(cli, runs)
+    cli("judge", runs, "--judge", "rules", "--out", "other", "--shard-files", "3", "--quiet")
+    drawn = []
+    for place, seed in (("shards", 1), ("other", 1), ("other", 2)):
+        name = f"{place}{seed}.db"
+        told = cli("import", place, "--sample", 7, "--seed", seed, "--workspace", name, "--json")
+        assert (told.json["matching"], told.json["traces"]) == (RUNS, {"judged": 7})
+        export = ("export", "--workspace", name, "--format", "csv-long", "--labels", "all")
+        cli(*export, "-o", f"{name}.csv")
+        with Path(f"{name}.csv").open() as file:
+            drawn.append({row["trace_id"] for row in csv.DictReader(file)})
+        assert len(drawn[-1]) == 7
+    assert drawn[0] == drawn[1]
+    assert drawn[1] != drawn[2]
+
+
+def test_what_cannot_be_is_told(cli: Cli, runs: Path, tmp_path: Path) -> None:
+    judge(cli, runs)
+    words = ("judge", runs, "--judge", "rules", "--out")
+    other = cli(*words, "shards", "--rules", "all")
+    assert (other.code, "name another folder" in other.err) == (1, True)
+    strange = cli(*words, runs)
+    assert (strange.code, "holds other files" in strange.err) == (1, True)
+    assert cli(*words, "shards", "--again").code == 2
+    assert cli("import", "shards", "--where", "mode=9.9").code == 2
+    assert cli("import", "shards", "--where", "colour=red").code == 2
+    assert cli("import", runs / "outcomes.csv", "--sample", "3").code == 2
+    (tmp_path / "shards" / "manifest.json").write_text("{}")
+    broken = cli("report", "shards")
+    assert (broken.code, "no manifest" in broken.err) == (1, True)
+
+
+def test_who_works_blind_is_told_nothing(cli: Cli, runs: Path) -> None:
+    assert judge(cli, runs, "--blind")["suggestions"] is None
+    assert cli("report", "shards", "--blind").code == 1
+
+
+def test_shards_lie_on_object_storage_too(cli: Cli, runs: Path, tmp_path: Path) -> None:
+    judge(cli, runs)
+    place = "memory://judged/set"
+    words = ("judge", runs, "--judge", "rules", "--out", place, "--json")
+    assert cli(*words).json["traces"]["judged"] == RUNS
+    assert cli(*words).json["shards"]["written"] == 0
+    folder = ShardFolder(place)
+    assert {name: folder.read(name) for name in folder.names()} == files_in(tmp_path / "shards")
+    local = cli("report", "shards", "--json").json
+    assert cli("report", place, "--json").json == local
+    told = cli("import", place, "--where", "mode=1.3", "--json").json
+    assert told["traces"] == {"judged": REPEATING}
+    unknown = cli("report", "nothing://there")
+    assert (unknown.code, "nothing://there" in unknown.err) == (1, True)
