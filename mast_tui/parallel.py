@@ -47,6 +47,9 @@ who was not after it."""
 _PATIENCE: Final = 30
 """Seconds for which a cluster is waited for."""
 
+_LEAVING: Final = 2
+"""Seconds for which a cluster that may be gone is told that nobody needs it any more."""
+
 
 class NoWorkers(MastError):
     """The workers that were asked for cannot be had, or have gone away as a whole."""
@@ -329,7 +332,7 @@ class Cluster(Workers):
                 f"{address}: a cluster needs an extra: pip install 'mast-tui[cluster]'"
             ) from None
         try:
-            self._client = self._dask.Client(address, timeout=_PATIENCE, set_as_default=False)
+            self._client = self._dask.Client(address, timeout=_PATIENCE)
         except (OSError, ValueError) as error:
             raise NoWorkers(
                 f"{address}: no Dask scheduler answers there ({error}); 'dask scheduler' begins one"
@@ -387,8 +390,7 @@ class Cluster(Workers):
 
     def close(self) -> None:
         """Have Dask forget what is under way, and leave."""
-        self._client.cancel([*self._under_way])
-        self._client.close()
+        self._client.close(timeout=_LEAVING)  # what is under way is nobody's then, and forgotten
 
 
 def _version() -> str:

@@ -85,6 +85,7 @@ def import_shards(
         )
     finally:
         target.close()
+    traces = {step.value: count for step, count in summary.steps.items()}
     document = {
         "shards": place,
         "judge": manifest.judge,
@@ -93,12 +94,12 @@ def import_shards(
         "matching": matching,
         "sample": sample,
         "seed": seed,
-        "traces": {step.value: count for step, count in summary.steps.items()},
+        "traces": traces,
     }
     if as_json:
         print_json(document)
         return 0
-    new, known = (document["traces"].get(step, 0) for step in ("judged", "known"))
+    new, known = (traces.get(step, 0) for step in ("judged", "known"))
     drawn = "" if sample is None else f" drawn of {matching:,} with seed {seed}"
     click.echo(
         one_line(

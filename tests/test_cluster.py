@@ -1,0 +1,76 @@
+"""Workers of a Dask cluster: a scheduler with a worker in this process, by their address."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from mast_tui import parallel
+from mast_tui.parallel import NoWorkers, workers_of
+from tests.test_parallel import batches, broken, squares
+
+distributed = pytest.importorskip("distributed")
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    with distributed.LocalCluster(
+        n_workers=1,
+        threads_per_worker=1,
+        processes=False,
+        protocol="tcp",
+        dashboard_address="127.0.0.1:0",
+    ) as running:
+        yield running
+
+
+def test_a_cluster_gives_the_same_in_the_same_order(cluster: Any) -> None:
+    with workers_of(cluster.scheduler_address) as workers:
+        assert (workers.count, cluster.scheduler_address in workers.place) == (1, True)
+        assert list(workers.map(squares, batches(20, 3))) == squares(range(20))
+        with pytest.raises(ValueError, match="no 0"):
+            list(workers.map(broken, batches(4, 4)))
+
+
+def test_a_worker_with_another_version_is_refused(
+    cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parallel, "_version", lambda: "0.0.1")
+    with pytest.raises(NoWorkers, match=r"0\.0\.1.*install the same version"):
+        workers_of(cluster.scheduler_address)
+
+
+def test_a_cluster_that_goes_away_ends_the_run() -> None:
+    with (
+        distributed.LocalCluster(
+            n_workers=1,
+            threads_per_worker=1,
+            processes=False,
+            protocol="tcp",
+            dashboard_address="127.0.0.1:0",
+        ) as running,
+        workers_of(running.scheduler_address) as workers,
+    ):
+        results = workers.map(squares, batches(60, 1))
+        assert next(results) == 0
+        running.close()
+        with pytest.raises(NoWorkers, match="the same command goes on"):
+            list(results)
+
+
+def test_nobody_at_an_address_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel, "_PATIENCE", 0.2)
+    with pytest.raises(NoWorkers, match="no Dask scheduler answers"):
+        workers_of("tcp://127.0.0.1:9")
+
+
+def test_without_dask_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(_name: str) -> object:
+        raise ImportError
+
+    monkeypatch.setattr(parallel, "import_module", missing)
+    with pytest.raises(NoWorkers, match=r"pip install 'mast-tui\[cluster\]'"):
+        workers_of("tcp://127.0.0.1:8786")
