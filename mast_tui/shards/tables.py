@@ -148,7 +148,7 @@ def write_shard(
     ]
     traces = [_trace(one, taxonomy, frozenset(looks_at)) for one in judged]
     folder.write(events_file(shard), _parquet(arrow, events, _events_schema(arrow)))
-    folder.write(traces_file(shard), _parquet(arrow, traces, _traces_schema(arrow, taxonomy)))
+    folder.write(traces_file(shard), _parquet(arrow, traces, traces_schema(arrow, taxonomy)))
 
 
 def _parquet(arrow: Any, rows: list[dict[str, Any]], schema: Any) -> bytes:
@@ -158,7 +158,13 @@ def _parquet(arrow: Any, rows: list[dict[str, Any]], schema: Any) -> bytes:
     return out.getvalue()
 
 
-def _traces_schema(arrow: Any, taxonomy: Taxonomy) -> Any:
+def traces_schema(arrow: Any, taxonomy: Taxonomy) -> Any:
+    """The columns of a shard's traces.
+
+    Args:
+        arrow: The module pyarrow.
+        taxonomy: The taxonomy of the modes.
+    """
     fields = [(name, getattr(arrow, kind)()) for name, kind in _TRACE.items()]
     for mode in taxonomy.modes:
         fields += [(name(mode.slug), arrow.int8()) for name in (verdict_column, onset_column)]

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import pytest
@@ -15,6 +19,7 @@ from mast_tui.shards.folder import ShardFolder
 from mast_tui.taxonomy.loader import load_mast
 from tests.cli.conftest import Cli
 from tests.pickled_workers import PickledWorkers
+from tests.waiting import until
 
 RUNS = 24
 REPEATING = 6
@@ -212,3 +217,22 @@ def test_shards_lie_on_object_storage_too(cli: Cli, runs: Path, tmp_path: Path) 
     assert told["traces"] == {"judged": REPEATING}
     unknown = cli("report", "nothing://there")
     assert (unknown.code, "nothing://there" in unknown.err) == (1, True)
+
+
+@pytest.mark.slow
+def test_a_command_that_is_killed_goes_on(cli: Cli, runs: Path, tmp_path: Path) -> None:
+    words = ("judge", str(runs), "--judge", "rules", "--shard-files", "1", "--out")
+    command = [sys.executable, "-m", "mast_tui", *words, "shards", "--workers", "1"]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE)
+    for _ in until(lambda: process.poll() is not None or any(tmp_path.glob("shards/traces-*"))):
+        sleep(0.01)
+    process.kill()
+    process.communicate()
+    assert process.returncode in (0, -signal.SIGKILL), "or it was done by then"
+    assert cli(*words, "shards", "--quiet").code == 0
+    cli(*words, "plain", "--quiet")
+    written = files_in(tmp_path / "shards")
+    # What was half written when it was killed stays under a hidden name, and counts nowhere.
+    whole = {name: data for name, data in written.items() if not name.startswith(".")}
+    assert whole == files_in(tmp_path / "plain")
+    assert cli("report", "shards", "--json").json == cli("report", "plain", "--json").json
