@@ -125,10 +125,16 @@ def shard_report(
     counts = _Counts(manifest, by, failed_below)
     if files:
         reader = _Reader(folder, files)
-        repeated = _repeated(reader.columns("key"))
-        seen: set[int] = set()
+        keys = []
         for table in reader.tables(counts.columns):
-            counts.add(table, _once(table, repeated, seen))
+            keys.append(table["key"].to_numpy().copy())
+            counts.add(table, np.ones(table.num_rows, dtype=bool))
+        repeated = _repeated(keys)
+        if len(repeated):
+            counts = _Counts(manifest, by, failed_below)
+            seen: set[int] = set()
+            for table in reader.tables(counts.columns):
+                counts.add(table, _once(table, repeated, seen))
     return counts.report(Rules() if rules is None else rules, len(files))
 
 
@@ -167,18 +173,14 @@ class _Reader:
         if batches:
             yield self._arrow.Table.from_batches(batches).combine_chunks()
 
-    def columns(self, name: str) -> Iterator[NDArray[np.uint64]]:
-        """The values of one column, many at a time."""
-        for table in self.tables([name]):
-            yield table[name].to_numpy()
-
     def _failed(self, error: Exception) -> ShardsError:
         return ShardsError(f"{self._place}: a shard cannot be read: {error}")
 
 
-def _repeated(keys: Iterator[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+def _repeated(keys: list[NDArray[np.uint64]]) -> NDArray[np.uint64]:
     """The keys that stand there more than once."""
-    whole = np.concatenate([*keys, np.zeros(0, dtype=np.uint64)])
+    whole = np.concatenate(keys)
+    keys.clear()
     whole.sort()
     return np.unique(whole[1:][whole[1:] == whole[:-1]])
 
