@@ -182,5 +182,5 @@ def _looks(
             for one in read_shard(folder, shard, manifest.taxonomy, frozenset(chosen[shard])):
                 path = one.record.path
                 assert path is not None, "a judge reads traces from files"
-                findings = None if one.problem is not None else one.findings
-                yield Look(path, one.record, findings, one.problem)
+                said = Judgement(one.findings, one.unsure, one.judged)
+                yield Look(path, one.record, said, one.problem)

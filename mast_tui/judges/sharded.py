@@ -14,7 +14,7 @@ from zlib import crc32
 from mast_tui import __version__
 from mast_tui.errors import WorkspaceError
 from mast_tui.gc_tuning import seldom_collecting
-from mast_tui.judges.protocol import Judge
+from mast_tui.judges.protocol import Judge, Judgement
 from mast_tui.judges.runner import Looking
 from mast_tui.labels import Finding
 from mast_tui.parallel import Lost, Workers
@@ -101,8 +101,11 @@ class JudgeUnits:
 
     def _judged(self, trace: Trace) -> Judged:
         look = Looking(self.judge)(trace)
-        findings = () if look.judgement is None else look.judgement.findings
-        return Judged(look.record, findings, _onsets(trace, findings), problem=look.problem)
+        said = look.judgement or Judgement()
+        onsets = _onsets(trace, said.findings)
+        return Judged(
+            look.record, said.findings, onsets, said.unsure, said.judged, problem=look.problem
+        )
 
 
 def _onsets(trace: Trace, findings: Iterable[Finding]) -> dict[str, int]:

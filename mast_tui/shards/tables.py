@@ -72,7 +72,8 @@ _EVIDENCE: Final = {
 class Judged:
     """What a judge said of one trace, with all that a workspace wants to know of it.
 
-    ``onsets`` are by slug the indices of the spans with which a mode first shows; ``problem`` says
+    ``onsets`` are by slug the indices of the spans with which a mode first shows; ``judged`` are
+    the modes on which there is a verdict, None for all that the judge looks at; ``problem`` says
     why the trace could not be judged.
     """
 
@@ -80,6 +81,7 @@ class Judged:
     findings: tuple[Finding, ...] = ()
     onsets: Mapping[str, int] | None = None
     unsure: tuple[str, ...] = ()
+    judged: tuple[str, ...] | None = None
     problem: str | None = None
 
     @property
@@ -202,7 +204,7 @@ def _trace(judged: Judged, taxonomy: Taxonomy, looks_at: frozenset[str]) -> dict
         return row
     present = {finding.mode for finding in judged.findings}
     for mode in taxonomy.modes:
-        if mode.slug not in looks_at:
+        if mode.slug not in (looks_at if judged.judged is None else judged.judged):
             continue
         unsure = UNSURE if mode.slug in judged.unsure else ABSENT
         row[verdict_column(mode.slug)] = PRESENT if mode.slug in present else unsure
@@ -251,9 +253,14 @@ def read_shard(
     for row in events:
         findings.setdefault(row["key"], []).append(_finding(row))
     for row in traces:
-        unsure = tuple(slug for slug in slugs if row[verdict_column(slug)] == UNSURE)
-        found = tuple(findings.get(row["key"], ()))
-        yield Judged(_record(row), found, unsure=unsure, problem=row["problem"])
+        said = {slug: row[verdict_column(slug)] for slug in slugs}
+        yield Judged(
+            _record(row),
+            tuple(findings.get(row["key"], ())),
+            unsure=tuple(slug for slug, value in said.items() if value == UNSURE),
+            judged=tuple(slug for slug, value in said.items() if value is not None),
+            problem=row["problem"],
+        )
 
 
 def _record(row: Mapping[str, Any]) -> TraceRecord:
