@@ -9,7 +9,6 @@ brings.
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import pickle
 import signal
@@ -21,13 +20,15 @@ from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib import import_module
-from multiprocessing.connection import Connection, wait
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from mast_tui import __version__
 from mast_tui.errors import MastError
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -85,10 +86,12 @@ class Workers(AbstractContextManager["Workers"], ABC):
     Attributes:
         count: How many batches they do at a time.
         place: Where they are, for people.
+        elsewhere: Whether they stand in another folder than this process.
     """
 
     count: int
     place: str
+    elsewhere = False
 
     @abstractmethod
     def _room(self) -> int:
@@ -212,7 +215,9 @@ class _Process:
     """A process of this machine, with the batches that it has."""
 
     def __init__(self) -> None:
-        context = multiprocessing.get_context("spawn")
+        from multiprocessing import get_context  # start-up: the app searches and judges later
+
+        context = get_context("spawn")
         self.connection, other = context.Pipe()
         self._process = context.Process(target=_serve, args=(other,), daemon=True)
         self._process.start()
@@ -290,6 +295,8 @@ class LocalProcesses(Workers):
         min(self._processes, key=lambda one: len(one.tasks)).give(work, task)
 
     def _hear(self, patience: float | None) -> Sequence[_Heard]:
+        from multiprocessing.connection import wait  # start-up, as above
+
         ready = wait([one.connection for one in self._processes], patience)
         heard: list[_Heard] = []
         for process in [one for one in self._processes if one.connection in ready]:
@@ -314,6 +321,8 @@ class LocalProcesses(Workers):
 
 class Cluster(Workers):
     """The workers of a Dask scheduler; one that is killed is Dask's to replace."""
+
+    elsewhere = True
 
     def __init__(self, address: str) -> None:
         """Find the scheduler, and at least one worker.

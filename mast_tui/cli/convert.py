@@ -89,7 +89,9 @@ def convert_command(
     def lines() -> Iterator[bytes]:
         nonlocal failed, traces
         write = _Line(written_as, veil is not None)
-        found = each_trace(paths, write, at_work.workers, without=(output,), tell=at_work.tell)
+        found = each_trace(
+            at_work.reachable(paths), write, at_work.workers, without=(output,), tell=at_work.tell
+        )
         for report, written in found:
             if report.failed is not None:
                 failed += 1

@@ -61,7 +61,9 @@ def inspect_command(
     files = []
     with AtWork(wanted_workers) as at_work:
         look = _Look(spans and (as_json or at_work.workers is not None), veiled)
-        for report, told in each_trace(paths, look, at_work.workers, tell=at_work.tell):
+        for report, told in each_trace(
+            at_work.reachable(paths), look, at_work.workers, tell=at_work.tell
+        ):
             files.append(_File(report, tuple(told)))
             for _ in files[-1].traces:
                 at_work.on_trace()

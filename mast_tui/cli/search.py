@@ -11,6 +11,7 @@ from typing import Any, Final
 import click
 
 from mast_tui.cli.shared.common import NO_LABELS, common_options, say
+from mast_tui.cli.shared.workers import AtWork, workers_option
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import SpanKind
 from mast_tui.traces.search.pattern import InvalidPattern
@@ -39,6 +40,7 @@ _KINDS: Final = {kind.value.replace("_", "-"): kind.value for kind in SpanKind}
 )
 @click.option("--count", is_flag=True, help="Print how many spans of each trace, not the spans.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+@workers_option
 @common_options(
     workspace=NO_LABELS,
     annotator=NO_LABELS,
@@ -58,6 +60,7 @@ def search_command(
     most: int | None,
     count: bool,
     as_json: bool,
+    wanted_workers: str | None,
 ) -> int:
     """Find text in all traces of files and folders.
 
@@ -69,14 +72,15 @@ def search_command(
     if query == Query():
         raise click.UsageError("an empty PATTERN needs --tool, --agent, --kind or --failed with it")
     try:
-        search = ManyFilesSearch(paths, query)
+        query.matcher()
     except InvalidPattern as error:
         raise click.UsageError(
             f"{pattern!r} is no regular expression: {one_line(str(error))}"
         ) from None
     hits, left_out = 0, 0
     shown = _Counted(as_json) if count else _Lines(as_json)
-    try:
+    with AtWork(wanted_workers or "auto", quiet=True) as at_work:
+        search = ManyFilesSearch(at_work.reachable(paths), query, at_work.workers)
         for found in search.results():
             if isinstance(found, NotSearched):
                 left_out += 1
@@ -87,8 +91,6 @@ def search_command(
                 if hits == most:
                     break
         shown.end()
-    finally:
-        search.close()
     return 0 if hits and not left_out else 1
 
 

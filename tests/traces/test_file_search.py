@@ -19,6 +19,7 @@ from mast_tui.traces.search import file_search
 from mast_tui.traces.search.file_search import excerpt, files_to_search, search_file
 from mast_tui.traces.search.query import FileToSearch, Hit, NotSearched, Query
 from mast_tui.traces.search.search_processes import ManyFilesSearch
+from tests.pickled_workers import PickledWorkers
 from tests.traces.rollouts import call, message, meta, output, write
 
 pytestmark = pytest.mark.slow
@@ -208,7 +209,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_processes_find_the_same_in_the_order_of_the_files(folder: Path) -> None:
-    search = ManyFilesSearch([folder], Query("zebra"), processes=3)
+    search = ManyFilesSearch([folder], Query("zebra"), 3)
     found = [one for one in search.results() if one is not None]
     assert found == hits(Query("zebra"), folder)
     assert len(found) == 4
@@ -216,27 +217,25 @@ def test_processes_find_the_same_in_the_order_of_the_files(folder: Path) -> None
 
 
 def test_whoever_has_enough_may_stop_it(folder: Path) -> None:
-    search = ManyFilesSearch([folder], Query("zebra"), processes=2)
+    search = ManyFilesSearch([folder], Query("zebra"), 2)
     results = search.results()
     assert isinstance(next(results), Hit)
     search.close()
     assert [*results] == []
 
 
-def test_a_process_that_is_ended_costs_one_file(folder: Path) -> None:
-    search = ManyFilesSearch([folder], Query("zebra"), processes=1)
-    results = search.results()
-    assert isinstance(next(results), Hit)
-    (searcher,) = search._searchers
-    searcher._process.kill()
-    told = [one for one in results if one is not None]
+def test_a_file_that_ends_every_process_costs_itself(folder: Path) -> None:
+    # The first batch lists the files; each of the others is one file.
+    search = ManyFilesSearch([folder], Query("zebra"), PickledWorkers(lost=[3, 4, 5]))
+    told = [one for one in search.results() if one is not None]
     (lost,) = (one for one in told if isinstance(one, NotSearched))
-    assert "was ended" in lost.reason
-    assert len(told) == 4
+    assert ("run-01" in lost.path, "was ended" in lost.reason) == (True, True)
+    assert len(told) == 5
     assert search.looked_at == 12
 
 
 def test_a_bug_in_a_process_is_told(folder: Path) -> None:
     wrong = Query("zebra", kinds=5)  # type: ignore[arg-type]
-    with pytest.raises(RuntimeError, match="TypeError"):
-        [*ManyFilesSearch([folder], wrong).results()]
+    with pytest.raises(TypeError) as raised:
+        [*ManyFilesSearch([folder], wrong, 1).results()]
+    assert "takes" in "".join(raised.value.__notes__)

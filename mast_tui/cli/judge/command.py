@@ -127,7 +127,7 @@ def judge_command(
         if out is not None and (again or workspace is not None):
             option = "--again" if again else "--workspace"
             raise click.UsageError(f"{option} is for a workspace; --out writes shards instead")
-        judge = RulesJudge(rules, usual_lengths(rules, paths, at_work.workers))
+        judge = RulesJudge(rules, usual_lengths(rules, at_work.reachable(paths), at_work.workers))
         run = _Run(
             judge,
             judge.covered_by,

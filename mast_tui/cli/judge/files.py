@@ -47,7 +47,9 @@ def looks_under(
         looking: Has the judge look.
         at_work: Who reads, and hears how far that is.
     """
-    for report, looks in each_trace(paths, looking, at_work.workers, tell=at_work.tell):
+    for report, looks in each_trace(
+        at_work.reachable(paths), looking, at_work.workers, tell=at_work.tell
+    ):
         if report.format is None:
             reports.append(report)
         for look in looks:

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
@@ -84,6 +85,12 @@ class AtWork(AbstractContextManager["AtWork"]):
             took = self._clock() - self._began
             say(f"{self._pace(took)}, by {self.workers.place}")
         self.workers.close()
+
+    def reachable(self, paths: tuple[Path, ...]) -> tuple[Path, ...]:
+        """The paths as workers find them who stand in another folder."""
+        if self.workers is not None and self.workers.elsewhere:
+            return tuple(path.absolute() for path in paths)
+        return paths
 
     def on_trace(self, *, failed: bool = False) -> None:
         """A trace is through."""

@@ -1,19 +1,17 @@
 """Finding text in all traces of files and folders: which files there are, and what one holds.
 
-It is done in processes of their own, each of which ``serve`` is. A file is looked at as bytes
+It is done by ``search_processes``. A file is looked at as bytes
 first, and read only where it may hold what is asked for. What a reader adds to a text of its own,
 such as "scored by" before a scorer's name, is found only in files that are read for another reason.
 """
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Final
+from typing import Final
 
-from mast_tui.gc_tuning import seldom_collecting
 from mast_tui.traces.byte_prefilter import Sieve
 from mast_tui.traces.file_places import file_place
 from mast_tui.traces.io.packed import TooBig, packing_of, unpack
@@ -44,33 +42,6 @@ _BLOCK: Final = 1 << 19
 _OVERLAP: Final = 4096
 _ADVANCED: Final = 8 << 20
 _ARCHIVE: Final = b"PK\x03\x04"
-
-
-def serve(query: str, given: IO[str], answers: IO[str]) -> None:
-    """Do what is asked for, until nothing more is.
-
-    Args:
-        query: The fields of a ``Query``, as JSON.
-        given: A list of JSON a line: paths of which the files are wanted, or the fields of a
-            ``FileToSearch``.
-        answers: Where what is found goes: a line of JSON for each, with the name of its class and
-            its fields, and null when all is done.
-    """
-    asked = Query(**json.loads(query))
-    matcher = asked.matcher()
-    with seldom_collecting():
-        for line in given:
-            wanted = json.loads(line)
-            found: Iterable[FileToSearch | Hit | NotSearched]
-            if isinstance(wanted[-1], str):
-                found = files_to_search(map(Path, wanted))
-            else:
-                found = search_file(FileToSearch(*wanted), asked, matcher)
-            for one in found:
-                answers.write(f"{json.dumps([type(one).__name__, one])}\n")
-                answers.flush()
-            answers.write("null\n")
-            answers.flush()
 
 
 def files_to_search(paths: Iterable[Path]) -> Iterator[FileToSearch | NotSearched]:

@@ -1,92 +1,41 @@
-"""Searching many files at once, by processes of their own: one file each, as many as cores.
+"""Searching many files at once, by processes of their own: as many as cores, or other workers.
 
-What they do is in ``file_search``. A process ends when nobody gives it anything any more, and so
-with whoever has started it.
+What they do is in ``file_search``.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import sys
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from queue import Empty, SimpleQueue
-from subprocess import PIPE, Popen
-from threading import Thread
 from typing import Final
 
+from mast_tui.parallel import LocalProcesses, Lost, Workers, cores
+from mast_tui.traces.search.file_search import files_to_search, search_file
 from mast_tui.traces.search.query import FileToSearch, Hit, NotSearched, Query
 
-_BEGIN: Final = """import sys
-sys.path[:] = sys.argv[1].split(sys.argv[2])
-from mast_tui.traces.search.file_search import serve
-serve(sys.argv[3], sys.stdin, sys.stdout)
-"""
-_AHEAD: Final = 256
-"""So many files are looked at before the first of them is done; their hits are kept meanwhile."""
+_MOST_AT_ONCE: Final = 8
+_ROUNDS: Final = 8
+"""Each process gets at least so many batches of files, so that what is found comes soon."""
 
 
-_CLASSES: Final = {one.__name__: one for one in (FileToSearch, Hit, NotSearched)}
+@dataclass(frozen=True, slots=True)
+class SearchFiles:
+    """Searches files; it can be sent to other processes."""
+
+    query: Query
+
+    def __call__(self, files: Sequence[FileToSearch]) -> list[list[Hit | NotSearched]]:
+        """What is found in each file."""
+        matcher = self.query.matcher()
+        return [[*search_file(file, self.query, matcher)] for file in files]
 
 
-def _told(line: str) -> FileToSearch | Hit | NotSearched | None:
-    """What a process has found; None where all is done that it was asked for."""
-    told = json.loads(line)
-    return None if told is None else _CLASSES[told[0]](*told[1])
-
-
-class _Searcher:
-    """A process that searches one file at a time; what it says comes through ``said``."""
-
-    def __init__(self, query: Query, said: SimpleQueue[tuple[_Searcher, str]]) -> None:
-        self.place = -1
-        """The place of the file that it searches among all; -1 for none."""
-        self._process = Popen(
-            [
-                sys.executable,
-                *("-I", "-W", "ignore", "-c", _BEGIN),
-                *(os.pathsep.join(sys.path), os.pathsep, json.dumps(asdict(query))),
-            ],
-            stdin=PIPE,
-            stdout=PIPE,
-            stderr=PIPE,
-            text=True,
-            encoding="ascii",
-            errors="replace",
-            process_group=0,  # whoever stops the search ends it
-        )
-        Thread(target=self._listen, args=(said,), name="search", daemon=True).start()
-
-    def _listen(self, said: SimpleQueue[tuple[_Searcher, str]]) -> None:
-        assert self._process.stdout is not None
-        with self._process.stdout as answers:
-            for line in answers:
-                said.put((self, line))
-        said.put((self, ""))
-
-    def ask(self, wanted: Sequence[object], place: int = -1) -> None:
-        """Have it look for the files under paths, or search one: the file at this place."""
-        self.place = place
-        assert self._process.stdin is not None
-        with suppress(BrokenPipeError):  # that it has ended is heard at the other end
-            self._process.stdin.write(f"{json.dumps(wanted)}\n")
-            self._process.stdin.flush()
-
-    def end(self) -> str:
-        """Leave off, whatever it is at; what it complained of before."""
-        self._process.kill()
-        assert self._process.stdin is not None
-        assert self._process.stderr is not None
-        with suppress(BrokenPipeError):
-            self._process.stdin.close()
-        with self._process.stderr as complaints:
-            said = complaints.read()
-        self._process.wait()
-        return said
+def list_files(paths: Sequence[Sequence[str]]) -> list[list[FileToSearch | NotSearched]]:
+    """The files under each of several sets of paths."""
+    return [[*files_to_search(map(Path, some))] for some in paths]
 
 
 class ManyFilesSearch:
@@ -96,13 +45,15 @@ class ManyFilesSearch:
     ``close`` it ends the search at any time.
     """
 
-    def __init__(self, paths: Iterable[Path], query: Query, processes: int | None = None) -> None:
+    def __init__(
+        self, paths: Iterable[Path], query: Query, workers: Workers | int | None = None
+    ) -> None:
         """Make ready; ``results`` begins.
 
         Args:
             paths: Files and folders.
             query: What is looked for.
-            processes: How many at most; as many as there are cores.
+            workers: Who searches, or how many processes do; as many as there are cores.
 
         Raises:
             InvalidPattern: The text of the query is no regular expression.
@@ -111,26 +62,25 @@ class ManyFilesSearch:
         self.looked_at = 0
         self.total = 0
         self._query = query
-        self._paths = tuple(paths)
-        self._most = processes or os.cpu_count() or 1
-        self._said: SimpleQueue[tuple[_Searcher, str]] = SimpleQueue()
-        self._searchers: list[_Searcher] = []
+        self._paths = tuple(map(os.fspath, paths))
+        if not isinstance(workers, Workers):
+            workers = LocalProcesses(workers or cores())
+        self._workers = workers
         self._closed = False
 
     def close(self) -> None:
         """End it; what was found until then was found."""
         self._closed = True
-        while self._searchers:
-            self._searchers.pop().end()
+        self._workers.close()
 
     def results(self, patience: float | None = None) -> Iterator[Hit | NotSearched | None]:
-        """What is found, file by file in the order of a scan, as it is found.
+        """What is found, file by file in the order of a scan, when the file is through.
 
         Args:
             patience: After so many seconds in which nothing is found None is given.
 
         Raises:
-            RuntimeError: There is a bug; it says where.
+            NoWorkers: There is nobody left who searches.
         """
         try:
             yield from self._results(patience)
@@ -138,79 +88,35 @@ class ManyFilesSearch:
             self.close()
 
     def _results(self, patience: float | None) -> Iterator[Hit | NotSearched | None]:
-        free = deque(self._more_searchers(self._most))
-        files = self._files(free[0])
-        self.total = len(files)
-        kept: list[list[Hit | NotSearched]] = [[] for _ in files]
-        done = [False for _ in files]
-        given = first = 0
-        while not self._closed:
-            while free and given < min(len(files), first + _AHEAD):
-                file = files[given]
-                if isinstance(file, NotSearched):
-                    kept[given].append(file)
-                    done[given] = True
-                    self.looked_at += 1
-                else:
-                    free.popleft().ask(file, given)
-                given += 1
-            while first < given:
-                found, kept[first] = kept[first], []
-                yield from found
-                if not done[first]:
-                    break
-                first += 1
-            if first == len(files):
-                return
-            if first == given:
-                continue
-            try:
-                searcher, line = self._said.get(timeout=patience)
-            except Empty:
-                yield None
-                continue
-            place = searcher.place
-            if line:
-                found_one = _told(line)
-                if found_one is None:
-                    done[place] = True
-                    self.looked_at += 1
-                    free.append(searcher)
-                elif not isinstance(found_one, FileToSearch):
-                    kept[place].append(found_one)
-            elif not self._closed:
-                self._gone(searcher)
-                if place >= 0 and not done[place]:
-                    # The system has ended it, most likely for a lack of memory.
-                    reason = "the process that searched it was ended; is there enough memory?"
-                    kept[place].append(NotSearched(files[place].path, reason))
-                    done[place] = True
-                    self.looked_at += 1
-                free.extend(self._more_searchers(1))
-
-    def _files(self, searcher: _Searcher) -> list[FileToSearch | NotSearched]:
-        """The files under the paths, as one of the processes finds them."""
-        searcher.ask([*map(os.fspath, self._paths)])
         files: list[FileToSearch | NotSearched] = []
-        while not self._closed:
-            teller, line = self._said.get()
-            if not line:
-                self._gone(teller)
-                raise RuntimeError("a process that searches files was ended before it began")
-            found = _told(line)
-            if found is None:
-                break
-            assert not isinstance(found, Hit)
-            files.append(found)
-        return files
+        for listed in self._workers.map(list_files, [[self._paths]], patience):
+            if listed is None:
+                yield None
+            elif isinstance(listed, Lost):
+                yield NotSearched(", ".join(self._paths), listed.reason)
+            else:
+                files = listed
+        self.total = len(files)
+        wanted = [file for file in files if isinstance(file, FileToSearch)]
+        found = self._workers.map(SearchFiles(self._query), self._batches(wanted), patience)
+        for file in files:
+            if isinstance(file, FileToSearch):
+                told = next(found)
+                while told is None:
+                    yield None
+                    told = next(found)
+                if isinstance(told, Lost):
+                    yield NotSearched(file.path, told.reason)
+                else:
+                    yield from told
+            else:
+                yield file
+            if self._closed:
+                return
+            self.looked_at += 1
 
-    def _gone(self, searcher: _Searcher) -> None:
-        self._searchers.remove(searcher)
-        complaints = searcher.end()
-        if complaints:
-            raise RuntimeError(f"a process that searches files broke:\n{complaints}")
-
-    def _more_searchers(self, count: int) -> list[_Searcher]:
-        more = [_Searcher(self._query, self._said) for _ in range(count)]
-        self._searchers += more
-        return more
+    def _batches(self, files: Sequence[FileToSearch]) -> Iterator[list[FileToSearch]]:
+        size = max(1, min(_MOST_AT_ONCE, len(files) // (_ROUNDS * self._workers.count)))
+        left = iter(files)
+        while batch := list(islice(left, size)):
+            yield batch
