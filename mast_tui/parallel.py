@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import pickle
-import signal
+import sys
 import traceback
 from abc import ABC, abstractmethod
 from collections import deque
@@ -21,6 +21,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib import import_module
 from queue import SimpleQueue
+from subprocess import DEVNULL, Popen
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -211,16 +212,30 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
+_BEGIN: Final = """import sys
+sys.path[:] = sys.argv[1].split(sys.argv[2])
+from mast_tui.parallel import serve
+serve(int(sys.argv[3]))
+"""
+
+
 class _Process:
     """A process of this machine, with the batches that it has."""
 
     def __init__(self) -> None:
-        from multiprocessing import get_context  # start-up: the app searches and judges later
+        from multiprocessing.connection import Pipe  # start-up: the app searches and judges later
 
-        context = get_context("spawn")
-        self.connection, other = context.Pipe()
-        self._process = context.Process(target=_serve, args=(other,), daemon=True)
-        self._process.start()
+        self.connection, other = Pipe()
+        # Not by multiprocessing, whose processes begin with all that this one has imported.
+        words = (os.pathsep.join(sys.path), os.pathsep, str(other.fileno()))
+        self._process = Popen(
+            [sys.executable, "-I", "-W", "ignore", "-c", _BEGIN, *words],
+            stdin=DEVNULL,
+            stdout=DEVNULL,
+            stderr=DEVNULL,  # what goes wrong is answered, and a screen must not be written on
+            pass_fds=[other.fileno()],
+            process_group=0,  # whoever has begun it ends it
+        )
         other.close()
         self.tasks: deque[_Task] = deque()
         self._work: object = None
@@ -238,13 +253,19 @@ class _Process:
     def kill(self) -> None:
         """End it, whatever it is at."""
         self._process.kill()
-        self._process.join()
+        self._process.wait()
         self.connection.close()
 
 
-def _serve(connection: Connection) -> None:
-    """Do what comes, until nobody is there any more who could give anything."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever has begun it ends it
+def serve(place: int) -> None:
+    """Do what comes, until nobody is there any more who could give anything.
+
+    Args:
+        place: The number of the open pipe through which it comes.
+    """
+    from multiprocessing.connection import Connection  # start-up, as above
+
+    connection = Connection(place)
     given: SimpleQueue[tuple[Work[Any, Any] | None, Sequence[Any]]] = SimpleQueue()
     Thread(target=_listen, args=(connection, given), name="batches", daemon=True).start()
     work: Work[Any, Any] | None = None
