@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from mast_tui.adjudication import words_by_trace
 from mast_tui.cli.shared.asking import asked_by
 from mast_tui.cli.shared.common import (
     common_options,
@@ -16,6 +18,9 @@ from mast_tui.cli.shared.common import (
     print_json,
     print_table,
 )
+from mast_tui.figures.intervals import more_for
+from mast_tui.gold import no_order
+from mast_tui.labels import VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.session import QueueKind, progress, queue, sample_words
 from mast_tui.study import overlap_traces
@@ -28,6 +33,9 @@ if TYPE_CHECKING:
 
 # Written out, so that asking for help imports no floor below; ``retests`` is not for annotators.
 _KINDS = ("mine", "disagreements", "judge", "unsure", "changed", "worth", "sample")
+_POINTS: Final = 3
+"""Half the width of an interval, in points, for which the traces still needed are counted."""
+
 _OPEN_KINDS = ("mine", "worth", "sample")
 """Those that tell nothing of what anybody says."""
 
@@ -57,13 +65,23 @@ def show_command(
         whose = viewer.name if viewer.limited else annotator
         rows = progress_rows(place, chosen, study, whose)
         document = plan_document(place, study)
+        # An annotator would learn how often others call a mode present.
+        limited = viewer.limited or whose in study.annotators
+        more = {} if limited else traces_to_label(place, chosen, study)
     finally:
         place.close()
     if as_json:
-        print_json({**document, "progress": rows})
+        print_json({**document, "progress": rows, "more_traces": more})
         return
     print_plan(study)
     print_progress(rows)
+    if more:
+        told = ", ".join(f"{code} {count:,}" for code, count in more.items() if count)
+        click.echo(
+            f"about so many more traces for ± {_POINTS} points, by mode: {told}"
+            if told
+            else f"no more traces are needed for ± {_POINTS} points of any mode"
+        )
 
 
 @click.command()
@@ -184,6 +202,33 @@ def plan_document(place: Workspace, study: Study) -> dict[str, Any]:
             "reasons": study.reasons,
         },
     }
+
+
+def traces_to_label(place: Workspace, taxonomy: Taxonomy, study: Study) -> dict[str, int]:
+    """Count by mode how many more traces bring its share in the gold to ``_POINTS`` either way.
+
+    Args:
+        place: Where the labels are.
+        taxonomy: The modes, of which those that have been judged are told.
+        study: Whose traces count.
+    """
+    there = frozenset(study.traces)
+    words = words_by_trace(place, taxonomy)
+    verdicts = [
+        (one.mode, one.value)
+        for trace_id, said in words.items()
+        if trace_id in there
+        for one in said.gold(taxonomy, no_order).verdicts
+    ]
+    present = Counter(mode for mode, value in verdicts if value is VerdictValue.PRESENT)
+    absent = Counter(mode for mode, value in verdicts if value is VerdictValue.ABSENT)
+    found: dict[str, int] = {}
+    for mode in taxonomy.modes:
+        hits = present[mode.slug]
+        more = more_for(hits, hits + absent[mode.slug], _POINTS / 100)
+        if more is not None:
+            found[mode.code] = more
+    return found
 
 
 def _draw(study: Study, draw: Draw) -> dict[str, Any]:

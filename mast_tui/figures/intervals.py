@@ -63,6 +63,33 @@ def wilson_of(share: float, n: float, z: float) -> Interval:
     return (0.0 if share <= 0 else middle - half), (1.0 if share >= 1 else middle + half)
 
 
+def more_for(hits: int, n: int, margin: float) -> int | None:
+    """Tell how many more cases bring the Wilson interval of a share to ``margin`` on either side.
+
+    Args:
+        hits: How many cases it is a share of.
+        n: How many cases there are.
+        margin: Half the width that is wanted, over 0.
+
+    Returns:
+        So many, if the share stays what it is; None where there is no case yet.
+    """
+    if not n:
+        return None
+
+    def wide(cases: int) -> bool:
+        low, high = wilson_of(hits / n, cases, normal_quantile())
+        return high - low > 2 * margin
+
+    low, high = n, n
+    while wide(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if wide(middle) else (low, middle)
+    return high - n
+
+
 def share(hits: int, n: int, *, level: float = LEVEL) -> Coefficient:
     """Give a share with its Wilson interval; ``no_overlap`` of nothing. Raises as ``wilson``."""
     if n == 0:
