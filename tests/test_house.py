@@ -147,7 +147,6 @@ LATER: Final = (
     "mast_tui.ui.services.trace_catalog",
     "mast_tui.ui.annotate.screen",
     "mast_tui.ui.library.screen",
-    "mast_tui.ui.trace_view.overview",
     "mast_tui.ui.trace_view.span_view",
     "mast_tui.ui.widgets.taxonomy_panel",
 )
