@@ -32,6 +32,7 @@ from mast_tui.session.messages import Words
 from mast_tui.taxonomy.model import OPEN_SLUG
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import SpanStatus, Trace
+from mast_tui.ui.annotate.answer_key import HIDDEN, answer_page
 from mast_tui.ui.text.json_view import pretty_json
 
 PAGE: Final = 20
@@ -260,9 +261,6 @@ class LineReader:
         self._say("No step that failed further on")
 
     def _answer_key(self) -> None:
-        # Start-up: it brings what draws, which most reading here never needs.
-        from mast_tui.ui.annotate.answer_key import HIDDEN, answer_page
-
         page = answer_page(self._trace).text if self._session.hidden_visible else HIDDEN
         for first, end in line_ranges(page):
             self._say(safe_line(page[first:end]))
