@@ -101,6 +101,14 @@ async def settle(pilot: Pilot[None]) -> None:
     await pilot.pause()
 
 
+async def mark_as_read(pilot: Pilot[None]) -> None:
+    """What was read is marked now and then; in a picture, now."""
+    screen = pilot.app.screen
+    if isinstance(screen, AnnotateScreen):
+        screen.reading.write()
+        await settle(pilot)
+
+
 @contextmanager
 def practice_model() -> Iterator[None]:
     """A server without a model on this machine, named in the configuration."""
@@ -139,10 +147,7 @@ async def make(folder: Path) -> None:
     async with app.run_test(size=SIZE) as pilot:
         for name, keys in WAYS.items():
             await press(pilot, *keys)
-            if isinstance(app.screen, AnnotateScreen):
-                # What was read is marked now and then; in a picture, now.
-                app.screen.reading.write()
-                await settle(pilot)
+            await mark_as_read(pilot)
             picture = app.export_screenshot(title="mast_tui", simplify=True)
             # A picture fetches nothing: without the web font, the reader's own will do.
             path = folder / f"{name}.svg"
@@ -156,6 +161,7 @@ async def make_film(folder: Path) -> None:
     async with app.run_test(size=FILM_SIZE) as pilot:
         for title, keys in SCENES:
             await press(pilot, *keys)
+            await mark_as_read(pilot)
             pictures.append(app.export_screenshot(title=title, simplify=True))
     path = folder / f"{FILM}.svg"
     path.write_text(film(pictures), "utf-8")

@@ -38,7 +38,7 @@ def test_failed_runs_get_a_suggestion_and_the_others_no_verdict(cli: Cli, tmp_pa
     assert done.json["judge"] == "judge:twins@1"
     assert done.json["modes"] == {"2.3": 4}
     cli("export", "--format", "csv-long", "--labels", "judge:twins@1", "-o", "out.csv")
-    rows = [row for row in (tmp_path / "out.csv").read_text("utf-8").splitlines() if "2.3" in row]
+    rows = [row for row in (tmp_path / "out.csv").read_text("utf-8").splitlines() if ",2.3," in row]
     assert len(rows) == 4
     assert all(row.startswith("bad") and ",present," in row and WRONG in row for row in rows)
 
