@@ -154,7 +154,7 @@ def modes_section(document: Values) -> Section:
     people = _People.of(document)
     tables = [people.modes(), missed_table(document), people.sets(), people.rounds()]
     tables.append(people.retests())
-    notes = [*_left_out(document), *_halving(document)]
+    notes = [*_left_out(document), *_halving(document), *_missed_untold(document)]
     kept = tuple(table for table in tables if table is not None)
     return Section("modes", "Modes", kept, tuple(people.facts()), tuple(notes))
 
@@ -190,6 +190,19 @@ def missed_table(document: Values) -> Table | None:
             *_missed_notes(missed),
             *withheld_notes({k: one for k, one in missed.items() if k in ("modes", "pooled")}),
         ),
+    )
+
+
+def _missed_untold(document: Values) -> Iterator[Note]:
+    """Why nothing is told of failures that nobody found, where suggestions are to blame."""
+    missed = document.get("missed")
+    if missed is None or missed["pooled"]["n"] or not any(missed["with_suggestions"].values()):
+        return
+    who = joined([name for name, n in missed["with_suggestions"].items() if n])
+    yield Note(
+        "How many failures everybody missed cannot be told: that takes two who looked at the same "
+        f"traces without a judge's suggestions on screen, which {who} had.",
+        "missed_untold",
     )
 
 

@@ -24,6 +24,7 @@ from tests.figures.agreement.test_spans import reading
 from tests.figures.agreement.test_spans import report as spans_of
 from tests.figures.agreement.test_study import MODES
 from tests.figures.agreement.test_study import study as study_of
+from tests.reports.documents import agreement
 from tests.reports.reading import (
     detail,
     estimate,
@@ -407,3 +408,15 @@ def test_who_says_present_and_not_where_is_told() -> None:
     words = told(places_section(placed()))
     assert "In 2 traces × modes somebody says present and not where" in words
     assert "bob never says where 1.2 shows" in words
+
+
+def test_missed_failures_are_told_with_what_they_take_for_granted() -> None:
+    document: Any = agreement()
+    table = next(one for one in agreement_report(document).tables if one.id == "missed")
+    assert table.rows[-1].cells["missed"] == "0 [0, 4]"
+    assert [note.reason for note in table.notes] == ["missed", "independence"]
+    pooled = {**document["missed"]["pooled"], "n": 0, "found": 0}
+    seen = {**document["missed"], "pooled": pooled, "with_suggestions": {"ann": 3, "bob": 0}}
+    untold = agreement_report({**document, "missed": seen})
+    assert "missed" not in [one.id for one in untold.tables]
+    assert "missed_untold" in [note.reason for note in untold.sections[0].notes]
