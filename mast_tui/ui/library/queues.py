@@ -17,7 +17,7 @@ from textual.worker import get_current_worker
 
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
-from mast_tui.study import Study, random_sample
+from mast_tui.study import random_sample
 from mast_tui.ui.context import AppContext
 from mast_tui.ui.dialogs.dialog import KeyDialog, KeyRow
 from mast_tui.ui.dialogs.note import NoteScreen
@@ -129,45 +129,20 @@ def read_queue(opened: OpenWorkspace, wanted: Wanted | None, known: Sequence[str
     if study is None and wanted.name is QueueName.SAMPLE:
         return QueueRead(wanted, random_sample(known, wanted.seed or 0, wanted.n))
     items = opened.queue(wanted.name.value, n=wanted.n, seed=wanted.seed)
+    told = ""
+    if wanted.name is QueueName.WORTH:
+        # Brings numpy, which the library does without.
+        from mast_tui.ui.library.sample_width import width_told
+
+        told = width_told(opened, study)
     return QueueRead(
         wanted,
         tuple(item.trace_id for item in items),
         modes={item.trace_id: item.modes for item in items if item.modes},
         anew=frozenset(item.trace_id for item in items if item.retest),
         study=study is not None,
-        told=width_told(opened, study) if wanted.name is QueueName.WORTH else "",
+        told=told,
     )
-
-
-def width_told(opened: OpenWorkspace, study: Study | None) -> str:
-    """Say of the mode whose prevalence is least sure how sure it is, and what it takes.
-
-    Nothing is said to whom what judges say is hidden. Slow: for workers.
-    """
-    drawn = [] if study is None else [draw for draw in study.draws if draw.chances]
-    if not drawn or opened.judges_hidden:
-        return ""
-    # Only here, as they bring numpy, which the library does without.
-    from mast_tui.adjudication import words_by_trace
-    from mast_tui.figures.judge.input import judge_input_from_workspace
-    from mast_tui.figures.judge.report import judge_report
-    from mast_tui.gold import no_order
-    from mast_tui.reports.judge import widest_words
-    from mast_tui.session import visible_traces_for_agreement
-
-    workspace, taxonomy = opened.workspace, opened.taxonomy
-    gold = {
-        trace: said.gold(taxonomy, no_order)
-        for trace, said in words_by_trace(workspace, taxonomy).items()
-    }
-    given = judge_input_from_workspace(
-        workspace,
-        taxonomy,
-        drawn[-1].judge,
-        gold=gold,
-        traces=visible_traces_for_agreement(workspace, opened.annotator, taxonomy.ref),
-    )
-    return widest_words(judge_report(given, rounds=0)["prevalence"])
 
 
 @dataclass(frozen=True, slots=True)
