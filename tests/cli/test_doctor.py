@@ -121,7 +121,7 @@ def test_a_terminal_that_cannot_show_the_app_is_told(
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    monkeypatch.setattr(shutil, "get_terminal_size", lambda: os.terminal_size(size))
+    monkeypatch.setattr(shutil, "get_terminal_size", lambda *_, **__: os.terminal_size(size))
     monkeypatch.setattr(locale, "getpreferredencoding", lambda do_setlocale: "UTF-8")
     found = checks(cli("doctor", "--json"))["terminal"]
     assert hint in found["hint"]
