@@ -42,7 +42,7 @@ def fresh_machine(home: Path) -> dict[str, str]:
 
 def test_what_the_pages_say_leads_to_a_first_label(tmp_path: Path, program: str) -> None:
     clone, home = tmp_path / "clone", tmp_path / "home"
-    left_out = (".git", ".venv", "__pycache__", "tests", ".*_cache", "build", "dist")
+    left_out = (".git", ".mast-tui", ".venv", "__pycache__", "tests", ".*_cache", "build", "dist")
     shutil.copytree(ROOT, clone, ignore=shutil.ignore_patterns(*left_out))
     home.mkdir()
     machine = fresh_machine(home)
