@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import inspect
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import Final
@@ -26,6 +27,14 @@ settings.register_profile(
 # By hand, where a night is at hand: pytest --hypothesis-profile=thorough
 settings.register_profile("thorough", parent=settings.get_profile("house"), max_examples=2000)
 settings.load_profile("house")
+
+MEMORY: Final = Path("/dev/shm")
+ROOM: Final = 4 << 30
+"""Bytes that must be free there."""
+
+# Tests commit some hundred thousand times, and a disk makes each wait.
+if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 NEW_OBJECTS: Final = 20_000
 """How many objects come to life between two looks for garbage, as in the app itself."""

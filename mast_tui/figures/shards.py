@@ -26,8 +26,8 @@ from mast_tui.traces.model import Outcome
 FIELDS: Final = ("model", "system", "benchmark", "task", "reader", "version")
 """What can tell groups of traces in shards apart."""
 
-_ROWS: Final = 65_536
-"""So many rows are counted in one go."""
+_FILES: Final = 128
+"""So many shards are counted in one go."""
 
 _NULL: Final = -128
 _SIDES: Final = 3
@@ -142,39 +142,27 @@ class _Reader:
     """Reads columns of many Parquet files."""
 
     def __init__(self, folder: ShardFolder, files: Sequence[str]) -> None:
-        self._broken = pyarrow().ArrowException
-        self._place = folder.place
-        dataset = pyarrow("pyarrow.dataset")
         self._arrow = pyarrow()
-        try:
-            self._dataset = dataset.dataset(
-                [folder.path(name) for name in files],
-                format="parquet",
-                filesystem=folder.filesystem(),
-            )
-        except (self._broken, OSError) as error:
-            raise self._failed(error) from None
+        self._broken = self._arrow.ArrowException
+        self._folder = folder
+        self._files = files
 
     def tables(self, columns: Sequence[str]) -> Iterator[Any]:
-        """The rows, many at a time."""
-        batches: list[Any] = []
-        rows = 0
-        try:
-            for batch in self._dataset.to_batches(
-                columns=[*columns], batch_readahead=4, fragment_readahead=4
-            ):
-                batches.append(batch)
-                rows += batch.num_rows
-                if rows >= _ROWS:
-                    yield self._arrow.Table.from_batches(batches).combine_chunks()
-                    batches, rows = [], 0
-        except (self._broken, OSError) as error:
-            raise self._failed(error) from None
-        if batches:
-            yield self._arrow.Table.from_batches(batches).combine_chunks()
+        """The rows, those of some files at a time: a data set keeps what it knows of each file."""
+        dataset = pyarrow("pyarrow.dataset")
+        for start in range(0, len(self._files), _FILES):
+            paths = [self._folder.path(name) for name in self._files[start : start + _FILES]]
+            try:
+                some = dataset.dataset(
+                    paths, format="parquet", filesystem=self._folder.filesystem()
+                )
+                table = some.to_table(columns=[*columns]).combine_chunks()
+            except (self._broken, OSError) as error:
+                raise self._failed(error) from None
+            yield table
 
     def _failed(self, error: Exception) -> ShardsError:
-        return ShardsError(f"{self._place}: a shard cannot be read: {error}")
+        return ShardsError(f"{self._folder.place}: a shard cannot be read: {error}")
 
 
 def _repeated(keys: list[NDArray[np.uint64]]) -> NDArray[np.uint64]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.stats import fisher_exact as scipy_fisher
 from statsmodels.stats.multitest import multipletests
@@ -60,6 +60,16 @@ def test_the_exact_test_holds_for_many_traces() -> None:
     assert fisher_exact(count, n, other, of, LogFactorials(n + of)) == pytest.approx(
         theirs, rel=1e-6
     )
+
+
+@given(tables())
+@settings(max_examples=80, deadline=None)
+@example((33_400, 66_000, 16_700, 34_000))
+def test_without_a_table_of_logarithms_it_comes_to_the_same(table: Table) -> None:
+    count, n, other, of = table
+    if n and of:
+        with_table = fisher_exact(count, n, other, of, LogFactorials(n + of))
+        assert fisher_exact(count, n, other, of) == pytest.approx(with_table, rel=1e-6)
 
 
 @given(st.lists(st.none() | st.floats(0, 1), max_size=20))
