@@ -32,7 +32,7 @@ from mast_tui.session.messages import Words
 from mast_tui.taxonomy.model import OPEN_SLUG
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import SpanStatus, Trace
-from mast_tui.ui.annotate.answer_key import HIDDEN, answer_page
+from mast_tui.ui.text.answer_page import HIDDEN, answer_page
 from mast_tui.ui.text.json_view import pretty_json
 
 PAGE: Final = 20

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from mast_tui.traces.model import AnswerKey
-from mast_tui.ui.annotate.answer_key import HIDDEN, TITLES, AnswerKeyScreen, page_of
+from mast_tui.ui.annotate.answer_key import AnswerKeyScreen
+from mast_tui.ui.text.answer_page import HIDDEN, TITLES, page_of
 from tests.ui.stage import Stage, stage, write_trace
 
 TRUTH = "the pod was out of memory"
@@ -49,7 +50,7 @@ def test_sections_stand_in_order_under_their_headings() -> None:
         *("What else the benchmark keeps", 'tags: ["x"]'),
         *("needs:", "- " + "a b " * 12, "- " + "c d " * 12),
     ]
-    headings = [page.text[p.start : p.end] for p in page.parts if p.style == "heading"]
+    headings = [page.text[p.start : p.end] for p in page.parts if p.name == "heading"]
     assert [heading.partition(" (")[0] for heading in headings] == [
         TITLES[name] for name, _found in key.sections()
     ]
