@@ -149,8 +149,9 @@ class Stage:
         # On a busy machine the app may not have heard of any of them yet.
         heard = asyncio.Event()
         self.app.call_later(heard.set)
-        await asyncio.wait_for(heard.wait(), waiting.PATIENCE)
-        for _ in waiting.until(lambda: not self.app.keys_on_their_way):
+        for _ in waiting.until(lambda: self._left or heard.is_set()):
+            await self.pilot.pause(0)
+        for _ in waiting.until(lambda: self._left or not self.app.keys_on_their_way):
             await self.pilot.pause(0)
         await self.pilot.pause()
 
@@ -164,6 +165,11 @@ class Stage:
     def annotate(self) -> AnnotateScreen:
         """The annotate screen that is open, whatever dialog is above it."""
         return self._annotating[0]
+
+    @property
+    def _left(self) -> bool:
+        """Whether the app is ending, and takes no more keys."""
+        return self.app.return_code is not None
 
     @property
     def _annotating(self) -> list[AnnotateScreen]:
