@@ -96,6 +96,7 @@ class TestReading:
             QueueName.MINE: 1,
             QueueName.UNSURE: 0,
             QueueName.CHANGED: 0,
+            QueueName.WORTH: 0,
         }
         assert counts.finished == 2
 

@@ -105,7 +105,8 @@ async def test_a_changed_codebook_has_a_queue_that_names_the_modes(tmp_path: Pat
         assert listed(on) == ["a.json"]
         assert "codebook changed · 1 of 2 traces" in on.lines[0]
         assert "On: 1.3 Step repetition, 1.4 Loss of conversation history" in on.text
-        await on.press("enter", "D", "j")
+        await on.press("enter")
+        await on.press("D")
         assert "1.3, 1.4 open, as the codebook has changed" in on.text
         await on.press("u", "1", "4", "-", "1", "3", "escape")
         assert listed(on) == []
