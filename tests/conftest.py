@@ -40,8 +40,11 @@ NEW_OBJECTS: Final = 20_000
 """How many objects come to life between two looks for garbage, as in the app itself."""
 
 
-NEVER_FAST: Final = {"attack", "browser", "cli", "terminal"}
-"""Folders of tests that run terminals, browsers and whole commands."""
+NEVER_FAST: Final = {
+    *("attack", "browser", "cli", "terminal"),
+    *("adjudication", "session", "workspace"),
+}
+"""Folders of tests that run terminals, browsers and whole commands, or write at every step."""
 
 
 def is_fast(test: pytest.Function) -> bool:

@@ -105,6 +105,7 @@ print(is_stdout(Path(sys.argv[1])))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["/proc/self/fd/1", "/dev/fd/1"])
 @pytest.mark.parametrize("mode", ["w", "a"])
 def test_an_open_descriptor_is_written_on_where_it_stands(

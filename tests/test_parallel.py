@@ -11,6 +11,8 @@ import pytest
 
 from mast_tui.parallel import LOST, LocalProcesses, NoWorkers, workers_of
 
+pytestmark = pytest.mark.slow
+
 
 def squares(numbers: Sequence[int]) -> list[int]:
     return [number * number for number in numbers]
@@ -57,7 +59,6 @@ def test_what_a_killed_process_had_is_done_again(tmp_path: Path) -> None:
     assert (tmp_path / "once").exists()
 
 
-@pytest.mark.slow
 def test_an_item_that_ends_every_process_costs_itself_alone() -> None:
     with LocalProcesses(1) as workers:
         found = list(workers.map(KilledAtOne(5), batches(8, 4)))

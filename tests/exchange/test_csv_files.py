@@ -82,6 +82,7 @@ def test_an_open_quote_is_one_problem_and_loses_no_earlier_row(tmp_path: Path) -
     assert [problem.place for problem in table.problems] == ["line 3"]
 
 
+@pytest.mark.slow
 def test_labels_are_read_without_holding_every_row(tmp_path: Path) -> None:
     file = tmp_path / "long.csv"
     modes = [mode.code for mode in MAST.modes]

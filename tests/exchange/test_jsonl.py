@@ -64,6 +64,8 @@ from mast_tui.workspace.events.types import (
     VerdictSet,
 )
 
+pytestmark = pytest.mark.slow
+
 MAST = load_mast()
 SEED = 1
 NAMES = tuple(f"run-{number}" for number in range(40))

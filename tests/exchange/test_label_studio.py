@@ -26,6 +26,8 @@ from mast_tui.exchange.label_studio_places import code_points, region_of, target
 from mast_tui.labels import WHOLE_TRACE, AnnotatorKind, Label, Target, VerdictValue
 from tests.exchange.words import MAST, SLUGS, TEXT, targets, traces, works
 
+pytestmark = pytest.mark.slow
+
 JUDGE = "judge:rules@1"
 KINDS = {"alice": AnnotatorKind.HUMAN, JUDGE: AnnotatorKind.JUDGE}
 SPANS = (

@@ -42,6 +42,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Report]:
     }
 
 
+@pytest.mark.slow
 def test_every_pair_has_a_kappa_of_one_in_both_rounds(reports: dict[str, Report]) -> None:
     assert set(reports) == {"early-mast-18", "interim-mast-17"}
     for report in reports.values():

@@ -20,6 +20,8 @@ from mast_tui.traces.model import Trace
 from mast_tui.traces.samples import samples_folder
 from mast_tui.workspace import Workspace
 
+pytestmark = pytest.mark.slow
+
 MAST = load_mast()
 REMAKE = "the samples or the rules have changed: run scripts/make_sample_workspace.py"
 

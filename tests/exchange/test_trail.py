@@ -206,6 +206,7 @@ def test_rows_of_the_set_s_tables_are_read(tmp_path: Path) -> None:
     assert {work.trace_id: len(work.labels) for work in incoming.work} == {"t-1": 1, "t-2": 0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("written", "slug"),
     [

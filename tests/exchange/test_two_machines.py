@@ -159,6 +159,7 @@ def test_exchanging_in_any_order_and_twice_gives_the_same(
     assert len(set(ids)) == len(ids)
 
 
+@pytest.mark.slow
 def test_a_decision_stands_when_a_side_changes_its_word_on_another_machine(
     tmp_path: Path,
 ) -> None:

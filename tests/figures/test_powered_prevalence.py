@@ -104,6 +104,7 @@ def test_who_was_rarely_drawn_counts_for_more() -> None:
     assert powered(labelled, further, nothing)["powered"]["value"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["random", "chosen"])
 def test_a_small_simulation_holds_and_is_not_wider_than_people(how: str) -> None:
     """``scripts/simulate_prevalence.py`` has 2,000 runs of each; these are few, of fixed seed."""

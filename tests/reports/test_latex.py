@@ -107,6 +107,7 @@ def test_a_whole_report_holds_together() -> None:
     assert r"\textdagger{} $\kappa$ is low" in latex
 
 
+@pytest.mark.slow
 def test_the_words_of_our_own_reports_need_no_other_letters() -> None:
     for report in (
         agreement_report(documents.agreement()),

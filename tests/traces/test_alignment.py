@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from random import Random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.traces.alignment import Alignment, Likeness, align
 from mast_tui.traces.model import Trace
 from tests.judges.memory_trace import MemoryTrace
+
+pytestmark = pytest.mark.slow
 
 WORDS = ("pod", "log", "error", "config", "restart", "memory", "disk", "port", "queue", "mail")
 TOOLS = ("shell", "search", "edit", "browse")

@@ -41,6 +41,7 @@ TEXTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("record", "at"),
     [

@@ -11,6 +11,7 @@ from mast_tui.traces.search.pattern import SECONDS, InvalidPattern, Pattern
 from mast_tui.traces.search.text_search import MOST_MATCHES
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 @pytest.mark.parametrize(
     ("pattern", "text"),

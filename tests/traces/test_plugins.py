@@ -161,6 +161,7 @@ BROKEN: Final = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("code", "words"), BROKEN.values(), ids=BROKEN)
 def test_a_broken_reader_costs_no_file_and_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: list[str], words: str

@@ -71,6 +71,7 @@ def test_every_file_of_the_corpus_is_read_as_what_it_is() -> None:
             assert len(trace), (path, trace.identity.trace_id)
 
 
+@pytest.mark.slow
 @needs_corpus
 def test_no_file_of_the_corpus_is_claimed_by_two_readers() -> None:
     for path in corpus_files():

@@ -57,6 +57,7 @@ def damaged_at(text: str, place: int, instead: str, length: int = 1) -> str:
     return text[:place] + instead + text[place + length :]
 
 
+@pytest.mark.slow
 @layouts
 @pytest.mark.parametrize("instead", ["", "~", '"', "\\", "\0", "{", "}", "[", "]", ",", "\n"])
 def test_one_damaged_character_costs_no_more_than_its_record(text: str, instead: str) -> None:
@@ -228,6 +229,7 @@ def test_a_thousand_damages_in_a_big_file_are_read_past(indent: int | None) -> N
     assert len(found.problems) <= 202
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -137,6 +137,7 @@ def test_a_column_widens_when_a_number_does_not_fit() -> None:
         wider(array("H"), 1 << 64)
 
 
+@pytest.mark.slow
 def test_many_shapes_and_parents_far_away_are_known() -> None:
     table = SpanTable()
     for number in range(70_000):

@@ -229,6 +229,7 @@ def test_a_word_that_is_nowhere_parses_nothing() -> None:
     assert parser.made == 0
 
 
+@pytest.mark.slow
 def test_a_line_longer_than_a_slice_is_read_in_pieces_and_parsed_only_where_it_may_hold() -> None:
     long = "y" * 9_000_000
     data = rollout_bytes([meta(), message("user", long), message("user", long + "zebra")])
@@ -281,6 +282,7 @@ def test_what_a_reader_may_write_anew_is_looked_for_in_every_text(needle: str) -
     assert Sieve.for_needle(needle) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("needle", "line"),
     [

@@ -44,6 +44,7 @@ def said(trace: Trace) -> list[tuple[str, str, str]]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "asked",
     [

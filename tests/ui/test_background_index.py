@@ -65,6 +65,7 @@ def test_no_step_looks_at_much() -> None:
         before = now
 
 
+@pytest.mark.slow
 def test_spans_are_looked_at_while_the_trace_is_read() -> None:
     trace = GrowingTrace(10_000, 30)
     survey = BackgroundIndex()

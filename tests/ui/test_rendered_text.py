@@ -100,6 +100,7 @@ def test_a_fence_in_no_known_language_is_what_a_program_prints() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", sorted(set(LANGUAGES.values())))
 def test_every_language_can_be_read(language: str) -> None:
     text = f"```{language}\nx = 'a' # 1 <b>{{}}\n```\n"

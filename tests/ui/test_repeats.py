@@ -150,6 +150,7 @@ def test_a_run_that_goes_on_is_known_before_it_is_over() -> None:
     assert finder.runs() == (Run(1, 100, 1),)
 
 
+@pytest.mark.slow
 def test_each_span_is_asked_for_once_and_no_span_is_kept() -> None:
     trace = GlancedTrace(5000, lambda span: calling(span, "same"))
     finder = RepeatFinder()

@@ -155,6 +155,7 @@ def test_the_same_is_so_in_every_pass(room: Class) -> None:
     assert [(one.pass_number, one.mode) for one in labels] == [(1, ASKS), (2, ASKS)]
 
 
+@pytest.mark.slow
 def test_on_two_machines_it_is_one_once_they_merge(room: Class) -> None:
     session = room.open("t00")
     code_open(session, "asks twice")

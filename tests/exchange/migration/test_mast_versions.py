@@ -20,6 +20,8 @@ from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import Workspace
 from tests.traces.checks import CORPUS, needs_corpus
 
+pytestmark = pytest.mark.slow
+
 MAST = load_mast()
 PEOPLE = ("annotator_1", "annotator_2", "annotator_3")
 LABELS = CORPUS / "mast-human" / "annotations_rounds_1_2.json"

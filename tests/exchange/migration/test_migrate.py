@@ -53,6 +53,8 @@ from tests.session.studies import Class
 from tests.workspace import facts as any_facts
 from tests.workspace.build import MAST, MODES
 
+pytestmark = pytest.mark.slow
+
 ABSENT, UNSURE, PRESENT = VerdictValue.ABSENT, VerdictValue.UNSURE, VerdictValue.PRESENT
 SAME = MODES[5]
 

@@ -157,6 +157,7 @@ def test_no_more_are_missed_than_there_are_units_left(
         assert 0 <= ends[0] <= value <= ends[1] <= max(more, value)
 
 
+@pytest.mark.slow
 def test_a_small_simulation_holds_and_tells_dependence() -> None:
     """``scripts/simulate_missed.py`` has 2,000 studies of each; these are few, with fixed seed."""
     skills: tuple[float, ...] = (0.8, 0.7, 0.6)

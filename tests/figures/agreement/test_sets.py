@@ -110,6 +110,7 @@ def by_hand(sets: Ratings, members: Members, distance: Distance) -> float:
     return float(1 - observed / expected)
 
 
+@pytest.mark.slow
 def test_many_different_sets_have_the_exact_figure_and_an_interval_around_it() -> None:
     chance = np.random.default_rng(5)
     members = np.unique(chance.random((900, 12)) < 0.4, axis=0)

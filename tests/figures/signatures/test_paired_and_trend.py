@@ -98,6 +98,7 @@ def test_a_pair_must_be_two_models_that_are_there() -> None:
         paired_groups(replace(given, task=None), "gpt", "llama")
 
 
+@pytest.mark.slow
 def test_the_share_of_pairs_that_differ_by_chance_is_as_small_as_said() -> None:
     """Hard tasks fail both models alike; a test that left out the tasks would find too little."""
     rng = np.random.default_rng(2)

@@ -142,6 +142,7 @@ def test_the_order_of_onset_of_every_trace_is_the_planted_one(
         assert given.spans[row] == len(sample.traces[trace_id])
 
 
+@pytest.mark.slow
 def test_cascades_are_the_traces_in_which_much_was_planted(
     sample: Sample, given: SignatureInput, group: Any
 ) -> None:

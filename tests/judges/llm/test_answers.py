@@ -281,6 +281,7 @@ def test_what_cannot_be_used_is_refused_in_a_sentence(text: str, words: str) -> 
     assert len(str(caught.value)) < 200
 
 
+@pytest.mark.slow
 def test_a_cut_answer_is_never_taken_for_a_whole_one() -> None:
     modes = [entry(code, "present", finding()) for code in CODES]
     text = json.dumps({"modes": modes, "digest": "so far"}, indent=1)

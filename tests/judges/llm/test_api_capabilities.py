@@ -71,6 +71,7 @@ async def test_the_strictest_form_that_the_server_takes_is_used_and_kept_to(
     assert len(heard.remarks) == refusals
 
 
+@pytest.mark.slow
 async def test_what_is_refused_is_learned_once_for_all_tasks() -> None:
     heard = Heard()
     script = taking(forms=("text",), limits=("max_completion_tokens",), temperature=False)

@@ -177,6 +177,7 @@ NESTED: Final = 1_000
 """Deeper than functions may call themselves, and not too deep for a reader of JSON."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "body",
     [

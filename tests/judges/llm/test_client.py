@@ -46,6 +46,8 @@ from tests.judges.llm.server import (
     status,
 )
 
+pytestmark = pytest.mark.slow
+
 DATE = "Sun, 06 Nov 2033 08:49:37 GMT"
 DATE_LATER = "Sun, 06 Nov 2033 08:49:57 GMT"
 
@@ -223,7 +225,6 @@ async def test_waits_that_are_asked_for_use_up_no_tries_but_have_an_end(name: st
     assert MOST_WAITED < time.time - 100.0 < 2 * MOST_WAITED
 
 
-@pytest.mark.slow
 async def test_an_answer_that_does_not_end_in_time_is_asked_for_twice_and_given_up() -> None:
     heard = Heard()
     with after(1, hang()) as server:
@@ -417,7 +418,6 @@ async def test_a_request_that_is_cancelled_leaves_nothing_put_aside() -> None:
             assert client.limiter.under_way == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 async def test_whatever_a_server_does_every_request_ends_in_an_answer_or_in_words(
     seed: int,

@@ -180,6 +180,7 @@ def test_a_run_that_goes_on_has_its_own_examples_also_when_there_is_more_gold() 
     assert repeat_examples(choices, CASES[1:], MAST, at_hand, NONE) is None
 
 
+@pytest.mark.slow
 def test_built_in_are_a_hit_and_a_near_miss_of_each_mode() -> None:
     examples = built_in_examples(MAST, NONE)
     assert [(one.mode, one.verdict) for one in examples] == [

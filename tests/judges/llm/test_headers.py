@@ -126,6 +126,7 @@ def test_what_a_header_asks_for(headers: dict[str, str], seconds: float | None) 
     assert asked_wait(headers) == seconds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", ["86400", "1e300", DATES[0], DATES[1], DATES[5], "inf", "-1"])
 @pytest.mark.parametrize("code", [429, 503])
 async def test_no_header_makes_a_client_wait_for_longer_than_it_will(value: str, code: int) -> None:
@@ -137,6 +138,7 @@ async def test_no_header_makes_a_client_wait_for_longer_than_it_will(value: str,
     assert all(len(words) < 120 for words in heard.waits)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "value",
     [
@@ -163,6 +165,7 @@ async def test_no_content_type_changes_how_an_answer_is_read(value: str) -> None
         assert "roles must alternate" in str(await failure(server))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "value",
     ["gzip", "gzip, gzip", "deflate", "br", "zstd", "gzip," * 50, "nonsense", ",", "\x7f"],

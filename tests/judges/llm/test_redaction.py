@@ -75,6 +75,7 @@ HARMLESS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SECRETS)
 @pytest.mark.parametrize(
     "around", ["{}", "key={}", '"{}",', "see {} there", "({})", "x\n{}\ny", '"x\\n{}\\ny"']

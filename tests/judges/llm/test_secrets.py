@@ -61,6 +61,7 @@ def everything_said_by(error: BaseException) -> str:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAILURES)
 async def test_no_error_and_no_log_tells_the_key(
     name: str, caplog: pytest.LogCaptureFixture

@@ -290,6 +290,7 @@ async def test_what_was_wrong_is_said_with_the_answer_that_was() -> None:
 # Where everything fails
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "action",
     [
