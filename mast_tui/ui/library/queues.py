@@ -65,7 +65,7 @@ _EMPTY: Final = {
     QueueName.JUDGE: "No judge says otherwise on the traces that you have finished.",
     QueueName.UNSURE: "You have called no mode unsure.",
     QueueName.CHANGED: "No change of the codebook asks you to look again.",
-    QueueName.WORTH: "No trace is yours that was chosen by what its labels would tell.\n\n"
+    QueueName.WORTH: "Nothing that was chosen by what its labels would tell is left for you.\n\n"
     "mast-tui study add --sample N --judge NAME chooses such traces.",
     QueueName.SAMPLE: "There are no traces to draw from.",
 }
