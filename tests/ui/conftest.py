@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
+from textual.pilot import Pilot
 from textual.widgets import Input
+
+from tests.ui.settle import still
 
 
 @pytest.fixture(autouse=True)
@@ -29,3 +33,25 @@ def _home_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def _still_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
     """A blinking cursor would make two pictures of one screen differ."""
     monkeypatch.setattr(Input, "cursor_blink", False)
+
+
+@pytest.fixture
+def snap_compare(snap_compare: Callable[..., bool]) -> Callable[..., bool]:
+    """Compare with the kept picture once nothing on screen changes any more.
+
+    A machine that is busy draws late: what is asked for after a refresh may come when the plugin
+    has taken its picture.
+    """
+
+    def compare(
+        app: object,
+        terminal_size: tuple[int, int],
+        run_before: Callable[[Pilot[None]], Awaitable[None]],
+    ) -> bool:
+        async def before(pilot: Pilot[None]) -> None:
+            await run_before(pilot)
+            await still(pilot)
+
+        return snap_compare(app, terminal_size=terminal_size, run_before=before)
+
+    return compare

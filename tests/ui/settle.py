@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from textual.app import App
 from textual.pilot import Pilot
+from textual.strip import Strip
 from textual.worker import Worker, WorkerCancelled, WorkerFailed
 
 from mast_tui.ui.app import MastApp
 from tests import waiting
 
 Result = TypeVar("Result")
+
+POLL: Final = 0.002
+"""Seconds between two looks at what says nothing when it is done."""
 
 
 async def settle(pilot: Pilot[Result]) -> None:
@@ -23,15 +28,52 @@ async def settle(pilot: Pilot[Result]) -> None:
     here it only counts as over.
     """
     app = pilot.app
-    await pilot.pause()
+    await rest(app)
     for _ in waiting.until(lambda: not _opens(app)):
-        await pilot.pause(0)
+        await a_moment(app)
     for _ in waiting.until(lambda: not _at_work(app) and _has_written(app)):
         for worker in _at_work(app):
             with suppress(WorkerCancelled, WorkerFailed):
                 await worker.wait()
+        await a_moment(app)
+
+
+async def rest(app: App[Result]) -> None:
+    """Let the app go on until it can only wait: for a key, a clock, a thread or a file.
+
+    ``Pilot.pause`` asks every widget for an answer and then sleeps until the process looks idle,
+    which takes most of a test's time and says nothing on a busy machine. Here the event loop
+    itself says that nothing is left to run.
+    """
+    ready = asyncio.get_running_loop()._ready  # type: ignore[attr-defined]
+    for _ in waiting.until(lambda: False):
+        await asyncio.sleep(0)
+        if ready:
+            continue
+        if app.screen_stack:
+            app.screen._on_timer_update()
+        if not ready:
+            return
+
+
+async def a_moment(app: App[Result]) -> None:
+    """Let the app rest, and then its threads and clocks go on."""
+    await rest(app)
+    await asyncio.sleep(POLL)
+    await rest(app)
+
+
+async def still(pilot: Pilot[Result]) -> None:
+    """Wait until what is on screen stays as it is while nothing is left to do."""
+    before: list[Strip] = []
+    for _ in waiting.until(lambda: before and before == _drawn(pilot.app)):
+        before = _drawn(pilot.app)
         await pilot.pause()
-    await pilot.pause()
+        await settle(pilot)
+
+
+def _drawn(app: App[Result]) -> list[Strip]:
+    return app.screen._compositor.render_strips(app.screen.size)
 
 
 def _opens(app: object) -> bool:

@@ -24,7 +24,7 @@ from mast_tui.ui.options import AppOptions
 from mast_tui.ui.services.open_workspace import remember_welcome
 from mast_tui.workspace import TraceRecord, Workspace, store_judgement
 from tests import waiting
-from tests.ui.settle import settle
+from tests.ui.settle import a_moment, rest, settle
 
 MAST = load_mast()
 SLUGS = {mode.code: mode.slug for mode in MAST.modes}
@@ -150,16 +150,15 @@ class Stage:
         heard = asyncio.Event()
         self.app.call_later(heard.set)
         for _ in waiting.until(lambda: self._left or heard.is_set()):
-            await self.pilot.pause(0)
+            await a_moment(self.app)
         for _ in waiting.until(lambda: self._left or not self.app.keys_on_their_way):
-            await self.pilot.pause(0)
-        await self.pilot.pause()
+            await a_moment(self.app)
+        await rest(self.app)
 
     async def trace_shown(self) -> None:
         """Wait until the trace of a single file is on screen, whatever else is still under way."""
         for _ in waiting.until(lambda: any(screen.trace for screen in self._annotating)):
-            await self.pilot.pause(0)
-        await self.pilot.pause()
+            await a_moment(self.app)
 
     @property
     def annotate(self) -> AnnotateScreen:

@@ -122,10 +122,6 @@ class LibraryScreen(ListScreen):
         self.mast.catalog.learn()
         self._labels_changed()
 
-    def on_resize(self) -> None:
-        """Titles follow the columns."""
-        self.call_after_refresh(self._show_heading)
-
     @property
     def table(self) -> LibraryList:
         """The traces."""
@@ -247,6 +243,7 @@ class LibraryScreen(ListScreen):
         self._show_empty(needle)
         self._show_about()
 
+    @on(VirtualLines.Resized)
     def _show_heading(self) -> None:
         self.query_one("#heading", Static).update(Content(self.table.heading()))
 
@@ -383,7 +380,6 @@ class LibraryScreen(ListScreen):
         """Show what was found in the texts of the traces, or the traces again."""
         self._show_title()
         self._show_empty(self.query_one("#filter", Input).value)
-        self.call_after_refresh(self._show_heading)  # the table may come back, with its columns
         self._show_about()
 
     @on(Contents.Progress)

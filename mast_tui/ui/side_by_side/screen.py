@@ -164,10 +164,6 @@ class SideBySideScreen(BaseScreen):
         self._say_instead("Reading both runs …")
         self._align()
 
-    def on_resize(self) -> None:
-        """Put the names above their columns again."""
-        self.call_after_refresh(self._show_heading)
-
     @work(thread=True, exclusive=True)
     def _align(self) -> None:
         try:
@@ -192,17 +188,16 @@ class SideBySideScreen(BaseScreen):
         listed.rows_changed()
         self.query_one("#about", Static).update(Content(" ".join(sentences(event.found))))
         self.set_focus(listed)
-        self.call_after_refresh(self._begin)
-
-    def _begin(self) -> None:
-        self._show_heading()
         self.action_fork(tell=False)
         self._show_detail()
 
-    def _show_heading(self) -> None:
+    @on(VirtualLines.Resized)
+    def _fitted(self) -> None:
+        # They have room only once they are on screen, which is after their cursor has its place.
         listed = self.main_list
         heading = listed.heading(self._names, listed.lines_area.width)
         self.query_one("#heading", Static).update(Content(heading))
+        listed.show_row(listed.cursor, centre=True)
 
     def _say_instead(self, words: str) -> None:
         self.add_class("-empty")

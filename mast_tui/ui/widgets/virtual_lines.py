@@ -61,6 +61,9 @@ class VirtualLines(ScrollView, RenderCache, can_focus=True, inherit_bindings=Fal
     class Chosen(OfRow):
         """A row was clicked while the cursor stood on it, or chosen by a key."""
 
+    class Resized(Message):
+        """The rows have another width or height; what stands above them by their columns follows."""
+
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self.cursor = 0
@@ -102,6 +105,7 @@ class VirtualLines(ScrollView, RenderCache, can_focus=True, inherit_bindings=Fal
     def on_resize(self, event: events.Resize) -> None:
         """Make the rows anew for another width."""
         self.rows_changed()
+        self.post_message(self.Resized())
 
     def rows_changed(self) -> None:
         """Forget rendered rows and measure anew."""
