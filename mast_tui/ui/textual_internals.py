@@ -23,6 +23,9 @@ from rich.style import Style
 from textual import events
 from textual.app import App
 from textual.content import Content
+from textual.css.styles import RenderStyles
+from textual.css.stylesheet import Stylesheet as TextualStylesheet
+from textual.dom import DOMNode
 from textual.drivers._writer_thread import WriterThread
 from textual.geometry import Region, Size
 from textual.message import Message
@@ -32,6 +35,46 @@ from textual.widget import Widget
 from textual.worker import Worker, WorkerFailed, get_current_worker
 
 from mast_tui.ui.crashes import told, told_of_traceback
+
+
+class ComponentStyles(dict[str, RenderStyles]):
+    """The styles of a widget's component classes, each worked out when it is first asked for."""
+
+    def __init__(self, stylesheet: Stylesheet, node: DOMNode) -> None:
+        super().__init__()
+        self._stylesheet = stylesheet
+        self._node = node
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._node._get_component_classes()
+
+    def __missing__(self, name: str) -> RenderStyles:
+        # As Textual does it.
+        component = DOMNode(classes=name)
+        component._attach(self._node)
+        self._stylesheet.apply(component, animate=False)
+        self[name] = component.styles
+        return component.styles
+
+
+class Stylesheet(TextualStylesheet):
+    """Styles for parts of a widget are worked out once something is drawn with them.
+
+    Textual does it for all component classes of a widget whenever its focus or one of its classes
+    changes: a widget that shows text in thirty colours would spend milliseconds of a key on it.
+    """
+
+    def copy(self) -> Stylesheet:
+        copied = Stylesheet(variables=self._variables.copy())
+        copied.source = self.source.copy()
+        return copied
+
+    def _process_component_classes(self, node: DOMNode) -> None:
+        if not node._get_component_classes():
+            return
+        used, node._component_styles = node._component_styles, ComponentStyles(self, node)
+        if any(node._component_styles[name] != styles for name, styles in used.items()):
+            node.refresh()
 
 
 class TextualApp(App[None]):
@@ -56,6 +99,10 @@ class TextualApp(App[None]):
         return super()._post_message(message)
 
     # Styles
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stylesheet = Stylesheet(variables=self.stylesheet._variables)
 
     def add_styles(self, path: Path) -> None:
         """Take in another file of styles.
