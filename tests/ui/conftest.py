@@ -9,6 +9,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from mast_tui.ui import app as ui_app
 from tests.ui.settle import still
 
 
@@ -27,6 +28,12 @@ def _home_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("NO_COLOR", "DISPLAY", "WAYLAND_DISPLAY", "TMUX", "SSH_CONNECTION", "SSH_TTY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(work)
+
+
+@pytest.fixture(autouse=True)
+def _no_look_for_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An app looks for garbage after its start: here among all that other tests have left."""
+    monkeypatch.setattr(ui_app, "COLLECT_AFTER", 3600.0)
 
 
 @pytest.fixture(autouse=True)

@@ -66,10 +66,13 @@ async def a_moment(app: App[Result]) -> None:
 async def still(pilot: Pilot[Result]) -> None:
     """Wait until what is on screen stays as it is while nothing is left to do."""
     before: list[Strip] = []
-    for _ in waiting.until(lambda: before and before == _drawn(pilot.app)):
-        before = _drawn(pilot.app)
-        await pilot.pause()
+    for _ in waiting.until(lambda: False):
         await settle(pilot)
+        now = _drawn(pilot.app)
+        if now == before:
+            return
+        before = now
+        await pilot.pause()
 
 
 def _drawn(app: App[Result]) -> list[Strip]:

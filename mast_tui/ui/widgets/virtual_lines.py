@@ -62,7 +62,7 @@ class VirtualLines(ScrollView, RenderCache, can_focus=True, inherit_bindings=Fal
         """A row was clicked while the cursor stood on it, or chosen by a key."""
 
     class Resized(Message):
-        """The rows have another width or height; what stands above them by their columns follows."""
+        """The rows have another size; what stands above their columns follows."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
