@@ -54,7 +54,12 @@ from mast_tui.ui.services.key_queue import KeyQueue
 from mast_tui.ui.services.trace_queue import TraceQueue
 from mast_tui.ui.services.trace_scan import FilesRead, LastLook, StillReading
 from mast_tui.ui.services.traces import HearsReading, ListsTraces, TraceService
-from mast_tui.ui.services.workspace import WorkspaceChanged, WorkspaceLost, WorkspaceService
+from mast_tui.ui.services.workspace import (
+    ChangesRefused,
+    WorkspaceChanged,
+    WorkspaceLost,
+    WorkspaceService,
+)
 from mast_tui.ui.signals import EndingSignals
 from mast_tui.ui.styles import ANNOTATE, FIRST_SPANS, WIDE
 from mast_tui.ui.textual_internals import TextualApp
@@ -618,6 +623,10 @@ class MastApp(TextualApp):
             if isinstance(screen, HearsOthers):
                 screen.written_elsewhere()
 
+    @on(ChangesRefused)
+    def _changes_refused(self, message: ChangesRefused) -> None:
+        self.workspace.tell_refused(message.changes)
+
     def _writes_changed(self) -> None:
         """Something was written, or takes long: say so, and let the keys in that waited for it."""
         if self.writes.words != self._said:
@@ -633,6 +642,10 @@ class MastApp(TextualApp):
     def waiting_words(self) -> str:
         """What stands in place of the annotator while no workspace is open."""
         return self.workspace.waiting_words()
+
+    def unsent_words(self) -> tuple[str, ...]:
+        """How much waits on this machine for the server; nothing where nothing does."""
+        return self.workspace.unsent_words()
 
     def when_ready(self, work: Callable[[OpenWorkspace], None]) -> None:
         """Do ``work`` with the workspace, now or once it is open, in order."""
@@ -717,6 +730,9 @@ def run_app(options: AppOptions) -> int:
     app = MastApp(options, taxonomy)
     asyncio.run(_run(app))
     app.close_workspace()
+    for words in app.unsent_words():
+        then = "kept on this machine, and sent when mast-tui has this workspace open again"
+        print(f"mast-tui: {words}: {then}", file=sys.stderr)
     return app.return_code or 0
 
 

@@ -292,7 +292,8 @@ class LibraryScreen(ListScreen):
         if opened is None:
             return (self.mast.waiting_words(),)
         sight = sight_words(blind=opened.blind)
-        return (one_line(opened.annotator), sight, self.mast.finished_words())
+        name = one_line(opened.annotator)
+        return (*self.mast.unsent_words(), name, sight, self.mast.finished_words())
 
     def _show_empty(self, needle: str) -> None:
         contents = self.contents

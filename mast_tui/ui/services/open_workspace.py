@@ -193,6 +193,7 @@ class Opening:
             taxonomy = workspace.as_worded(taxonomy)
         workspace.add_taxonomy(taxonomy)
         workspace.add_annotator(name, AnnotatorKind.HUMAN)
+        workspace.keep_waiting(user_data_path("mast-tui", appauthor=False) / "outbox", name)
         if options.annotator is None:
             remember_person(workspace, name)
         blind = resolve_sight(
