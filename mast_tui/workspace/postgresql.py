@@ -220,7 +220,8 @@ class Server(Database):
                 return self._begin_at_once(whose)
             except (DBAPIError, ServerAway) as error:
                 lost = isinstance(error, ServerAway) or _is_lost(error.orig)
-                if not lost or time.monotonic() > until:
+                # Who watches whether it is back need not wait here, with keys waiting behind.
+                if not lost or time.monotonic() > until or self._answers_within is not None:
                     raise
             pause(LOOK_FOR_SERVER)
 
@@ -297,7 +298,7 @@ class Server(Database):
                 except psycopg.Error:
                     self._writer.invalidate()
                     self._connect_again()
-            self._away = False
+            self._heard, self._away = self._heard or self._away, False
         finally:
             self._turn.release()
         heard, self._heard = self._heard, False
@@ -307,7 +308,7 @@ class Server(Database):
         """Tell what was not told yet, and take what others have told."""
         statement = _TELL if self._untold else "SELECT 1"
         driver = driver_of(self._writer)
-        with _answering(driver, self._patience):
+        with self._answering(driver, self._patience):
             driver.execute(statement, prepare=False)
         self._untold = False
 
@@ -377,14 +378,35 @@ class Server(Database):
         seconds = self._patience
 
         def answered() -> None:
-            with _answering(cursor.connection, seconds):
+            with self._answering(cursor.connection, seconds):
                 step()
 
+        beside_the_loop(self._thread, answered)
+
+    @contextmanager
+    def _answering(
+        self, connection: psycopg.Connection[Any], seconds: float | None
+    ) -> Iterator[None]:
+        """Hang up where the server has not answered by then: what waits for it is told at once."""
+        if seconds is None:
+            yield
+            return
+
+        def hang_up() -> None:
+            self._away = True
+            with (
+                suppress(OSError, psycopg.Error),
+                socket(fileno=os.dup(connection.fileno())) as way,
+            ):
+                way.shutdown(SHUT_RDWR)
+
+        timer = Timer(seconds, hang_up)
+        timer.daemon = True
+        timer.start()
         try:
-            beside_the_loop(self._thread, answered)
-        except psycopg.Error as error:
-            self._away = self._away or _is_lost(error)
-            raise
+            yield
+        finally:
+            timer.cancel()
 
     def _execute(self, cursor: Any, statement: str, values: Any, _: Any) -> bool | None:
         if isinstance(cursor, psycopg.ServerCursor):
@@ -655,26 +677,6 @@ class _Context:
 
     def __init__(self, adapters: AdaptersMap) -> None:
         self.adapters = adapters
-
-
-@contextmanager
-def _answering(connection: psycopg.Connection[Any], seconds: float | None) -> Iterator[None]:
-    """Hang up where the server has not answered by then: what waits for it is told at once."""
-    if seconds is None:
-        yield
-        return
-    timer = Timer(seconds, _hang_up, [connection])
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-
-
-def _hang_up(connection: psycopg.Connection[Any]) -> None:
-    with suppress(OSError, psycopg.Error), socket(fileno=os.dup(connection.fileno())) as way:
-        way.shutdown(SHUT_RDWR)
 
 
 @contextmanager

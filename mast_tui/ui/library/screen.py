@@ -315,7 +315,8 @@ class LibraryScreen(ListScreen):
             )
         elif self.queue.read.wanted.name is not QueueName.ALL and self._listing:
             opened = self.mast.opened
-            words = empty_words(self.queue.read, annotates=opened is not None and opened.annotates)
+            annotates = opened is not None and self.mast.guarded(lambda: opened.annotates)
+            words = empty_words(self.queue.read, annotates=bool(annotates))
         elif not catalog.complete:
             words = f"Looking for traces …\n\n{one_line(catalog.being_read)}".rstrip()
         else:

@@ -50,8 +50,12 @@ class OpenWorkspace:
     blind: bool
 
     def open(self, trace: Trace) -> Session:
-        """The annotator's session on a trace."""
-        return Session.open(self.workspace, trace, self.taxonomy, self.annotator, blind=self.blind)
+        """The annotator's session on a trace, with what is shown of others read."""
+        who = self.annotator
+        session = Session.open(self.workspace, trace, self.taxonomy, who, blind=self.blind)
+        assert session.pending is not None
+        assert session.judged_by is not None
+        return session
 
     def study(self) -> Study | None:
         """The study under the taxonomy, where there is one."""
