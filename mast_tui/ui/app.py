@@ -123,6 +123,10 @@ class TraceScreen(Protocol):
 
     trace: Trace | None
 
+    @property
+    def session(self) -> Session | None:
+        """The session on it, once there is one."""
+
     def show_trace(self, trace: Trace) -> None:
         """Show another trace; its session follows with ``attach``."""
 
@@ -329,6 +333,8 @@ class MastApp(TextualApp):
             return
 
         def attach(opened: OpenWorkspace) -> None:
+            if screen.trace is trace and screen.session is not None:
+                return
             session = self.guarded(lambda: opened.open(trace))
             if session is not None:
                 screen.attach(session)
@@ -620,7 +626,9 @@ class MastApp(TextualApp):
     @on(WorkspaceChanged)
     def _workspace_changed(self) -> None:
         for screen in self.screen_stack:
-            if isinstance(screen, HearsOthers):
+            if isinstance(screen, TraceScreen) and screen.session is None:
+                self._attach_session(screen)  # the server was away when it was opened
+            elif isinstance(screen, HearsOthers):
                 screen.written_elsewhere()
 
     @on(ChangesRefused)
