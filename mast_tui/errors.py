@@ -28,6 +28,10 @@ class PasswordNeeded(WorkspaceError):
     """A server with a workspace wants a password, and none was found."""
 
 
+class ServerAway(WorkspaceError):
+    """A server with a workspace does not answer, and may do so in a moment."""
+
+
 class WorkspaceGone(WorkspaceError):
     """The file that is open is not the one at its path any more: deleted, moved or replaced."""
 

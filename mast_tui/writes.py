@@ -128,6 +128,17 @@ def _end_pause(over: asyncio.Future[None]) -> None:
         over.set_result(None)
 
 
+def holds_up_the_loop() -> bool:
+    """Whether nothing is drawn and no key taken while the caller waits."""
+    if Command.running() is not None:
+        return False
+    try:
+        get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
 def beside_the_loop(thread: Executor, step: Callable[[], Result]) -> Result:
     """Do what blocks: in a command on ``thread``, else where the caller is; its outcome."""
     command = Command.running()

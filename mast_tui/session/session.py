@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import replace
 from enum import Enum
 from functools import partial
 from types import MappingProxyType
 from typing import Literal
 
-from mast_tui.errors import ChangedMeanwhile, SessionError
+from mast_tui.errors import ChangedMeanwhile, ServerAway, SessionError
 from mast_tui.labels import (
     AnnotatorKind,
     Answer,
@@ -115,6 +116,8 @@ class Session:
         self.version = 0
         self._modes = {mode.slug for mode in taxonomy.all_modes}
         self._words = Words(taxonomy, trace, self._suggestion)
+        self._said: tuple[Label, ...] = ()
+        self._judges: tuple[str, ...] = ()
         self._read_model = ReadModel(trace, annotator, self._all_labels, self._all_judges)
         self._shown_version = -1
         self._judge_on_screen = False
@@ -133,11 +136,15 @@ class Session:
         return self._read_model
 
     def _all_labels(self) -> tuple[Label, ...]:
-        return self.workspace.labels(trace_id=self.trace_id, taxonomy=self.taxonomy.ref)
+        with suppress(ServerAway):  # what was known stands until it is back
+            self._said = self.workspace.labels(trace_id=self.trace_id, taxonomy=self.taxonomy.ref)
+        return self._said
 
     def _all_judges(self) -> tuple[str, ...]:
-        judged = self.workspace.judgements(trace_id=self.trace_id, taxonomy=self.taxonomy.ref)
-        return tuple(dict.fromkeys(one.judge for one in judged))
+        with suppress(ServerAway):
+            judged = self.workspace.judgements(trace_id=self.trace_id, taxonomy=self.taxonomy.ref)
+            self._judges = tuple(dict.fromkeys(one.judge for one in judged))
+        return self._judges
 
     def _suggestion(self, suggestion_id: str) -> Suggestion | None:
         if not self.suggestions_visible:

@@ -54,7 +54,12 @@ from mast_tui.ui.services.key_queue import KeyQueue
 from mast_tui.ui.services.trace_queue import TraceQueue
 from mast_tui.ui.services.trace_scan import FilesRead, LastLook, StillReading
 from mast_tui.ui.services.traces import HearsReading, ListsTraces, TraceService
-from mast_tui.ui.services.workspace import WorkspaceChanged, WorkspaceLost, WorkspaceService
+from mast_tui.ui.services.workspace import (
+    ChangesRefused,
+    WorkspaceChanged,
+    WorkspaceLost,
+    WorkspaceService,
+)
 from mast_tui.ui.signals import EndingSignals
 from mast_tui.ui.styles import ANNOTATE, FIRST_SPANS, WIDE
 from mast_tui.ui.textual_internals import TextualApp
@@ -117,6 +122,10 @@ class TraceScreen(Protocol):
     """The screen on which a trace is labelled."""
 
     trace: Trace | None
+
+    @property
+    def session(self) -> Session | None:
+        """The session on it, once there is one."""
 
     def show_trace(self, trace: Trace) -> None:
         """Show another trace; its session follows with ``attach``."""
@@ -324,6 +333,8 @@ class MastApp(TextualApp):
             return
 
         def attach(opened: OpenWorkspace) -> None:
+            if screen.trace is trace and screen.session is not None:
+                return
             session = self.guarded(lambda: opened.open(trace))
             if session is not None:
                 screen.attach(session)
@@ -615,8 +626,14 @@ class MastApp(TextualApp):
     @on(WorkspaceChanged)
     def _workspace_changed(self) -> None:
         for screen in self.screen_stack:
-            if isinstance(screen, HearsOthers):
+            if isinstance(screen, TraceScreen) and screen.session is None:
+                self._attach_session(screen)  # the server was away when it was opened
+            elif isinstance(screen, HearsOthers):
                 screen.written_elsewhere()
+
+    @on(ChangesRefused)
+    def _changes_refused(self, message: ChangesRefused) -> None:
+        self.workspace.tell_refused(message.changes)
 
     def _writes_changed(self) -> None:
         """Something was written, or takes long: say so, and let the keys in that waited for it."""
@@ -633,6 +650,10 @@ class MastApp(TextualApp):
     def waiting_words(self) -> str:
         """What stands in place of the annotator while no workspace is open."""
         return self.workspace.waiting_words()
+
+    def unsent_words(self) -> tuple[str, ...]:
+        """How much waits on this machine for the server; nothing where nothing does."""
+        return self.workspace.unsent_words()
 
     def when_ready(self, work: Callable[[OpenWorkspace], None]) -> None:
         """Do ``work`` with the workspace, now or once it is open, in order."""
@@ -717,6 +738,9 @@ def run_app(options: AppOptions) -> int:
     app = MastApp(options, taxonomy)
     asyncio.run(_run(app))
     app.close_workspace()
+    for words in app.unsent_words():
+        then = "kept on this machine, and sent when mast-tui has this workspace open again"
+        print(f"mast-tui: {words}: {then}", file=sys.stderr)
     return app.return_code or 0
 
 

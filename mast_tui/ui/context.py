@@ -266,6 +266,9 @@ class AppContext(Protocol):
     def waiting_words(self) -> str:
         """What stands in place of the annotator while no workspace is open."""
 
+    def unsent_words(self) -> tuple[str, ...]:
+        """How much waits on this machine for the server; nothing where nothing does."""
+
     def stop_reading(self) -> None:
         """Nobody waits for the one file that was named any more."""
 

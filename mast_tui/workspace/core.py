@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import wraps
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import Connection
 
@@ -21,6 +21,9 @@ from mast_tui.workspace.registers import runs as run_register
 from mast_tui.workspace.registers import settings as register
 from mast_tui.workspace.registers.hold_out import held_out
 from mast_tui.workspace.registers.imports import ImportRecord, ImportState
+
+if TYPE_CHECKING:
+    from mast_tui.workspace.outbox import Outbox
 
 P = ParamSpec("P")
 Found = TypeVar("Found")
@@ -58,6 +61,8 @@ class WorkspaceCore:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._ids = IdSource()
+        self.outbox: Outbox | None = None
+        """Where changes wait for a server that is away, once ``keep_waiting`` was called."""
 
     @contextmanager
     def transaction(self, *, whole: bool = False) -> Iterator[None]:

@@ -16,7 +16,7 @@ from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
 from threading import Lock
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from sqlalchemy import (
     ARRAY,
@@ -39,8 +39,14 @@ from sqlalchemy.exc import DBAPIError, ResourceClosedError
 from mast_tui.errors import WorkspaceError
 from mast_tui.writes import deadline, pause, whoever_runs
 
+if TYPE_CHECKING:
+    from mast_tui.workspace.outbox import Outbox
+
 LOOK_AGAIN: Final = 0.01
 """Seconds between two looks at whether another program or thread is still writing."""
+
+LOOK_FOR_SERVER: Final = 0.25
+"""Seconds between two tries to reach a server that is away."""
 
 BUSY: Final = (
     "another program has been writing to this workspace for too long; "
@@ -99,6 +105,11 @@ class Database(ABC):
 
     # Transactions
 
+    @property
+    def within(self) -> bool:
+        """Whether the caller is within a transaction."""
+        return self._whose is whoever_runs()
+
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A connection that sees one state of the workspace throughout and cannot change it.
@@ -107,7 +118,7 @@ class Database(ABC):
         """
         with self._in_words():
             self._check_open()
-            if self._whose is whoever_runs():
+            if self.within:
                 yield self._writer
             else:
                 with self._reader() as connection:
@@ -130,7 +141,7 @@ class Database(ABC):
         """
         with self._in_words():
             self._check_open()
-            if self._whose is whoever_runs():
+            if self.within:
                 with self._no_part_of_its_own() if self._whole else self._savepoint():
                     yield self._writer
                 return
@@ -235,6 +246,13 @@ class Database(ABC):
     def _check_open(self) -> None:
         if self._closed:
             raise WorkspaceError(f"{self.name}: the workspace is closed")
+
+    def outbox(self, folder: Path, annotator: str, last_seq: int) -> Outbox | None:
+        """Where an annotator's changes wait while the tables are out of reach; see ``Outbox``.
+
+        None where they never are.
+        """
+        return None
 
     # The whole of it
 

@@ -2,7 +2,8 @@
 
 Beside the tables of every workspace it has ``workspace_version``, one row that says what it is.
 Whoever writes takes a lock of the server first: one for all that is written, or, to add events of
-an annotator, one for that annotator, as all that follows from them is theirs alone.
+an annotator, one for that annotator, as all that follows from them is theirs alone. To add them
+takes two round trips, as what gives nothing back is held until something is asked.
 
 A text on a server can hold no NUL, so one is kept as two other characters (``_KEPT``).
 """
@@ -12,11 +13,14 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from ipaddress import ip_address
+from math import ceil
 from pathlib import Path
+from socket import SHUT_RDWR, socket
+from threading import Timer
 from typing import Any, Final
 
 import psycopg
@@ -31,21 +35,22 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 
-from mast_tui.errors import PasswordNeeded, WorkspaceError
+from mast_tui.errors import PasswordNeeded, ServerAway, WorkspaceError
 from mast_tui.workspace.copying import copy_rows
-from mast_tui.workspace.database import BUSY, Database, driver_of
+from mast_tui.workspace.database import BUSY, LOOK_FOR_SERVER, Database, driver_of
 from mast_tui.workspace.migration import migrate
 from mast_tui.workspace.opening import check_version
+from mast_tui.workspace.outbox import Outbox
 from mast_tui.workspace.schema import APPLICATION_ID, SCHEMA_VERSION, metadata
 from mast_tui.workspace.sqlite_file import SqliteFile, make_file
-from mast_tui.writes import Command, beside_the_loop, deadline, pause
+from mast_tui.writes import Command, beside_the_loop, deadline, holds_up_the_loop, pause
 
 _OLDEST: Final = 13
 """The first version of the server that is known to do."""
 
 _CONNECT_SECONDS: Final = 10
-_LOOK_FOR_SERVER: Final = 0.25
-"""Seconds between two tries to reach a server that is away."""
+_ANSWERS_WITHIN: Final = 4.0
+"""Seconds for which who has an outbox waits for an answer; half of it where the screen waits."""
 
 _LOCK_SECONDS: Final = 30
 """How long the server waits for whoever writes."""
@@ -54,6 +59,10 @@ _TELL_EVERY: Final = 0.5
 """Seconds between two words to other programs that something was written, where much is."""
 
 _CHANNEL: Final = "mast_tui"
+_TELL: Final = f"NOTIFY {_CHANNEL}"
+_WAITED_FOR: Final = ("SELECT", "COMMIT", "NOTIFY")
+"""How the statements begin that give something back, or end a transaction."""
+
 _LOCK: Final = 0x4D415354
 """The lock of all that is written, and the first half of each annotator's."""
 
@@ -124,7 +133,12 @@ class Server(Database):
         self._parameters = parameters_of(url)
         self._password = password
         self._heard = self._untold = False
+        self._held: list[tuple[str, Any]] | None = None
+        """What is sent with the next statement that is waited for; None: each by itself."""
         self._told = 0.0
+        self._answers_within: float | None = None
+        """Seconds after which a server that does not answer counts as away, None for any."""
+        self._away = False
         self._thread = ThreadPoolExecutor(1, "workspace-writer")
         self._readers = self._engine(reads_only=True)
         self._writers = self._engine(reads_only=False)
@@ -166,6 +180,12 @@ class Server(Database):
             if mine:
                 self._turn.release()
 
+    def outbox(self, folder: Path, annotator: str, last_seq: int) -> Outbox:
+        """Whoever has one waits no longer than ``_ANSWERS_WITHIN`` for the server from here on."""
+        found = Outbox(folder, self._url, annotator, last_seq)
+        self._answers_within = _ANSWERS_WITHIN
+        return found
+
     # Transactions
 
     @contextmanager
@@ -180,7 +200,10 @@ class Server(Database):
             yield connection
 
     def _reading_connection(self) -> Connection:
-        connection = self._readers.connect()
+        if self._away and self._answers_within is not None and holds_up_the_loop():
+            # Whoever watches tells when it is back.
+            raise ServerAway(f"{self.name}: no connection to the server: it does not answer now")
+        connection = beside_the_loop(self._thread, self._readers.connect)
         try:
             connection.begin()
         except BaseException:
@@ -189,30 +212,35 @@ class Server(Database):
         return connection
 
     def _begin(self, whose: Collection[str]) -> RootTransaction:
+        if whose:  # who adds events tries again by themselves
+            return self._begin_at_once(whose)
         until = deadline()
         while True:
             try:
                 return self._begin_at_once(whose)
-            except (DBAPIError, _Away) as error:
-                lost = isinstance(error, _Away) or _is_lost(error.orig)
-                if not lost or time.monotonic() > until:
+            except (DBAPIError, ServerAway) as error:
+                lost = isinstance(error, ServerAway) or _is_lost(error.orig)
+                # Who watches whether it is back need not wait here, with keys waiting behind.
+                if not lost or time.monotonic() > until or self._answers_within is not None:
                     raise
-            pause(_LOOK_FOR_SERVER)
+            pause(LOOK_FOR_SERVER)
 
     def _begin_at_once(self, whose: Collection[str]) -> RootTransaction:
         self._connect_again()
         transaction = self._writer.begin()
-        command = Command.running()
+        beginning = ["BEGIN", *_locks(whose)]
+        if whose and self._answers_within is not None:
+            # Sooner than this side gives up, so that no lock is waited for in vain.
+            beginning.insert(1, f"SET LOCAL lock_timeout = '{self._answers_within / 2}s'")
+        if whose and psycopg.Pipeline.is_supported():
+            self._held = [(statement, None) for statement in beginning]
+            return transaction
         try:
-            if command is not None:
-                command.waits_for_others = True
-            self._run("BEGIN; " + "; ".join(_locks(whose)))
+            with _waiting_for_others():
+                self._run("; ".join(beginning))
         except BaseException:
             self._take_back(transaction)
             raise
-        finally:
-            if command is not None:
-                command.waits_for_others = False
         return transaction
 
     def _connect_again(self) -> None:
@@ -225,13 +253,20 @@ class Server(Database):
         self._heard = True  # whatever was said meanwhile
 
     def _take_back(self, transaction: RootTransaction) -> None:
+        self._held = None
         with suppress(DBAPIError):  # a lost connection has taken it back
             transaction.rollback()
 
     def _commit(self) -> None:
         tell = time.monotonic() - self._told > _TELL_EVERY
         self._untold = True
-        self._run(f"COMMIT; NOTIFY {_CHANNEL}" if tell else "COMMIT")
+        *first, last = ["COMMIT", *([_TELL] if tell else [])]
+        if self._held is None:
+            self._run("; ".join([*first, last]))
+        else:
+            self._held += [(statement, None) for statement in first]
+            self._run(last)
+            self._held = None
         if tell:
             self._told, self._untold = time.monotonic(), False
 
@@ -263,6 +298,7 @@ class Server(Database):
                 except psycopg.Error:
                     self._writer.invalidate()
                     self._connect_again()
+            self._heard, self._away = self._heard or self._away, False
         finally:
             self._turn.release()
         heard, self._heard = self._heard, False
@@ -270,9 +306,17 @@ class Server(Database):
 
     def _ask_server(self) -> None:
         """Tell what was not told yet, and take what others have told."""
-        statement = f"NOTIFY {_CHANNEL}" if self._untold else "SELECT 1"
-        driver_of(self._writer).execute(statement, prepare=False)
+        statement = _TELL if self._untold else "SELECT 1"
+        driver = driver_of(self._writer)
+        with self._answering(driver, self._patience):
+            driver.execute(statement, prepare=False)
         self._untold = False
+
+    @property
+    def _patience(self) -> float | None:
+        """Seconds for which the caller waits for an answer, None for as long as it takes."""
+        seconds = self._answers_within
+        return None if seconds is None else seconds / 2 if holds_up_the_loop() else seconds
 
     def checkpoint(self) -> None:
         """There is no file."""
@@ -310,28 +354,79 @@ class Server(Database):
             max_overflow=8,
             use_native_hstore=False,
         )
-        event.listen(engine, "do_execute", self._execute)
-        event.listen(engine, "do_executemany", self._execute_many)
         if reads_only:
             event.listen(engine, "begin", _begin_reading)
+        else:
+            event.listen(engine, "do_execute", self._hold)
+            event.listen(engine, "do_executemany", self._hold)
+        event.listen(engine, "do_execute", self._execute)
+        event.listen(engine, "do_executemany", self._execute_many)
         return engine
+
+    def _hold(self, cursor: Any, statement: str, values: Any, _: Any) -> bool | None:
+        if self._held is None:
+            return None  # as it is
+        self._held.append((statement, values))
+        if statement.startswith(_WAITED_FOR):
+            held, self._held = self._held, []
+            with _waiting_for_others():
+                self._send(cursor, lambda: _send_together(cursor, held))
+        return True
+
+    def _send(self, cursor: Any, step: Callable[[], object]) -> None:
+        """Do what is answered by the server, beside the event loop."""
+        seconds = self._patience
+
+        def answered() -> None:
+            with self._answering(cursor.connection, seconds):
+                step()
+
+        beside_the_loop(self._thread, answered)
+
+    @contextmanager
+    def _answering(
+        self, connection: psycopg.Connection[Any], seconds: float | None
+    ) -> Iterator[None]:
+        """Hang up where the server has not answered by then: what waits for it is told at once."""
+        if seconds is None:
+            yield
+            return
+
+        def hang_up() -> None:
+            self._away = True
+            with (
+                suppress(OSError, psycopg.Error),
+                socket(fileno=os.dup(connection.fileno())) as way,
+            ):
+                way.shutdown(SHUT_RDWR)
+
+        timer = Timer(seconds, hang_up)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
 
     def _execute(self, cursor: Any, statement: str, values: Any, _: Any) -> bool | None:
         if isinstance(cursor, psycopg.ServerCursor):
             return None  # as it is
         # What has no values may be several statements, which cannot be prepared.
         prepare = None if values else False
-        beside_the_loop(self._thread, lambda: cursor.execute(statement, values, prepare=prepare))
+        self._send(cursor, lambda: cursor.execute(statement, values, prepare=prepare))
         return True
 
     def _execute_many(self, cursor: Any, statement: str, values: Any, _: Any) -> bool:
-        beside_the_loop(self._thread, lambda: cursor.executemany(statement, values))
+        self._send(cursor, lambda: cursor.executemany(statement, values))
         return True
 
     def _connect(self, *, reads_only: bool) -> psycopg.Connection[Any]:
+        seconds = self._patience
+        bound = {} if seconds is None else {"connect_timeout": ceil(seconds)}
         try:
-            connection = _connect(self._parameters, self._password)
+            connection = _connect(self._parameters | bound, self._password)
         except psycopg.OperationalError as error:
+            self._away = True
             raise self._not_connected(error) from error
         try:
             version = connection.info.server_version // 10_000
@@ -442,11 +537,13 @@ class Server(Database):
     def _error(self, error: BaseException) -> WorkspaceError:
         assert isinstance(error, psycopg.Error)
         if _is_lost(error):
-            return WorkspaceError(
+            return ServerAway(
                 f"{self.name}: the connection to the server was lost; look whether your last "
                 "change is there before you make it again"
             )
         state = error.sqlstate or ""
+        if state == _LOCKED and self._answers_within is not None:
+            return ServerAway(f"{self.name}: {BUSY}")
         for beginning, advice in _ADVICE:
             if state.startswith(beginning):
                 return WorkspaceError(f"{self.name}: {advice}")
@@ -464,19 +561,16 @@ class Server(Database):
             if part in said:
                 return WorkspaceError(f"{self.name}: {advice}")
         advice = next((advice for part, advice in _AWAY if part in said), said)
-        return _Away(f"{self.name}: no connection to the server: {advice}")
+        return ServerAway(f"{self.name}: no connection to the server: {advice}")
 
 
-class _Away(WorkspaceError):
-    """The server does not answer, and may do so in a moment."""
-
-
+_LOCKED: Final = "55P03"
 _ADVICE: Final = (
     ("25006", "may not be written; nothing was kept"),
     ("42501", "the server lets this user not do that; nothing was written"),
     ("53100", "the server's disk is full; nothing was written. Make room and try again"),
     ("53300", "the server has no connection left; close one, or raise max_connections"),
-    ("55P03", BUSY),
+    (_LOCKED, BUSY),
 )
 """What to say of an error, by how its code begins (SQLSTATE)."""
 
@@ -583,6 +677,40 @@ class _Context:
 
     def __init__(self, adapters: AdaptersMap) -> None:
         self.adapters = adapters
+
+
+@contextmanager
+def _waiting_for_others() -> Iterator[None]:
+    command = Command.running()
+    if command is not None:
+        command.waits_for_others = True
+    try:
+        yield
+    finally:
+        if command is not None:
+            command.waits_for_others = False
+
+
+def _send_together(cursor: psycopg.Cursor[Any], statements: Sequence[tuple[str, Any]]) -> None:
+    """Run statements in one round trip, the last of them with ``cursor``.
+
+    Args:
+        cursor: Has what the last one gives back.
+        statements: Each with its values, or a list of them for one run each.
+    """
+    lost: psycopg.Error | None = None
+    with cursor.connection.pipeline():
+        try:
+            for number, (statement, values) in enumerate(statements, 1):
+                one = cursor if number == len(statements) else cursor.connection.cursor()
+                if isinstance(values, list):
+                    one.executemany(statement, values)
+                else:
+                    one.execute(statement, values or None)
+        except psycopg.Error as error:
+            lost = error  # else the driver logs, on the terminal, that there were two
+    if lost is not None:
+        raise lost
 
 
 def _begin_reading(connection: Connection) -> None:

@@ -262,8 +262,41 @@ class Workspace(WorkspaceCore):
     # Events
 
     append = recording.append
+    send_waiting = recording.send_waiting
 
-    last_seq = reading(recording.last_seq)
+    def keep_waiting(self, folder: Path, annotator: str) -> None:
+        """Have what an annotator does on traces wait on this machine while a server is away.
+
+        Args:
+            folder: Where it waits.
+            annotator: Who it is.
+
+        Raises:
+            WorkspaceError: What waits since an earlier time cannot be read.
+        """
+        with self._database.reading() as connection:
+            last = recording.last_counter(connection, annotator)
+        self.outbox = self._database.outbox(folder, annotator, last)
+
+    @property
+    def waiting(self) -> int:
+        """How many changes wait on this machine until the server is back."""
+        return 0 if self.outbox is None else self.outbox.count
+
+    def _waiting(
+        self, annotator: str | None, trace_id: str | None, taxonomy: str | None
+    ) -> tuple[Event, ...]:
+        if self.outbox is None or annotator != self.outbox.annotator:
+            return ()
+        return self.outbox.events(trace_id, taxonomy)
+
+    def last_seq(self, annotator: str, trace_id: str | None, taxonomy: str | None) -> int:
+        """The counter of an annotator's last event on a trace under a taxonomy, 0 for none."""
+        waiting = self._waiting(annotator, trace_id, taxonomy)
+        with self._database.reading() as connection:
+            last = recording.last_seq(connection, annotator, trace_id, taxonomy)
+        return max(last, *(event.seq for event in waiting), 0)
+
     known_facts = reading(recording.known_facts)
 
     def counters(self, annotators: Iterable[str]) -> Mapping[str, int]:
@@ -320,16 +353,24 @@ class Workspace(WorkspaceCore):
         taxonomy: str | None = None,
         pass_number: int | None = None,
     ) -> Iterator[Event]:
-        """Events by annotator, counter and id, read piece by piece."""
+        """Events by annotator, counter and id, read piece by piece.
+
+        Those of one annotator on a trace come with what waits for the server.
+        """
         wanted = Filter(trace_id, annotator, taxonomy, pass_number)
+        own = () if trace_id is None else self._waiting(annotator, trace_id, taxonomy)
+        waiting = {event.id: event for event in own}
         after: tuple[str, int, str] | None = None
         while True:
             with self._database.reading() as connection:
                 batch = queries.events(connection, wanted, after)
             if not batch:
-                return
-            yield from batch
+                break
+            for event in batch:
+                waiting.pop(event.id, None)
+                yield event
             after = (batch[-1].annotator, batch[-1].seq, batch[-1].id)
+        yield from waiting.values()
 
     rebuild = writing(recording.rebuild)
 

@@ -50,7 +50,8 @@ class Arrival:
         trace = self._state.trace
         if trace is None or self._wanted is not None or self._state.index:
             return
-        key = workspace.workspace.get_setting(_setting(workspace, trace.identity.trace_id))
+        name = _setting(workspace, trace.identity.trace_id)
+        key = self._view.context.guarded(partial(workspace.workspace.get_setting, name))
         if key is not None:
             self.at(TraceLocation(trace.identity.trace_id, key=key))
 

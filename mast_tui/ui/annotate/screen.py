@@ -471,9 +471,9 @@ class AnnotateScreen(Screen[None], RenderCache):
         if session is None or self.context.opened is None:
             return (self.context.waiting_words(),)
         sight = sight_words(blind=session.blind)
-        words = [one_line(session.annotator), sight]
         if session.finished:
-            words[1] += " ✓"
+            sight += " ✓"
+        words = [*self.context.unsent_words(), one_line(session.annotator), sight]
         if len(self.context.catalog.traces) > 1:
             words.append(self.context.finished_words())
         return tuple(words)

@@ -292,7 +292,8 @@ class LibraryScreen(ListScreen):
         if opened is None:
             return (self.mast.waiting_words(),)
         sight = sight_words(blind=opened.blind)
-        return (one_line(opened.annotator), sight, self.mast.finished_words())
+        name = one_line(opened.annotator)
+        return (*self.mast.unsent_words(), name, sight, self.mast.finished_words())
 
     def _show_empty(self, needle: str) -> None:
         contents = self.contents
@@ -314,7 +315,8 @@ class LibraryScreen(ListScreen):
             )
         elif self.queue.read.wanted.name is not QueueName.ALL and self._listing:
             opened = self.mast.opened
-            words = empty_words(self.queue.read, annotates=opened is not None and opened.annotates)
+            annotates = opened is not None and self.mast.guarded(lambda: opened.annotates)
+            words = empty_words(self.queue.read, annotates=bool(annotates))
         elif not catalog.complete:
             words = f"Looking for traces …\n\n{one_line(catalog.being_read)}".rstrip()
         else:

@@ -85,7 +85,8 @@ class BaseScreen(ListScreen):
         opened = self.mast.opened
         if opened is None:
             return (self.mast.waiting_words(),)
-        return (one_line(opened.annotator), sight_words(blind=opened.blind))
+        sight = sight_words(blind=opened.blind)
+        return (*self.mast.unsent_words(), one_line(opened.annotator), sight)
 
     def action_back(self) -> None:
         """To the screen from which one came."""

@@ -50,8 +50,12 @@ class OpenWorkspace:
     blind: bool
 
     def open(self, trace: Trace) -> Session:
-        """The annotator's session on a trace."""
-        return Session.open(self.workspace, trace, self.taxonomy, self.annotator, blind=self.blind)
+        """The annotator's session on a trace, with what is shown of others read."""
+        who = self.annotator
+        session = Session.open(self.workspace, trace, self.taxonomy, who, blind=self.blind)
+        assert session.pending is not None
+        assert session.judged_by is not None
+        return session
 
     def study(self) -> Study | None:
         """The study under the taxonomy, where there is one."""
@@ -193,6 +197,7 @@ class Opening:
             taxonomy = workspace.as_worded(taxonomy)
         workspace.add_taxonomy(taxonomy)
         workspace.add_annotator(name, AnnotatorKind.HUMAN)
+        workspace.keep_waiting(user_data_path("mast-tui", appauthor=False) / "outbox", name)
         if options.annotator is None:
             remember_person(workspace, name)
         blind = resolve_sight(

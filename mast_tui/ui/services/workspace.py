@@ -3,7 +3,7 @@ refuses."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.ui.services.open_workspace import Opening, OpenWorkspace
     from mast_tui.workspace import Workspace
+    from mast_tui.workspace.outbox import Change
 
 
 LOOK_EVERY: Final = 0.5
@@ -43,8 +44,18 @@ class WorkspaceLost(Message):
     """The workspace's file is not at its path any more."""
 
 
+@dataclass
+class ChangesRefused(Message):
+    """Changes that have waited for the server cannot be taken any more."""
+
+    changes: Sequence[Change]
+
+
 class Watch:
-    """Looks at an open workspace from a thread of its own, which ends with the process."""
+    """Looks at an open workspace, and sends what waits for its server, from a thread of its own.
+
+    That ends with the process.
+    """
 
     def __init__(self, workspace: Workspace, post: Callable[[Message], object]) -> None:
         """Begin to look.
@@ -70,6 +81,7 @@ class Watch:
                 if self._workspace.changed_elsewhere():
                     self._post(WorkspaceChanged())
                 lost = False
+                self._send()
                 self._make_whole()
             except WorkspaceGone:
                 if not lost:
@@ -77,6 +89,16 @@ class Watch:
                 lost = True
             except WorkspaceError:
                 continue  # whoever writes next is told, in words
+
+    def _send(self) -> None:
+        """Send what has waited for the server, which has just answered."""
+        outbox = self._workspace.outbox
+        if outbox is None or not outbox.waiting:
+            return
+        refused = self._workspace.send_waiting()
+        self._post(WorkspaceChanged())
+        if refused:
+            self._post(ChangesRefused(refused))
 
     def _make_whole(self) -> None:
         """Bring what was written into the one file, once nothing more has come for a while."""
@@ -287,6 +309,28 @@ class WorkspaceService:
         """What stands in place of the annotator while no workspace is open."""
         return "opening the workspace …" if self.refused is None else "reading only · no workspace"
 
+    def unsent_words(self) -> tuple[str, ...]:
+        """How much waits on this machine for the server; nothing where nothing does."""
+        count = 0 if self.opened is None else self.opened.workspace.waiting
+        return (f"{count} waiting for the server",) if count else ()
+
+    def tell_refused(self, changes: Sequence[Change]) -> None:
+        """Say what the server could not take any more, and where it is."""
+        outbox = None if self.opened is None else self.opened.workspace.outbox
+        assert outbox is not None
+        traces = dict.fromkeys(str(change.events[0].trace_id) for change in changes)
+        count = "1 change" if len(changes) == 1 else f"{len(changes)} changes"
+        self._app.ask_key(
+            "Not saved: you finished the trace elsewhere meanwhile",
+            f"{count} to {one_line(', '.join(traces))} waited here for the server, where you had "
+            "finished the trace in another window by then. The finished pass stays as it is. What "
+            f"was not saved is in {one_line(str(outbox.refused_path))}; label it anew where it "
+            "still holds, which begins a new pass.",
+            (("o", "go on"),),
+            lambda _: None,
+            default="o",
+        )
+
     def guarded(self, step: Callable[[], Result]) -> Result | None:
         """Do ``step``; what the workspace refuses is said in words, and None given back."""
         try:
@@ -346,4 +390,10 @@ class WorkspaceService:
             self._workspace.close()
 
 
-__all__ = ["WorkspaceApp", "WorkspaceChanged", "WorkspaceLost", "WorkspaceService"]
+__all__ = [
+    "ChangesRefused",
+    "WorkspaceApp",
+    "WorkspaceChanged",
+    "WorkspaceLost",
+    "WorkspaceService",
+]

@@ -12,16 +12,24 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import islice
-from typing import Any, Final, Protocol
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from sqlalchemy import Connection, Table, bindparam, delete, func, select
 
-from mast_tui.errors import ChangedElsewhere
+from mast_tui.errors import ChangedElsewhere, ServerAway
 from mast_tui.gold.model import Decision, Guideline
 from mast_tui.labels import AnnotatorKind, PassKind, VerdictValue, annotator_kind
 from mast_tui.study.model import Study
 from mast_tui.workspace import schema
-from mast_tui.workspace.database import Among, Database, Insertion, Values, change_rows
+from mast_tui.workspace.database import (
+    LOOK_FOR_SERVER,
+    Among,
+    Database,
+    Insertion,
+    Values,
+    change_rows,
+)
 from mast_tui.workspace.events import chain
 from mast_tui.workspace.events.codec import DECISION, GUIDELINE, KIND_NAMES, STUDY
 from mast_tui.workspace.events.model import Event, NewEvent, payload_text
@@ -43,6 +51,10 @@ from mast_tui.workspace.events.types import (
 )
 from mast_tui.workspace.ids import now
 from mast_tui.workspace.registers.settings import note_annotator
+from mast_tui.writes import deadline, pause
+
+if TYPE_CHECKING:
+    from mast_tui.workspace.outbox import Change, Outbox
 
 _AT_ONCE: Final = 500
 _FOLLOWED_AT_ONCE: Final = 6000
@@ -56,11 +68,19 @@ _LAST: Final = select(func.max(schema.events.c.seq)).where(
 _LAST_AND_LINK: Final = _LAST.add_columns(chain.LAST_LINK)
 _AMONG: Final = Among(schema.events.c.id)
 """Those of some ids that events here have."""
-_LAST_SEQ_OF_WORK: Final = select(func.max(schema.events.c.seq)).where(
+_OF_WORK: Final = (
     schema.events.c.annotator == bindparam("annotator"),
     schema.events.c.trace_id == bindparam("trace_id"),
     schema.events.c.taxonomy == bindparam("taxonomy"),
 )
+_LAST_SEQ_OF_WORK: Final = select(func.max(schema.events.c.seq)).where(*_OF_WORK)
+_LAST_OF_WORK: Final = (
+    select(schema.events.c.id, schema.events.c.seq)
+    .where(*_OF_WORK)
+    .order_by(schema.events.c.seq.desc(), schema.events.c.id.desc())
+    .limit(1)
+)
+_LAST_OF_BOTH: Final = _LAST_AND_LINK.add_columns(_LAST_SEQ_OF_WORK.scalar_subquery())
 _READ_ALL: Final = select(schema.events).order_by(
     schema.events.c.annotator, schema.events.c.seq, schema.events.c.id
 )
@@ -68,6 +88,7 @@ _READ_ALL: Final = select(schema.events).order_by(
 
 class _Workspace(Protocol):
     _database: Database
+    outbox: Outbox | None
 
     def new_id(self) -> str: ...
 
@@ -83,7 +104,9 @@ def append(
 ) -> tuple[Event, ...]:
     """Record events with what follows from them, in one transaction: a method of workspaces.
 
-    They get their annotators' next counters; one whose id is here already is left out.
+    They get their annotators' next counters; one whose id is here already is left out. A server
+    that is away is waited for; where there is an outbox, what comes after a known event waits there
+    instead, behind what waits already.
 
     Args:
         workspace: Where they are recorded.
@@ -102,12 +125,89 @@ def append(
         ChangedElsewhere: There are later events than the one that is known.
         WorkspaceError: They cannot be written.
     """
+    database, until = workspace._database, deadline()
     whose = dict.fromkeys(event.annotator for event in events)
-    with workspace._database.writing(whose=whose) as connection:
-        if known_seq is not None and events:
-            _check_nothing_came_between(connection, events[0], known_seq)
-        action = action or workspace.new_id()
-        return _record(connection, events, workspace.new_id, action, undoes, redoes)
+    action = action or workspace.new_id()
+    recorded: tuple[Event, ...] = ()
+    outbox = None if known_seq is None or database.within else workspace.outbox
+    if outbox is not None and known_seq is not None and outbox.waiting:
+        return outbox.put(events, workspace.new_id, action, undoes, redoes, known_seq)
+    while True:
+        try:
+            with database.writing(whose=whose) as connection:
+                # Whether they were committed is not known where the connection was lost meanwhile.
+                recorded = _as_kept(connection, recorded) or _record(
+                    connection, events, workspace.new_id, action, undoes, redoes, known_seq
+                )
+            if outbox is not None:
+                outbox.saw(recorded)
+            return recorded
+        except ServerAway:
+            if outbox is not None and known_seq is not None:
+                if not recorded:
+                    return outbox.put(events, workspace.new_id, action, undoes, redoes, known_seq)
+                outbox.keep(recorded, known_seq)
+                return recorded
+            if database.within or monotonic() > until:
+                raise
+        pause(LOOK_FOR_SERVER)
+
+
+def send_waiting(workspace: _Workspace) -> tuple[Change, ...]:
+    """Send what waits in the outbox, in its order, as long as the server is there.
+
+    Returns:
+        What was refused, as the annotator had finished the pass elsewhere meanwhile.
+
+    Raises:
+        WorkspaceError: Something cannot be written; it goes on waiting.
+    """
+    outbox = workspace.outbox
+    refused: list[Change] = []
+    for change in () if outbox is None else outbox.waiting:
+        assert outbox is not None
+        try:
+            with workspace._database.writing(whose=[outbox.annotator]) as connection:
+                kept = _as_kept(connection, change.events) or _send(
+                    connection, change, workspace.new_id
+                )
+        except ServerAway:
+            break
+        if kept:
+            outbox.saw(kept)
+            outbox.sent(change)
+        else:
+            refused.append(change)
+            outbox.refused(change)
+    return tuple(refused)
+
+
+def _send(connection: Connection, change: Change, new_id: Callable[[], str]) -> tuple[Event, ...]:
+    """Record a change that has waited, but not in a pass that was finished meanwhile."""
+    first = change.events[0]
+    work = {"annotator": first.annotator, "trace_id": first.trace_id, "taxonomy": first.taxonomy}
+    last = connection.execute(_LAST_OF_WORK, work).one_or_none()
+    known = change.known_seq if change.follows is None else change.follows
+    if known not in (last or (0,)):
+        table = schema.passes
+        of_pass = {**work, "number": first.pass_number}
+        finished = select(table.c.finished_at).filter_by(**of_pass, withdrawn=False)
+        if connection.execute(finished).scalar() is not None:
+            return ()
+    new = [
+        NewEvent(
+            *(event.annotator, event.trace_id, event.taxonomy, event.pass_number, event.fact),
+            *(event.replaces, event.id, event.at),
+        )
+        for event in change.events
+    ]
+    return _record(connection, new, new_id, first.action, first.undoes, first.redoes, None)
+
+
+def _as_kept(connection: Connection, events: Sequence[Event]) -> tuple[Event, ...]:
+    """The events as they are here, or none of them."""
+    rows = known_rows(connection, [event.id for event in events])
+    return tuple(map(event_of, rows.values()))
 
 
 def _record(
@@ -117,6 +217,7 @@ def _record(
     action: str,
     undoes: str | None,
     redoes: str | None,
+    known_seq: int | None,
 ) -> tuple[Event, ...]:
     recorded_at = now()
     is_linked = chain.links(action)
@@ -132,7 +233,7 @@ def _record(
         if isinstance(fact, _LABELLING):
             _check_label(event)
         if name not in counters:
-            last, before = _last(connection, name, is_linked)
+            last, before = _last(connection, event, is_linked, known_seq if not counters else None)
             if last is None:
                 note_annotator(connection, name)
             counters[name] = last or 0
@@ -211,22 +312,38 @@ def known_rows(connection: Connection, ids: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def _check_nothing_came_between(connection: Connection, event: NewEvent, known_seq: int) -> None:
-    if last_seq(connection, event.annotator, event.trace_id, event.taxonomy) != known_seq:
+def _last(
+    connection: Connection, event: NewEvent, is_linked: bool, known_seq: int | None
+) -> tuple[int | None, str]:
+    """What the next event of an annotator comes after.
+
+    Behind a long import it takes a look at each event to find what is linked, so that is not asked
+    without need.
+
+    Args:
+        connection: An open transaction.
+        event: The next one.
+        is_linked: Whether it hangs on the one before it.
+        known_seq: The counter of the last event known of its work, None where any may be.
+
+    Returns:
+        The counter of the last one, None where there is none; and what the next one follows.
+
+    Raises:
+        ChangedElsewhere: There are later events of that work than the one that is known.
+    """
+    values: dict[str, str | None] = {"annotator": event.annotator}
+    if not is_linked:
+        return connection.execute(_LAST, values).scalar_one(), chain.START
+    if known_seq is None:
+        last, before = connection.execute(_LAST_AND_LINK, values).one()
+        return last, before or chain.START
+    values |= {"trace_id": event.trace_id, "taxonomy": event.taxonomy}
+    last, before, last_of_work = connection.execute(_LAST_OF_BOTH, values).one()
+    if (last_of_work or 0) != known_seq:
         raise ChangedElsewhere(
             f"{event.annotator} has changed {event.trace_id} through another window meanwhile"
         )
-
-
-def _last(connection: Connection, annotator: str, is_linked: bool) -> tuple[int | None, str]:
-    """The counter of an annotator's last event, and what the next one follows where it is linked.
-
-    Behind a long import that takes a look at each of its events, so it is not asked without need.
-    """
-    values = {"annotator": annotator}
-    if not is_linked:
-        return connection.execute(_LAST, values).scalar_one(), chain.START
-    last, before = connection.execute(_LAST_AND_LINK, values).one()
     return last, before or chain.START
 
 

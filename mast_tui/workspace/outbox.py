@@ -1,0 +1,196 @@
+"""Changes that wait on this machine for a server that is away.
+
+A change is what one key has done: events, each with its id, which is never given anew. It is on
+this machine's disk before anybody is told that it is kept, and gone from there once the server has
+committed it; where that is not known it is sent again, as the server leaves out what it has.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from os import close, fdopen
+from pathlib import Path
+from threading import Lock
+from typing import Final, NamedTuple
+
+from mast_tui.errors import WorkspaceError
+from mast_tui.traces.io.private_files import make_private, open_private
+from mast_tui.workspace.events.model import Event, NewEvent, event_from_dict, event_to_dict
+from mast_tui.workspace.events.types import SpansRead, SuggestionsSeen
+from mast_tui.workspace.ids import now
+
+_TABLE: Final = (
+    "CREATE TABLE IF NOT EXISTS changes (number INTEGER PRIMARY KEY AUTOINCREMENT, "
+    "known_seq INTEGER NOT NULL, follows TEXT, events TEXT NOT NULL)"
+)
+_READ: Final = "SELECT number, known_seq, follows, events FROM changes ORDER BY number"
+_ADD: Final = "INSERT INTO changes (known_seq, follows, events) VALUES (?, ?, ?)"
+_NOTES: Final = (SpansRead, SuggestionsSeen)
+"""What no key has asked for."""
+
+
+class Change(NamedTuple):
+    """Events of one action on one trace.
+
+    ``number`` is its place among those that wait. ``follows`` names the last event of the one on
+    the same trace that waits before it, None where none does: ``known_seq`` is the counter of the
+    last event there then. The events' own counters are a guess, as the server gives them.
+    """
+
+    number: int
+    known_seq: int
+    follows: str | None
+    events: tuple[Event, ...]
+
+    @property
+    def is_note(self) -> bool:
+        """Whether no key has asked for it."""
+        return all(isinstance(event.fact, _NOTES) for event in self.events)
+
+
+class Outbox:
+    """One annotator's changes that wait for one server, in their order; used from any thread."""
+
+    def __init__(self, folder: Path, url: str, annotator: str, last_seq: int) -> None:
+        """Look what waits since an earlier time.
+
+        Args:
+            folder: Where files of this kind lie.
+            url: The server's address.
+            annotator: Whose changes they are.
+            last_seq: The counter of the annotator's last event on the server.
+
+        Raises:
+            WorkspaceError: What waits cannot be read.
+        """
+        digest = hashlib.sha256(f"{url}\0{annotator}".encode("utf-8", "replace")).hexdigest()
+        self.annotator = annotator
+        self._path = folder / f"{digest[:16]}.db"
+        self._lock = Lock()
+        self._waiting: list[Change] = []
+        self._last_seq = last_seq
+        if self._path.exists():
+            with self._file() as file:
+                for number, known_seq, follows, text in file.execute(_READ):
+                    events = tuple(map(event_from_dict, json.loads(text)))
+                    self._waiting.append(Change(number, known_seq, follows, events))
+                    self.saw(events)
+
+    @property
+    def refused_path(self) -> Path:
+        """The file with what the server would not take: a line of JSON for each event."""
+        return self._path.with_suffix(".refused.jsonl")
+
+    @property
+    def waiting(self) -> tuple[Change, ...]:
+        """What waits, in its order."""
+        return tuple(self._waiting)
+
+    @property
+    def count(self) -> int:
+        """How many changes wait that a key has asked for."""
+        return sum(not change.is_note for change in self.waiting)
+
+    def events(self, trace_id: str | None, taxonomy: str | None) -> tuple[Event, ...]:
+        """The events that wait on a trace under a taxonomy; None: on all of them, under any."""
+        return tuple(
+            event
+            for change in self.waiting
+            for event in change.events
+            if trace_id in (None, event.trace_id) and taxonomy in (None, event.taxonomy)
+        )
+
+    def saw(self, events: Iterable[Event]) -> None:
+        """Count on from these."""
+        own = (event.seq for event in events if event.annotator == self.annotator)
+        self._last_seq = max(self._last_seq, *own, 0)
+
+    def put(
+        self,
+        events: Sequence[NewEvent],
+        new_id: Callable[[], str],
+        action: str,
+        undoes: str | None,
+        redoes: str | None,
+        known_seq: int,
+    ) -> tuple[Event, ...]:
+        """Keep a change until the server has it.
+
+        Args:
+            events: What has happened.
+            new_id: Gives a name to those without one.
+            action: What groups them.
+            undoes: The action that they take back.
+            redoes: The action that they do again.
+            known_seq: The counter of the last event known of their work.
+
+        Returns:
+            The events, counted on from the last ones.
+
+        Raises:
+            WorkspaceError: They cannot be written; then they are not kept.
+        """
+        at = now()
+        kept = tuple(
+            Event(
+                event.id or new_id(),
+                event.annotator,
+                number,
+                event.at or at,
+                *(event.trace_id, event.taxonomy, event.pass_number, event.fact),
+                *(action, undoes, redoes, event.replaces),
+            )
+            for number, event in enumerate(events, max(self._last_seq, known_seq) + 1)
+        )
+        self.keep(kept, known_seq)
+        return kept
+
+    def keep(self, events: tuple[Event, ...], known_seq: int) -> None:
+        """Keep a change whose events have their ids; see ``put``."""
+        text = json.dumps([event_to_dict(event) for event in events])
+        with self._lock, self._file() as file:
+            before = self.events(events[0].trace_id, events[0].taxonomy)
+            follows = before[-1].id if before else None
+            number = file.execute(_ADD, (known_seq, follows, text)).lastrowid
+            file.commit()
+            assert number is not None
+            self._waiting.append(Change(number, known_seq, follows, events))
+            self.saw(events)
+
+    def sent(self, change: Change) -> None:
+        """The server has it."""
+        with self._lock, self._file() as file:
+            file.execute("DELETE FROM changes WHERE number = ?", (change.number,))
+            file.commit()
+            self._waiting.remove(change)
+
+    def refused(self, change: Change) -> None:
+        """The server cannot take it: keep it beside what waits, where people can read it."""
+        lines = "".join(json.dumps(event_to_dict(event)) + "\n" for event in change.events)
+        with self._in_words(), fdopen(open_private(self.refused_path), "a") as file:
+            file.write(lines)
+        self.sent(change)
+
+    @contextmanager
+    def _file(self) -> Iterator[sqlite3.Connection]:
+        # Opened for each change: the server is seldom away, and nobody waits for another then.
+        with self._in_words():
+            make_private(self._path.parent)
+            close(open_private(self._path))
+            with closing(sqlite3.connect(self._path, timeout=30)) as file:
+                file.execute("PRAGMA synchronous=FULL")
+                file.execute(_TABLE)
+                yield file
+
+    @contextmanager
+    def _in_words(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, sqlite3.Error, ValueError) as error:
+            raise WorkspaceError(
+                f"{self._path}: what waits for the server cannot be kept here: {error}"
+            ) from error
