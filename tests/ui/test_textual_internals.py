@@ -22,6 +22,7 @@ import textual
 from textual import events
 from textual.app import App, ComposeResult
 from textual.content import Content
+from textual.css.stylesheet import Stylesheet as TextualStylesheet
 from textual.driver import Driver
 from textual.geometry import Region, Size
 from textual.message_pump import MessagePump
@@ -50,6 +51,7 @@ from tests.ui.settle import settle
         (MessagePump._close_messages_no_wait, ["self"]),
         (App._handle_exception, ["self", "error"]),
         (App._load_screen_css, ["self", "screen"]),
+        (TextualStylesheet._process_component_classes, ["self", "node"]),
         (Widget._scroll_update, ["self", "virtual_size"]),
         (Widget._set_dirty, ["self", "regions"]),
     ],
@@ -220,6 +222,48 @@ def _private_names() -> set[str]:
             elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
                 names.add(node.attr)
     return {name for name in names if name.startswith("_") and not name.startswith("__")}
+
+
+class Parts(RenderCache, can_focus=True):
+    """A widget with parts of several colours, of which it draws one."""
+
+    COMPONENT_CLASSES = {"parts--one", "parts--two"}
+    DEFAULT_CSS = """
+    Parts .parts--one { color: red; }
+    Parts:focus .parts--one { color: blue; }
+    Parts .parts--two { color: green; text-style: bold; }
+    """
+    drawn = 0
+
+    def render(self) -> Content:
+        self.drawn += 1
+        return Content.styled("word", self.get_visual_style("parts--one"))
+
+
+async def test_parts_have_the_styles_that_textual_gives_them_once_they_are_drawn() -> None:
+    class WithParts(TextualApp):
+        AUTO_FOCUS = None
+
+        def compose(self) -> ComposeResult:
+            yield Parts()
+
+    app = WithParts()
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        parts = app.query_one(Parts)
+        assert list(parts._component_styles) == ["parts--one"]
+        drawn = parts.drawn
+        red = parts.get_component_styles("parts--one").color
+        parts.focus()
+        await settle(pilot)
+        assert parts.drawn > drawn
+        assert parts.get_component_styles("parts--one").color != red
+        with pytest.raises(KeyError):
+            parts.get_component_styles("parts--three")
+        ours = {name: parts.get_component_styles(name) for name in Parts.COMPONENT_CLASSES}
+        TextualStylesheet._process_component_classes(app.stylesheet, parts)
+        theirs = {name: parts.get_component_styles(name) for name in Parts.COMPONENT_CLASSES}
+        assert ours == theirs
 
 
 @pytest.mark.lint
