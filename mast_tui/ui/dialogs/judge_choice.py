@@ -90,10 +90,6 @@ class JudgeChoice(KeyDialog[Chosen]):
                 ("s", "the same, for the decisive step, asked step by step"),
             )
         self._rows = dict(rows)
-        names = {RULES_KEY: "the rules", TWINS_KEY: "the twins"}
-        keys = [(key, names[key]) for key in self._rows if key in names]
-        models = [(" ".join(WAYS), "the model")] if setup is not None else []
-        self.dialog_keys = (*keys, *models, ("Esc", "asks nothing"))
         self._setup = setup
         self._opened = opened
         self._traces = traces
@@ -102,6 +98,14 @@ class JudgeChoice(KeyDialog[Chosen]):
         """What the model is asked for, of which the estimate is made."""
         self._plan: Plan | None = None
         self._wanted = False
+
+    @property
+    def dialog_keys(self) -> tuple[tuple[str, str], ...]:
+        """What the keys do."""
+        names = {RULES_KEY: "the rules", TWINS_KEY: "the twins", MODEL_KEY: "the model"}
+        keys = {MODEL_KEY: " ".join(WAYS)}
+        told = ((keys.get(key, key), names[key]) for key in self._rows if key in names)
+        return (*told, ("Esc", "asks nothing"))
 
     def compose(self) -> ComposeResult:
         """The judges, and what the model takes."""
