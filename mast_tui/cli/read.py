@@ -27,13 +27,21 @@ from mast_tui.labels import (
     next_severity,
 )
 from mast_tui.safe_text import COLOUR_SEQUENCE, line_ranges, one_line, safe_line
-from mast_tui.session import Session, Suggestion, known_person, remember_person, resolve_sight
+from mast_tui.session import (
+    Session,
+    Suggestion,
+    known_person,
+    remember_person,
+    resolve_sight,
+    unlike_others,
+)
 from mast_tui.session.messages import Words
 from mast_tui.taxonomy.model import OPEN_SLUG
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import SpanStatus, Trace
 from mast_tui.ui.text.answer_page import HIDDEN, answer_page
 from mast_tui.ui.text.json_view import pretty_json
+from mast_tui.workspace import Workspace
 
 PAGE: Final = 20
 """Lines of a text that are printed at a time."""
@@ -83,19 +91,26 @@ def read_command(
     place = open_workspace(workspace, create=True)
     try:
         chosen = kept_taxonomy(place, taxonomy)
-        name = known_person(place) if annotator is None else checked_person(annotator)
-        if name is None:
-            raise click.UsageError("nobody is known here; say who labels with --annotator NAME")
+        name = _known_or_asked(place) if annotator is None else checked_person(annotator)
         place.add_taxonomy(chosen)
         session_blind = resolve_sight(
             place, name, blind=blind, assisted=assisted, taxonomy=chosen.ref
         )
         session = Session.open(place, trace, chosen, name, blind=session_blind)
-        if annotator is not None:
-            remember_person(place, name)
         LineReader(session).run(_asked())
     finally:
         place.close()
+
+
+def _known_or_asked(place: Workspace) -> str:
+    """Who this login stands for; at a terminal somebody new is asked, as the app does."""
+    name = known_person(place)
+    if name is None and sys.stdin.isatty():
+        name = unlike_others(place, click.prompt("Who is labelling? Your labels are kept under it"))
+        remember_person(place, name)
+    if name is None:
+        raise click.UsageError("nobody is known here; say who labels with --annotator NAME")
+    return name
 
 
 def _asked() -> Iterator[str]:

@@ -19,6 +19,7 @@ from rapidfuzz.process import cdist
 from mast_tui.judges.protocol import Judgement
 from mast_tui.labels import Evidence, Finding
 from mast_tui.traces.alignment import is_action
+from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Outcome, SpanKind, Trace
 
 VERSION: Final = 1
@@ -172,6 +173,18 @@ def _most_by_chance(have: _Table, count: _Table, failed: NDArray[np.bool_]) -> _
     return best
 
 
+def comparable(traces: Iterable[Trace]) -> list[Trace]:
+    """The runs of those tasks in which some have failed and others have succeeded."""
+    told: defaultdict[tuple[str, str], list[Trace]] = defaultdict(list)
+    for trace in traces:
+        meta = trace.meta
+        if meta.outcome is not Outcome.UNKNOWN and meta.same_task is not None:
+            told[meta.same_task].append(trace)
+    return [
+        run for runs in told.values() if len({run.meta.outcome for run in runs}) > 1 for run in runs
+    ]
+
+
 class TwinsJudge:
     """Suggests where failed runs of a task leave the way of the successful ones.
 
@@ -186,16 +199,17 @@ class TwinsJudge:
         """Compare the runs of each task.
 
         Args:
-            traces: All runs, each read to its end; none is kept.
-
-        Raises:
-            OSError: A text cannot be read.
+            traces: All runs; none is kept, and one that cannot be read is passed over.
         """
         tasks: defaultdict[tuple[str, str], _Task] = defaultdict(_Task)
         for trace in traces:
-            task = trace.meta.same_task
-            if task is not None and trace.meta.outcome is not Outcome.UNKNOWN:
-                tasks[task].add(trace)
+            try:
+                read_fully(trace)
+                task = trace.meta.same_task
+                if task is not None and trace.meta.outcome is not Outcome.UNKNOWN:
+                    tasks[task].add(trace)
+            except OSError:
+                continue  # whoever has it judged hears why
         self._tasks: Final = len(tasks)
         self._runs: Final = sum(len(task.runs) for task in tasks.values())
         self.shared: Final[Mapping[str, SharedStep]] = {

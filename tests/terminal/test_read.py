@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pexpect
 import pytest
+from click.testing import CliRunner
 
-from mast_tui.cli.read import PAGE, LineReader
+from mast_tui.cli.read import PAGE, LineReader, read_command
 from mast_tui.session import Session
 from mast_tui.workspace import Workspace
 from tests.ui.stage import MAST, SLUGS, finding, read_trace, suggest, write_trace
@@ -59,7 +60,7 @@ def test_one_walks_and_labels_in_a_terminal_and_nothing_is_drawn_over(
     env = {**os.environ, "HOME": str(tmp_path), "TERM": "dumb"}
     terminal = pexpect.spawn(
         sys.executable,
-        [*words, "--annotator", "alice"],
+        words,
         env=env,
         encoding="utf-8",
         timeout=SECONDS,
@@ -67,7 +68,8 @@ def test_one_walks_and_labels_in_a_terminal_and_nothing_is_drawn_over(
     )
     everything = tmp_path / "said.txt"
     with closing(terminal), everything.open("w", encoding="utf-8") as terminal.logfile_read:
-        terminal.expect("> ")
+        terminal.expect("Who is labelling")
+        answers(terminal, "alice")
         assert "#1 of 12, message, user" in terminal.before
         assert "#2 of 12" in answers(terminal, "")
         assert "1.3 Step repetition on #2" in answers(terminal, "13")
@@ -83,6 +85,16 @@ def test_one_walks_and_labels_in_a_terminal_and_nothing_is_drawn_over(
     with session_of(small, place) as session:
         assert {label.target.quote for label in session.labels} == {None, "pods first"}
         assert len(session.labels) == 3
+
+
+def test_a_name_that_is_given_stands_for_nobodys_login(small: Path, tmp_path: Path) -> None:
+    place = tmp_path / "w.db"
+    words = [str(small), "--workspace", str(place)]
+    named = CliRunner().invoke(read_command, [*words, "--annotator", "bo"], input="13\n")
+    assert "1.3 Step repetition on #1" in named.output
+    nobody = CliRunner().invoke(read_command, words, input="13\n")
+    assert nobody.exit_code == 2
+    assert "say who labels with --annotator NAME" in nobody.output
 
 
 def test_verdicts_notes_and_what_is_taken_back(small: Path, tmp_path: Path) -> None:

@@ -115,7 +115,13 @@ async def test_an_edit_that_is_left_changes_nothing(small: Path) -> None:
 async def test_a_label_is_edited_from_the_list_of_them(small: Path) -> None:
     async with stage(small) as on:
         await described(on)
-        await on.press("G", "M", "e", "j", "enter")
+        await on.press("k")
+        assert "e edit" in on.lines[-1]
+        await on.press("G")
+        assert "e edit" not in on.lines[-1]
+        await on.press("M")
+        assert "e edit" in on.lines[-1]
+        await on.press("e", "j", "enter")
         assert on.labels == {("2.3", 3, 7)}
 
 

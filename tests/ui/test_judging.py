@@ -26,6 +26,7 @@ from mast_tui.ui.services.model_judge import Plan
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.workspace import Workspace, WorkspaceError
 from tests import waiting
+from tests.cli.test_judge_twins import write_trials
 from tests.judges.llm.made_answers import decisive, said
 from tests.judges.llm.server import MODEL, Action, ModelServer, answer, hang, status
 from tests.ui.office import Office
@@ -340,6 +341,22 @@ async def test_one_judge_at_a_time_also_from_the_library(long: Path, tmp_path: P
             await on.send("y")
             await reached(on, lambda: on.app.judge_at_work is None)
             assert "was cancelled" in on.text
+
+
+async def test_the_twins_are_offered_where_runs_of_the_task_have_failed_and_succeeded(
+    tmp_path: Path,
+) -> None:
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    write_trials(runs)
+    async with stage(runs, workspace=tmp_path / "w.db") as on:
+        await on.press("J")
+        assert isinstance(on.app.screen, JudgeChoice)
+        await on.press("t")
+        assert "The twins judge has looked at 8 traces: 4 suggestions" in on.text
+        assert "comparing 8 runs of 1 task" in on.text
+        await on.press("J")
+        assert "t  the twins: what only the failed runs of a task do; offline  ↵" in on.text
 
 
 @given(st.integers(1, 10**9))

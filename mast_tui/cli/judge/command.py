@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mast_tui.cli.judge.files import looks_under, readable, traces_under, usual_lengths
+from mast_tui.cli.judge.files import looks_under, traces_under, usual_lengths
 from mast_tui.cli.judge.llm import ModelCommand, judge_with_model
 from mast_tui.cli.judge.options import model_options
 from mast_tui.cli.judge.progress import show_trace
@@ -116,7 +116,7 @@ def judge_command(
         return judge_with_model(command)
     _refuse_model_options(context, judge_name)
     if judge_name == "twins":
-        twins = TwinsJudge(readable(paths))
+        twins = TwinsJudge(traces_under(paths, []))
         if not quiet:
             say(f"mast-tui judge: {twins.words}")
         with AtWork(None) as alone:

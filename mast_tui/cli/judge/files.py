@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mast_tui.judges.rules import Rule
 from mast_tui.judges.rules.overlong import UsualLengths, successful_run
-from mast_tui.traces.library import read_fully, scan
+from mast_tui.traces.library import scan
 from mast_tui.traces.scan.each_trace import each_trace
 
 if TYPE_CHECKING:
@@ -24,16 +24,6 @@ def traces_under(paths: tuple[Path, ...], reports: list[FileReport]) -> Iterator
         if report.format is None:
             reports.append(report)
         yield from report.traces
-
-
-def readable(paths: tuple[Path, ...]) -> Iterator[Trace]:
-    """The traces there, read to their ends, but those that cannot be; the run tells of them."""
-    for trace in traces_under(paths, []):
-        try:
-            read_fully(trace)
-        except OSError:
-            continue
-        yield trace
 
 
 def looks_under(

@@ -432,11 +432,6 @@ class Labelling:
     # The label under the cursor; where there are several, one is chosen first
 
     @property
-    def can_edit(self) -> bool:
-        """Whether there is a label of one's own to edit."""
-        return self._view.picked is not None or bool(self._state.labels_here())
-
-    @property
     def newest_here(self) -> Label | None:
         """The label under the cursor that was made last."""
         return next(iter(self._offered()), None)

@@ -123,7 +123,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         """The definition of the mode under the cursor."""
         self.my_labels: MyLabels | None = None
         """What was said of the trace, once it was asked for."""
-        self.hints = HintBar(Where.ANNOTATE, left_out=SUGGESTING)
+        self.hints = HintBar(Where.ANNOTATE, left_out=SUGGESTING | {"edit"})
         """The last line."""
         self.state = AnnotateState(taxonomy, self.timeline, SpanText(self))
         """What is open."""
@@ -301,7 +301,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.hints.clear()
         self.timeline.look_for_repeats()
         self.show_title()
-        self.suggestions.show_panel()
+        self._show_answerable()
 
     def leave_for_a_while(self) -> None:
         """Make ready for another room, where this annotator may change things about this trace."""
@@ -508,11 +508,10 @@ class AnnotateScreen(Screen[None], RenderCache):
             }
         )
         self.timeline.show_read(session.read)
-        self.hints.leave_out(() if self.suggestions.pending else SUGGESTING)
         if self.my_labels is not None:
             self.my_labels.show(session)
         self.show_title()
-        self.suggestions.show_panel()
+        self._show_answerable()
         self.show_highlights()
         self.overview.show_marks(marks)
         if self.panes.reading and self._in_view == self.index:
@@ -588,10 +587,23 @@ class AnnotateScreen(Screen[None], RenderCache):
             self.show_span()
         else:
             self.suggestions.pick(trace.span(self.index))
-            self.suggestions.show_panel()
+            self._show_answerable()
         if self._moves is not None:
             self._moves.stop()
         self._moves = self.set_timer(SPAN_WAIT, self._moves_over)
+
+    def _show_answerable(self) -> None:
+        """Show the suggestion under the cursor, and tell of keys that have something to act on."""
+        self.suggestions.show_panel()
+        self._show_hints()
+
+    def _show_hints(self) -> None:
+        left_out = frozenset() if self.suggestions.pending else SUGGESTING
+        self.hints.leave_out(left_out if self._can_edit else left_out | {"edit"})
+
+    def on_descendant_focus(self) -> None:
+        """Keys about labels are meant for the list of them while that has the focus."""
+        self._show_hints()
 
     def _moves_over(self) -> None:
         self._moves = None
@@ -612,7 +624,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         trace = self.trace
         if trace is not None and len(trace):
             self._show_text(trace, trace.span(self.index))
-            self.suggestions.show_panel()
+            self._show_answerable()
             self.call_after_refresh(self._span_drawn, trace, self._in_view)
         elif trace is not None:
             self.span_view.show_titles(None)
@@ -869,9 +881,17 @@ class AnnotateScreen(Screen[None], RenderCache):
         mine = self.my_labels
         return mine.entry if mine is not None and self.focused is mine else None
 
+    @property
+    def _can_edit(self) -> bool:
+        """Whether a suggestion or a label of one's own is under the cursor."""
+        if self.picked is not None:
+            return isinstance(self.picked, Label)
+        return self.suggestions.here() is not None or bool(self.state.labels_here())
+
     @on(VirtualLines.Moved, "#mine")
     def _entry_moved(self, event: VirtualLines.Moved) -> None:
         event.stop()
+        self._show_hints()
 
     @on(VirtualLines.Chosen, "#mine")
     def _entry_chosen(self, event: VirtualLines.Chosen) -> None:
@@ -1137,7 +1157,7 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     def action_edit(self) -> None:
         """Give the suggestion, or else the label under the cursor, another mode or place."""
-        if self.picked is None and (self.suggestions.here() or not self.labelling.can_edit):
+        if self.picked is None and (self.suggestions.here() or not self.state.labels_here()):
             self.suggestions.edit(self.labelling.show_editing)
         else:
             self.labelling.act("edit")

@@ -1,11 +1,12 @@
-"""Which judge: the rules at once, or a model, after what that takes and sends was said."""
+"""Which judge: one that asks no model at once, or a model, after what that takes and sends was
+said."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Final
+from typing import Final
 
 from textual import work
 from textual.app import ComposeResult
@@ -14,11 +15,10 @@ from textual.message import Message
 from textual.widgets import Static
 from textual.worker import get_current_worker
 
-from mast_tui.configuration import JudgeConfiguration
 from mast_tui.errors import MastError
 from mast_tui.judges.llm.request import Way
 from mast_tui.judges.llm.run.consent import is_told, note_told, what_is_sent
-from mast_tui.judges.llm.run.setup import Setup, configured_setup
+from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
 from mast_tui.ui.context import AppContext
@@ -32,6 +32,7 @@ from mast_tui.workspace import WorkspaceError
 from mast_tui.writes import Holds
 
 RULES_KEY: Final = "r"
+TWINS_KEY: Final = "t"
 MODEL_KEY: Final = "m"
 WAYS: Final[Mapping[str, Way]] = {MODEL_KEY: "", "d": "whole run", "s": "step by step"}
 """By its key what the model is asked for: all modes, or the decisive step in one of two ways."""
@@ -46,7 +47,7 @@ _CHOSEN: Final = "judge.chosen"
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What somebody has chosen, by its key; ``plan`` is None for the rules."""
+    """What somebody has chosen, by its key; ``plan`` is what a model is asked for."""
 
     key: str
     plan: Plan | None
@@ -54,10 +55,6 @@ class Chosen:
 
 class JudgeChoice(KeyDialog[Chosen]):
     """Gives back what was chosen, or None after Escape. A model waits for its estimate."""
-
-    dialog_keys: ClassVar = (
-        *((RULES_KEY, "the rules"), (" ".join(WAYS), "the model"), ("Esc", "asks nothing")),
-    )
 
     @dataclass
     class Estimated(Message):
@@ -74,9 +71,25 @@ class JudgeChoice(KeyDialog[Chosen]):
         traces: int
 
     def __init__(
-        self, setup: Setup, opened: OpenWorkspace, traces: Sequence[Trace], *, default: str
+        self,
+        setup: Setup | None,
+        opened: OpenWorkspace,
+        traces: Sequence[Trace],
+        *,
+        twins: bool,
+        default: str,
     ) -> None:
         super().__init__()
+        rows = [(RULES_KEY, "the rules: offline, at once")]
+        if twins:
+            rows.append((TWINS_KEY, "the twins: what only the failed runs of a task do; offline"))
+        if setup is not None:
+            rows += (
+                (MODEL_KEY, f"{model_name(setup)} at {one_line(setup.host, 60)}"),
+                ("d", "the same, for the decisive step alone"),
+                ("s", "the same, for the decisive step, asked step by step"),
+            )
+        self._rows = dict(rows)
         self._setup = setup
         self._opened = opened
         self._traces = traces
@@ -86,8 +99,16 @@ class JudgeChoice(KeyDialog[Chosen]):
         self._plan: Plan | None = None
         self._wanted = False
 
+    @property
+    def dialog_keys(self) -> tuple[tuple[str, str], ...]:
+        """What the keys do."""
+        names = {RULES_KEY: "the rules", TWINS_KEY: "the twins", MODEL_KEY: "the model"}
+        keys = {MODEL_KEY: " ".join(WAYS)}
+        told = ((keys.get(key, key), names[key]) for key in self._rows if key in names)
+        return (*told, ("Esc", "asks nothing"))
+
     def compose(self) -> ComposeResult:
-        """The two judges, and what the model takes."""
+        """The judges, and what the model takes."""
         count = len(self._traces)
         with Vertical(classes="dialog") as box:
             box.border_title = plain_title("Which judge?")
@@ -95,25 +116,21 @@ class JudgeChoice(KeyDialog[Chosen]):
                 plain_lines("For this trace." if count == 1 else f"For {count:,} traces."),
                 classes="question",
             )
-            answers = (
-                (RULES_KEY, "the rules: offline, at once"),
-                (MODEL_KEY, f"{model_name(self._setup)} at {one_line(self._setup.host, 60)}"),
-                ("d", "the same, for the decisive step alone"),
-                ("s", "the same, for the decisive step, asked step by step"),
-            )
-            for key, words in answers:
+            for key, words in self._rows.items():
                 yield KeyRow(key, f" {words}{'  ↵' * (key == self.default)}")
-            yield Static(plain_lines(f"{ESTIMATING} …"), classes="hint")
+            if self._setup is not None:
+                yield Static(plain_lines(f"{ESTIMATING} …"), classes="hint")
 
     def on_mount(self) -> None:
         """Begin to estimate."""
-        self._estimate()
+        if self._setup is not None:
+            self._estimate(self._setup)
 
     @work(thread=True, group="estimate", exclusive=True)
-    def _estimate(self) -> None:
+    def _estimate(self, setup: Setup) -> None:
         worker = get_current_worker()
         key = self._estimated
-        setup = self._setup.deciding(WAYS[key]) if WAYS[key] else self._setup
+        setup = setup.deciding(WAYS[key]) if WAYS[key] else setup
 
         def counted(traces: int) -> None:
             if traces % TOLD_EVERY == 0:
@@ -153,11 +170,11 @@ class JudgeChoice(KeyDialog[Chosen]):
             self.dismiss(Chosen(message.key, message.plan))
 
     def take(self, key: str) -> bool:
-        """The rules at once; the model as soon as it is known what it takes."""
-        if key == RULES_KEY:
-            self.dismiss(Chosen(key, None))
-        elif key not in WAYS:
+        """What asks no model at once; the model as soon as it is known what it takes."""
+        if key not in self._rows:
             return False
+        if key not in WAYS or self._setup is None:
+            self.dismiss(Chosen(key, None))
         elif key == self._estimated and self._plan is not None:
             self.dismiss(Chosen(key, self._plan))
         else:
@@ -167,26 +184,31 @@ class JudgeChoice(KeyDialog[Chosen]):
             hint.remove_class("-error")
             if key != self._estimated:
                 self._estimated, self._plan = key, None
-                self._estimate()
+                self._estimate(self._setup)
         return True
 
 
 def choose_judge(
     context: AppContext,
-    configured: JudgeConfiguration,
+    setup: Setup | None,
     opened: OpenWorkspace,
     traces: Sequence[Trace],
     *,
     rules: Callable[[], None],
+    twins: Callable[[], None] | None,
     model: Callable[[Plan], None],
 ) -> None:
-    """Ask which judge; before a model is asked, say what is sent where, and what it may take."""
-    try:
-        setup = configured_setup(opened.taxonomy, configured)
-    except MastError as error:
-        context.complain(f"{error}; only the rules judge can run")
-        rules()
-        return
+    """Ask which judge; before a model is asked, say what is sent where, and what it may take.
+
+    Args:
+        context: Where to ask.
+        setup: How a model is asked; None where none can be.
+        opened: Where it is remembered what was chosen.
+        traces: What is judged.
+        rules: Has the rules look at them.
+        twins: Has their runs compared; None where there is nothing to compare.
+        model: Has a model asked, as planned.
+    """
     setting = f"{_CHOSEN}:{opened.annotator}"
     before = context.guarded(lambda: opened.workspace.get_setting(setting))
 
@@ -195,13 +217,17 @@ def choose_judge(
             return
         remember = partial(opened.workspace.set_setting, setting, chosen.key)
         context.writes.do(partial(context.guarded, remember), Holds.NOTHING)
-        if chosen.plan is None:
-            rules()
-        else:
+        if chosen.plan is not None:
             confirm(context, opened, chosen.plan, model)
+        elif chosen.key == TWINS_KEY and twins is not None:
+            twins()
+        else:
+            rules()
 
-    default = before if before is not None and before in WAYS else RULES_KEY
-    context.ask(JudgeChoice(setup, opened, traces, default=default), answered)
+    choices = {TWINS_KEY: twins is not None, **dict.fromkeys(WAYS, setup is not None)}
+    default = before if before is not None and choices.get(before) else RULES_KEY
+    choice = JudgeChoice(setup, opened, traces, twins=twins is not None, default=default)
+    context.ask(choice, answered)
 
 
 def confirm(

@@ -5,7 +5,7 @@ It works in a thread and posts messages; what it finds is in the workspace befor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
@@ -13,9 +13,13 @@ from typing import TYPE_CHECKING, Final, Protocol
 from textual.message import Message
 from textual.worker import Worker, get_current_worker
 
-from mast_tui.configuration import ConfigurationError, read_judge_configuration
+from mast_tui.configuration import read_judge_configuration
+from mast_tui.errors import MastError
+from mast_tui.judges.llm.run.setup import configured_setup
+from mast_tui.judges.protocol import Judge
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.judges.runner import Progress, run_judge
+from mast_tui.judges.twins import TwinsJudge, comparable
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
 from mast_tui.ui.context import AppContext, HearsJudge, Judged
@@ -23,6 +27,7 @@ from mast_tui.ui.dialogs.judge_choice import choose_judge
 from mast_tui.ui.dialogs.question import Ask
 from mast_tui.ui.services.model_judge import Plan, run_model
 from mast_tui.ui.services.open_workspace import OpenWorkspace
+from mast_tui.ui.services.trace_catalog import OneByOne
 from mast_tui.ui.services.workspace import WorkspaceService
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.wording import counted
@@ -33,6 +38,7 @@ if TYPE_CHECKING:
     from textual.screen import Screen
 
 RULES: Final = "The rules judge"
+TWINS: Final = "The twins judge"
 
 MODEL_HINT: Final = "? on asking a model"
 
@@ -102,22 +108,35 @@ class JudgeRuns:
             self._workspace.when_ready(partial(self._choose, traces))
 
     def _choose(self, traces: Sequence[Trace], opened: OpenWorkspace) -> None:
+        setup = None
         try:
             configured = read_judge_configuration()
-        except ConfigurationError as error:
-            self._app.complain(f"{error}; only the rules judge can run")
-            configured = None
-        if configured is None or configured.model is None:
-            self._start_rules(traces, opened, MODEL_HINT)
+            if configured.model is not None:
+                setup = configured_setup(opened.taxonomy, configured)
+        except MastError as error:
+            self._app.complain(f"{error}; no model can be asked")
+        twins = self._runs_beside(traces)
+        more = MODEL_HINT if setup is None else ""
+        if setup is None and not twins:
+            self._start_rules(traces, opened, more)
             return
         choose_judge(
             self._app,
-            configured,
+            setup,
             opened,
             traces,
-            rules=lambda: self._start_rules(traces, opened),
+            rules=lambda: self._start_rules(traces, opened, more),
+            twins=(lambda: self._start_twins(traces, opened, twins)) if twins else None,
             model=lambda plan: self._start_model(traces, opened, plan),
         )
+
+    def _runs_beside(self, traces: Sequence[Trace]) -> Sequence[Trace]:
+        """All known runs of the tasks of these traces that have failed and succeeded."""
+        known = self._app.catalog.traces
+        asked = (known.get(trace.identity.trace_id, trace) for trace in traces)
+        tasks = {trace.meta.same_task for trace in asked}
+        runs = (trace for trace in known.values() if trace.meta.same_task in tasks)
+        return OneByOne(comparable(runs))
 
     def _ask_to_cancel(self, at_work: UnderWay) -> None:
         def answered(answer: str | None) -> None:
@@ -128,7 +147,7 @@ class JudgeRuns:
             Ask(
                 f"{at_work.name} is at work",
                 f"{at_work.words}\n\nWhat it has found and what was answered is kept; "
-                "J later goes on from there.",
+                "J has it go on later.",
                 (("y", "cancel it"), ("n", "let it go on")),
                 default="n",
             ),
@@ -145,6 +164,12 @@ class JudgeRuns:
     def _start_rules(self, traces: Sequence[Trace], opened: OpenWorkspace, more: str = "") -> None:
         words = f"{RULES} looks at {counted(len(traces), 'trace')} …"
         self._start(RULES, words, partial(self._run_rules, traces, opened, more))
+
+    def _start_twins(
+        self, traces: Sequence[Trace], opened: OpenWorkspace, runs: Sequence[Trace]
+    ) -> None:
+        words = f"{TWINS} reads {counted(len(runs), 'run')} …"
+        self._start(TWINS, words, partial(self._run_twins, traces, opened, runs))
 
     def _start_model(self, traces: Sequence[Trace], opened: OpenWorkspace, plan: Plan) -> None:
         words = f"{plan.name} is asked about {counted(len(traces), 'trace')} …"
@@ -180,21 +205,50 @@ class JudgeRuns:
             self._app.complain(message.words)  # whole, in as many lines as it takes
 
     def _run_rules(self, traces: Sequence[Trace], opened: OpenWorkspace, more: str) -> None:
-        """Run the rules judge on these traces and store what it finds."""
+        judge = RulesJudge()
+        self._look(RULES, judge, traces, opened, more, judge.covered_by)
+
+    def _run_twins(
+        self, traces: Sequence[Trace], opened: OpenWorkspace, runs: Sequence[Trace]
+    ) -> None:
+        worker = get_current_worker()
+
+        def read() -> Iterator[Trace]:
+            for done, run in enumerate(runs):
+                if worker.is_cancelled:
+                    return
+                self._app.post_message(Judged(f"{TWINS}: {done} of {len(runs)} runs read"))
+                yield run
+
+        judge = TwinsJudge(read())
+        self._look(TWINS, judge, traces, opened, judge.words, again=True)
+
+    def _look(
+        self,
+        name: str,
+        judge: Judge,
+        traces: Sequence[Trace],
+        opened: OpenWorkspace,
+        more: str = "",
+        covered_by: Sequence[str] = (),
+        *,
+        again: bool = False,
+    ) -> None:
+        """Run a judge that asks no model on these traces, store what it finds, and say so."""
         worker = get_current_worker()
 
         def looked(progress: Progress) -> None:
-            words = f"{RULES}: {progress.done} of {counted(len(traces), 'trace')} done"
+            words = f"{name}: {progress.done} of {counted(len(traces), 'trace')} done"
             self._app.post_message(Judged(words, trace_id=progress.trace_id))
 
         try:
-            judge = RulesJudge()
             summary = run_judge(
                 judge,
                 opened.taxonomy,
                 traces,
                 opened.workspace,
-                covered_by=judge.covered_by,
+                again=again,
+                covered_by=covered_by,
                 on_progress=looked,
                 stop=lambda: worker.is_cancelled,
             )
@@ -204,15 +258,13 @@ class JudgeRuns:
         seen = counted(sum(summary.steps.values()), "trace")
         count = summary.suggestions
         found = counted(count, "suggestion") if count else "nothing found"
-        words = (
-            f"{RULES}: {found}" if len(traces) == 1 else f"{RULES} has looked at {seen}: {found}"
-        )
+        words = f"{name}: {found}" if len(traces) == 1 else f"{name} has looked at {seen}: {found}"
         if opened.judges_hidden:
-            words = f"{RULES} has looked at {seen}"
+            words = f"{name} has looked at {seen}"
         if summary.stopped:
-            words = f"{RULES} was cancelled after {seen}; J goes on from there"
+            words = f"{name} was cancelled after {seen}"
         elif summary.failed:
-            words = f"{RULES} failed on {counted(len(summary.failed), 'trace')}: " + one_line(
+            words = f"{name} failed on {counted(len(summary.failed), 'trace')}: " + one_line(
                 summary.failed[0].problem or ""
             )
         self._app.post_message(Judged(words, True, bool(summary.failed), more))
