@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import re
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -15,10 +16,10 @@ from hypothesis import strategies as st
 from mast_tui.traces.byte_prefilter import Sieve
 from mast_tui.traces.library import read_fully, scan
 from mast_tui.traces.samples import samples_folder
-from mast_tui.traces.search import file_search
+from mast_tui.traces.search import file_search, search_processes
 from mast_tui.traces.search.file_search import excerpt, files_to_search, search_file
 from mast_tui.traces.search.query import FileToSearch, Hit, NotSearched, Query
-from mast_tui.traces.search.search_processes import ManyFilesSearch
+from mast_tui.traces.search.search_processes import ManyFilesSearch, SearchFiles
 from tests.pickled_workers import PickledWorkers
 from tests.traces.rollouts import call, message, meta, output, write
 
@@ -34,7 +35,7 @@ def hits(query: Query, *paths: Path) -> list[Hit | NotSearched]:
         if isinstance(file, NotSearched):
             found.append(file)
         else:
-            found += search_file(file, query, query.matcher())
+            found += chain.from_iterable(search_file(file, query, query.matcher()))
     return found
 
 
@@ -140,8 +141,8 @@ def test_every_file_is_searched_once(rollout: Path) -> None:
     (rollout.parent / "y.jsonl").symlink_to(rollout)
     files = [*files_to_search([rollout, rollout.parent, rollout])]
     assert files == [
-        FileToSearch(str(rollout), named=True),
-        FileToSearch(str(rollout.parent / "z.jsonl")),
+        FileToSearch(str(rollout), named=True, size=rollout.stat().st_size),
+        FileToSearch(str(rollout.parent / "z.jsonl"), size=rollout.stat().st_size),
     ]
 
 
@@ -214,6 +215,20 @@ def test_processes_find_the_same_in_the_order_of_the_files(folder: Path) -> None
     assert found == hits(Query("zebra"), folder)
     assert len(found) == 4
     assert (search.looked_at, search.total) == (12, 12)
+
+
+def test_what_a_big_file_holds_is_told_as_it_is_found(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search_processes, "_BYTES_AT_ONCE", 1)
+    monkeypatch.setattr(file_search, "_BLOCK", 5000)
+    lines = [message("user", f"zebra {number}" + 6000 * "y") for number in range(5)]
+    write(folder, meta(), *lines, name="run-00.jsonl")
+    listed = [*files_to_search([folder / "run-00.jsonl"])]
+    told = [*SearchFiles(Query("zebra"))(listed)]  # type: ignore[arg-type]
+    assert [len(some) for some in told] == [1, 1, 1, 1, 1, 0]
+    search = ManyFilesSearch([folder], Query("zebra"), 2)
+    assert [one for one in search.results() if one is not None] == hits(Query("zebra"), folder)
 
 
 def test_whoever_has_enough_may_stop_it(folder: Path) -> None:
