@@ -240,19 +240,19 @@ def cores() -> int:
 _BEGIN: Final = """import sys
 sys.path[:] = sys.argv[1].split(sys.argv[2])
 from mast_tui.parallel import serve
-serve(int(sys.argv[3]))
+serve(*map(int, sys.argv[3:]))
 """
 
 
 class _Process:
     """A process of this machine, with the batches that it has."""
 
-    def __init__(self) -> None:
+    def __init__(self, nice: int) -> None:
         from multiprocessing.connection import Pipe  # start-up: the app searches and judges later
 
         self.connection, other = Pipe()
         # Not by multiprocessing, whose processes begin with all that this one has imported.
-        words = (os.pathsep.join(sys.path), os.pathsep, str(other.fileno()))
+        words = (os.pathsep.join(sys.path), os.pathsep, str(other.fileno()), str(nice))
         self._process = Popen(
             [sys.executable, "-I", "-W", "ignore", "-c", _BEGIN, *words],
             stdin=DEVNULL,
@@ -282,14 +282,16 @@ class _Process:
         self.connection.close()
 
 
-def serve(place: int) -> None:
+def serve(place: int, nice: int) -> None:
     """Do what comes, until nobody is there any more who could give anything.
 
     Args:
         place: The number of the open pipe through which it comes.
+        nice: By how much others go before.
     """
     from multiprocessing.connection import Connection  # start-up, as above
 
+    os.nice(nice)
     connection = Connection(place)
     given: SimpleQueue[tuple[Work[Any, Any] | None, Sequence[Any]]] = SimpleQueue()
     Thread(target=_listen, args=(connection, given), name="batches", daemon=True).start()
@@ -332,8 +334,15 @@ def _to_raise(error: Exception) -> Exception:
 class LocalProcesses(Workers):
     """Processes of this machine; each is begun when there is something for it to do."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, nice: int = 0) -> None:
+        """Begin none of them yet.
+
+        Args:
+            count: How many there are.
+            nice: By how much other processes go before them.
+        """
         self.count = count
+        self._nice = nice
         self.place = f"{count} processes" if count > 1 else "1 process"
         self._processes: list[_Process] = []
 
@@ -342,7 +351,7 @@ class LocalProcesses(Workers):
 
     def _give(self, work: Work[Any, Any], task: _Task) -> None:
         if len(self._processes) < self.count and all(one.tasks for one in self._processes):
-            self._processes.append(_Process())
+            self._processes.append(_Process(self._nice))
         min(self._processes, key=lambda one: len(one.tasks)).give(work, task)
 
     def _hear(self, patience: float | None) -> Sequence[_Heard]:

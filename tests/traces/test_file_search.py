@@ -15,11 +15,15 @@ from hypothesis import strategies as st
 
 from mast_tui.traces.byte_prefilter import Sieve
 from mast_tui.traces.library import read_fully, scan
+from mast_tui.traces.readers.codex.reader import CodexParser
 from mast_tui.traces.samples import samples_folder
+from mast_tui.traces.scan.big_documents import BigDocuments
+from mast_tui.traces.scan.file_reader import read_one
 from mast_tui.traces.search import file_search, search_processes
 from mast_tui.traces.search.file_search import excerpt, files_to_search, search_file
 from mast_tui.traces.search.query import FileToSearch, Hit, NotSearched, Query
 from mast_tui.traces.search.search_processes import ManyFilesSearch, SearchFiles
+from tests.benchmarks.rollouts import RARE_WORD, write_long
 from tests.pickled_workers import PickledWorkers
 from tests.traces.rollouts import call, message, meta, output, write
 
@@ -101,6 +105,31 @@ def test_a_file_without_the_words_is_never_read(
     assert hits(Query("(giraffe|elephant)s?", regex=True), rollout) == []
     with pytest.raises(AssertionError):
         hits(Query("zebra"), rollout)
+
+
+def test_what_is_kept_of_a_big_file_is_not_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, big = tmp_path / "rollout.jsonl", BigDocuments(folder=tmp_path / "kept", lines=0)
+    facts = write_long(path, 700_000, seed=3, block_bytes=100_000)
+    (trace,) = read_one(path, True, big).traces
+    trace.read_aside()
+    read_fully(trace)
+    monkeypatch.setattr(
+        file_search, "read_run", lambda path, _members, named: read_one(path, named, big)
+    )
+    feed = CodexParser.feed
+    lines = {0}
+
+    def noted(parser: CodexParser, number: int, line: bytes, cut_off: bool, /) -> None:
+        lines.add(number)
+        feed(parser, number, line, cut_off)
+
+    monkeypatch.setattr(CodexParser, "feed", noted)
+    read_one(path, True, big)
+    begin = max(lines)
+    assert spans(Query(RARE_WORD), path) == list(facts.rare)
+    assert max(lines) == begin < len(trace)
 
 
 def test_packed_and_wide_files_are_searched_too(rollout: Path, tmp_path: Path) -> None:

@@ -42,8 +42,9 @@ _WORTH_PROCESSES: Final = 64 << 20
 begin."""
 
 _NICE: Final = 5
-"""By how much others go before whoever parses a document: somebody may press keys meanwhile. The
-steps on lines are waited for by who has the first of them on screen."""
+"""By how much others go before whoever parses a document, or looks at lines beside this process:
+somebody may press keys meanwhile. The steps on lines are waited for by who has the first of them on
+screen."""
 
 
 class _ReadInPieces(Source):
@@ -141,7 +142,7 @@ def index_lines(path: Path, documents: DocumentCache, place: Path, teller: _Tell
     part = path_of_part(place, os.getpid())
     whole = part.with_name(f"whole-{part.name}")
     try:
-        with _anew(part) as file, LocalProcesses(cores()) as workers:
+        with _anew(part) as file, LocalProcesses(cores(), _NICE) as workers:
             known = () if kept is None else _taken_in(spans, kept)
             rest = DigestFeed(workers) if opened.size > _WORTH_PROCESSES else None
             for number, block in enumerate(chain(known, spans.blocks(rest))):
