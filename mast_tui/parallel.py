@@ -18,12 +18,12 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from queue import SimpleQueue
 from subprocess import DEVNULL, Popen
 from threading import Thread
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from mast_tui import __version__
 from mast_tui.errors import MastError
@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-Work = Callable[[Sequence[Item]], Sequence[Result]]
-"""Takes a batch, and gives one result for each item of it."""
+Work = Callable[[Sequence[Item]], Iterable[Result]]
+"""Takes a batch, and gives the results of its items in their order. What an iterator gives for a
+batch of one item is told while it goes on, by processes of this machine."""
 
 AHEAD: Final = 4
 """So many batches for each worker are under way, waiting, or done before their turn."""
@@ -69,14 +70,32 @@ LOST: Final = Lost("each process that had it was ended; is there enough memory?"
 
 @dataclass(slots=True, eq=False)
 class _Task:
-    """A batch: how often it was lost, and what came of it, None until then."""
+    """A batch, how often it was lost, and of its results those that were not given out yet."""
 
     batch: Sequence[Any]
     losses: int = 0
-    results: Sequence[Any] | None = None
+    results: deque[Any] = field(default_factory=deque)
+    done: bool = False
+    known: int = 0
+    """How many results have come, whoever told them; another process tells the same again."""
+    told: int = 0
+    """How many of them the process has told that has the batch now."""
+
+    def take(self, results: Sequence[Any]) -> None:
+        """Take what follows."""
+        self.results.extend(results[max(0, self.known - self.told) :])
+        self.told += len(results)
+        self.known = max(self.known, self.told)
 
 
-_Heard = tuple[_Task, Sequence[Any] | Lost | None]
+class Answer(NamedTuple):
+    """Results of a batch, and whether they are the last."""
+
+    results: Sequence[Any]
+    over: bool = True
+
+
+_Heard = tuple[_Task, Answer | Lost | None]
 """What came of a batch: ``LOST`` where its process was ended, None where it was not begun by
 then."""
 
@@ -123,6 +142,7 @@ class Workers(AbstractContextManager["Workers"], ABC):
         work: Work[Item, Result],
         batches: Iterable[Sequence[Item]],
         patience: float | None = None,
+        ahead: int = AHEAD,
     ) -> Iterator[Result | Lost | None]:
         """Do the same with every item; what comes of each is given in the order of the items.
 
@@ -130,9 +150,10 @@ class Workers(AbstractContextManager["Workers"], ABC):
             work: A function of a module, or an object that can be pickled.
             batches: Items, some at a time; they are drawn as workers need them.
             patience: After so many seconds in which nothing has come None is given.
+            ahead: How many batches for each worker may be done before their turn.
 
         Returns:
-            The results; ``Lost`` for an item that ends every process which has it.
+            The results; ``Lost`` behind those of an item that ends every process which has it.
 
         Raises:
             NoWorkers: There is nobody left who does it.
@@ -144,7 +165,7 @@ class Workers(AbstractContextManager["Workers"], ABC):
         while True:
             while self._room() > 0:
                 if not waiting:
-                    batch = next(source, None) if len(tasks) < AHEAD * self.count else None
+                    batch = next(source, None) if len(tasks) < ahead * self.count else None
                     if batch is None:
                         break
                     tasks.append(_Task(batch))
@@ -152,9 +173,10 @@ class Workers(AbstractContextManager["Workers"], ABC):
                 self._give(work, waiting.popleft())
             if not tasks:
                 return
-            if (results := tasks[0].results) is not None:
+            while tasks[0].results:
+                yield tasks[0].results.popleft()
+            if tasks[0].done:
                 tasks.popleft()
-                yield from results
                 continue
             heard = self._hear(patience)
             if not heard:
@@ -165,7 +187,8 @@ class Workers(AbstractContextManager["Workers"], ABC):
                 elif isinstance(found, Lost):
                     waiting.extendleft(_again(task, tasks))
                 else:
-                    task.results = found
+                    task.take(found.results)
+                    task.done = found.over
 
 
 def _again(task: _Task, tasks: deque[_Task]) -> list[_Task]:
@@ -178,9 +201,11 @@ def _again(task: _Task, tasks: deque[_Task]) -> list[_Task]:
             tasks.insert(place, one)
         return alone
     task.losses += 1
+    task.told = 0
     if task.losses < _LOSSES:
         return [task]
-    task.results = [LOST]
+    task.results.append(LOST)
+    task.done = True
     return []
 
 
@@ -215,19 +240,19 @@ def cores() -> int:
 _BEGIN: Final = """import sys
 sys.path[:] = sys.argv[1].split(sys.argv[2])
 from mast_tui.parallel import serve
-serve(int(sys.argv[3]))
+serve(*map(int, sys.argv[3:]))
 """
 
 
 class _Process:
     """A process of this machine, with the batches that it has."""
 
-    def __init__(self) -> None:
+    def __init__(self, nice: int) -> None:
         from multiprocessing.connection import Pipe  # start-up: the app searches and judges later
 
         self.connection, other = Pipe()
         # Not by multiprocessing, whose processes begin with all that this one has imported.
-        words = (os.pathsep.join(sys.path), os.pathsep, str(other.fileno()))
+        words = (os.pathsep.join(sys.path), os.pathsep, str(other.fileno()), str(nice))
         self._process = Popen(
             [sys.executable, "-I", "-W", "ignore", "-c", _BEGIN, *words],
             stdin=DEVNULL,
@@ -257,14 +282,16 @@ class _Process:
         self.connection.close()
 
 
-def serve(place: int) -> None:
+def serve(place: int, nice: int) -> None:
     """Do what comes, until nobody is there any more who could give anything.
 
     Args:
         place: The number of the open pipe through which it comes.
+        nice: By how much others go before.
     """
     from multiprocessing.connection import Connection  # start-up, as above
 
+    os.nice(nice)
     connection = Connection(place)
     given: SimpleQueue[tuple[Work[Any, Any] | None, Sequence[Any]]] = SimpleQueue()
     Thread(target=_listen, args=(connection, given), name="batches", daemon=True).start()
@@ -274,7 +301,12 @@ def serve(place: int) -> None:
         work = new or work
         assert work is not None
         try:
-            answer = pickle.dumps((work(batch), None))
+            results = work(batch)
+            if len(batch) == 1 and isinstance(results, Iterator):
+                for result in results:
+                    connection.send((Answer([result], over=False), None))
+                results = ()
+            answer = pickle.dumps((Answer([*results]), None))
         except Exception as error:  # noqa: BLE001 - it is raised where the answer is heard
             answer = pickle.dumps((None, _to_raise(error)))
         connection.send_bytes(answer)
@@ -302,8 +334,15 @@ def _to_raise(error: Exception) -> Exception:
 class LocalProcesses(Workers):
     """Processes of this machine; each is begun when there is something for it to do."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, nice: int = 0) -> None:
+        """Begin none of them yet.
+
+        Args:
+            count: How many there are.
+            nice: By how much other processes go before them.
+        """
         self.count = count
+        self._nice = nice
         self.place = f"{count} processes" if count > 1 else "1 process"
         self._processes: list[_Process] = []
 
@@ -312,7 +351,7 @@ class LocalProcesses(Workers):
 
     def _give(self, work: Work[Any, Any], task: _Task) -> None:
         if len(self._processes) < self.count and all(one.tasks for one in self._processes):
-            self._processes.append(_Process())
+            self._processes.append(_Process(self._nice))
         min(self._processes, key=lambda one: len(one.tasks)).give(work, task)
 
     def _hear(self, patience: float | None) -> Sequence[_Heard]:
@@ -322,7 +361,7 @@ class LocalProcesses(Workers):
         heard: list[_Heard] = []
         for process in [one for one in self._processes if one.connection in ready]:
             try:
-                results, error = process.connection.recv()
+                answer, error = process.connection.recv()
             except (EOFError, OSError):
                 self._processes.remove(process)
                 process.kill()
@@ -331,7 +370,9 @@ class LocalProcesses(Workers):
                 continue
             if error is not None:
                 raise error
-            heard.append((process.tasks.popleft(), results))
+            heard.append((process.tasks[0], answer))
+            if answer.over:
+                process.tasks.popleft()
         return heard
 
     def close(self) -> None:
@@ -386,7 +427,7 @@ class Cluster(Workers):
         return _AT_ONCE * self.count - len(self._under_way)
 
     def _give(self, work: Work[Any, Any], task: _Task) -> None:
-        future = self._client.submit(work, task.batch, pure=False)
+        future = self._client.submit(_all_of, work, task.batch, pure=False)
         self._under_way[future] = task
 
     def _hear(self, patience: float | None) -> Sequence[_Heard]:
@@ -405,7 +446,7 @@ class Cluster(Workers):
                 raise self._gone()
             error = future.exception()
             if error is None:
-                heard.append((task, future.result()))
+                heard.append((task, Answer(future.result())))
             elif isinstance(error, self._dask.KilledWorker):
                 heard.append((task, LOST))
             else:
@@ -421,6 +462,10 @@ class Cluster(Workers):
     def close(self) -> None:
         """Have Dask forget what is under way, and leave."""
         self._client.close(timeout=_LEAVING)  # what is under way is nobody's then, and forgotten
+
+
+def _all_of(work: Work[Item, Result], batch: Sequence[Item]) -> list[Result]:
+    return [*work(batch)]
 
 
 def _version() -> str:

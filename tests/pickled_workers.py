@@ -6,7 +6,7 @@ import pickle
 from collections.abc import Sequence
 from typing import Any
 
-from mast_tui.parallel import LOST, Lost, Work, Workers, _Task
+from mast_tui.parallel import LOST, Answer, Lost, Work, Workers, _Task
 
 
 class PickledWorkers(Workers):
@@ -25,14 +25,14 @@ class PickledWorkers(Workers):
     def _give(self, work: Work[Any, Any], task: _Task) -> None:
         self._given = work, task
 
-    def _hear(self, _patience: float | None) -> list[tuple[_Task, Sequence[Any] | Lost | None]]:
+    def _hear(self, _patience: float | None) -> list[tuple[_Task, Answer | Lost | None]]:
         assert self._given is not None
         (work, task), self._given = self._given, None
         self.batches += 1
         if self.batches in self._lost:
             return [(task, LOST)]
         sent, batch = pickle.loads(pickle.dumps((work, task.batch)))
-        return [(task, pickle.loads(pickle.dumps(sent(batch))))]
+        return [(task, pickle.loads(pickle.dumps(Answer([*sent(batch)]))))]
 
     def close(self) -> None:
         self._given = None

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from time import sleep
 
 import pytest
 
@@ -20,6 +21,24 @@ def squares(numbers: Sequence[int]) -> list[int]:
 
 def broken(numbers: Sequence[int]) -> list[int]:
     raise ValueError(f"no {numbers[0]}")
+
+
+class Waits:
+    """Tells of an item at once, and again when there is a file; its process is ended before that
+    where there is none that says that this has happened."""
+
+    def __init__(self, until: Path, killed: Path | None = None) -> None:
+        self.until, self.killed = until, killed
+
+    def __call__(self, numbers: Sequence[int]) -> Iterator[int]:
+        for number in numbers:
+            yield number
+            if self.killed is not None and not self.killed.exists():
+                self.killed.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            while not self.until.exists():
+                sleep(0.01)
+            yield -number
 
 
 class KilledAtOne:
@@ -44,6 +63,19 @@ def test_results_come_in_the_order_of_the_items() -> None:
     with LocalProcesses(2) as workers:
         assert list(workers.map(squares, batches(50, 3))) == squares(range(50))
         assert list(workers.map(squares, [])) == []
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_what_comes_of_an_item_alone_is_told_while_more_is_looked_for(
+    killed: bool, tmp_path: Path
+) -> None:
+    work = Waits(tmp_path / "more", tmp_path / "killed" if killed else None)
+    with LocalProcesses(1) as workers:
+        results = workers.map(work, [[5], [6]])
+        assert next(results) == 5
+        work.until.touch()
+        assert [*results] == [-5, 6, -6]
+    assert killed == (tmp_path / "killed").exists()
 
 
 def test_a_bug_is_raised_with_the_place_where_it_is() -> None:

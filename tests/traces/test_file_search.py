@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import re
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -14,11 +15,15 @@ from hypothesis import strategies as st
 
 from mast_tui.traces.byte_prefilter import Sieve
 from mast_tui.traces.library import read_fully, scan
+from mast_tui.traces.readers.codex.reader import CodexParser
 from mast_tui.traces.samples import samples_folder
-from mast_tui.traces.search import file_search
+from mast_tui.traces.scan.big_documents import BigDocuments
+from mast_tui.traces.scan.file_reader import read_one
+from mast_tui.traces.search import file_search, search_processes
 from mast_tui.traces.search.file_search import excerpt, files_to_search, search_file
 from mast_tui.traces.search.query import FileToSearch, Hit, NotSearched, Query
-from mast_tui.traces.search.search_processes import ManyFilesSearch
+from mast_tui.traces.search.search_processes import ManyFilesSearch, SearchFiles
+from tests.benchmarks.rollouts import RARE_WORD, write_long
 from tests.pickled_workers import PickledWorkers
 from tests.traces.rollouts import call, message, meta, output, write
 
@@ -34,7 +39,7 @@ def hits(query: Query, *paths: Path) -> list[Hit | NotSearched]:
         if isinstance(file, NotSearched):
             found.append(file)
         else:
-            found += search_file(file, query, query.matcher())
+            found += chain.from_iterable(search_file(file, query, query.matcher()))
     return found
 
 
@@ -102,6 +107,31 @@ def test_a_file_without_the_words_is_never_read(
         hits(Query("zebra"), rollout)
 
 
+def test_what_is_kept_of_a_big_file_is_not_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, big = tmp_path / "rollout.jsonl", BigDocuments(folder=tmp_path / "kept", lines=0)
+    facts = write_long(path, 700_000, seed=3, block_bytes=100_000)
+    (trace,) = read_one(path, True, big).traces
+    trace.read_aside()
+    read_fully(trace)
+    monkeypatch.setattr(
+        file_search, "read_run", lambda path, _members, named: read_one(path, named, big)
+    )
+    feed = CodexParser.feed
+    lines = {0}
+
+    def noted(parser: CodexParser, number: int, line: bytes, cut_off: bool, /) -> None:
+        lines.add(number)
+        feed(parser, number, line, cut_off)
+
+    monkeypatch.setattr(CodexParser, "feed", noted)
+    read_one(path, True, big)
+    begin = max(lines)
+    assert spans(Query(RARE_WORD), path) == list(facts.rare)
+    assert max(lines) == begin < len(trace)
+
+
 def test_packed_and_wide_files_are_searched_too(rollout: Path, tmp_path: Path) -> None:
     (tmp_path / "run.jsonl.gz").write_bytes(gzip.compress(rollout.read_bytes()))
     chat = json.dumps([{"role": "user", "content": "zebra"}, {"role": "assistant", "content": ""}])
@@ -140,8 +170,8 @@ def test_every_file_is_searched_once(rollout: Path) -> None:
     (rollout.parent / "y.jsonl").symlink_to(rollout)
     files = [*files_to_search([rollout, rollout.parent, rollout])]
     assert files == [
-        FileToSearch(str(rollout), named=True),
-        FileToSearch(str(rollout.parent / "z.jsonl")),
+        FileToSearch(str(rollout), named=True, size=rollout.stat().st_size),
+        FileToSearch(str(rollout.parent / "z.jsonl"), size=rollout.stat().st_size),
     ]
 
 
@@ -214,6 +244,20 @@ def test_processes_find_the_same_in_the_order_of_the_files(folder: Path) -> None
     assert found == hits(Query("zebra"), folder)
     assert len(found) == 4
     assert (search.looked_at, search.total) == (12, 12)
+
+
+def test_what_a_big_file_holds_is_told_as_it_is_found(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search_processes, "_BYTES_AT_ONCE", 1)
+    monkeypatch.setattr(file_search, "_BLOCK", 5000)
+    lines = [message("user", f"zebra {number}" + 6000 * "y") for number in range(5)]
+    write(folder, meta(), *lines, name="run-00.jsonl")
+    listed = [*files_to_search([folder / "run-00.jsonl"])]
+    told = [*SearchFiles(Query("zebra"))(listed)]  # type: ignore[arg-type]
+    assert [len(some) for some in told] == [1, 1, 1, 1, 1, 0]
+    search = ManyFilesSearch([folder], Query("zebra"), 2)
+    assert [one for one in search.results() if one is not None] == hits(Query("zebra"), folder)
 
 
 def test_whoever_has_enough_may_stop_it(folder: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 from collections.abc import Callable, Sequence
+from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,9 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mast_tui.traces.index import lines
+from mast_tui.traces.index import line_ranges, lines
 from mast_tui.traces.index.blocks import Block, blocks_in, write_block
-from mast_tui.traces.index.lines import LineSpans
+from mast_tui.traces.index.line_ranges import DigestFeed
+from mast_tui.traces.index.lines import LineParser, LineSpans
 from mast_tui.traces.index.parser_state import parser_in
 from mast_tui.traces.index.span_table import SpanTable
 from mast_tui.traces.index.span_totals import SpanTotals
@@ -29,7 +31,8 @@ from mast_tui.traces.scan.document_cache import DocumentCache
 from mast_tui.traces.scan.document_process import DocumentProcess
 from mast_tui.traces.scan.file_reader import read_one
 from tests.benchmarks.rollouts import write_long
-from tests.traces.rollouts import call, event, message, meta, output, reasoning, tokens
+from tests.pickled_workers import PickledWorkers
+from tests.traces.rollouts import call, event, message, meta, output, reasoning, record, tokens
 from tests.traces.test_following import lines_of
 
 pytestmark = pytest.mark.slow
@@ -90,6 +93,16 @@ RECORDS = st.lists(
             *(event(kind, message="go") for kind in ("user_message", "agent_message")),
             *(make(name) for make in (call, output) for name in "abc"),
             reasoning("so"),
+            reasoning(),
+            *(
+                output("s", text)
+                for text in ('{"agent_id": "t1"}', '{"output":"{\\"agent_id\\":\\"t\\"}"}')
+            ),
+            record(
+                "response_item", {"type": "web_search_call", "call_id": "s", "name": "spawn_agent"}
+            ),
+            meta("another"),
+            message("user", "much later", 60),
             tokens(5, 6, 11),
             tokens(7, 8, 26),
             {"type": "response_item", "payload": {"type": "message", "role": "user"}},
@@ -143,6 +156,47 @@ def test_blocks_tell_what_was_read(
         assert told(through_blocks(path, first, whole=whole)) == told(read_here(path))
 
 
+def flat_state_of(parser: LineParser) -> bytes:
+    """All of a parser but its table, whatever of it is one object or several that are equal."""
+
+    class Flat(pickle.Pickler):
+        def persistent_id(self, value: object, /) -> str | None:
+            return "table" if value is parser.table else None
+
+    file = BytesIO()
+    pickler = Flat(file)
+    pickler.fast = True
+    pickler.dump(parser)
+    return file.getvalue()
+
+
+@pytest.mark.usefixtures("short_slices")
+@settings(deadline=None)
+@given(RECORDS, ENDS, st.integers(1, 2000), st.sampled_from([50, 200, 900]), st.booleans())
+def test_an_index_is_the_same_however_the_file_is_cut(
+    records: Sequence[object], end: bytes, first: int, length: int, fork: bool
+) -> None:
+    """What other processes make of ranges of lines, or lose, changes no byte of it."""
+    begin = meta(forked_from_id="another") if fork else meta()
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lines, "_FIRST_BLOCK", first)
+        patch.setattr(lines, "state_of", flat_state_of)
+        patch.setattr(line_ranges, "RANGE_BYTES", length)
+        path = Path(folder, "rollout.jsonl")
+        path.write_bytes(b"".join(lines_of(begin, *records)) + end)
+        made = []
+        for rest in (None, DigestFeed(PickledWorkers()), DigestFeed(PickledWorkers([1, 2, 3]))):
+            spans = read_file(path, named=True).traces[0].spans
+            assert isinstance(spans, LineSpans)
+            for _block in spans.blocks(rest):
+                pass
+            file = BytesIO()
+            write_block(file, spans.whole())
+            made.append(file.getvalue())
+        assert made[1] == made[0]
+        assert made[2] == made[0]
+
+
 @pytest.mark.usefixtures("short_slices")
 @settings(deadline=None)
 @given(st.lists(st.sampled_from(["one", "", "é", "\r", "x" * 50]), max_size=300), st.booleans())
@@ -179,6 +233,20 @@ def test_so_do_blocks_of_what_codex_exec_prints(tmp_path: Path) -> None:
 
 
 def test_a_process_tells_what_reading_here_tells(rollout: Path, big: BigDocuments) -> None:
+    assert told(read_aside(rollout, big)) == told(read_here(rollout))
+
+
+def test_so_do_several_processes(
+    rollout: Path, big: BigDocuments, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = (
+        "_BEGIN",
+        document_process._BEGIN.replace(
+            "main(*", "sys.modules[main.__module__]._WORTH_PROCESSES = 0; main(*"
+        ),
+    )
+    monkeypatch.setattr(document_process, *words)
+    write_long(rollout, 3_000_000, seed=3, block_bytes=100_000)
     assert told(read_aside(rollout, big)) == told(read_here(rollout))
 
 

@@ -62,8 +62,8 @@ class LineIndex:
         self._carry: list[bytes] = []  # what has been read of the line behind those
         self._read_to = 0
         self._ahead = (0, b"")  # what was read beyond the lines asked for, and from where on
-        self.grows = isinstance(content, OpenedFile)
-        """Whether lines may come to the content."""
+        self.path = content.path if isinstance(content, OpenedFile) else None
+        """The file itself, to which lines may come; None where the content is in memory."""
         self._behind = size  # where the lines that were read last have ended
         self.size = size
         self.done = 0
@@ -81,6 +81,11 @@ class LineIndex:
 
     def __len__(self) -> int:
         return self._given
+
+    @property
+    def typecode(self) -> str:
+        """By which numbers places are told."""
+        return self._starts.typecode
 
     @property
     def complete(self) -> bool:
@@ -158,7 +163,9 @@ class LineIndex:
             ends: Where they end.
             behind: How many lines there are before them: none, or all that were given out.
         """
-        begins = self._starts[: behind + 1]
+        begins = self._starts
+        if len(begins) > behind + 1:
+            begins = begins[: behind + 1]
         self._found, self._carry = [], []
         self._starts = joined(begins, ends)
         self._given = len(self._starts) - 1
@@ -204,7 +211,7 @@ class LineIndex:
     def tail_is_ended(self) -> bool | None:
         """Whether what has come ends a last line that nothing ended before; None where nothing can
         come. ``OSError`` from the file system comes through."""
-        return self._content.read(self.size, 1) == b"\n" if self.grows else None
+        return self._content.read(self.size, 1) == b"\n" if self.path is not None else None
 
     def read(self, first: int, last: int, most: int | None = None) -> bytes:
         """The bytes of the lines ``first`` to ``last``, without the last line feed.

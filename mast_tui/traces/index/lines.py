@@ -66,6 +66,10 @@ class LineParser(Protocol):
         """
 
 
+Feed = Callable[[LineIndex, LineParser, int], None]
+"""Gives a parser the next lines of an index, about so many bytes of them."""
+
+
 class ReadAside(Protocol):
     """What another process has found on the lines of a file, or did some other time."""
 
@@ -253,20 +257,27 @@ class LineSpans(Spans):
         self._parser, self._table = parser, table
         return True
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self, rest: Feed | None = None) -> Iterator[Block]:
         """Read the file on, as far as its lines are ended, and tell what comes.
 
-        A block says no less than a parser that has read so far would know. Raises ``OSError`` from
-        the file system.
+        A block says no less than a parser that has read so far would know.
+
+        Args:
+            rest: What gives the parser the lines behind the first block; ``feed_lines`` where
+                nothing is said.
+
+        Raises:
+            OSError: from the file system.
         """
         index, table, most = self._index, self._table, _FIRST_BLOCK
         index.size = index.whole_lines()
         table.told_from_here()
+        feed: Feed = feed_lines
         while not index.complete:
             lines, spans = len(index), len(table)
-            feed_lines(index, self._parser, most)
+            feed(index, self._parser, most)
             yield self._block((lines, spans), table.block())
-            most = min(2 * most, _MOST_BLOCK)
+            most, feed = min(2 * most, _MOST_BLOCK), rest or feed_lines
 
     def whole(self) -> Block:
         """All that is known, from the first line on, and what the spans tell together."""
@@ -285,7 +296,7 @@ class LineSpans(Spans):
     @property
     def in_file(self) -> bool:
         """Whether its lines are read from the file itself, whatever comes to that."""
-        return self._index.grows
+        return self._index.path is not None
 
     @property
     def read_to(self) -> int:

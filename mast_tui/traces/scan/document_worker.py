@@ -21,7 +21,9 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Final
 
+from mast_tui.parallel import LocalProcesses, cores
 from mast_tui.traces.index.blocks import Block, blocks_in, write_block
+from mast_tui.traces.index.line_ranges import DigestFeed
 from mast_tui.traces.index.lines import LineSpans
 from mast_tui.traces.index.store import path_of_part, write_end, write_kept
 from mast_tui.traces.io.opened_file import OpenedFile
@@ -35,9 +37,14 @@ from mast_tui.traces.scan.file_reader import read_known, read_one
 
 _READ_BYTES: Final = 4 << 20
 _WRITE_BYTES: Final = 1 << 20
+_WORTH_PROCESSES: Final = 64 << 20
+"""Above what size the lines of a file are looked at by more processes: each takes a moment to
+begin."""
+
 _NICE: Final = 5
-"""By how much others go before whoever parses a document: somebody may press keys meanwhile. The
-steps on lines are waited for by who has the first of them on screen."""
+"""By how much others go before whoever parses a document, or looks at lines beside this process:
+somebody may press keys meanwhile. The steps on lines are waited for by who has the first of them on
+screen."""
 
 
 class _ReadInPieces(Source):
@@ -135,9 +142,10 @@ def index_lines(path: Path, documents: DocumentCache, place: Path, teller: _Tell
     part = path_of_part(place, os.getpid())
     whole = part.with_name(f"whole-{part.name}")
     try:
-        with _anew(part) as file:
+        with _anew(part) as file, LocalProcesses(cores(), _NICE) as workers:
             known = () if kept is None else _taken_in(spans, kept)
-            for number, block in enumerate(chain(known, spans.blocks())):
+            rest = DigestFeed(workers) if opened.size > _WORTH_PROCESSES else None
+            for number, block in enumerate(chain(known, spans.blocks(rest))):
                 write_block(file, block)
                 file.flush()
                 teller.say(WRITING, number, number)

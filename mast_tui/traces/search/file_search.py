@@ -57,7 +57,8 @@ def files_to_search(paths: Iterable[Path]) -> Iterator[FileToSearch | NotSearche
         elif not path.exists():
             yield NotSearched(str(path), "no such file or folder; name a trace or a folder of them")
         elif _is_new(path, seen):
-            yield FileToSearch(str(path), tuple(map(str, members_beside(path))), named=True)
+            members = tuple(map(str, members_beside(path)))
+            yield FileToSearch(str(path), members, named=True, size=_size_of(path))
 
 
 def _in_folder(folder: Path, seen: set[str]) -> Iterator[FileToSearch | NotSearched]:
@@ -72,7 +73,14 @@ def _in_folder(folder: Path, seen: set[str]) -> Iterator[FileToSearch | NotSearc
             yield NotSearched(str(entry.path), entry.failed)
         elif _holds_trace(entry, threads) and _is_new(entry.path, seen):
             members = threads.members.get(entry.path, ())
-            yield FileToSearch(str(entry.path), tuple(map(str, members)))
+            yield FileToSearch(str(entry.path), tuple(map(str, members)), size=_size_of(entry.path))
+
+
+def _size_of(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:  # whoever reads it says so
+        return 0
 
 
 def _holds_trace(entry: Entry, threads: Threads) -> bool:
@@ -89,9 +97,11 @@ def _is_new(path: Path, seen: set[str]) -> bool:
     return True
 
 
-def search_file(
-    file: FileToSearch, query: Query, matcher: Matcher | None
-) -> Iterator[Hit | NotSearched]:
+Findings = list[Hit | NotSearched]
+"""What was found, in reading order."""
+
+
+def search_file(file: FileToSearch, query: Query, matcher: Matcher | None) -> Iterator[Findings]:
     """Look for something in all traces of one file.
 
     Args:
@@ -100,7 +110,7 @@ def search_file(
         matcher: What the query has made; the same for all files.
 
     Returns:
-        The hits in reading order, as they are found.
+        What is found in it, some at a time, as it is found.
     """
     try:
         sieve = None if matcher is None else matcher.sieve
@@ -112,11 +122,11 @@ def search_file(
         else:
             report = read_run(path, [*map(Path, file.members)], named=file.named)
         if report.failed is not None:
-            yield NotSearched(file.path, report.failed)
+            yield [NotSearched(file.path, report.failed)]
         for trace in report.traces:
             yield from _search_trace(trace, query, matcher)
     except OSError as error:
-        yield NotSearched(file.path, error.strerror or str(error))
+        yield [NotSearched(file.path, error.strerror or str(error))]
 
 
 def _may_hold(file: FileToSearch, sieve: Sieve) -> bool:
@@ -146,27 +156,28 @@ def _any_in(path: Path, sieve: Sieve) -> bool:
     return True
 
 
-def _search_trace(trace: Trace, query: Query, matcher: Matcher | None) -> Iterator[Hit]:
-    if matcher is None:
-        yield from _all_spans(trace, query)
-        return
+def _search_trace(trace: Trace, query: Query, matcher: Matcher | None) -> Iterator[Findings]:
+    trace.take_kept()
+    for spans in _all_spans(trace) if matcher is None else _matches(trace, matcher):
+        taken = [(span, times) for span, times in spans if query.takes(span)]
+        if taken:
+            yield [_hit(trace, span, times, matcher) for span, times in taken]
+
+
+def _matches(trace: Trace, matcher: Matcher) -> Iterator[Iterable[tuple[Span, int]]]:
+    """The spans that hold what is looked for, and how often each does."""
     search = TextSearch(trace, matcher, 0)
     while (found := search.step(max_bytes=_BLOCK)) is not None:
-        for index, times in found.hits:
-            span = trace.span(index)
-            if query.takes(span):
-                yield _hit(trace, span, times, matcher)
+        yield ((trace.span(index), times) for index, times in found.hits)
         if found.waits:
             trace.advance(_ADVANCED)
 
 
-def _all_spans(trace: Trace, query: Query) -> Iterator[Hit]:
+def _all_spans(trace: Trace) -> Iterator[Iterable[tuple[Span, int]]]:
     begin = 0
     while begin < len(trace) or trace.advance(_ADVANCED):
         end = len(trace)
-        for span in map(trace.span, range(begin, end)):
-            if query.takes(span):
-                yield _hit(trace, span, 0, None)
+        yield ((trace.span(index), 0) for index in range(begin, end))
         begin = end
 
 

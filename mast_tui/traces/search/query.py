@@ -94,8 +94,10 @@ class NotSearched(NamedTuple):
 
 
 class FileToSearch(NamedTuple):
-    """A file, or a folder that holds one run; ``members`` are the files of its sub-agents."""
+    """A file, or a folder that holds one run; ``members`` are the files of its sub-agents, and
+    ``size`` is how many bytes it has itself."""
 
     path: str
     members: tuple[str, ...] = ()
     named: bool = False
+    size: int = 0

@@ -8,17 +8,24 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from mast_tui.parallel import LocalProcesses, Lost, Workers, cores
-from mast_tui.traces.search.file_search import files_to_search, search_file
+from mast_tui.traces.search.file_search import Findings, files_to_search, search_file
 from mast_tui.traces.search.query import FileToSearch, Hit, NotSearched, Query
 
 _MOST_AT_ONCE: Final = 8
+_BYTES_AT_ONCE: Final = 8 << 20
+"""How much the files of a batch have together. A bigger one is a batch alone, and then what is
+found in it is told while the search goes on."""
+
 _ROUNDS: Final = 8
 """Each process gets at least so many batches of files, so that what is found comes soon."""
+
+_AHEAD: Final = 16
+"""So many batches for each process are searched before their turn: a big file keeps no other
+process waiting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +34,12 @@ class SearchFiles:
 
     query: Query
 
-    def __call__(self, files: Sequence[FileToSearch]) -> list[list[Hit | NotSearched]]:
-        """What is found in each file."""
+    def __call__(self, files: Sequence[FileToSearch]) -> Iterator[Findings]:
+        """What is found in each file, some at a time, and nothing behind the last of it."""
         matcher = self.query.matcher()
-        return [[*search_file(file, self.query, matcher)] for file in files]
+        for file in files:
+            yield from search_file(file, self.query, matcher)
+            yield []
 
 
 def list_files(paths: Sequence[Sequence[str]]) -> list[list[FileToSearch | NotSearched]]:
@@ -74,7 +83,7 @@ class ManyFilesSearch:
         self._workers.close()
 
     def results(self, patience: float | None = None) -> Iterator[Hit | NotSearched | None]:
-        """What is found, file by file in the order of a scan, when the file is through.
+        """What is found, file by file in the order of a scan, as it is found.
 
         Args:
             patience: After so many seconds in which nothing is found None is given.
@@ -98,25 +107,34 @@ class ManyFilesSearch:
                 files = listed
         self.total = len(files)
         wanted = [file for file in files if isinstance(file, FileToSearch)]
-        found = self._workers.map(SearchFiles(self._query), self._batches(wanted), patience)
+        work = SearchFiles(self._query)
+        found = self._workers.map(work, self._batches(wanted), patience, _AHEAD)
         for file in files:
-            if isinstance(file, FileToSearch):
-                told = next(found)
-                while told is None:
-                    yield None
-                    told = next(found)
-                if isinstance(told, Lost):
-                    yield NotSearched(file.path, told.reason)
-                else:
-                    yield from told
-            else:
-                yield file
-            if self._closed:
-                return
+            for one in [file] if isinstance(file, NotSearched) else _found_in(file, found):
+                yield one
+                if self._closed:
+                    return
             self.looked_at += 1
 
     def _batches(self, files: Sequence[FileToSearch]) -> Iterator[list[FileToSearch]]:
-        size = max(1, min(_MOST_AT_ONCE, len(files) // (_ROUNDS * self._workers.count)))
-        left = iter(files)
-        while batch := list(islice(left, size)):
+        most = max(1, min(_MOST_AT_ONCE, len(files) // (_ROUNDS * self._workers.count)))
+        batch: list[FileToSearch] = []
+        for file in files:
+            size = sum(one.size for one in batch)
+            if batch and (len(batch) == most or size + file.size > _BYTES_AT_ONCE):
+                yield batch
+                batch = []
+            batch.append(file)
+        if batch:
             yield batch
+
+
+def _found_in(
+    file: FileToSearch, found: Iterator[Findings | Lost | None]
+) -> Iterator[Hit | NotSearched | None]:
+    """Of what is found that in the next file."""
+    while (told := next(found)) != []:
+        if isinstance(told, Lost):
+            yield NotSearched(file.path, told.reason)
+            return
+        yield from [None] if told is None else told

@@ -143,22 +143,9 @@ class TokenBook:
             self._settle()
             self._open = index
 
-    def counted(self, payload: Mapping[str, object], record: Mapping[str, object]) -> None:
-        """A ``token_count`` has come with this record."""
-        info = payload.get("info")
-        if not isinstance(info, dict):
-            return
-        usage, total = info.get("last_token_usage"), info.get("total_token_usage")
-        if not isinstance(usage, dict):
-            return
-        # Compared to tell a new call from one that is told of again.
-        counts: tuple[object, ...] = (usage.get("input_tokens"), usage.get("output_tokens"))
-        if isinstance(total, dict):
-            counts += (
-                total.get("total_tokens"),
-                total.get("input_tokens"),
-                total.get("output_tokens"),
-            )
+    def counted(self, stamp: object, counts: tuple[object, ...]) -> None:
+        """A ``token_count`` has come with this time stamp, and with these counts: what the call
+        took, what it gave, and the sums so far, where those are told."""
         if counts == self._last:
             return
         taken, given = as_count(counts[0]), as_count(counts[1])
@@ -167,7 +154,7 @@ class TokenBook:
         self._last = counts
         self._settle()
         if self._open is None:
-            self._early, self._early_time = (taken, given), unix_seconds(record.get("timestamp"))
+            self._early, self._early_time = (taken, given), unix_seconds(stamp)
         else:
             self._table.set_counts(self._open, taken, given)
             self._open = None

@@ -31,6 +31,16 @@ from mast_tui.traces.model import (
 )
 from mast_tui.traces.preview import preview, task_of_text
 from mast_tui.traces.readers.codex.calls import CallBook, TokenBook
+from mast_tui.traces.readers.codex.digest import (
+    CALL,
+    COUNTS,
+    EVENT,
+    RESULT,
+    THOUGHT,
+    Digest,
+    digest_line,
+    digest_of,
+)
 from mast_tui.traces.readers.codex.lines import SharedLines
 from mast_tui.traces.readers.codex.records import (
     AGENT,
@@ -38,12 +48,8 @@ from mast_tui.traces.readers.codex.records import (
     Entry,
     agent_of,
     entry_of,
-    id_and_name_of_call,
-    output_of,
     payload_of,
-    status_of_output,
     text_of_output,
-    thought_of,
     thread_of,
     time_of,
 )
@@ -52,7 +58,6 @@ from mast_tui.traces.readers.codex.told_twice import (
     ReplayFilter,
     TwiceTold,
     marks_of,
-    marks_of_text,
 )
 
 Record = Mapping[str, object]
@@ -113,6 +118,8 @@ def _is_bare(records: list[dict[str, object]]) -> bool:
 class CodexParser:
     """Makes spans of the records of one rollout."""
 
+    digest = staticmethod(digest_line)
+
     def __init__(self) -> None:
         self.table = SharedLines()
         self.meta = TraceMeta(system=AGENT)
@@ -142,13 +149,23 @@ class CodexParser:
         if kind == "session_meta":
             begins = self._replay.begins(record, payload)
             if begins or self.thread is None:
-                self._take_record(number, record, kind, payload)
+                self._take_record(number, line, record, kind, payload)
                 return
         if not self._replay.active:
-            self._take_record(number, record, kind, payload)
+            self._take_record(number, line, record, kind, payload)
         else:
-            for held_number, held in self._replay.let_through(number, record):
-                self._take_record(held_number, held, *payload_of(held))
+            for held_number, held in self._replay.let_through(number, line, record):
+                record = _record_on(held)
+                self._take_record(held_number, held, record, *payload_of(record))
+
+    def take(self, number: int, found: Digest, /) -> bool:
+        """Take what ``digest_line`` has made of line ``number``; False where the line itself is
+        needed."""
+        if self._replay.active:
+            return False
+        if found:
+            _TAKE[found[0]](self, number, *found[1:])
+        return True
 
     def _spoilt(self, number: int, line: bytes, cut_off: bool) -> object | None:
         """What can be made of a line that is not plain JSON; None where that is nothing."""
@@ -170,11 +187,11 @@ class CodexParser:
         """
         if not self._has_items:
             self._show_waiting()
-        for line, record in self._twice.waiting:
-            entry = self._entry(*payload_of(record))
+        for number, line in self._twice.waiting:
+            entry = self._entry(*payload_of(_record_on(line)))
             said, _whole = preview(entry.text if entry is not None else "")
             message = f"the file ends before the turn does, so this is not shown: {said}"
-            self.table.complain(line, message)
+            self.table.complain(number, message)
         self._tokens.finish()
 
     def text(self, data: bytes, /) -> str:
@@ -197,26 +214,21 @@ class CodexParser:
                 return Entry(SpanKind.LOG, Role.LOG, text, name="history")
         return entry_of(kind, payload)
 
-    def _take_record(self, number: int, record: Record, kind: str, payload: Payload) -> None:
-        # Most records are calls, results and thoughts, and events that repeat those. Nothing is
-        # made of them here that is not wanted: not their texts, and of most events not even steps.
-        what = payload.get("type")
-        if type(what) is str:
-            usual = _USUAL.get((kind, what))
-            if usual is not None:
-                usual(self, number, record, payload)
-                return
-            if kind == "response_item" and what.endswith("_call"):
-                self._take_call(number, record, payload)
-                return
-            if kind == "response_item" and what.endswith("_output"):
-                self._take_result(number, record, payload)
-                return
+    def _take_record(
+        self, number: int, line: bytes, record: Record, kind: str, payload: Payload
+    ) -> None:
+        # Nothing is made of most records that is not wanted: not their texts, and of most events
+        # not even steps.
+        found = digest_of(line, record, kind, payload)
+        if found is not None:
+            if found:
+                _TAKE[found[0]](self, number, *found[1:])
+            return
         if kind in ("turn_context", "session_meta"):
             self._note_facts(kind, payload)
         entry = self._entry(kind, payload)
         if entry is not None:
-            self._take(number, record, entry)
+            self._take(number, line, time_of(record), entry)
 
     def _note_facts(self, kind: str, payload: Payload) -> None:
         if kind == "session_meta" and self.thread is None:
@@ -234,52 +246,47 @@ class CodexParser:
             self.table.prefix = f"{thread.id}/"
             self._agent = agent_of(meta, thread)
 
-    def _take(self, number: int, record: Record, entry: Entry) -> None:
+    def _take(self, number: int, line: bytes, time: float | None, entry: Entry) -> None:
         if entry.event:
             if not entry.at_once:
-                self._take_event(number, record, marks_of(entry))
+                self._take_event(number, line, marks_of(entry))
             elif self._twice.event_is_new(marks_of(entry)):
-                self._show_event(number, record, entry)
+                self._show_event(number, time, entry)
         elif entry.closes_turn:
             self._show_waiting()
             if entry.text and not self._twice.is_shown(marks_of(entry)):
-                self._show(number, time_of(record), entry)
+                self._show(number, time, entry)
         elif entry.twin or entry.spawned:
-            self._take_report(number, time_of(record), entry)
+            self._take_report(number, time, entry)
         elif entry.kind is SpanKind.MESSAGE:
-            self._take_message(number, time_of(record), entry)
+            self._take_message(number, time, entry)
         else:
-            self._show(number, time_of(record), entry)
+            self._show(number, time, entry)
 
-    def _take_counts(self, _number: int, record: Record, payload: Payload) -> None:
-        self._tokens.counted(payload, record)
+    def _take_counts(self, _number: int, stamp: object, counts: tuple[object, ...]) -> None:
+        self._tokens.counted(stamp, counts)
 
-    def _take_said(self, number: int, record: Record, payload: Payload) -> None:
-        text = payload.get("message")
-        if type(text) is str and text.strip():
-            self._take_event(number, record, marks_of_text(True, text))
-
-    def _take_thinking(self, number: int, record: Record, payload: Payload) -> None:
-        text = payload.get("text")
-        if type(text) is str and text.strip():
-            self._take_event(number, record, marks_of_text(False, text))
-
-    def _take_event(self, number: int, record: Record, marks: Marks) -> None:
+    def _take_event(self, number: int, line: bytes, marks: Marks) -> None:
         """Let an event wait for the item that says the same, where none has done so yet."""
         if self._twice.event_is_new(marks):
-            self._twice.wait(number, record, marks)
+            self._twice.wait(number, line, marks)
 
-    def _take_call(self, number: int, record: Record, payload: Payload) -> None:
+    def _take_call(
+        self, number: int, time: float | None, call_id: str | None, name: str | None
+    ) -> None:
         self._show_waiting()
-        time = time_of(record)
-        call_id, name = id_and_name_of_call(payload)
         index = self._calls.add_call(number, time, self._agent, call_id, name)
         self._tokens.item_shown(index, time)
 
-    def _take_result(self, number: int, record: Record, payload: Payload) -> None:
-        call_id, output = as_text(payload.get("call_id")), output_of(payload)
+    def _take_result(
+        self,
+        number: int,
+        time: float | None,
+        call_id: str | None,
+        status: SpanStatus,
+        output: object,
+    ) -> None:
         call = None if call_id is None else self._calls.call_of(call_id)
-        time, status = time_of(record), status_of_output(output)
         result = self._calls.add_result(number, time, self._agent, call_id, call, status)
         if call_id is not None and self._calls.begins_agents(call):
             self._calls.answered(call_id, result, text_of_output(output))
@@ -311,15 +318,10 @@ class CodexParser:
         self.table.share(call, answer, len(entry.text), len(result.text))
         return call
 
-    def _take_thought(self, number: int, record: Record, payload: Payload) -> None:
-        """Show a thought once, where it can be read."""
-        text, parts = thought_of(payload.get("summary"), payload.get("content"))
-        if not parts:
-            return
+    def _take_thought(self, number: int, time: float | None, key: str | None, marks: Marks) -> None:
+        """Show a thought once."""
         self._has_items = True
-        marks = marks_of_text(False, text, parts)
         if self._twice.was_announced(marks) or self._twice.item_is_new(marks):
-            key, time = as_text(payload.get("id")), time_of(record)
             shape = (SpanKind.REASONING, Role.AGENT, self._agent, None)
             index = self.table.append(number, number, shape, key, None, time, SpanStatus.UNKNOWN)
             self._tokens.item_shown(index, time)
@@ -338,13 +340,14 @@ class CodexParser:
                 self._tokens.item_shown(index, time)
 
     def _show_waiting(self) -> None:
-        for line, record in self._twice.no_longer_waiting():
+        for number, line in self._twice.no_longer_waiting():
+            record = _record_on(line)
             entry = self._entry(*payload_of(record))
             if entry is not None:
-                self._show_event(line, record, entry)
+                self._show_event(number, time_of(record), entry)
 
-    def _show_event(self, number: int, record: Record, entry: Entry) -> None:
-        self._show(number, time_of(record), entry)
+    def _show_event(self, number: int, time: float | None, entry: Entry) -> None:
+        self._show(number, time, entry)
         self._twice.event_shown(marks_of(entry))
 
     def _show(self, number: int, time: float | None, entry: Entry) -> int:
@@ -367,16 +370,18 @@ class CodexParser:
         return index
 
 
-_USUAL: Final[Mapping[tuple[str, str], Callable[[CodexParser, int, Record, Payload], None]]] = {
-    ("event_msg", "token_count"): CodexParser._take_counts,
-    ("event_msg", "agent_message"): CodexParser._take_said,
-    ("event_msg", "user_message"): CodexParser._take_said,
-    ("event_msg", "agent_reasoning"): CodexParser._take_thinking,
-    ("event_msg", "agent_reasoning_raw_content"): CodexParser._take_thinking,
-    ("response_item", "reasoning"): CodexParser._take_thought,
-    ("response_item", "function_call"): CodexParser._take_call,
-    ("response_item", "custom_tool_call"): CodexParser._take_call,
-    ("response_item", "function_call_output"): CodexParser._take_result,
-    ("response_item", "custom_tool_call_output"): CodexParser._take_result,
+def _record_on(line: bytes) -> Record:
+    """The record on a line that was read before."""
+    record = load_json(line)
+    assert isinstance(record, dict)
+    return record
+
+
+_TAKE: Final[Mapping[str, Callable[..., None]]] = {
+    CALL: CodexParser._take_call,
+    RESULT: CodexParser._take_result,
+    EVENT: CodexParser._take_event,
+    THOUGHT: CodexParser._take_thought,
+    COUNTS: CodexParser._take_counts,
 }
-"""What is done with most records of a rollout, by their types and those of their payloads."""
+"""How what most records come down to is taken."""

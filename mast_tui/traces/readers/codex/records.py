@@ -493,6 +493,11 @@ def status_of_output(output: object) -> SpanStatus:
     return _output(output)[1]
 
 
+def unwrapped_begins(output: str) -> int:
+    """Where in a tool's output the text begins, as far as its JSON wrapping is the usual one."""
+    return len(_WRAPPED) if output.startswith(_WRAPPED) else 0
+
+
 def text_of_output(output: object) -> str:
     """What the tool said that gave this output."""
     return _output(output)[0]
@@ -523,7 +528,7 @@ _SILENT: Final = frozenset(
     {"turn_context", "inter_agent_communication_metadata", "token_usage_record"}
 )
 
-_BOOKKEEPING: Final = frozenset(
+BOOKKEEPING: Final = frozenset(
     {
         "token_count",
         "session_configured",
@@ -603,7 +608,7 @@ def _event(payload: Mapping[str, object]) -> Entry | None:
     kind = payload.get("type")
     if not isinstance(kind, str):
         return log(dump_text(payload), None)
-    if kind in _BOOKKEEPING:
+    if kind in BOOKKEEPING:
         return None
     if kind in ("agent_reasoning", "agent_reasoning_raw_content"):
         return _said(SpanKind.REASONING, Role.AGENT, payload.get("text"))

@@ -33,7 +33,7 @@ def marks_of_text(message: bool, text: str, parts: Sequence[str] = ()) -> Marks:
     """What a text is compared by that is said in a message, or is a thought."""
     if not parts or (len(parts) == 1 and parts[0] == text):
         return (_mark(message, text),)
-    return {_mark(message, one) for one in (text, *parts)}
+    return tuple({_mark(message, one): None for one in (text, *parts)})
 
 
 def _mark(message: bool, text: str) -> bytes:
@@ -45,8 +45,8 @@ def _mark(message: bool, text: str) -> bytes:
 class Waiting(NamedTuple):
     """An event of which it is not known yet whether an item says the same."""
 
-    line: int
-    record: Mapping[str, object]
+    number: int
+    line: bytes
 
 
 class TwiceTold:
@@ -77,11 +77,11 @@ class TwiceTold:
         self._awaited.clear()
         return waiting
 
-    def wait(self, line: int, record: Mapping[str, object], marks: Marks) -> None:
-        """Let the event of this record wait for its item."""
-        self._waiting[line] = Waiting(line, record)
+    def wait(self, number: int, line: bytes, marks: Marks) -> None:
+        """Let the event on this line wait for its item."""
+        self._waiting[number] = Waiting(number, line)
         for mark in marks:
-            self._awaited.setdefault(mark, []).append(line)
+            self._awaited.setdefault(mark, []).append(number)
 
     def was_announced(self, marks: Marks) -> bool:
         """Whether events that wait say what an item says; they wait no longer."""
@@ -89,8 +89,8 @@ class TwiceTold:
             return False
         before = len(self._waiting)
         for mark in marks:
-            for line in self._awaited.pop(mark, ()):
-                self._waiting.pop(line, None)
+            for number in self._awaited.pop(mark, ()):
+                self._waiting.pop(number, None)
         return len(self._waiting) < before
 
     def item_is_new(self, marks: Marks) -> bool:
@@ -173,7 +173,7 @@ class ReplayFilter:
         self._last: float | None = None
         self._expected = False
         self._within = False
-        self._held: list[tuple[int, Record]] = []
+        self._held: list[tuple[int, bytes]] = []
 
     def begins(self, record: Record, payload: Mapping[str, object]) -> bool:
         """Whether the history of another thread begins with this ``session_meta``."""
@@ -195,8 +195,8 @@ class ReplayFilter:
         self._expected = False
         return True
 
-    def let_through(self, number: int, record: Record) -> list[tuple[int, Record]]:
-        """The records to show now that this one has come."""
+    def let_through(self, number: int, line: bytes, record: Record) -> list[tuple[int, bytes]]:
+        """The lines to show now that this one has come, on which the record stands."""
         if self._expected:
             self._expected = False
             self._within = self._is_early(record, time_of(record)) and (
@@ -205,23 +205,23 @@ class ReplayFilter:
             self._last = self._since
         if not self._within:
             self.active = False
-            return [(number, record)]
+            return [(number, line)]
         ordinal = as_count(record.get("ordinal"))
         numbered = None not in (ordinal, self._first_own)
         if (numbered and (ordinal or 0) >= (self._first_own or 0)) or self._is_to_me(record):
             self._held.clear()
-            return [*self.finish(), (number, record)]
+            return [*self.finish(), (number, line)]
         if self._goes_on(time_of(record)):
             if _is_prompt(record):
                 self._held.clear()
             if self._held or _is_prompt(record):
-                self._held.append((number, record))
+                self._held.append((number, line))
             return []
         held = self.finish()
-        return [(number, record)] if _begins_turn(record) else [*held, (number, record)]
+        return [(number, line)] if _begins_turn(record) else [*held, (number, line)]
 
-    def finish(self) -> list[tuple[int, Record]]:
-        """The history is over: the records from the last prompt on, which may be the fork's own."""
+    def finish(self) -> list[tuple[int, bytes]]:
+        """The history is over: the lines from the last prompt on, which may be the fork's own."""
         held, self._held, self._within, self.active = self._held, [], False, False
         return held
 

@@ -1,0 +1,162 @@
+"""Lines of a big file looked at by other processes, range by range, and taken in their order here.
+
+What can be told of a line from the line alone is found by those who have it: mostly this is what
+takes the time. What depends on what came before is the parser's, which takes one line after the
+other; so what comes of it is the same, however the file was cut.
+"""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from errno import ESTALE
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
+
+from mast_tui.gc_tuning import uncollected
+from mast_tui.parallel import Lost, Workers
+from mast_tui.traces.index.line_index import LineIndex
+from mast_tui.traces.index.lines import LineParser, feed_lines
+from mast_tui.traces.io.regular_files import open_regular
+
+RANGE_BYTES: Final = 1 << 20
+"""How much of a file is looked at by one process at a time."""
+
+_BEYOND_BYTES: Final = 256 * 1024
+"""How much is read at once behind a range, where its last line reaches over the end."""
+
+
+@runtime_checkable
+class DigestingParser(LineParser, Protocol):
+    """A parser of lines that also takes what others have made of one."""
+
+    @property
+    def digest(self) -> Callable[[bytes], Any]:
+        """A function of a module, which tells what a line comes down to, or gives the line back."""
+
+    def take(self, number: int, found: Any, /) -> bool:
+        """Take what a line came down to; False where the line itself is needed."""
+
+
+class Range(NamedTuple):
+    """The lines of a file that begin from ``begin`` on and before ``end``."""
+
+    begin: int
+    end: int
+
+
+class _Lines(NamedTuple):
+    """The lines in a range: where the first begins and each ends, and what each comes down to."""
+
+    begin: int
+    ends: array[int]
+    lines: Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class DigestLines:
+    """Looks at the lines in ranges of a file; it can be sent to other processes.
+
+    Attributes:
+        path: The file.
+        digest: What is done with a line.
+        typecode: How the ends of lines are told.
+    """
+
+    path: Path
+    digest: Callable[[bytes], Any]
+    typecode: str
+
+    def __call__(self, ranges: Sequence[Range]) -> list[_Lines]:
+        """What is known of the lines in each range."""
+        with uncollected(), open_regular(self.path) as file:
+            return [self._look(*_lines_in(file.fileno(), one)) for one in ranges]
+
+    def _look(self, begin: int, lines: Sequence[bytes]) -> _Lines:
+        ends = accumulate((len(line) + 1 for line in lines), initial=begin)
+        next(ends)
+        return _Lines(begin, array(self.typecode, ends), [*map(self.digest, lines)])
+
+
+def _lines_in(file: int, one: Range) -> tuple[int, list[bytes]]:
+    """Where the first line in a range begins, and all of them without their line feeds."""
+    before = max(0, one.begin - 1)
+    data = _read(file, before, one.end)
+    *lines, rest = data.split(b"\n")
+    begin = one.begin
+    if begin and not lines:  # a line goes on here that begins before
+        return one.end, []
+    if begin:
+        begin = before + len(lines.pop(0)) + 1
+    if rest:
+        lines.append(rest + _rest_of_line(file, before + len(data)))
+    return begin, lines
+
+
+def _rest_of_line(file: int, begin: int) -> bytes:
+    pieces = []
+    while more := _read(file, begin, begin + _BEYOND_BYTES):
+        piece, feed, _ = more.partition(b"\n")
+        pieces.append(piece)
+        if feed:
+            break
+        begin += len(more)
+    return b"".join(pieces)
+
+
+def _read(file: int, begin: int, end: int) -> bytes:
+    data = os.pread(file, end - begin, begin)
+    while data and begin + len(data) < end:  # the system may give less
+        more = os.pread(file, end - begin - len(data), begin + len(data))
+        if not more:
+            break
+        data += more
+    return data
+
+
+class DigestFeed:
+    """Gives a parser what others make of the lines of a file, all of which are ended.
+
+    Where it is called for the first time the file is cut into ranges from there on.
+    """
+
+    def __init__(self, workers: Workers) -> None:
+        self._workers = workers
+        self._found: Iterator[tuple[Range, _Lines | Lost | None]] | None = None
+
+    def __call__(self, index: LineIndex, parser: LineParser, max_bytes: int) -> None:
+        """Give it about so many bytes more. ``OSError`` from the file system comes through."""
+        if not isinstance(parser, DigestingParser) or index.path is None:
+            feed_lines(index, parser, max_bytes)
+            return
+        if self._found is None:
+            work = DigestLines(index.path, parser.digest, index.typecode)
+            begins = range(index.done, index.size, RANGE_BYTES)
+            ranges = [Range(begin, min(begin + RANGE_BYTES, index.size)) for begin in begins]
+            results = self._workers.map(work, [[one] for one in ranges])
+            self._found = zip(ranges, results, strict=True)
+        end = min(index.done + max_bytes, index.size)
+        while index.done < end:
+            one, found = next(self._found, (None, None))
+            index.check()
+            if one is None:
+                raise OSError(ESTALE, "the file has changed")
+            if isinstance(found, Lost) and index.done < one.end:
+                feed_lines(index, parser, one.end - index.done)
+            elif isinstance(found, _Lines) and found.lines:
+                _take(index, parser, found)
+
+
+def _take(index: LineIndex, parser: DigestingParser, found: _Lines) -> None:
+    if found.begin != index.done:
+        raise OSError(ESTALE, "the file has changed")
+    known = len(index)
+    index.take_in(found.ends, known)
+    for number, one in enumerate(found.lines, known + 1):
+        if type(one) is bytes:
+            parser.feed(number, one, False)
+        elif not parser.take(number, one):
+            parser.feed(number, index.read(number, number), False)

@@ -1,0 +1,153 @@
+"""What most records of a rollout come down to, so that other processes can parse their lines.
+
+Most records are calls, results and thoughts, and events that repeat those. Of such a record a few
+values are taken that follow from its line alone. What they mean depends on what came before, which
+only ``CodexParser`` knows; so it takes them in the order of the lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import orjson
+
+from mast_tui.traces.io.json_values import as_text
+from mast_tui.traces.readers.codex.records import (
+    BOOKKEEPING,
+    id_and_name_of_call,
+    output_of,
+    payload_of,
+    status_of_output,
+    thought_of,
+    time_of,
+    unwrapped_begins,
+)
+from mast_tui.traces.readers.codex.told_twice import marks_of_text
+
+Record = Mapping[str, object]
+
+Digest = tuple[Any, ...]
+"""What becomes of a record, ``CALL`` or one of the others, and what that needs; empty where nothing
+does."""
+
+CALL: Final = "call"
+RESULT: Final = "result"
+EVENT: Final = "event"
+THOUGHT: Final = "thought"
+COUNTS: Final = "counts"
+
+
+def digest_of(line: bytes, record: Record, kind: str, payload: Record) -> Digest | None:
+    """What a record comes down to; None where the whole of it is needed.
+
+    Args:
+        line: The line of the record.
+        record: What stands on it.
+        kind: Its type.
+        payload: What it wraps.
+    """
+    what = payload.get("type")
+    if type(what) is not str:
+        return None
+    usual = _USUAL.get((kind, what))
+    if usual is not None:
+        return usual(line, record, payload)
+    if kind == "response_item" and what.endswith("_call"):
+        return _call(line, record, payload)
+    if kind == "response_item" and what.endswith("_output"):
+        return _result(line, record, payload)
+    return () if kind == "event_msg" and what in BOOKKEEPING else None
+
+
+def digest_line(line: bytes) -> Digest | bytes:
+    """What the record on a line comes down to, or the line where all of it is needed."""
+    try:
+        record = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return line
+    if type(record) is not dict:
+        return line
+    kind, payload = record.get("type"), record.get("payload")
+    if type(kind) is not str or type(payload) is not dict:
+        kind, payload = payload_of(record)
+    found = digest_of(line, record, kind, payload)
+    return line if found is None else found
+
+
+def _call(_line: bytes, record: Record, payload: Record) -> Digest:
+    return (CALL, time_of(record), *id_and_name_of_call(payload))
+
+
+def _result(_line: bytes, record: Record, payload: Record) -> Digest:
+    output = output_of(payload)
+    status = status_of_output(output)
+    answer = output if _may_name_thread(output) else None
+    return RESULT, time_of(record), as_text(payload.get("call_id")), status, answer
+
+
+def _may_name_thread(output: object) -> bool:
+    """Whether an output may be a short JSON object, as that is which names a new thread."""
+    if type(output) is not str:
+        return True
+    if len(output) > _LONGEST_ANSWER:
+        return False
+    begins = unwrapped_begins(output)
+    first = output[begins : begins + 1]
+    return first in ("{", "\\") or first.isspace()
+
+
+_LONGEST_ANSWER: Final = 100_000
+"""What ten thousand characters take as JSON, and more."""
+
+
+def _said(line: bytes, _record: Record, payload: Record) -> Digest:
+    return _event(line, True, payload.get("message"))
+
+
+def _thinking(line: bytes, _record: Record, payload: Record) -> Digest:
+    return _event(line, False, payload.get("text"))
+
+
+def _event(line: bytes, message: bool, text: object) -> Digest:
+    if type(text) is not str or not text.strip():
+        return ()
+    return EVENT, line, marks_of_text(message, text)
+
+
+def _thought(_line: bytes, record: Record, payload: Record) -> Digest:
+    """A thought, where it can be read."""
+    text, parts = thought_of(payload.get("summary"), payload.get("content"))
+    if not parts:
+        return ()
+    return THOUGHT, time_of(record), as_text(payload.get("id")), marks_of_text(False, text, parts)
+
+
+def _counts(_line: bytes, record: Record, payload: Record) -> Digest:
+    """Counts of a model call, compared to tell a new call from one that is told of again."""
+    info = payload.get("info")
+    if not isinstance(info, dict):
+        return ()
+    usage, total = info.get("last_token_usage"), info.get("total_token_usage")
+    if not isinstance(usage, dict):
+        return ()
+    counts: Digest = (usage.get("input_tokens"), usage.get("output_tokens"))
+    if isinstance(total, dict):
+        totals = ("total_tokens", "input_tokens", "output_tokens")
+        counts += tuple(map(total.get, totals))
+    return COUNTS, record.get("timestamp"), counts
+
+
+_USUAL: Final[Mapping[tuple[str, str], Callable[[bytes, Record, Record], Digest]]] = {
+    ("event_msg", "token_count"): _counts,
+    ("event_msg", "agent_message"): _said,
+    ("event_msg", "user_message"): _said,
+    ("event_msg", "agent_reasoning"): _thinking,
+    ("event_msg", "agent_reasoning_raw_content"): _thinking,
+    ("response_item", "reasoning"): _thought,
+    ("response_item", "function_call"): _call,
+    ("response_item", "custom_tool_call"): _call,
+    ("response_item", "function_call_output"): _result,
+    ("response_item", "custom_tool_call_output"): _result,
+}
+"""How most records of a rollout are taken, by their types and those of their payloads."""
