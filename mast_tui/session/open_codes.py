@@ -1,15 +1,18 @@
 """Open coding: what people wrote down that no mode describes, gathered across traces.
 
 An open code is a label of the open mode, or a note on a span. Those alike are grouped by a tag
-(``#name`` in their text) or else by their words; a group may become a mode of the next codebook.
+(``#name`` in their text), else as a model has proposed, else by their words; a group may become a
+mode of the next codebook.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Final
 
 from rapidfuzz import fuzz, process
@@ -130,11 +133,19 @@ class OpenCoding:
     saturation: Saturation
     others: frozenset[str] = frozenset()
     """The traces on which something is shown that somebody else wrote."""
+    model: str | None = None
+    """Which model has proposed groups; None where they go by words."""
 
     @property
     def codes(self) -> tuple[OpenCode, ...]:
         """Those of all groups."""
         return tuple(code for group in self.groups for code in group.codes)
+
+    @property
+    def to_group(self) -> tuple[str, ...]:
+        """The words that a tag puts into no group, each once, as a model is shown them."""
+        words = (code.words for group in self.groups if group.tag is None for code in group.codes)
+        return tuple(dict.fromkeys(one for one in words if one))
 
     def matching(self, words: str) -> OpenCoding:
         """Keep the open codes that hold all of these words, or tags, whatever their case."""
@@ -151,8 +162,7 @@ class OpenCoding:
             )
             for group in self.groups
         )
-        groups = tuple(group for group in kept if group.codes)
-        return OpenCoding(groups, self.saturation, self.others)
+        return replace(self, groups=tuple(group for group in kept if group.codes))
 
 
 def open_coding(
@@ -204,7 +214,8 @@ def open_coding(
         ),
     ]
     codes.sort(key=lambda code: place.get(code.trace_id, len(place)))
-    groups = grouped(codes)
+    model, proposed = proposed_groups(workspace, ref, reader, visible)
+    groups = grouped(codes, proposed)
     modes: dict[str, set[str]] = defaultdict(set)
     for label in labels:
         if label.mode != OPEN_SLUG:
@@ -214,7 +225,44 @@ def open_coding(
         groups,
         saturation(_in_order(finished), groups, modes),
         frozenset(code.trace_id for code in codes if code.annotator != reader),
+        model,
     )
+
+
+def _key(taxonomy: str, reader: str | None, visible: Collection[str] | None) -> str:
+    # Names of groups follow from all that was shown to the model, which is not for everybody.
+    return f"open_codes.groups:{taxonomy}:{'' if visible is None else reader or ''}"
+
+
+def proposed_groups(
+    workspace: Workspace, taxonomy: str, reader: str | None, visible: Collection[str] | None
+) -> tuple[str | None, Mapping[str, str]]:
+    """Read which model has proposed groups of what somebody may see, and each text's group."""
+    kept = workspace.get_setting(_key(taxonomy, reader, visible))
+    found = json.loads(kept) if kept else {"model": None, "groups": {}}
+    return found["model"], found["groups"]
+
+
+def keep_groups(
+    workspace: Workspace,
+    taxonomy: str,
+    reader: str | None,
+    visible: Collection[str] | None,
+    model: str | None,
+    groups: Mapping[str, str],
+) -> None:
+    """Keep what a model has proposed, for whoever may see what it was shown.
+
+    Args:
+        workspace: Where open codes are.
+        taxonomy: Under which taxonomy.
+        reader: Who asked.
+        visible: The traces on which they may see what others wrote; None for all.
+        model: Which model it was; None to go by words again.
+        groups: The name of its group by text.
+    """
+    kept = json.dumps({"model": model, "groups": dict(groups)}, ensure_ascii=False)
+    workspace.set_setting(_key(taxonomy, reader, visible), kept)
 
 
 def _in_order(readings: Iterable[Pass]) -> list[str]:
@@ -225,24 +273,33 @@ def _in_order(readings: Iterable[Pass]) -> list[str]:
     return sorted(first, key=lambda trace_id: (first[trace_id], trace_id))
 
 
-def grouped(codes: Sequence[OpenCode]) -> tuple[Group, ...]:
+def grouped(
+    codes: Sequence[OpenCode], proposed: Mapping[str, str] = MappingProxyType({})
+) -> tuple[Group, ...]:
     """Put open codes together that are about the same, the biggest group first.
 
-    Those with a tag stand under their first one. Of the others each joins, in their order, the
-    group to whose texts it is most alike on average, so that what comes later moves nothing.
+    Those with a tag stand under their first one, others in the group that was proposed for them.
+    Of the rest each joins, in their order, the group to whose texts it is most alike on average,
+    so that what comes later moves nothing.
 
     Args:
         codes: In the order of looking.
+        proposed: The names of groups by text.
     """
     tagged: dict[str, list[OpenCode]] = defaultdict(list)
+    named: dict[str, list[OpenCode]] = defaultdict(list)
     rest: list[OpenCode] = []
     for code in codes:
         if code.tags:
             tagged[code.tags[0]].append(code)
+        elif code.words in proposed:
+            named[proposed[code.words]].append(code)
         else:
             rest.append(code)
     groups = [Group(f"#{tag}", tuple(found), tag) for tag, found in tagged.items()]
-    groups += _by_words(rest)
+    for group in _by_words(rest):
+        named[group.name] += group.codes
+    groups += [Group(name, tuple(found)) for name, found in named.items()]
     return tuple(sorted(groups, key=lambda group: -len(group.codes)))
 
 

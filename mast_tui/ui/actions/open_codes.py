@@ -39,6 +39,13 @@ OPEN_CODES = (
         hint=20,
     ),
     _codes(
+        name="group_by_model",
+        keys="J",
+        title="ask the model",
+        help="Have the model of config.toml group what no tag does, or go by words again",
+        hint=22,
+    ),
+    _codes(
         name="next_group",
         keys="tab } >",
         title="next group",
