@@ -22,12 +22,15 @@ from mast_tui.cli.shared.common import (
     say,
 )
 from mast_tui.configuration import read_judge_configuration
+from mast_tui.judges.llm.run.grouping import propose_groups, used_words, what_it_takes
+from mast_tui.judges.llm.run.setup import configured_setup
 from mast_tui.safe_text import one_line
 from mast_tui.session import sight_values
 from mast_tui.session.open_codes import (
     OpenCode,
     OpenCoding,
     Saturation,
+    give_tag,
     keep_groups,
     open_coding,
 )
@@ -62,6 +65,9 @@ def choosing_options(command: Decorated) -> Decorated:
     help="Group what no tag does anew: by words, or as the model of [judge] in config.toml "
     "proposes. Kept until one asks again.",
 )
+@click.option(
+    "--give", metavar="TAG", help="Give those a tag, or take it off where all of them have it."
+)
 @common_options()
 @json_option
 def notes_command(
@@ -69,6 +75,7 @@ def notes_command(
     tag: str | None,
     search: str | None,
     by: Literal["words", "model"] | None,
+    give: str | None,
     workspace: str | None,
     annotator: str | None,
     taxonomy: Path | None,
@@ -92,6 +99,16 @@ def notes_command(
             _group_by(by, whole.to_group, viewer, place, chosen)
             whole = coding_seen_by(viewer, place, chosen)
         shown = chosen_of(whole, group, tag, search)
+        if give is not None:
+            who = viewer.name or annotator
+            if who is None:
+                raise click.UsageError("--give wants to know who tags: --annotator NAME")
+            on = give_tag(place, chosen.id, who, shown.codes, give)
+            told = f"{len(shown.codes)} tagged" if on else f"taken off {len(shown.codes)}"
+            say(f"#{give.removeprefix('#')}: {told}")
+            places = {code.place for code in shown.codes}
+            whole = coding_seen_by(viewer, place, chosen)
+            shown = whole.keeping(lambda code: code.place in places)
         viewer.reveal(whole.others)
         left_out = viewer.hidden
         document: dict[str, Any] = {
@@ -129,6 +146,7 @@ def notes_command(
             for found in one["places"]:
                 where = found["first"] or "whole trace"
                 words = f"{found['trace_id']} · {found['annotator']} · {where} · {found['text']}"
+                words += "".join(f" #{tag}" for tag in found["given"])
                 click.echo(f"  {one_line(words)}")
     click.echo(saturation_words(whole.saturation))
 
@@ -147,10 +165,6 @@ def _group_by(
     taxonomy: Taxonomy,
 ) -> None:
     """Forget what a model has proposed, or ask one, after saying what that sends and takes."""
-    # Only who asks a model waits for what speaks to it.
-    from mast_tui.judges.llm.run.grouping import propose_groups, used_words, what_it_takes
-    from mast_tui.judges.llm.run.setup import configured_setup
-
     whose = (taxonomy.ref, viewer.name if viewer.limited else None, viewer.traces)
     if by == "words":
         keep_groups(place, *whose, None, {})
@@ -184,11 +198,7 @@ def chosen_of(
         coding = replace(coding, groups=(coding.groups[group - 1],))
     if tag is not None:
         wanted = tag.removeprefix("#").casefold()
-        kept = (
-            replace(one, codes=tuple(code for code in one.codes if wanted in code.tags))
-            for one in coding.groups
-        )
-        coding = replace(coding, groups=tuple(one for one in kept if one.codes))
+        coding = coding.keeping(lambda code: wanted in code.tags)
     return coding if search is None else coding.matching(search)
 
 
@@ -218,6 +228,7 @@ def place_values(code: OpenCode) -> dict[str, Any]:
         "quote": target.quote,
         "text": code.text,
         "tags": list(code.tags),
+        "given": list(code.given),
     }
 
 

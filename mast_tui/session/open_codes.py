@@ -1,8 +1,8 @@
 """Open coding: what people wrote down that no mode describes, gathered across traces.
 
 An open code is a label of the open mode, or a note on a span. Those alike are grouped by a tag
-(``#name`` in their text), else as a model has proposed, else by their words; a group may become a
-mode of the next codebook.
+(given to them afterwards, or ``#name`` in their text), else as a model has proposed, else by their
+words; a group may become a mode of the next codebook.
 """
 
 from __future__ import annotations
@@ -10,17 +10,20 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
 from rapidfuzz import fuzz, process
 
+from mast_tui.errors import SessionError
 from mast_tui.labels import AnnotatorKind, Pass, Target, annotator_kind
 from mast_tui.session.retests import by_trace, retests_of
 from mast_tui.taxonomy.model import OPEN_SLUG, Taxonomy
 from mast_tui.workspace import Workspace
+from mast_tui.workspace.events.codec import TARGET
+from mast_tui.workspace.events.fields import Fields
 
 ALIKE: Final = 60.0
 """From this likeness on, of 0 to 100, texts are about the same."""
@@ -28,6 +31,7 @@ ALIKE: Final = 60.0
 NO_WORDS: Final = "no words yet"
 """What the group is called of labels that nobody has written anything on."""
 
+_TAGS: Final = "open_codes.tags"
 _TAG: Final = re.compile(r"(?<![\w#])#([^\W\d_][\w-]*)")
 _WORD: Final = re.compile(r"\w+")
 _STEM: Final = 5
@@ -58,6 +62,8 @@ class OpenCode:
     target: Target
     text: str
     is_label: bool
+    given: tuple[str, ...] = ()
+    """Tags that it was given afterwards."""
 
     @property
     def place(self) -> Place:
@@ -66,8 +72,14 @@ class OpenCode:
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """The tags in its text, in small letters; a number such as ``#13`` is a span."""
-        return tuple(dict.fromkeys(tag.casefold() for tag in _TAG.findall(self.text)))
+        """Those given, then those in its text, in small letters; ``#13`` is a span."""
+        written = (tag.casefold() for tag in _TAG.findall(self.text))
+        return tuple(dict.fromkeys((*self.given, *written)))
+
+    @property
+    def tagged_text(self) -> str:
+        """Its text with the tags that it was given."""
+        return " ".join((self.text, *(f"#{tag}" for tag in self.given))).strip()
 
     @property
     def words(self) -> str:
@@ -150,18 +162,13 @@ class OpenCoding:
     def matching(self, words: str) -> OpenCoding:
         """Keep the open codes that hold all of these words, or tags, whatever their case."""
         wanted = words.casefold().split()
-        kept = (
-            Group(
-                group.name,
-                tuple(
-                    code
-                    for code in group.codes
-                    if all(word in code.text.casefold() for word in wanted)
-                ),
-                group.tag,
-            )
-            for group in self.groups
+        return self.keeping(
+            lambda code: all(word in code.tagged_text.casefold() for word in wanted)
         )
+
+    def keeping(self, wanted: Callable[[OpenCode], bool]) -> OpenCoding:
+        """Keep some open codes, in their groups."""
+        kept = (replace(group, codes=tuple(filter(wanted, group.codes))) for group in self.groups)
         return replace(self, groups=tuple(group for group in kept if group.codes))
 
 
@@ -213,6 +220,8 @@ def open_coding(
             for one in notes
         ),
     ]
+    given = _given_tags(workspace, taxonomy.id, may_see)
+    codes = [replace(code, given=given.get(code.place, ())) for code in codes]
     codes.sort(key=lambda code: place.get(code.trace_id, len(place)))
     model, proposed = proposed_groups(workspace, ref, reader, visible)
     groups = grouped(codes, proposed)
@@ -263,6 +272,69 @@ def keep_groups(
     """
     kept = json.dumps({"model": model, "groups": dict(groups)}, ensure_ascii=False)
     workspace.set_setting(_key(taxonomy, reader, visible), kept)
+
+
+def give_tag(
+    workspace: Workspace, taxonomy: str, who: str, codes: Iterable[OpenCode], tag: str
+) -> bool:
+    """Give open codes a tag; where all have it from this person, take it off.
+
+    Args:
+        workspace: Where they are.
+        taxonomy: The id of the taxonomy; tags stay from version to version.
+        who: Who tags.
+        codes: What is tagged, whoever wrote it.
+        tag: The tag, with or without ``#``.
+
+    Returns:
+        Whether they have it now.
+
+    Raises:
+        SessionError: It can be no tag.
+    """
+    tag = checked_tag(tag)
+    own = _tags_by(workspace, taxonomy, who)
+    places = [code.place for code in codes]
+    on = not all(tag in own.get(place, ()) for place in places)
+    for place in places:
+        left = [one for one in own.get(place, ()) if one != tag]
+        own[place] = (*left, tag) if on else tuple(left)
+    kept = [
+        [annotator, trace_id, TARGET.write(target), is_label, list(tags)]
+        for (annotator, trace_id, target, is_label), tags in own.items()
+        if tags
+    ]
+    workspace.set_setting(f"{_TAGS}:{taxonomy}:{who}", json.dumps(kept, ensure_ascii=False))
+    return on
+
+
+def checked_tag(words: str) -> str:
+    """Give a tag in small letters, without ``#``; raises ``SessionError`` for what can be none."""
+    found = _TAG.fullmatch(f"#{words.strip().removeprefix('#')}")
+    if found is None:
+        raise SessionError("a tag is one word that begins with a letter, such as #retry")
+    return found[1].casefold()
+
+
+def _tags_by(workspace: Workspace, taxonomy: str, who: str) -> dict[Place, tuple[str, ...]]:
+    kept = json.loads(workspace.get_setting(f"{_TAGS}:{taxonomy}:{who}") or "[]")
+    return {
+        (annotator, trace_id, TARGET.read(Fields(target, "target")), is_label): tuple(tags)
+        for annotator, trace_id, target, is_label, tags in kept
+    }
+
+
+def _given_tags(
+    workspace: Workspace, taxonomy: str, may_see: Callable[[str, str], bool]
+) -> Mapping[Place, tuple[str, ...]]:
+    """The tags that were given, of those whose words may be seen on the trace."""
+    found: dict[Place, tuple[str, ...]] = {}
+    people = (one.name for one in workspace.annotators())
+    for who in dict.fromkeys((*people, *workspace.study_leads().values())):
+        for place, tags in _tags_by(workspace, taxonomy, who).items():
+            if may_see(who, place[1]):
+                found[place] = tuple(dict.fromkeys((*found.get(place, ()), *tags)))
+    return found
 
 
 def _in_order(readings: Iterable[Pass]) -> list[str]:

@@ -77,6 +77,7 @@ def test_what_was_written_down_is_listed_in_groups_with_saturation(cli: Cli, not
         "quote": None,
         "text": "asks twice",
         "tags": [],
+        "given": [],
     }
     assert told["saturation"] == {
         "traces": 2,
@@ -125,6 +126,26 @@ def test_a_model_proposes_groups_that_are_kept_for_whoever_may_see_what_it_was_s
     assert names() == (MODEL, ["Repeats itself", "#who"])
     assert names("--annotator", "alice") == ("words", ["asks twice", "#who"])
     assert names("--by", "words") == ("words", ["asks twice", "#who"])
+
+
+def test_tags_are_given_afterwards_searched_and_written_out(cli: Cli, notes: Path) -> None:
+    who = ("--annotator", "bob")
+    done = cli("study", "notes", "--search", "customer", "--give", "#Mixup", *who, "--json")
+    assert done.code == 0, done.err
+    (group,) = done.json["groups"]
+    assert (group["name"], group["places"][0]["tags"]) == ("#mixup", ["mixup", "who"])
+    told = cli("study", "notes", "--tag", "mixup", *who).out
+    assert "wrong customer #who #mixup" in told
+    # Whoever may not see what bob says of the trace does not see his tag.
+    cli("study", "notes", "--search", "asks", "--give", "again", *who)
+    told = cli("study", "notes", "--json", "--annotator", "alice").json
+    assert [one["name"] for one in told["groups"]] == ["#again", "#mixup"]
+    told = cli("study", "notes", "--json", "--annotator", "carol").json
+    assert told["groups"] == []
+    off = cli("study", "notes", "--tag", "mixup", "--give", "mixup", *who)
+    assert "#mixup: taken off 1" in off.err
+    assert cli("study", "notes", "--tag", "mixup", *who, "--json").json["groups"] == []
+    assert "one word" in cli("study", "notes", "--give", "two words", *who).err
 
 
 def test_nobody_sees_what_others_wrote_before_they_have_finished(cli: Cli, notes: Path) -> None:

@@ -150,8 +150,8 @@ def test_a_study_goes_from_open_notes_to_gold_while_codebook_and_people_change(
     labels(home, "bob", mast, names[0], OPEN_SLUG, note="the same is asked twice")
     labels(home, "bob", mast, names[1])
     category = mast.categories[0].id
-    out = ("--category", category, "--group", "1", "-o", str(home / "mast-3+1.toml"))
-    tell("taxonomy", "add", "Asks twice", *out, *LEAD)
+    options = ("--category", category, "--group", "1", "-o", str(home / "mast-3+1.toml"))
+    tell("taxonomy", "add", "Asks twice", *options, *LEAD)
     new = split(home, load_taxonomy(home / "mast-3+1.toml"))
     done = json.loads(
         tell("taxonomy", "migrate", "mast@3+1", "next.toml", "--map", "map.toml", "--json", *LEAD)

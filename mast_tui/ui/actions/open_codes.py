@@ -32,6 +32,13 @@ OPEN_CODES = (
         hint=15,
     ),
     _codes(
+        name="tag",
+        keys="t",
+        title="tag",
+        help="Give what is marked, or else what is under the cursor, a tag, or take it off",
+        hint=17,
+    ),
+    _codes(
         name="search",
         keys="/",
         title="search",

@@ -32,6 +32,8 @@ from mast_tui.session.open_codes import (
     OpenCoding,
     Place,
     Saturation,
+    checked_tag,
+    give_tag,
     keep_groups,
     open_coding,
 )
@@ -270,7 +272,7 @@ class OpenCodesScreen(OpensTraces, TableScreen):
             return TableRow(row.id, cells, "v" if whole else "▾", styles)
         marked = code.place in self._marked
         cells = {
-            "what": f"  {one_line(code.text) or 'no words yet: m there writes some'}",
+            "what": f"  {one_line(code.tagged_text) or 'no words yet: m there writes some'}",
             "trace": one_line(self._name_of(code.trace_id)),
             "where": place_words(code.target, self._order_of(code.trace_id)),
             "who": one_line(code.annotator),
@@ -296,11 +298,13 @@ class OpenCodesScreen(OpensTraces, TableScreen):
         self.detail.border_title = plain_title(group.name)
         self.detail.border_subtitle = plain_title("Enter opens  n makes a mode")
         if code is not None:
-            self.detail.show_text(code.text or "Nobody has written what it is yet.")
+            self.detail.show_text(code.tagged_text or "Nobody has written what it is yet.")
             return
         who = dict.fromkeys(code.annotator for code in group.codes)
         lines = [f"{counted(len(group.codes), 'place')} by {', '.join(map(one_line, who))}", ""]
-        self.detail.show_text("\n".join([*lines, *(f"• {code.text}" for code in group.codes)]))
+        self.detail.show_text(
+            "\n".join([*lines, *(f"• {code.tagged_text}" for code in group.codes)])
+        )
 
     @on(VirtualLines.Moved, "#codes")
     def _moved(self, event: VirtualLines.Moved) -> None:
@@ -370,6 +374,36 @@ class OpenCodesScreen(OpensTraces, TableScreen):
         self.app.push_screen(
             NoteScreen("Search notes and open codes", self._search, question="Words, or a #tag"),
             typed,
+        )
+
+    def _chosen_codes(self) -> tuple[OpenCode, ...]:
+        """What is marked, or else what is under the cursor."""
+        row = self.row
+        here = () if row is None else row.group.codes if row.code is None else (row.code,)
+        return tuple(self._marked.values()) or here
+
+    def action_tag(self) -> None:
+        """Give a tag, or take off one that all have."""
+        codes, opened = self._chosen_codes(), self.mast.opened
+        if not codes or opened is None:
+            self.hints.say("There is nothing to tag")
+            return
+
+        def written(tag: str | None) -> None:
+            if tag is not None:
+                on = give_tag(opened.workspace, opened.taxonomy.id, opened.annotator, codes, tag)
+                self._marked = {}
+                self.hints.say(f"#{tag} {'on' if on else 'off'} {counted(len(codes), 'place')}")
+                self._read(opened)
+
+        self.app.push_screen(
+            NoteScreen(
+                f"Tag {counted(len(codes), 'place')}",
+                "",
+                question="A tag for all of them; one that all have is taken off",
+                check=checked_tag,
+            ),
+            written,
         )
 
     def action_group_by_model(self) -> None:
