@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import click
 
@@ -18,10 +19,21 @@ from mast_tui.cli.shared.common import (
     open_workspace,
     print_json,
     print_table,
+    say,
 )
+from mast_tui.configuration import read_judge_configuration
+from mast_tui.judges.llm.run.grouping import propose_groups, used_words, what_it_takes
+from mast_tui.judges.llm.run.setup import configured_setup
 from mast_tui.safe_text import one_line
 from mast_tui.session import sight_values
-from mast_tui.session.open_codes import OpenCode, OpenCoding, Saturation, open_coding
+from mast_tui.session.open_codes import (
+    OpenCode,
+    OpenCoding,
+    Saturation,
+    give_tag,
+    keep_groups,
+    open_coding,
+)
 
 if TYPE_CHECKING:
     from mast_tui.session import Viewer
@@ -47,12 +59,23 @@ def choosing_options(command: Decorated) -> Decorated:
 
 @click.command()
 @choosing_options
+@click.option(
+    "--by",
+    type=click.Choice(["words", "model"]),
+    help="Group what no tag does anew: by words, or as the model of [judge] in config.toml "
+    "proposes. Kept until one asks again.",
+)
+@click.option(
+    "--give", metavar="TAG", help="Give those a tag, or take it off where all of them have it."
+)
 @common_options()
 @json_option
 def notes_command(
     group: int | None,
     tag: str | None,
     search: str | None,
+    by: Literal["words", "model"] | None,
+    give: str | None,
     workspace: str | None,
     annotator: str | None,
     taxonomy: Path | None,
@@ -62,9 +85,9 @@ def notes_command(
 ) -> None:
     """Gather what no mode describes: labels 'none of these' (0 0) and notes on spans.
 
-    They are grouped by a #tag in their text, or else by their words, and it is told how many new
-    kinds of failure each trace brought, in the order of looking. 'taxonomy add' makes a mode of a
-    group. Whoever labels here sees what others wrote only of traces that they have finished.
+    They are grouped by a #tag in their text, or else by their words (--by), and it is told how many
+    new kinds of failure each trace brought, in the order of looking. 'taxonomy add' makes a mode of
+    a group. Whoever labels here sees what others wrote only of traces that they have finished.
     """
     checked_sight(blind, assisted)
     place = open_workspace(workspace, create=False)
@@ -72,11 +95,25 @@ def notes_command(
         chosen = kept_taxonomy(place, taxonomy)
         viewer = asked_by(place, chosen.ref, annotator, blind, assisted)
         whole = coding_seen_by(viewer, place, chosen)
+        if by is not None:
+            _group_by(by, whole.to_group, viewer, place, chosen)
+            whole = coding_seen_by(viewer, place, chosen)
         shown = chosen_of(whole, group, tag, search)
+        if give is not None:
+            who = viewer.name or annotator
+            if who is None:
+                raise click.UsageError("--give wants to know who tags: --annotator NAME")
+            on = give_tag(place, chosen.id, who, shown.codes, give)
+            told = f"{len(shown.codes)} tagged" if on else f"taken off {len(shown.codes)}"
+            say(f"#{give.removeprefix('#')}: {told}")
+            places = {code.place for code in shown.codes}
+            whole = coding_seen_by(viewer, place, chosen)
+            shown = whole.keeping(lambda code: code.place in places)
         viewer.reveal(whole.others)
         left_out = viewer.hidden
         document: dict[str, Any] = {
             "taxonomy": chosen.ref,
+            "grouped_by": whole.model or "words",
             "groups": _groups(shown, whole),
             "saturation": saturation_values(whole.saturation),
             **sight_values(viewer, left_out),
@@ -109,6 +146,7 @@ def notes_command(
             for found in one["places"]:
                 where = found["first"] or "whole trace"
                 words = f"{found['trace_id']} · {found['annotator']} · {where} · {found['text']}"
+                words += "".join(f" #{tag}" for tag in found["given"])
                 click.echo(f"  {one_line(words)}")
     click.echo(saturation_words(whole.saturation))
 
@@ -117,6 +155,31 @@ def coding_seen_by(viewer: Viewer, place: Workspace, taxonomy: Taxonomy) -> Open
     """Gather the open codes that whoever asks may see."""
     reader = viewer.name if viewer.limited else None
     return open_coding(place, taxonomy, reader, viewer.traces)
+
+
+def _group_by(
+    by: Literal["words", "model"],
+    notes: Sequence[str],
+    viewer: Viewer,
+    place: Workspace,
+    taxonomy: Taxonomy,
+) -> None:
+    """Forget what a model has proposed, or ask one, after saying what that sends and takes."""
+    whose = (taxonomy.ref, viewer.name if viewer.limited else None, viewer.traces)
+    if by == "words":
+        keep_groups(place, *whose, None, {})
+        return
+    configured = read_judge_configuration()
+    if configured.model is None:
+        say("no model is named in [judge] of config.toml: groups go by words")
+        return
+    if not notes:
+        return
+    setup = configured_setup(taxonomy, configured)
+    say(what_it_takes(setup, notes))
+    found = asyncio.run(propose_groups(setup, notes, on_wait=say))
+    keep_groups(place, *whose, configured.model, found.groups)
+    say(used_words(found.usage))
 
 
 def chosen_of(
@@ -135,11 +198,7 @@ def chosen_of(
         coding = replace(coding, groups=(coding.groups[group - 1],))
     if tag is not None:
         wanted = tag.removeprefix("#").casefold()
-        kept = (
-            replace(one, codes=tuple(code for code in one.codes if wanted in code.tags))
-            for one in coding.groups
-        )
-        coding = replace(coding, groups=tuple(one for one in kept if one.codes))
+        coding = coding.keeping(lambda code: wanted in code.tags)
     return coding if search is None else coding.matching(search)
 
 
@@ -169,6 +228,7 @@ def place_values(code: OpenCode) -> dict[str, Any]:
         "quote": target.quote,
         "text": code.text,
         "tags": list(code.tags),
+        "given": list(code.given),
     }
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from mast_tui.adjudication import words_by_trace
+from mast_tui.cli.report.command import signature_input
 from mast_tui.cli.shared.asking import asked_by
 from mast_tui.cli.shared.common import (
     common_options,
@@ -18,9 +17,9 @@ from mast_tui.cli.shared.common import (
     print_json,
     print_table,
 )
-from mast_tui.figures.intervals import more_for
-from mast_tui.gold import no_order
-from mast_tui.labels import VerdictValue
+from mast_tui.figures.intervals import MARGIN
+from mast_tui.figures.signatures.model import ALL
+from mast_tui.figures.signatures.modes import Counts
 from mast_tui.safe_text import one_line
 from mast_tui.session import QueueKind, progress, queue, sample_words
 from mast_tui.study import overlap_traces
@@ -33,9 +32,6 @@ if TYPE_CHECKING:
 
 # Written out, so that asking for help imports no floor below; ``retests`` is not for annotators.
 _KINDS = ("mine", "disagreements", "judge", "unsure", "changed", "worth", "sample")
-_POINTS: Final = 3
-"""Half the width of an interval, in points, for which the traces still needed are counted."""
-
 _OPEN_KINDS = ("mine", "worth", "sample")
 """Those that tell nothing of what anybody says."""
 
@@ -78,9 +74,9 @@ def show_command(
     if more:
         told = ", ".join(f"{code} {count:,}" for code, count in more.items() if count)
         click.echo(
-            f"about so many more traces for ± {_POINTS} points, by mode: {told}"
+            f"about so many more traces for ± {MARGIN * 100:g} points, by mode: {told}"
             if told
-            else f"no more traces are needed for ± {_POINTS} points of any mode"
+            else f"no more traces are needed for ± {MARGIN * 100:g} points of any mode"
         )
 
 
@@ -205,30 +201,18 @@ def plan_document(place: Workspace, study: Study) -> dict[str, Any]:
 
 
 def traces_to_label(place: Workspace, taxonomy: Taxonomy, study: Study) -> dict[str, int]:
-    """Count by mode how many more traces bring its share in the gold to ``_POINTS`` either way.
+    """Count by mode how many more traces bring its share in the gold to ``MARGIN`` either way.
 
     Args:
         place: Where the labels are.
         taxonomy: The modes, of which those that have been judged are told.
         study: Whose traces count.
     """
-    there = frozenset(study.traces)
-    words = words_by_trace(place, taxonomy)
-    verdicts = [
-        (one.mode, one.value)
-        for trace_id, said in words.items()
-        if trace_id in there
-        for one in said.gold(taxonomy, no_order).verdicts
-    ]
-    present = Counter(mode for mode, value in verdicts if value is VerdictValue.PRESENT)
-    absent = Counter(mode for mode, value in verdicts if value is VerdictValue.ABSENT)
-    found: dict[str, int] = {}
-    for mode in taxonomy.modes:
-        hits = present[mode.slug]
-        more = more_for(hits, hits + absent[mode.slug], _POINTS / 100)
-        if more is not None:
-            found[mode.code] = more
-    return found
+    traces = frozenset(study.traces)
+    given = signature_input(place, taxonomy, by=ALL, traces=traces, places=False)
+    counts = Counts.of(given.verdicts, given.weights)
+    needs = {mode.code: counts.more_labels(i) for i, mode in enumerate(given.modes)}
+    return {code: more for code, more in needs.items() if more is not None}
 
 
 def _draw(study: Study, draw: Draw) -> dict[str, Any]:

@@ -7,12 +7,15 @@ Shares are counts ``hits`` of ``n``, of n > 0. Intervals by resampling are made 
 from __future__ import annotations
 
 from functools import cache
-from math import exp, log, sqrt
+from math import ceil, exp, log, sqrt
 from statistics import NormalDist
-from typing import NotRequired, TypedDict
+from typing import Final, NamedTuple, NotRequired, TypedDict
 
 from mast_tui.figures.agreement.coefficients import Coefficient
 from mast_tui.figures.bootstrap import LEVEL, Interval
+
+MARGIN: Final = 0.03
+"""Half the width of an interval for which the labels still needed are counted."""
 
 
 @cache
@@ -21,12 +24,12 @@ def normal_quantile(level: float = LEVEL) -> float:
     return NormalDist().inv_cdf((1 + level) / 2)
 
 
-def wilson(hits: int, n: int, *, level: float = LEVEL) -> Interval | None:
+def wilson(hits: float, n: float, *, level: float = LEVEL) -> Interval | None:
     """Give the score interval of a share (Wilson 1927, JASA 22:209-212).
 
     Args:
         hits: How many cases it is a share of.
-        n: How many cases there are.
+        n: How many cases there are; not whole where they were weighted.
         level: How often the interval is to hold.
 
     Returns:
@@ -63,31 +66,43 @@ def wilson_of(share: float, n: float, z: float) -> Interval:
     return (0.0 if share <= 0 else middle - half), (1.0 if share >= 1 else middle + half)
 
 
-def more_for(hits: int, n: int, margin: float) -> int | None:
+def cases_for(share: float, margin: float) -> int:
+    """Tell how many cases bring the Wilson interval of a share to ``margin`` on either side.
+
+    Args:
+        share: The share, between 0 and 1.
+        margin: Half the width that is wanted, over 0.
+
+    Returns:
+        The fewest that do.
+    """
+
+    def wide(cases: int) -> bool:
+        low, high = wilson_of(share, cases, normal_quantile())
+        return high - low > 2 * margin
+
+    low, high = 0, 1
+    while wide(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if wide(middle) else (low, middle)
+    return high
+
+
+def more_for(hits: float, n: float, margin: float, *, each: float = 1.0) -> int | None:
     """Tell how many more cases bring the Wilson interval of a share to ``margin`` on either side.
 
     Args:
         hits: How many cases it is a share of.
         n: How many cases there are.
         margin: Half the width that is wanted, over 0.
+        each: As how many cases one more of them counts.
 
     Returns:
         So many, if the share stays what it is; None where there is no case yet.
     """
-    if not n:
-        return None
-
-    def wide(cases: int) -> bool:
-        low, high = wilson_of(hits / n, cases, normal_quantile())
-        return high - low > 2 * margin
-
-    low, high = n, n
-    while wide(high):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if wide(middle) else (low, middle)
-    return high - n
+    return max(0, ceil((cases_for(hits / n, margin) - n) / each)) if n else None
 
 
 def share(hits: int, n: int, *, level: float = LEVEL) -> Coefficient:
@@ -97,7 +112,7 @@ def share(hits: int, n: int, *, level: float = LEVEL) -> Coefficient:
     return Coefficient(hits / n, ci=wilson(hits, n, level=level))
 
 
-def newcombe(hits: int, n: int, other: int, of: int) -> Interval | None:
+def newcombe(hits: float, n: float, other: float, of: float) -> Interval | None:
     """Give the interval of a difference of two independent shares from both Wilson intervals.
 
     Newcombe 1998, Statistics in Medicine 17:873-890, method 10.
@@ -158,7 +173,7 @@ def _joined(p: float, ends: Interval, q: float, ends_of_q: Interval, phi: float)
     return p - q - down, p - q + up
 
 
-def katz(hits: int, n: int, other: int, of: int) -> Interval | None:
+def katz(hits: float, n: float, other: float, of: float) -> Interval | None:
     """Give the interval of the ratio of two shares by its logarithm.
 
     Katz and others 1978, Biometrics 34:469-474.
@@ -180,10 +195,48 @@ def katz(hits: int, n: int, other: int, of: int) -> Interval | None:
     return exp(middle - half), exp(middle + half)
 
 
+Effective = tuple[float, float]
+"""As how many independent cases of equal weight hits, and all cases, count."""
+
+
+class Weighed(NamedTuple):
+    """Some cases: how many, the sum of their weights, and that of these squared."""
+
+    n: int
+    weight: float
+    square: float
+
+
+def effective_cases(hits: Weighed, others: Weighed) -> Effective:
+    """Tell as how many cases weighted ones count: of these the share has the same variance.
+
+    n = p(1 − p)/Var p with the variance of a ratio of sums of weights (Korn and Graubard 1998,
+    Survey Methodology 24:193-201), or where all are alike (Σw)²/Σw² (Kish 1965, Survey Sampling);
+    never more than there are.
+
+    Args:
+        hits: The cases that the share is of.
+        others: All others.
+
+    Returns:
+        The hits, and all cases.
+    """
+    n, total = hits.n + others.n, hits.weight + others.weight
+    if (hits.weight, others.weight) == (hits.n, others.n):
+        return hits.n, n
+    p = hits.weight / total
+    spread = hits.square * (1 - p) ** 2 + others.square * p**2
+    cases = p * (1 - p) * total**2 / spread if hits.n and others.n else None
+    cases = total**2 / (hits.square + others.square) if cases is None else cases
+    cases = min(float(n), cases)
+    return p * cases, cases
+
+
 class RateJson(TypedDict):
     """``count`` of ``n`` traces, as a share between 0 and 1 with its Wilson interval.
 
-    Of no traces there is no share: ``undefined`` says ``no_traces``.
+    Where traces have weights, ``rate`` is the weighted share. Of no traces there is no share:
+    ``undefined`` says ``no_traces``.
     """
 
     count: int
@@ -193,9 +246,19 @@ class RateJson(TypedDict):
     undefined: NotRequired[str]
 
 
-def rate(count: int, n: int) -> RateJson:
-    """Give the share ``count`` / ``n``; raises ``ValueError`` for more hits than cases."""
-    ends = wilson(count, n)
+def rate(count: int, n: int, effective: Effective | None = None) -> RateJson:
+    """Give a share with its interval.
+
+    Args:
+        count: How many traces are hits.
+        n: How many there are.
+        effective: As how many both count where they are weighted, so that the share is theirs.
+
+    Raises:
+        ValueError: There are more hits than cases.
+    """
+    hits, cases = (count, n) if effective is None else effective
+    ends = wilson(hits, cases)
     if ends is None:
         return {"count": count, "n": n, "rate": None, "ci": None, "undefined": "no_traces"}
-    return {"count": count, "n": n, "rate": count / n, "ci": list(ends)}
+    return {"count": count, "n": n, "rate": hits / cases, "ci": list(ends)}

@@ -12,7 +12,7 @@ import numpy as np
 
 from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson, Withheld
 from mast_tui.figures.bootstrap import Interval, interval, resampled_sums
-from mast_tui.figures.intervals import normal_quantile, share, wilson_of
+from mast_tui.figures.intervals import MARGIN, normal_quantile, share, wilson_of
 from mast_tui.figures.judge.confusion import TraceSums
 from mast_tui.figures.judge.input import JudgeInput
 from mast_tui.figures.two_by_two import Tables, Values, true_negative_rate, true_positive_rate
@@ -41,9 +41,6 @@ class CorrectedJson(TypedDict):
     ci_needs: NotRequired[int]
     undefined: NotRequired[Refused]
 
-
-MARGIN: Final = 0.03
-"""Half the width of an interval for which the labels still needed are counted."""
 
 _UNSEEN_ERRORS: Final = 0.2
 """So much of a trace is added to either kind of error before the spread is taken: of a judge that

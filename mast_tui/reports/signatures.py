@@ -146,6 +146,7 @@ _TABLES: Final[Mapping[str, tuple[str, str]]] = {
         succeeded_n | of | count | successful traces judged on it
         unsure | unsure | count | traces on which it is unsure
         open | open | count | traces not judged on it
+        more_labels | for ± 3 | count | traces to label for ± 3 points of all
         with | success with it | share | share of success with the mode
         without | without it | share | share of success without the mode
         p_value | p | p_value | p of Fisher's exact test
@@ -650,6 +651,7 @@ class _Group:
                     "succeeded_n": mode["succeeded"]["n"],
                     "unsure": mode["unsure"],
                     "open": mode["open"],
+                    "more_labels": mode["more_labels"],
                     "with": _rate(given["present"], 0),
                     "without": _rate(given["absent"], 0),
                     "p_value": _p_cell(mode, "p_value"),
@@ -692,6 +694,8 @@ class _Group:
             yield f"Succeeded: {_rate_words(mode['succeeded'])}."
         else:
             yield f"All traces: {_rate_words(mode['all'])}."
+        if mode["more_labels"]:
+            yield f"About {mode['more_labels']:,} more traces for ± 3 points of all."
         yield from _missing(mode)
         rules = self.document["rules"]
         because = {
@@ -844,6 +848,14 @@ class _Group:
         if shares:
             yield Note(f"Of what shows in failed traces: {', '.join(shares)}.", "categories")
         yield from self.first_failure()
+        needs = {code: mode["more_labels"] for code, mode in self.group["modes"].items()}
+        told = [f"{code} {more:,}" for code, more in needs.items() if more]
+        if told:
+            yield Note(
+                "About so many more traces for ± 3 points of the share of all, by mode: "
+                f"{', '.join(told)}.",
+                "more_labels",
+            )
         yield from _cannot_say(self.group["cannot_say"])
 
     def first_failure(self) -> Iterator[Note]:
@@ -1414,6 +1426,12 @@ def _reading(document: Report) -> Iterator[str]:
     """How figures are to be read, and the rule for classes."""
     rules, drawn = document["rules"], document["bootstrap"]
     yield "Open and unsure verdicts, and unknown outcomes, count on neither side."
+    if document["weighted"]:
+        yield (
+            "Traces were drawn with different chances: shares, their differences and means are "
+            "weighted by one over these, and rest on the traces of the study. Counts, tests, what "
+            "shows together, places, trends and figures by task are those of the labelled traces."
+        )
     yield (
         "Intervals are 95 %: of shares Wilson's, of differences Newcombe's, of ratios Katz's, of "
         f"means by resampling traces ({drawn['rounds']:,} resamples, seed {drawn['seed']})."

@@ -1,23 +1,29 @@
 """Open coding: what people wrote down that no mode describes, gathered across traces.
 
 An open code is a label of the open mode, or a note on a span. Those alike are grouped by a tag
-(``#name`` in their text) or else by their words; a group may become a mode of the next codebook.
+(given to them afterwards, or ``#name`` in their text), else as a model has proposed, else by their
+words; a group may become a mode of the next codebook.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Final
 
 from rapidfuzz import fuzz, process
 
+from mast_tui.errors import SessionError
 from mast_tui.labels import AnnotatorKind, Pass, Target, annotator_kind
 from mast_tui.session.retests import by_trace, retests_of
 from mast_tui.taxonomy.model import OPEN_SLUG, Taxonomy
 from mast_tui.workspace import Workspace
+from mast_tui.workspace.events.codec import TARGET
+from mast_tui.workspace.events.fields import Fields
 
 ALIKE: Final = 60.0
 """From this likeness on, of 0 to 100, texts are about the same."""
@@ -25,6 +31,7 @@ ALIKE: Final = 60.0
 NO_WORDS: Final = "no words yet"
 """What the group is called of labels that nobody has written anything on."""
 
+_TAGS: Final = "open_codes.tags"
 _TAG: Final = re.compile(r"(?<![\w#])#([^\W\d_][\w-]*)")
 _WORD: Final = re.compile(r"\w+")
 _STEM: Final = 5
@@ -55,6 +62,8 @@ class OpenCode:
     target: Target
     text: str
     is_label: bool
+    given: tuple[str, ...] = ()
+    """Tags that it was given afterwards."""
 
     @property
     def place(self) -> Place:
@@ -63,8 +72,14 @@ class OpenCode:
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """The tags in its text, in small letters; a number such as ``#13`` is a span."""
-        return tuple(dict.fromkeys(tag.casefold() for tag in _TAG.findall(self.text)))
+        """Those given, then those in its text, in small letters; ``#13`` is a span."""
+        written = (tag.casefold() for tag in _TAG.findall(self.text))
+        return tuple(dict.fromkeys((*self.given, *written)))
+
+    @property
+    def tagged_text(self) -> str:
+        """Its text with the tags that it was given."""
+        return " ".join((self.text, *(f"#{tag}" for tag in self.given))).strip()
 
     @property
     def words(self) -> str:
@@ -130,29 +145,31 @@ class OpenCoding:
     saturation: Saturation
     others: frozenset[str] = frozenset()
     """The traces on which something is shown that somebody else wrote."""
+    model: str | None = None
+    """Which model has proposed groups; None where they go by words."""
 
     @property
     def codes(self) -> tuple[OpenCode, ...]:
         """Those of all groups."""
         return tuple(code for group in self.groups for code in group.codes)
 
+    @property
+    def to_group(self) -> tuple[str, ...]:
+        """The words that a tag puts into no group, each once, as a model is shown them."""
+        words = (code.words for group in self.groups if group.tag is None for code in group.codes)
+        return tuple(dict.fromkeys(one for one in words if one))
+
     def matching(self, words: str) -> OpenCoding:
         """Keep the open codes that hold all of these words, or tags, whatever their case."""
         wanted = words.casefold().split()
-        kept = (
-            Group(
-                group.name,
-                tuple(
-                    code
-                    for code in group.codes
-                    if all(word in code.text.casefold() for word in wanted)
-                ),
-                group.tag,
-            )
-            for group in self.groups
+        return self.keeping(
+            lambda code: all(word in code.tagged_text.casefold() for word in wanted)
         )
-        groups = tuple(group for group in kept if group.codes)
-        return OpenCoding(groups, self.saturation, self.others)
+
+    def keeping(self, wanted: Callable[[OpenCode], bool]) -> OpenCoding:
+        """Keep some open codes, in their groups."""
+        kept = (replace(group, codes=tuple(filter(wanted, group.codes))) for group in self.groups)
+        return replace(self, groups=tuple(group for group in kept if group.codes))
 
 
 def open_coding(
@@ -203,8 +220,11 @@ def open_coding(
             for one in notes
         ),
     ]
+    given = _given_tags(workspace, taxonomy.id, may_see)
+    codes = [replace(code, given=given.get(code.place, ())) for code in codes]
     codes.sort(key=lambda code: place.get(code.trace_id, len(place)))
-    groups = grouped(codes)
+    model, proposed = proposed_groups(workspace, ref, reader, visible)
+    groups = grouped(codes, proposed)
     modes: dict[str, set[str]] = defaultdict(set)
     for label in labels:
         if label.mode != OPEN_SLUG:
@@ -214,7 +234,107 @@ def open_coding(
         groups,
         saturation(_in_order(finished), groups, modes),
         frozenset(code.trace_id for code in codes if code.annotator != reader),
+        model,
     )
+
+
+def _key(taxonomy: str, reader: str | None, visible: Collection[str] | None) -> str:
+    # Names of groups follow from all that was shown to the model, which is not for everybody.
+    return f"open_codes.groups:{taxonomy}:{'' if visible is None else reader or ''}"
+
+
+def proposed_groups(
+    workspace: Workspace, taxonomy: str, reader: str | None, visible: Collection[str] | None
+) -> tuple[str | None, Mapping[str, str]]:
+    """Read which model has proposed groups of what somebody may see, and each text's group."""
+    kept = workspace.get_setting(_key(taxonomy, reader, visible))
+    found = json.loads(kept) if kept else {"model": None, "groups": {}}
+    return found["model"], found["groups"]
+
+
+def keep_groups(
+    workspace: Workspace,
+    taxonomy: str,
+    reader: str | None,
+    visible: Collection[str] | None,
+    model: str | None,
+    groups: Mapping[str, str],
+) -> None:
+    """Keep what a model has proposed, for whoever may see what it was shown.
+
+    Args:
+        workspace: Where open codes are.
+        taxonomy: Under which taxonomy.
+        reader: Who asked.
+        visible: The traces on which they may see what others wrote; None for all.
+        model: Which model it was; None to go by words again.
+        groups: The name of its group by text.
+    """
+    kept = json.dumps({"model": model, "groups": dict(groups)}, ensure_ascii=False)
+    workspace.set_setting(_key(taxonomy, reader, visible), kept)
+
+
+def give_tag(
+    workspace: Workspace, taxonomy: str, who: str, codes: Iterable[OpenCode], tag: str
+) -> bool:
+    """Give open codes a tag; where all have it from this person, take it off.
+
+    Args:
+        workspace: Where they are.
+        taxonomy: The id of the taxonomy; tags stay from version to version.
+        who: Who tags.
+        codes: What is tagged, whoever wrote it.
+        tag: The tag, with or without ``#``.
+
+    Returns:
+        Whether they have it now.
+
+    Raises:
+        SessionError: It can be no tag.
+    """
+    tag = checked_tag(tag)
+    own = _tags_by(workspace, taxonomy, who)
+    places = [code.place for code in codes]
+    on = not all(tag in own.get(place, ()) for place in places)
+    for place in places:
+        left = [one for one in own.get(place, ()) if one != tag]
+        own[place] = (*left, tag) if on else tuple(left)
+    kept = [
+        [annotator, trace_id, TARGET.write(target), is_label, list(tags)]
+        for (annotator, trace_id, target, is_label), tags in own.items()
+        if tags
+    ]
+    workspace.set_setting(f"{_TAGS}:{taxonomy}:{who}", json.dumps(kept, ensure_ascii=False))
+    return on
+
+
+def checked_tag(words: str) -> str:
+    """Give a tag in small letters, without ``#``; raises ``SessionError`` for what can be none."""
+    found = _TAG.fullmatch(f"#{words.strip().removeprefix('#')}")
+    if found is None:
+        raise SessionError("a tag is one word that begins with a letter, such as #retry")
+    return found[1].casefold()
+
+
+def _tags_by(workspace: Workspace, taxonomy: str, who: str) -> dict[Place, tuple[str, ...]]:
+    kept = json.loads(workspace.get_setting(f"{_TAGS}:{taxonomy}:{who}") or "[]")
+    return {
+        (annotator, trace_id, TARGET.read(Fields(target, "target")), is_label): tuple(tags)
+        for annotator, trace_id, target, is_label, tags in kept
+    }
+
+
+def _given_tags(
+    workspace: Workspace, taxonomy: str, may_see: Callable[[str, str], bool]
+) -> Mapping[Place, tuple[str, ...]]:
+    """The tags that were given, of those whose words may be seen on the trace."""
+    found: dict[Place, tuple[str, ...]] = {}
+    people = (one.name for one in workspace.annotators())
+    for who in dict.fromkeys((*people, *workspace.study_leads().values())):
+        for place, tags in _tags_by(workspace, taxonomy, who).items():
+            if may_see(who, place[1]):
+                found[place] = tuple(dict.fromkeys((*found.get(place, ()), *tags)))
+    return found
 
 
 def _in_order(readings: Iterable[Pass]) -> list[str]:
@@ -225,24 +345,33 @@ def _in_order(readings: Iterable[Pass]) -> list[str]:
     return sorted(first, key=lambda trace_id: (first[trace_id], trace_id))
 
 
-def grouped(codes: Sequence[OpenCode]) -> tuple[Group, ...]:
+def grouped(
+    codes: Sequence[OpenCode], proposed: Mapping[str, str] = MappingProxyType({})
+) -> tuple[Group, ...]:
     """Put open codes together that are about the same, the biggest group first.
 
-    Those with a tag stand under their first one. Of the others each joins, in their order, the
-    group to whose texts it is most alike on average, so that what comes later moves nothing.
+    Those with a tag stand under their first one, others in the group that was proposed for them.
+    Of the rest each joins, in their order, the group to whose texts it is most alike on average,
+    so that what comes later moves nothing.
 
     Args:
         codes: In the order of looking.
+        proposed: The names of groups by text.
     """
     tagged: dict[str, list[OpenCode]] = defaultdict(list)
+    named: dict[str, list[OpenCode]] = defaultdict(list)
     rest: list[OpenCode] = []
     for code in codes:
         if code.tags:
             tagged[code.tags[0]].append(code)
+        elif code.words in proposed:
+            named[proposed[code.words]].append(code)
         else:
             rest.append(code)
     groups = [Group(f"#{tag}", tuple(found), tag) for tag, found in tagged.items()]
-    groups += _by_words(rest)
+    for group in _by_words(rest):
+        named[group.name] += group.codes
+    groups += [Group(name, tuple(found)) for name, found in named.items()]
     return tuple(sorted(groups, key=lambda group: -len(group.codes)))
 
 

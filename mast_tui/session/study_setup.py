@@ -180,8 +180,8 @@ def sample_words(study: Study) -> list[str]:
         return lines
     if study.trace_weights(study.traces) is not None:
         lines.append(
-            "chances differ and are kept: the prevalence over all traces is weighted by them "
-            "(mast-tui agree --judge), other shares are those of the sample"
+            "chances differ and are kept: signatures (mast-tui report) and the prevalence over all "
+            "traces (mast-tui agree --judge) are weighted by them"
         )
     else:
         lines.append(

@@ -25,6 +25,7 @@ from mast_tui.workspace.events.types import (
     VerdictSet,
 )
 from tests.cli.conftest import Cli
+from tests.judges.llm.server import MODEL, ModelServer, answer
 from tests.traces.checks import CORPUS, needs_corpus
 
 MAST = load_mast()
@@ -76,6 +77,7 @@ def test_what_was_written_down_is_listed_in_groups_with_saturation(cli: Cli, not
         "quote": None,
         "text": "asks twice",
         "tags": [],
+        "given": [],
     }
     assert told["saturation"] == {
         "traces": 2,
@@ -96,6 +98,54 @@ def test_what_was_written_down_is_listed_in_groups_with_saturation(cli: Cli, not
     assert "␛[31mred" in found
     done = cli("study", "notes", "--group", "9")
     assert (done.code, "there is no group 9" in done.err) == (1, True)
+
+
+def test_a_model_proposes_groups_that_are_kept_for_whoever_may_see_what_it_was_shown(
+    cli: Cli, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+
+    def names(*given: str) -> tuple[str, list[str]]:
+        told = cli("study", "notes", "--json", *given).json
+        return told["grouped_by"], [one["name"] for one in told["groups"]]
+
+    assert "no model is named" in cli("study", "notes", "--by", "model").err
+    found = {"groups": [{"name": "Repeats itself", "notes": [1, 2]}]}
+    with ModelServer(lambda *_: answer(json.dumps(found))) as server:
+        (tmp_path / "mast-tui").mkdir()
+        file = tmp_path / "mast-tui" / "config.toml"
+        file.write_text(f'[judge]\nmodel = "{MODEL}"\nbase_url = "{server.base_url}"\n')
+        done = cli("study", "notes", "--by", "model")
+        assert done.code == 0, done.err
+        (asked,) = server.chats
+    assert "The words of 2 notes are sent to" in done.err
+    assert "1 request, 100 tokens in and 50 out" in done.err
+    # A tag is somebody's own word for it: nobody asks a model.
+    assert "wrong customer" not in json.dumps(asked.body)
+    assert names() == (MODEL, ["Repeats itself", "#who"])
+    assert names("--annotator", "alice") == ("words", ["asks twice", "#who"])
+    assert names("--by", "words") == ("words", ["asks twice", "#who"])
+
+
+def test_tags_are_given_afterwards_searched_and_written_out(cli: Cli, notes: Path) -> None:
+    who = ("--annotator", "bob")
+    done = cli("study", "notes", "--search", "customer", "--give", "#Mixup", *who, "--json")
+    assert done.code == 0, done.err
+    (group,) = done.json["groups"]
+    assert (group["name"], group["places"][0]["tags"]) == ("#mixup", ["mixup", "who"])
+    told = cli("study", "notes", "--tag", "mixup", *who).out
+    assert "wrong customer #who #mixup" in told
+    # Whoever may not see what bob says of the trace does not see his tag.
+    cli("study", "notes", "--search", "asks", "--give", "again", *who)
+    told = cli("study", "notes", "--json", "--annotator", "alice").json
+    assert [one["name"] for one in told["groups"]] == ["#again", "#mixup"]
+    told = cli("study", "notes", "--json", "--annotator", "carol").json
+    assert told["groups"] == []
+    off = cli("study", "notes", "--tag", "mixup", "--give", "mixup", *who)
+    assert "#mixup: taken off 1" in off.err
+    assert cli("study", "notes", "--tag", "mixup", *who, "--json").json["groups"] == []
+    assert "one word" in cli("study", "notes", "--give", "two words", *who).err
 
 
 def test_nobody_sees_what_others_wrote_before_they_have_finished(cli: Cli, notes: Path) -> None:

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.figures.prevalence import MARGIN, Weighted, powered, weighted_tables
+from mast_tui.figures.intervals import MARGIN
+from mast_tui.figures.prevalence import Weighted, powered, weighted_tables
 from scripts.simulate_prevalence import simulate
 
 # What ppi_mean_pointestimate of ppi-python 0.2.3 gives (lam=None) for the labels that these counts

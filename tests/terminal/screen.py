@@ -18,7 +18,7 @@ from wcwidth import wcwidth
 
 from tests import waiting
 
-TIMEOUT: Final = 30.0
+TIMEOUT: Final = waiting.PATIENCE
 """Seconds until a screen that does not come counts as a failure; machines may be busy."""
 
 NOT_INHERITED: Final = ("XDG_", "TEXTUAL", "COLUMNS", "LINES", "NO_COLOR")
@@ -143,7 +143,7 @@ class Terminal:
 
     def first_label(self, name: str) -> None:
         """Go the way of somebody new: a name, the first of the samples, and a label."""
-        self.until("Who is labelling", seconds=4 * TIMEOUT)
+        self.until("Who is labelling")
         self.press(f"\x15{name}", "enter")
         self.until("any key begins")
         self.press("enter")

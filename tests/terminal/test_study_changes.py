@@ -1,4 +1,4 @@
-"""A study that changes under way, in a real terminal where keys matter: open notes become a mode,
+"""A study that changes under way: an open note is written in a real terminal, notes become a mode,
 the mode is split, one leaves and one joins, a new lot comes, and gold says all of it."""
 
 from __future__ import annotations
@@ -13,15 +13,18 @@ from typing import Any
 
 import pytest
 
+from mast_tui.adjudication import Adjudication, take_on_as_study_says
 from mast_tui.cli.command_line import split_words
 from mast_tui.cli.dispatch import run
 from mast_tui.exchange.migration.candidate import taxonomy_toml
+from mast_tui.gold.choice import take_side
 from mast_tui.labels import Target
 from mast_tui.session import Session
 from mast_tui.study import assigned
 from mast_tui.taxonomy.loader import from_dict, load_mast, load_taxonomy, to_dict
 from mast_tui.taxonomy.model import OPEN_SLUG, Mode, Taxonomy
 from mast_tui.traces.library import read_file, read_fully
+from mast_tui.traces.model import Trace
 from mast_tui.traces.samples import samples_folder
 from mast_tui.workspace import Workspace
 from tests.terminal.screen import Terminal
@@ -68,13 +71,18 @@ def app(home: Path, who: str, *words: str) -> Terminal:
     return Terminal("set", *words, *place, "--annotator", who, home=home)
 
 
+def trace_of(home: Path, name: str) -> Trace:
+    (path,) = home.glob(f"*/{name}")
+    trace = read_file(path, named=True).traces[0]
+    read_fully(trace)
+    return trace
+
+
 def labels(
     home: Path, who: str, taxonomy: Taxonomy, name: str, *modes: str, note: str = ""
 ) -> None:
     """Somebody finishes a trace with these modes on its second span."""
-    (path,) = home.glob(f"*/{name}")
-    trace = read_file(path, named=True).traces[0]
-    read_fully(trace)
+    trace = trace_of(home, name)
     key = trace.span(1).key
     with closing(Workspace.open(home / "labels.db")) as workspace:
         session = Session.open(workspace, trace, taxonomy, who, blind=True)
@@ -86,41 +94,20 @@ def labels(
         session.finish(open_modes="absent")
 
 
-def write_notes(home: Path) -> None:
-    """Alice finds no mode for what she sees on both traces, and says so with two noughts."""
+def write_note(home: Path) -> None:
+    """Alice finds no mode for what she sees on a trace, and says so with two noughts."""
     with app(home, "alice") as terminal:
         terminal.until(r"mine to do · 2 traces .*alice · blind · 0 of 2 finished")
         terminal.press("enter")
-        for done in (1, 2):
-            terminal.until(rf"alice · blind · {done - 1} of 2 finished(?s:.*)#1 ")
-            terminal.press("down", "0", "0")
-            terminal.until("Note on 0.0 Something, none of these")
-            terminal.press("asks the same twice", "enter")
-            terminal.until("0.0 at #2")
-            terminal.press("D")
-            terminal.until(rf"{done} of 2 finished")
-            terminal.press(">")
+        terminal.until(r"alice · blind · 0 of 2 finished(?s:.*)#1 ")
+        terminal.press("down", "0", "0")
+        terminal.until("Note on 0.0 Something, none of these")
+        terminal.press("asks the same twice", "enter")
+        terminal.until("0.0 at #2")
+        terminal.press("D")
+        terminal.until("1 of 2 finished")
         terminal.press("Q")
         assert terminal.ended() == 0
-
-
-def make_mode(home: Path) -> Taxonomy:
-    """Carol, who leads the study, makes a mode of what was written."""
-    with app(home, "carol") as terminal:
-        terminal.until("carol · ")
-        terminal.press("+")
-        terminal.until(r"asks the same twice · 3 places")
-        terminal.press("n")
-        terminal.until("What is it called")
-        terminal.press("Asks twice", "enter")
-        terminal.until("Under which category is Asks twice")
-        terminal.press("enter")
-        terminal.until("3 places become its first labels")
-        terminal.press("y")
-        terminal.until(r"1\.6 Asks twice is in mast@3\+1")
-        terminal.press("enter", "Q")
-        assert terminal.ended() == 0
-    return load_taxonomy(home / "mast-3+1.toml")
 
 
 def split(home: Path, old: Taxonomy) -> Taxonomy:
@@ -139,17 +126,13 @@ def split(home: Path, old: Taxonomy) -> Taxonomy:
     return new
 
 
-def decide(home: Path) -> None:
-    """Carol takes the first side of every conflict."""
-    with app(home, "carol", "--taxonomy", "next.toml") as terminal:
-        terminal.until("carol · ")
-        terminal.press("A")
-        terminal.until(r"0 of 1 decided")
-        terminal.until(r"1\.7 asks a tool twice")
-        terminal.press("1")
-        terminal.until("nothing left")
-        terminal.press("Q")
-        assert terminal.ended() == 0
+def decide(home: Path, taxonomy: Taxonomy) -> None:
+    """Carol takes the first side of the one conflict."""
+    with closing(Workspace.open(home / "labels.db")) as workspace:
+        taken = take_on_as_study_says(workspace, taxonomy, "carol")
+        works = [Adjudication(workspace, taxonomy, one, "carol") for one in taken]
+        ((work, conflict),) = ((work, one) for work in works for one in work.gold.conflicts)
+        work.decide(conflict, take_side(conflict, conflict.said[0].annotator))
 
 
 @pytest.mark.slow
@@ -158,10 +141,18 @@ def test_a_study_goes_from_open_notes_to_gold_while_codebook_and_people_change(
 ) -> None:
     people = ("--annotators", "alice,bob", "--adjudicators", "carol", "--open-modes", "absent")
     tell("study", "set", "set", *people, *LEAD)
-    write_notes(home)
-    labels(home, "bob", load_mast(), FIRST_LOT[0], OPEN_SLUG, note="the same is asked twice")
-    labels(home, "bob", load_mast(), FIRST_LOT[1])
-    new = split(home, make_mode(home))
+    write_note(home)
+    mast = load_mast()
+    with closing(Workspace.open(home / "labels.db")) as workspace:
+        (first,) = {one.trace_id for one in workspace.labels(annotator="alice")}
+    names = sorted(FIRST_LOT, key=lambda name: trace_of(home, name).identity.trace_id != first)
+    labels(home, "alice", mast, names[1], OPEN_SLUG, note="asks the same twice")
+    labels(home, "bob", mast, names[0], OPEN_SLUG, note="the same is asked twice")
+    labels(home, "bob", mast, names[1])
+    category = mast.categories[0].id
+    options = ("--category", category, "--group", "1", "-o", str(home / "mast-3+1.toml"))
+    tell("taxonomy", "add", "Asks twice", *options, *LEAD)
+    new = split(home, load_taxonomy(home / "mast-3+1.toml"))
     done = json.loads(
         tell("taxonomy", "migrate", "mast@3+1", "next.toml", "--map", "map.toml", "--json", *LEAD)
     )
@@ -169,9 +160,9 @@ def test_a_study_goes_from_open_notes_to_gold_while_codebook_and_people_change(
     again = sorted((one["annotator"], one["modes"]) for one in done["look_again"])
     assert again == [(name, list(PARTS)) for name in ("alice", "alice", "bob")]
     # Each looks again where they had seen it, and says which of the two it was.
-    labels(home, "alice", new, FIRST_LOT[0], PARTS[0])
-    labels(home, "alice", new, FIRST_LOT[1], PARTS[1])
-    labels(home, "bob", new, FIRST_LOT[0], PARTS[0])
+    labels(home, "alice", new, names[0], PARTS[0])
+    labels(home, "alice", new, names[1], PARTS[1])
+    labels(home, "bob", new, names[0], PARTS[0])
     tell("study", "leave", "bob", *LEAD)
     tell("study", "join", "dora", *LEAD)
     tell("study", "add", "later", *LEAD)
@@ -183,7 +174,7 @@ def test_a_study_goes_from_open_notes_to_gold_while_codebook_and_people_change(
     for name, modes in (("alice", (PARTS[0],)), ("dora", PARTS)):
         assert set(study.batches[1]) <= set(assigned(study, name))
         labels(home, name, new, SECOND_LOT, *modes)
-    decide(home)
+    decide(home, new)
     out = home / "gold.json"
     tell("export", "--format", "gold", "-o", str(out), *LEAD)
     _check(json.loads(out.read_text("utf-8")), done["from"])

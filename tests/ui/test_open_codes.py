@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import closing
 from pathlib import Path
 
@@ -15,8 +16,11 @@ from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.open_codes.screen import BARS, OpenCodesScreen, saturation_line
 from mast_tui.workspace import Workspace
+from tests import waiting
+from tests.judges.llm.server import MODEL, ModelServer, answer
 from tests.ui.office import Office, said
 from tests.ui.stage import MAST, Stage, stage, write_trace
+from tests.ui.test_judging import configure
 
 
 @pytest.fixture
@@ -120,6 +124,38 @@ async def test_groups_of_all_traces_open_the_place_and_come_back(office: Office)
         assert "restarts the pod" not in on.text
         await on.press("/", *["backspace"] * 9, "enter")
         assert "restarts the pod" in on.text
+
+
+async def test_tags_are_given_and_a_model_groups_what_has_none(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    writes_down(office, "alice", "one", "restarts the pod unasked", 10)
+    writes_down(office, "alice", "one", "wrong namespace", 3)
+    writes_down(office, "alice", "two", "looks elsewhere", 3)
+    found = {"groups": [{"name": "Lost", "notes": [1, 2]}]}
+    async with stage(office.folder, workspace=office.workspace) as on:
+        await on.press("+")
+        await on.press("J")
+        assert "groups go by words" in said(on)
+        await on.press("/", *"restarts", "enter", "j", "t", *"Two words", "enter")
+        assert "one word" in on.text
+        await on.press(*["backspace"] * 9, *"Restart", "enter")
+        for _ in waiting.until(lambda: "#restart · 1 place" in on.text):
+            await on.pilot.pause(0.01)
+        await on.press("/", *["backspace"] * 8, "enter")
+        with ModelServer(lambda *_: answer(json.dumps(found))) as server:
+            configure(server.base_url)
+            await on.press("J")
+            assert "The words of 2 notes are sent to" in on.text
+            assert "It stops at" in on.text
+            await on.press("y")
+            for _ in waiting.until(lambda: "Lost · 2 places" in on.text):
+                await on.pilot.pause(0.01)
+        assert f"by {MODEL}" in on.text
+        await on.press("J", "w")
+        for _ in waiting.until(lambda: "Lost" not in on.text):
+            await on.pilot.pause(0.01)
 
 
 async def test_what_others_wrote_is_not_there_before_one_has_finished(office: Office) -> None:

@@ -82,7 +82,8 @@ def comparison(
 
 def _failed(given: SignatureInput, name: str) -> Counts:
     here = given.group == given.group_names.index(name)
-    return Counts.of(given.verdicts[here & (given.outcome == FAILED)])
+    here &= given.outcome == FAILED
+    return Counts.of(given.verdicts[here], given.weights_of(here))
 
 
 def _means(first: GroupFigures, second: GroupFigures) -> ComparedMeansJson:

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.figures.bootstrap import LEVEL, Interval
-from mast_tui.figures.intervals import RateJson, normal_quantile, rate
+from mast_tui.figures.intervals import RateJson, normal_quantile
 from mast_tui.figures.signatures.bill import BillJson, SpentOf, bills
 from mast_tui.figures.signatures.model import (
     ABSENT,
     FAILED,
+    OPEN,
     PRESENT,
     SUCCEEDED,
     Flags,
@@ -22,7 +23,7 @@ from mast_tui.figures.signatures.model import (
     SignatureInput,
     Whole,
 )
-from mast_tui.figures.signatures.modes import ModeJson, mode_tables
+from mast_tui.figures.signatures.modes import Counts, ModeJson, mode_tables
 from mast_tui.figures.signatures.onset import (
     FirstFatal,
     Onsets,
@@ -76,18 +77,21 @@ _LEAST_DEFINED: Final = 0.5
 Values = NDArray[np.float64]
 
 
-def modes_per_trace(verdicts: NDArray[np.uint8]) -> float | None:
+def modes_per_trace(verdicts: NDArray[np.uint8], weights: Values | None = None) -> float | None:
     """The sum over the modes of the share of traces that show it, among those judged on it.
 
     Where every trace was judged on every mode this is the mean number of modes. None where no
     mode was judged.
     """
-    present, judged = (verdicts == PRESENT).sum(axis=0), _judged(verdicts).sum(axis=0)
+    each = np.ones(len(verdicts)) if weights is None else weights
+    present, judged = each @ (verdicts == PRESENT), each @ _judged(verdicts)
     seen = judged > 0
     return float((present[seen] / judged[seen]).sum()) if seen.any() else None
 
 
-def resampled(verdicts: NDArray[np.uint8], rounds: int, seed: int) -> Values:
+def resampled(
+    verdicts: NDArray[np.uint8], rounds: int, seed: int, weights: Values | None = None
+) -> Values:
     """``modes_per_trace`` in so many resamples of the traces; NaN where one leaves a mode unjudged.
 
     Traces that are alike are drawn together, which is the same and takes less. Empty where there
@@ -95,7 +99,7 @@ def resampled(verdicts: NDArray[np.uint8], rounds: int, seed: int) -> Values:
     """
     judged = _judged(verdicts)
     used = judged.any(axis=0)
-    features, counts = _alike(verdicts[:, used], complete=bool(judged[:, used].all()))
+    features, counts = _alike(verdicts[:, used], weights, complete=bool(judged[:, used].all()))
     if not len(features) or len(features) > MOST_PATTERNS:
         return np.empty(0)
     total = int(counts.sum())
@@ -107,17 +111,19 @@ def resampled(verdicts: NDArray[np.uint8], rounds: int, seed: int) -> Values:
     return found
 
 
-def interval(verdicts: NDArray[np.uint8], values: Values) -> Interval | None:
+def interval(
+    verdicts: NDArray[np.uint8], values: Values, weights: Values | None = None
+) -> Interval | None:
     """The interval of ``modes_per_trace``: the percentiles of its resampled values.
 
     Without those it is the estimate and so many standard errors. None where half of the resamples
     or more leave it undefined, and of fewer than two traces.
     """
-    estimate = modes_per_trace(verdicts)
+    estimate = modes_per_trace(verdicts, weights)
     if estimate is None or len(verdicts) < 2:
         return None
     if not len(values):
-        half = normal_quantile() * standard_error(verdicts)
+        half = normal_quantile() * standard_error(verdicts, weights)
         return max(0.0, estimate - half), estimate + half
     defined = values[~np.isnan(values)]
     if defined.size <= _LEAST_DEFINED * values.size:
@@ -126,25 +132,31 @@ def interval(verdicts: NDArray[np.uint8], values: Values) -> Interval | None:
     return min(float(low), estimate), max(float(high), estimate)
 
 
-def standard_error(verdicts: NDArray[np.uint8]) -> float:
+def standard_error(verdicts: NDArray[np.uint8], weights: Values | None = None) -> float:
     """The standard error of ``modes_per_trace`` by what each trace adds to it."""
-    judged = _judged(verdicts)
-    of = np.maximum(judged.sum(axis=0), 1)
-    shares = (verdicts == PRESENT).sum(axis=0) / of
-    pulls = (judged * ((verdicts == PRESENT) - shares) / of).sum(axis=1)
+    each = np.ones(len(verdicts)) if weights is None else weights
+    judged, present = _judged(verdicts), verdicts == PRESENT
+    of = each @ judged
+    of[of == 0] = 1
+    pulls = each * (judged * (present - each @ present / of) / of).sum(axis=1)
     return float(np.sqrt((pulls**2).sum()))
 
 
-def _alike(verdicts: NDArray[np.uint8], *, complete: bool) -> tuple[Values, NDArray[np.int64]]:
+def _alike(
+    verdicts: NDArray[np.uint8], weights: Values | None, *, complete: bool
+) -> tuple[Values, NDArray[np.int64]]:
     """Per kind of trace what it adds to the sums (present, judged), and how many there are."""
-    if complete:
-        # Only the number of modes matters then.
-        numbers, counts = np.unique((verdicts == PRESENT).sum(axis=1), return_counts=True)
-        ones = np.ones_like(numbers)
-        return np.stack([numbers, ones], axis=1).astype(np.float64), counts
-    kinds, counts = np.unique(verdicts, axis=0, return_counts=True)
-    features = np.concatenate([kinds == PRESENT, _judged(kinds)], axis=1)
-    return features.astype(np.float64), counts
+    present = (verdicts == PRESENT).astype(np.float64)
+    # Of complete traces only the number of modes matters.
+    adds = (
+        np.stack([present.sum(axis=1), np.ones(len(present))], axis=1)
+        if complete
+        else np.concatenate([present, _judged(verdicts)], axis=1)
+    )
+    kinds, counts = np.unique(
+        adds if weights is None else adds * weights[:, None], axis=0, return_counts=True
+    )
+    return kinds, counts
 
 
 def _judged(verdicts: NDArray[np.uint8]) -> NDArray[np.bool_]:
@@ -332,13 +344,15 @@ def group_figures(setting: Setting, group: int) -> GroupFigures:
     given, rules = setting.given, setting.rules
     chosen = given.group == group
     verdicts = given.verdicts[chosen]
+    weights = given.weights_of(chosen)
     failed = given.outcome[chosen] == FAILED
     succeeded = given.outcome[chosen] == SUCCEEDED
+    of_failed = None if weights is None else weights[failed]
     names = [mode.name for mode in given.modes]
-    tables = mode_tables(verdicts, failed, succeeded, names, setting.stated, rules)
+    tables = mode_tables(verdicts, failed, succeeded, names, setting.stated, rules, weights)
     codes = tuple(mode.code for mode in given.modes)
     modes = dict(zip(codes, tables, strict=True))
-    values = resampled(verdicts[failed], setting.rounds, setting.seed)
+    values = resampled(verdicts[failed], setting.rounds, setting.seed, of_failed)
     counted = np.bincount(shapes(verdicts[failed], rules), minlength=len(SHAPES)).tolist()
     table: GroupJson = {
         "parts": given.parts(group),
@@ -347,7 +361,9 @@ def group_figures(setting: Setting, group: int) -> GroupFigures:
         "succeeded": int(succeeded.sum()),
         "unknown": int((~failed & ~succeeded).sum()),
         "mean_score": _mean_score(given, chosen),
-        "modes_per_failed_trace": _modes_per_trace(verdicts[failed], values, setting.rounds),
+        "modes_per_failed_trace": _modes_per_trace(
+            verdicts[failed], values, setting.rounds, of_failed
+        ),
         "shapes": dict(zip(SHAPES, counted, strict=True)),
         "categories": _categories(given, chosen),
         "modes": modes,
@@ -418,9 +434,11 @@ def _mean_score(given: SignatureInput, chosen: Flags) -> MeanJson:
     return {"value": float(scores.mean()), "n": len(scores)}
 
 
-def _modes_per_trace(verdicts: Verdicts, values: Values, rounds: int) -> ModesPerTraceJson:
-    value = modes_per_trace(verdicts)
-    ends = interval(verdicts, values) if rounds else None
+def _modes_per_trace(
+    verdicts: Verdicts, values: Values, rounds: int, weights: Values | None
+) -> ModesPerTraceJson:
+    value = modes_per_trace(verdicts, weights)
+    ends = interval(verdicts, values, weights) if rounds else None
     whole = verdicts[complete(verdicts)]
     numbers = (whole == PRESENT).sum(axis=1)
     counts = np.bincount(numbers).tolist() if len(whole) else []
@@ -439,32 +457,35 @@ def _modes_per_trace(verdicts: Verdicts, values: Values, rounds: int) -> ModesPe
 
 
 def _categories(given: SignatureInput, chosen: Flags) -> dict[str, CategoryJson]:
-    verdicts, outcome = given.verdicts[chosen], given.outcome[chosen]
-    everything = int((verdicts == PRESENT).sum())
     found: dict[str, CategoryJson] = {}
+    failed, succeeded = (chosen & (given.outcome == one) for one in (FAILED, SUCCEEDED))
     for category, name in given.categories:
         columns = [i for i, mode in enumerate(given.modes) if mode.category == category]
-        count = int((verdicts[:, columns] == PRESENT).sum())
+        every = _side(given, chosen, columns)
         found[category] = {
             "name": name,
-            "count": count,
-            "share": count / everything if everything else None,
-            "failed": _side(verdicts[outcome == FAILED], columns),
-            "succeeded": _side(verdicts[outcome == SUCCEEDED], columns),
+            "count": every["count"],
+            "share": every["share"],
+            "failed": _side(given, failed, columns),
+            "succeeded": _side(given, succeeded, columns),
         }
     return found
 
 
-def _side(verdicts: Verdicts, columns: list[int]) -> CategorySideJson:
-    own = verdicts[:, columns]
-    count, everything = int((own == PRESENT).sum()), int((verdicts == PRESENT).sum())
-    shows = (own == PRESENT).any(axis=1)
+def _side(given: SignatureInput, chosen: Flags, columns: list[int]) -> CategorySideJson:
+    verdicts, weights = given.verdicts[chosen], given.weights_of(chosen)
+    present = verdicts == PRESENT
+    each = np.ones(len(verdicts)) if weights is None else weights
+    everything = float((each @ present).sum())
+    own = present[:, columns]
+    shows = own.any(axis=1)
     # Without any present, only a trace judged on all of them is known not to show the category.
-    judged = shows | complete(own)
+    judged = shows | complete(verdicts[:, columns])
+    known = np.where(shows, PRESENT, np.where(judged, ABSENT, OPEN)).astype(np.uint8)
     return {
-        "count": count,
-        "share": count / everything if everything else None,
-        "traces": rate(int(shows.sum()), int(judged.sum())),
+        "count": int(own.sum()),
+        "share": float((each @ own).sum()) / everything if everything else None,
+        "traces": Counts.of(known[:, None], weights).rate(0),
     }
 
 

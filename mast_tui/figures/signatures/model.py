@@ -77,7 +77,9 @@ class SignatureInput:
     ``gold`` is what a gold is made of. ``stratum`` is the place of each trace's model in
     ``stratum_names``, -1 where it is not known, None where the groups are what tells traces apart.
     ``task`` has a number for the task that each trace is a run of, -1 where it is not known; tasks
-    of one name in two benchmarks are two. It is None where nobody has asked.
+    of one name in two benchmarks are two. It is None where nobody has asked. ``weights`` are how
+    many traces of the whole each stands for, None where all stand for as many; ``of_no_whole`` says
+    that they came in with different chances, so that nobody knows.
     """
 
     taxonomy_ref: str
@@ -102,11 +104,17 @@ class SignatureInput:
     stratum_names: tuple[str, ...] = ()
     group_parts: tuple[tuple[str, ...], ...] = ()
     task: Whole | None = None
+    weights: NDArray[np.float64] | None = None
+    of_no_whole: bool = False
 
     @property
     def fields(self) -> tuple[str, ...]:
         """What tells the groups apart, field by field; nothing where all traces are one group."""
         return () if self.by == ALL else tuple(self.by.split(","))
+
+    def weights_of(self, chosen: Flags) -> NDArray[np.float64] | None:
+        """Give the weights of some of the traces."""
+        return None if self.weights is None else self.weights[chosen]
 
     def parts(self, group: int) -> dict[str, str]:
         """Give the value of each field of a group, by its place in ``group_names``."""

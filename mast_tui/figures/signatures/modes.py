@@ -9,7 +9,17 @@ from typing import Literal, NotRequired, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.intervals import RateJson, katz, newcombe, rate
+from mast_tui.figures.intervals import (
+    MARGIN,
+    Effective,
+    RateJson,
+    Weighed,
+    effective_cases,
+    katz,
+    more_for,
+    newcombe,
+    rate,
+)
 from mast_tui.figures.signatures.model import ABSENT, PRESENT, UNSURE, Rules
 from mast_tui.figures.significance import MANY, LogFactorials, benjamini_hochberg, fisher_exact
 
@@ -51,8 +61,10 @@ class ModeJson(DifferenceJson):
     """One mode in one group.
 
     ``count`` of the ``n`` traces judged on it show it, whatever their outcome; ``unsure`` and
-    ``open`` of the others were not judged. ``stated`` is the class that the study's posts give;
-    ``corrected`` how often it shows where only a judge has looked, where that was computed.
+    ``open`` of the others were not judged. So many ``more_labels`` would bring the interval of
+    ``all`` to ``MARGIN`` on either side; None of no trace. ``stated`` is the class that the study's
+    posts give; ``corrected`` how often it shows where only a judge has looked, where that was
+    computed.
     """
 
     name: str
@@ -61,6 +73,7 @@ class ModeJson(DifferenceJson):
     unsure: int
     open: int
     all: RateJson
+    more_labels: int | None
     failed: RateJson
     succeeded: RateJson
     success_given: SuccessGivenJson
@@ -70,27 +83,57 @@ class ModeJson(DifferenceJson):
     corrected: dict[str, object] | None
 
 
-@dataclass(frozen=True, slots=True)
+Weights = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Counts:
-    """How many traces show each mode (``present``) of those judged on it (``judged``)."""
+    """How many traces show each mode (``present``) of those judged on it (``judged``).
+
+    Where traces have weights, ``weights`` are the sums of these and of their squares by mode, of
+    those that show it and of those that do not: modes × 2 × 2.
+    """
 
     present: tuple[int, ...]
     judged: tuple[int, ...]
+    weights: Weights | None = None
 
     @classmethod
-    def of(cls, verdicts: NDArray[np.uint8]) -> Counts:
-        """The counts over rows of verdicts."""
-        present = (verdicts == PRESENT).sum(axis=0)
-        absent = (verdicts == ABSENT).sum(axis=0)
-        return cls(tuple(present.tolist()), tuple((present + absent).tolist()))
+    def of(cls, verdicts: NDArray[np.uint8], weights: Weights | None = None) -> Counts:
+        """Count over rows of verdicts.
 
-    def absent(self, mode: int) -> int:
-        """Count the traces judged on one mode that do not show it."""
-        return self.judged[mode] - self.present[mode]
+        Args:
+            verdicts: Traces × modes.
+            weights: How many traces each stands for; None where all stand for as many.
+        """
+        shows = np.stack([verdicts == PRESENT, verdicts == ABSENT])
+        present, absent = shows.sum(axis=1)
+        sums = None
+        if weights is not None:
+            sums = np.einsum("pt,stm->msp", np.stack([weights, weights**2]), shows)
+        return cls(tuple(present.tolist()), tuple((present + absent).tolist()), sums)
+
+    def of_mode(self, mode: int) -> tuple[Weighed, Weighed]:
+        """Give the traces that show one mode, and those judged on it that do not."""
+        present = self.present[mode]
+        absent = self.judged[mode] - present
+        if self.weights is None:
+            return Weighed(present, present, present), Weighed(absent, absent, absent)
+        shows, lacks = self.weights[mode].tolist()
+        return Weighed(present, *shows), Weighed(absent, *lacks)
+
+    def effective(self, mode: int) -> Effective:
+        """Give as how many traces those that show one mode count, and all judged on it."""
+        return effective_cases(*self.of_mode(mode))
 
     def rate(self, mode: int) -> RateJson:
         """Give the share of one mode."""
-        return rate(self.present[mode], self.judged[mode])
+        return rate(self.present[mode], self.judged[mode], self.effective(mode))
+
+    def more_labels(self, mode: int) -> int | None:
+        """Tell how many more traces bring its interval to ``MARGIN``; None of no trace."""
+        hits, cases = self.effective(mode)
+        return more_for(hits, cases, MARGIN, each=cases / max(self.judged[mode], 1))
 
 
 def differences(first: Counts, second: Counts, words: tuple[str, str]) -> list[DifferenceJson]:
@@ -113,12 +156,16 @@ def differences(first: Counts, second: Counts, words: tuple[str, str]) -> list[D
     p_values = [fisher_exact(*row, logs) for row in rows]
     adjusted = benjamini_hochberg(p_values)
     return [
-        _difference(row, p, q, words) for row, p, q in zip(rows, p_values, adjusted, strict=True)
+        _difference((*first.effective(i), *second.effective(i)), p_values[i], adjusted[i], words)
+        for i in range(len(rows))
     ]
 
 
 def _difference(
-    row: tuple[int, int, int, int], p: float | None, adjusted: float | None, words: tuple[str, str]
+    row: tuple[float, float, float, float],
+    p: float | None,
+    adjusted: float | None,
+    words: tuple[str, str],
 ) -> DifferenceJson:
     count, n, other, of = row
     ends = newcombe(count, n, other, of)
@@ -143,7 +190,7 @@ def _difference(
     return found
 
 
-def _missing(row: tuple[int, int, int, int], words: tuple[str, str]) -> str | None:
+def _missing(row: tuple[float, float, float, float], words: tuple[str, str]) -> str | None:
     """Why there is no ratio, or nothing at all; None where there is one."""
     count, n, other, of = row
     if not n and not of:
@@ -185,6 +232,7 @@ def mode_tables(
     names: Sequence[str],
     stated: Sequence[str | None],
     rules: Rules,
+    weights: Weights | None = None,
 ) -> list[ModeJson]:
     """Make the table of every mode of one group.
 
@@ -195,14 +243,19 @@ def mode_tables(
         names: The names of the modes.
         stated: The class that a published study gives each mode.
         rules: Where the lines are drawn.
+        weights: How many traces each stands for; None where all stand for as many.
 
     Returns:
         One for each mode, in the order of the columns.
     """
+
+    def counts(of: NDArray[np.bool_]) -> Counts:
+        return Counts.of(verdicts[of], None if weights is None else weights[of])
+
     return tables_of_counts(
-        Counts.of(verdicts),
-        Counts.of(verdicts[failed]),
-        Counts.of(verdicts[succeeded]),
+        Counts.of(verdicts, weights),
+        counts(failed),
+        counts(succeeded),
         len(verdicts),
         (verdicts == UNSURE).sum(axis=0).tolist(),
         names,
@@ -239,6 +292,7 @@ def tables_of_counts(
     tables: list[ModeJson] = []
     for i, found in enumerate(differences(lost, won, ("failed", "succeeded"))):
         word, why = severity(lost.rate(i), won.rate(i), found, rules)
+        with_it, without = zip(won.of_mode(i), lost.of_mode(i), strict=True)
         tables.append(
             {
                 "name": names[i],
@@ -247,11 +301,12 @@ def tables_of_counts(
                 "unsure": unsure[i],
                 "open": traces - everything.judged[i] - unsure[i],
                 "all": everything.rate(i),
+                "more_labels": everything.more_labels(i),
                 "failed": lost.rate(i),
                 "succeeded": won.rate(i),
                 "success_given": {
-                    "present": rate(won.present[i], won.present[i] + lost.present[i]),
-                    "absent": rate(won.absent(i), won.absent(i) + lost.absent(i)),
+                    "present": _share(*with_it),
+                    "absent": _share(*without),
                 },
                 **found,
                 "severity": word,
@@ -261,3 +316,7 @@ def tables_of_counts(
             }
         )
     return tables
+
+
+def _share(hits: Weighed, others: Weighed) -> RateJson:
+    return rate(hits.n, hits.n + others.n, effective_cases(hits, others))

@@ -81,6 +81,7 @@ class TracesJson(TypedDict):
 class Report(TypedDict):
     """Failure signatures by group; a figure that cannot be had is null with a reason beside it.
 
+    ``weighted`` is whether shares are weighted by the chances with which traces were drawn.
     ``comparison`` and ``paired`` are None where no groups were to be compared, ``paired`` also
     where no task is known that both did; ``trend`` where the groups have no order.
     """
@@ -93,6 +94,7 @@ class Report(TypedDict):
     rules: RulesJson
     bootstrap: BootstrapJson
     stated: StatedJson | None
+    weighted: bool
     traces: TracesJson
     groups: dict[str, GroupJson]
     comparison: ComparisonJson | None
@@ -152,6 +154,7 @@ def signature_report(
         },
         "bootstrap": bootstrap_json(rounds, seed),
         "stated": None if stated is None else {"source": stated.source},
+        "weighted": given.weights is not None,
         "traces": {
             "labelled": len(given.traces),
             "failed": counts[1],
@@ -211,6 +214,11 @@ def _cannot_say(given: SignatureInput) -> list[str]:
         said.append(
             f"No trace that {whose} has finished under {given.taxonomy_ref} counts here; there is "
             "no figure."
+        )
+    if given.of_no_whole:
+        said.append(
+            "Traces came into the study with different chances, of no one whole: shares are those "
+            "of the traces that were labelled."
         )
     if given.unplaced:
         name = "label names" if given.unplaced == 1 else "labels name"

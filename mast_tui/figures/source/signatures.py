@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mast_tui.errors import WorkspaceError
 from mast_tui.figures.signatures.model import (
@@ -28,6 +29,7 @@ from mast_tui.gold.sources import GoldKind
 from mast_tui.traces.model import Outcome
 
 if TYPE_CHECKING:
+    from mast_tui.study import Study
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
 
@@ -77,6 +79,11 @@ def input_from_workspace(
         WorkspaceError: A field is not known of traces, or nobody here has such a name.
     """
     fields = fields_of(by)
+    study = _drawn(workspace, taxonomy, labels)
+    weighted = study is not None and study.trace_weights(study.traces) is not None
+    if study is not None and weighted:
+        # Whatever else somebody labelled had no chance, and stands for nothing but itself.
+        traces = frozenset(one for one in study.traces if traces is None or one in traces)
     if labels == GOLD:
         words = words_of_gold(workspace, taxonomy, _asking(gold), order_of, traces, which)
         kind = GOLD
@@ -118,7 +125,22 @@ def input_from_workspace(
         stratum_names=() if fields else strata,
         group_parts=parts,
         task=_numbered(tasks)[1],
+        weights=_weights(study, words.traces) if study is not None and weighted else None,
+        of_no_whole=study is not None and not weighted,
     )
+
+
+def _drawn(workspace: Workspace, taxonomy: Taxonomy, labels: str) -> Study | None:
+    """The study whose traces were drawn with different chances, where it says who labels what."""
+    study = workspace.study(taxonomy.ref)
+    if study is None or study.chances_alike:
+        return None
+    return study if labels == GOLD or labels in study.annotators else None
+
+
+def _weights(study: Study, traces: Sequence[str]) -> NDArray[np.float64]:
+    found = study.trace_weights(frozenset(traces)) or {}
+    return np.array([found[trace] for trace in traces])
 
 
 def fields_of(by: str) -> tuple[str, ...]:

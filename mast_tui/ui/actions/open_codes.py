@@ -32,11 +32,25 @@ OPEN_CODES = (
         hint=15,
     ),
     _codes(
+        name="tag",
+        keys="t",
+        title="tag",
+        help="Give what is marked, or else what is under the cursor, a tag, or take it off",
+        hint=17,
+    ),
+    _codes(
         name="search",
         keys="/",
         title="search",
         help="Show only what holds some words or a #tag; nothing shows all again",
         hint=20,
+    ),
+    _codes(
+        name="group_by_model",
+        keys="J",
+        title="ask the model",
+        help="Have the model of config.toml group what no tag does, or go by words again",
+        hint=22,
     ),
     _codes(
         name="next_group",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,11 +14,15 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
+from textual.worker import get_current_worker
 
+from mast_tui.configuration import read_judge_configuration
 from mast_tui.errors import MastError
 from mast_tui.exchange.migration.candidate import candidate_map, taxonomy_toml, with_mode
 from mast_tui.exchange.migration.migrate import check_lead, migrate
 from mast_tui.gold import Order, no_order
+from mast_tui.judges.llm.run.grouping import propose_groups, used_words, what_it_takes
+from mast_tui.judges.llm.run.setup import Setup, configured_setup
 from mast_tui.safe_text import one_line
 from mast_tui.session import record_reveal, viewer_named, visible_traces_for_agreement
 from mast_tui.session.open_codes import (
@@ -27,6 +32,9 @@ from mast_tui.session.open_codes import (
     OpenCoding,
     Place,
     Saturation,
+    checked_tag,
+    give_tag,
+    keep_groups,
     open_coding,
 )
 from mast_tui.taxonomy.model import Taxonomy
@@ -37,6 +45,7 @@ from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.dialogs.question import Ask
 from mast_tui.ui.screens.table_screen import TableScreen
 from mast_tui.ui.screens.trace_opening import OpensTraces
+from mast_tui.ui.services.model_judge import model_name, unless_cancelled
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.styles import BASE_SCREEN, OPEN_CODES
@@ -139,6 +148,13 @@ class OpenCodesScreen(OpensTraces, TableScreen):
         """Traces were read, so that places go by their numbers."""
 
     @dataclass
+    class GroupedByModel(Message):
+        """A model has proposed groups, or why it has not."""
+
+        words: str
+        problem: bool = False
+
+    @dataclass
     class ModeMade(Message):
         """A mode was made: where the new taxonomy is, or why it could not be made."""
 
@@ -221,7 +237,9 @@ class OpenCodesScreen(OpensTraces, TableScreen):
             self.show_words(NOTHING)
             return
         self.remove_class("-empty")
-        self.query_one("#about", Static).update(Content(saturation_line(message.coding.saturation)))
+        by = "" if message.coding.model is None else f"  by {one_line(message.coding.model, 30)}"
+        line = saturation_line(message.coding.saturation)
+        self.query_one("#about", Static).update(Content(f"{line}{by}"))
         self._show_rows()
         self.main_list.focus()
 
@@ -254,7 +272,7 @@ class OpenCodesScreen(OpensTraces, TableScreen):
             return TableRow(row.id, cells, "v" if whole else "▾", styles)
         marked = code.place in self._marked
         cells = {
-            "what": f"  {one_line(code.text) or 'no words yet: m there writes some'}",
+            "what": f"  {one_line(code.tagged_text) or 'no words yet: m there writes some'}",
             "trace": one_line(self._name_of(code.trace_id)),
             "where": place_words(code.target, self._order_of(code.trace_id)),
             "who": one_line(code.annotator),
@@ -280,11 +298,13 @@ class OpenCodesScreen(OpensTraces, TableScreen):
         self.detail.border_title = plain_title(group.name)
         self.detail.border_subtitle = plain_title("Enter opens  n makes a mode")
         if code is not None:
-            self.detail.show_text(code.text or "Nobody has written what it is yet.")
+            self.detail.show_text(code.tagged_text or "Nobody has written what it is yet.")
             return
         who = dict.fromkeys(code.annotator for code in group.codes)
         lines = [f"{counted(len(group.codes), 'place')} by {', '.join(map(one_line, who))}", ""]
-        self.detail.show_text("\n".join([*lines, *(f"• {code.text}" for code in group.codes)]))
+        self.detail.show_text(
+            "\n".join([*lines, *(f"• {code.tagged_text}" for code in group.codes)])
+        )
 
     @on(VirtualLines.Moved, "#codes")
     def _moved(self, event: VirtualLines.Moved) -> None:
@@ -355,6 +375,110 @@ class OpenCodesScreen(OpensTraces, TableScreen):
             NoteScreen("Search notes and open codes", self._search, question="Words, or a #tag"),
             typed,
         )
+
+    def _chosen_codes(self) -> tuple[OpenCode, ...]:
+        """What is marked, or else what is under the cursor."""
+        row = self.row
+        here = () if row is None else row.group.codes if row.code is None else (row.code,)
+        return tuple(self._marked.values()) or here
+
+    def action_tag(self) -> None:
+        """Give a tag, or take off one that all have."""
+        codes, opened = self._chosen_codes(), self.mast.opened
+        if not codes or opened is None:
+            self.hints.say("There is nothing to tag")
+            return
+
+        def written(tag: str | None) -> None:
+            if tag is not None:
+                on = give_tag(opened.workspace, opened.taxonomy.id, opened.annotator, codes, tag)
+                self._marked = {}
+                self.hints.say(f"#{tag} {'on' if on else 'off'} {counted(len(codes), 'place')}")
+                self._read(opened)
+
+        self.app.push_screen(
+            NoteScreen(
+                f"Tag {counted(len(codes), 'place')}",
+                "",
+                question="A tag for all of them; one that all have is taken off",
+                check=checked_tag,
+            ),
+            written,
+        )
+
+    def action_group_by_model(self) -> None:
+        """Have a model propose groups, after it was said what that sends and takes."""
+        coding, opened = self._coding, self.mast.opened
+        if coding is None or opened is None:
+            return
+        notes = coding.to_group
+        if not notes:
+            self.hints.say("There is nothing that no tag groups")
+            return
+        try:
+            setup = configured_setup(opened.taxonomy, read_judge_configuration())
+            told = what_it_takes(setup, notes)
+        except MastError as error:
+            self.hints.say(f"{one_line(str(error))}; groups go by words", error=True)
+            return
+        name = model_name(setup)
+
+        def answered(answer: str | None) -> None:
+            if answer == "y":
+                self.hints.say(f"{name} is asked …")
+                self._propose(opened, setup, notes)
+            elif answer == "w":
+                keep_groups(
+                    opened.workspace,
+                    opened.taxonomy.ref,
+                    opened.annotator,
+                    _visible_to(opened),
+                    None,
+                    {},
+                )
+                self._read(opened)
+
+        by_words = () if coding.model is None else (("w", "group by words again"),)
+        self.app.push_screen(
+            Ask(
+                f"Ask {name} for groups?",
+                told,
+                (("y", f"send them and ask {name}"), *by_words, ("n", "send nothing")),
+                default="n",
+            ),
+            answered,
+        )
+
+    @work(thread=True, group="propose", exclusive=True)
+    def _propose(self, opened: OpenWorkspace, setup: Setup, notes: Sequence[str]) -> None:
+        worker, name = get_current_worker(), model_name(setup)
+        try:
+            asked = unless_cancelled(
+                propose_groups(setup, notes), lambda: worker.is_cancelled, lambda: None
+            )
+            found = asyncio.run(asked)
+            if found is None:
+                return
+            keep_groups(
+                opened.workspace,
+                opened.taxonomy.ref,
+                opened.annotator,
+                _visible_to(opened),
+                setup.parameters.model,
+                found.groups,
+            )
+        except MastError as error:
+            words = f"{name}: {one_line(str(error))}; groups are as they were"
+            self.post_message(self.GroupedByModel(words, problem=True))
+            return
+        groups = counted(len(set(found.groups.values())), "group")
+        self.post_message(self.GroupedByModel(f"{groups} by {name}; {used_words(found.usage)}"))
+
+    def on_open_codes_screen_grouped_by_model(self, message: GroupedByModel) -> None:
+        """Show the groups, and what they took."""
+        self.hints.say(message.words, error=message.problem)
+        if not message.problem and self.mast.opened is not None:
+            self._read(self.mast.opened)
 
     def action_new_mode(self) -> None:
         """Make a mode of what is marked, or of the group under the cursor."""

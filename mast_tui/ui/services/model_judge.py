@@ -161,7 +161,7 @@ def run_model(
     try:
         setup = _with_what_was_spent(plan.setup, opened)
         work = run_model_judge(setup, traces, opened.workspace, watch=watch)
-        summary = asyncio.run(_unless_cancelled(work, stopped, told.on_look))
+        summary = asyncio.run(unless_cancelled(work, stopped, told.on_look))
     except MastError as error:
         tell(Judged(f"{plan.name}: {one_line(str(error))}", done=True, problem=True))
         return
@@ -184,11 +184,19 @@ def _with_what_was_spent(setup: Setup, opened: OpenWorkspace) -> Setup:
     return replace(setup, allowance=Allowance(tokens=tokens))
 
 
-async def _unless_cancelled(
+async def unless_cancelled(
     work: Coroutine[Any, Any, T], stopped: Callable[[], bool], on_look: Callable[[], object]
 ) -> T | None:
-    """What comes of ``work``; None where it was cancelled. ``on_look`` is told from time to time
-    that it goes on."""
+    """Do what asks a model, in a thread, until it is done or ``stopped``.
+
+    Args:
+        work: What is done.
+        stopped: Whether it is to be cancelled.
+        on_look: Is told from time to time that it goes on.
+
+    Returns:
+        What comes of it; None where it was cancelled.
+    """
     task = asyncio.create_task(work)
     while not task.done():
         on_look()

@@ -1,0 +1,104 @@
+"""Shares by weight: a trace that stands for several counts as several would."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mast_tui.figures.intervals import normal_quantile, wilson_of
+from mast_tui.figures.signatures.report import signature_report
+from mast_tui.figures.source.signatures import input_from_workspace
+from mast_tui.study import Draw, Study
+from tests.adjudication.office import TAXONOMY, Office
+from tests.figures.signatures.build_input import input_of
+from tests.gold.build import ABSENT, PRESENT, at
+
+SAID = st.sampled_from(["00", "01", "10", "11", "?1"])
+TRACES = st.lists(
+    st.tuples(st.sampled_from("FS?"), SAID, st.integers(1, 5)), min_size=1, max_size=8
+)
+
+
+def shares(document: Any) -> Mapping[str, Any]:
+    """Every share, difference and mean of the one group."""
+    group = document["groups"]["gpt"]
+    found = {
+        f"{code} {key}": mode[key]
+        for code, mode in group["modes"].items()
+        for key in ("difference_pp", "risk_ratio")
+    }
+    for code, mode in group["modes"].items():
+        rates = {key: mode[key] for key in ("all", "failed", "succeeded")} | mode["success_given"]
+        found |= {f"{code} {key}": one["rate"] for key, one in rates.items()}
+    for name, category in group["categories"].items():
+        found[name] = category["share"]
+        for side in ("failed", "succeeded"):
+            found[f"{name} {side}"] = category[side]["share"]
+            found[f"{name} {side} traces"] = category[side]["traces"]["rate"]
+    return found | {"modes": group["modes_per_failed_trace"]["value"]}
+
+
+@settings(deadline=None, max_examples=40)
+@given(TRACES)
+def test_weights_reproduce_what_is_known_of_the_whole(traces: list[tuple[str, str, int]]) -> None:
+    labelled = [f"gpt - {outcome} {said}" for outcome, said, _ in traces]
+    whole = [row for row, (*_, weight) in zip(labelled, traces, strict=True) for _ in range(weight)]
+    weights = np.array([float(weight) for *_, weight in traces])
+    of_part = signature_report(input_of(*labelled, weights=weights), rounds=0)
+    assert of_part["weighted"]
+    assert shares(of_part) == pytest.approx(shares(signature_report(input_of(*whole), rounds=0)))
+    for mode in of_part["groups"]["gpt"]["modes"].values():
+        one = mode["all"]
+        if one["ci"] is not None and one["rate"] is not None:
+            alike = wilson_of(one["rate"], one["n"], normal_quantile())
+            assert one["ci"][1] - one["ci"][0] >= alike[1] - alike[0] - 1e-9
+
+
+def test_the_interval_of_the_mean_follows_the_weights() -> None:
+    rows = ["gpt - F 11", "gpt - F 00", "gpt - F 11", "gpt - F 00"] * 5
+    alike, drawn = (
+        signature_report(input_of(*rows, weights=weights), rounds=400)["groups"]["gpt"]
+        for weights in (None, np.array([9.0, 9.0, 1.0, 1.0] * 5))
+    )
+    wide, narrow = (one["modes_per_failed_trace"]["ci"] for one in (drawn, alike))
+    assert wide is not None
+    assert narrow is not None
+    assert wide[0] < narrow[0] < 1 < narrow[1] < wide[1]
+
+
+def drawn_study(office: Office, *draws: Draw) -> None:
+    study = Study(TAXONOMY.ref, ("ann",), per_trace=1, batches=(("t1", "t2"), ("t3",)), draws=draws)
+    office.study(study)
+    for trace, value in (("t1", ABSENT), ("t2", ABSENT), ("t3", None), ("t4", None)):
+        office.finish("ann", *([at(1)] if value is None else []), trace=trace, value=value)
+
+
+def test_labels_of_a_study_are_weighted_by_the_chances_of_its_traces() -> None:
+    office = Office("t1", "t2", "t3", "t4")
+    drawn_study(office, Draw(0, 10, (), 0), Draw(1, 8, (), 0, (0.5,), "judge:j"))
+    for labels in ("gold", "ann"):
+        found = input_from_workspace(office.workspace, TAXONOMY, labels=labels, by="all")
+        # t4 was never drawn.
+        assert found.traces == ("t1", "t2", "t3")
+        assert found.weights is not None
+        report = signature_report(found, rounds=0)
+        mode = report["groups"]["all"]["modes"]["1.3"]
+        assert (mode["count"], mode["n"]) == (1, 3)
+        assert mode["all"]["rate"] == pytest.approx(found.weights[2] / found.weights.sum())
+        assert found.weights[2] < found.weights[0]
+        assert mode["more_labels"] is not None
+
+
+def test_where_the_lots_are_of_no_one_whole_it_is_said() -> None:
+    office = Office("t1", "t2", "t3", "t4")
+    drawn_study(office, Draw(0, 10, (), 0))
+    found = input_from_workspace(office.workspace, TAXONOMY, by="all")
+    assert (found.weights, len(found.traces)) == (None, 4)
+    assert "of no one whole" in signature_report(found, rounds=0)["cannot_say"][0]
+    office.finish("eve", trace="t1", value=PRESENT)
+    assert not input_from_workspace(office.workspace, TAXONOMY, labels="eve", by="all").of_no_whole

@@ -1,0 +1,103 @@
+"""Open notes put in groups by a model."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mast_tui.errors import MastError
+from mast_tui.judges.llm.answer.json_object import Malformed
+from mast_tui.judges.llm.request import Parameters
+from mast_tui.judges.llm.run.grouping import (
+    Proposal,
+    grouping_request,
+    propose_groups,
+    read_groups,
+    what_it_takes,
+)
+from mast_tui.judges.llm.run.setup import Setup
+from tests.judges.llm.server import MODEL, Action, ModelServer, answer
+from tests.workspace.build import MAST
+
+NOTES = ("asks twice", "asked anna@example.org again", "wrong customer")
+
+
+def setup_of(server: ModelServer | None = None, **parameters: int) -> Setup:
+    where = "http://127.0.0.1:9/v1" if server is None else server.base_url
+    return Setup(MAST, Parameters(MODEL, **parameters), where)  # type: ignore[arg-type]
+
+
+def groups(*found: tuple[str, list[int]]) -> str:
+    return json.dumps({"groups": [{"name": name, "notes": notes} for name, notes in found]})
+
+
+def proposed(server: ModelServer) -> Proposal:
+    return asyncio.run(propose_groups(setup_of(server), NOTES))
+
+
+def test_one_request_with_its_schema_brings_groups_and_says_what_it_took() -> None:
+    with ModelServer(lambda *_: answer(groups(("Asks twice", [1, 2]), ("Mix-up", [3])))) as server:
+        found = proposed(server)
+        (asked,) = server.chats
+    assert found.groups == {NOTES[0]: "Asks twice", NOTES[1]: "Asks twice", NOTES[2]: "Mix-up"}
+    assert (found.usage.requests, found.usage.tokens_in, found.usage.tokens_out) == (1, 100, 50)
+    body = json.dumps(asked.body)
+    assert '"required": ["groups"]' in body
+    assert "wrong customer" in body
+    assert "anna@example.org" not in body
+
+
+def test_what_cannot_be_used_is_asked_once_more_and_then_told() -> None:
+    def script(_body: dict[str, object], n: int) -> Action:
+        return answer("no groups" if n == 0 else groups(("Asks twice", [1])))
+
+    with ModelServer(script) as server:
+        assert proposed(server).usage.requests == 2
+    with (
+        ModelServer(lambda *_: answer(groups(("", [1])))) as server,
+        pytest.raises(MastError, match="could not be used, twice"),
+    ):
+        proposed(server)
+
+
+def test_what_is_sent_where_and_what_it_takes_is_told() -> None:
+    told = what_it_takes(setup_of(), NOTES)
+    assert "words of 3 notes are sent to 127.0.0.1:9, this machine, and nothing else" in told
+    assert "1 request, about" in told
+    assert "It stops at" in told
+
+
+def test_more_notes_than_one_request_holds_are_refused() -> None:
+    few = replace(setup_of(), parameters=Parameters(MODEL, window_tokens=20))
+    with pytest.raises(MastError, match="one request holds 20"):
+        grouping_request(few, NOTES)
+
+
+def test_a_note_is_in_one_group_under_a_name_that_is_no_tag() -> None:
+    found = read_groups(groups(("#who ", [1, 9, 0]), ("", [2]), ("again", [1, 3])), NOTES)
+    assert found == {NOTES[0]: "who", NOTES[2]: "again"}
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 5) | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from(["groups", "name", "notes", "x"]), inner, max_size=4)
+    ),
+    max_leaves=20,
+)
+
+
+@given(JSON)
+def test_whatever_a_model_says_is_groups_of_the_notes_or_refused(value: object) -> None:
+    try:
+        found = read_groups(json.dumps({"groups": value}), NOTES)
+    except Malformed:
+        return
+    assert set(found) <= set(NOTES)
+    assert all(name.strip() and not name.startswith("#") for name in found.values())
