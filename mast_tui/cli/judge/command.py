@@ -34,10 +34,11 @@ from mast_tui.cli.shared.common import (
     say,
     working_taxonomy,
 )
+from mast_tui.cli.shared.paths import paths_argument
 from mast_tui.cli.shared.workers import AtWork, workers_option
 from mast_tui.judges.rules import RulesJudge, chosen_rules
 from mast_tui.judges.runner import Look, Looking, run_judge
-from mast_tui.judges.sharded import judge_into_shards
+from mast_tui.judges.sharded import JudgeUnits, judge_into_shards
 from mast_tui.judges.twins import TwinsJudge
 from mast_tui.shards.folder import ShardFolder
 
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH …")
+@paths_argument(required=True)
 @click.option("--judge", "judge_name", type=click.Choice(["rules", "twins", "llm"]), required=True)
 @click.option(
     "--rules",
@@ -218,7 +219,7 @@ def _into_workspace(run: _Run) -> int:
 def _into_shards(run: _Run, folder: ShardFolder, files: int | None) -> int:
     chosen = load_chosen_taxonomy(run.taxonomy)
     done = judge_into_shards(
-        run.judge,
+        JudgeUnits(run.judge),
         chosen,
         run.paths,
         folder,
