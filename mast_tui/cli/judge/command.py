@@ -37,7 +37,7 @@ from mast_tui.cli.shared.common import (
 from mast_tui.cli.shared.paths import paths_argument
 from mast_tui.cli.shared.workers import AtWork, workers_option
 from mast_tui.judges.rules import RulesJudge, chosen_rules
-from mast_tui.judges.runner import Look, Looking, run_judge
+from mast_tui.judges.runner import Look, Looking, judged_before, run_judge
 from mast_tui.judges.sharded import JudgeUnits, judge_into_shards
 from mast_tui.judges.twins import TwinsJudge
 from mast_tui.shards.folder import ShardFolder
@@ -196,7 +196,9 @@ def _into_workspace(run: _Run) -> int:
     reports: list[FileReport] = []
     given: Iterable[Trace | Look] = traces_under(run.paths, reports)
     if run.at_work.workers is not None:
-        given = looks_under(run.paths, reports, Looking(run.judge), run.at_work)
+        judge, covered = run.judge, run.covered_by
+        known = frozenset() if run.again else judged_before(judge, chosen, place, covered)
+        given = looks_under(run.paths, reports, Looking(judge, known), run.at_work)
     summary = run_judge(
         run.judge,
         chosen,
