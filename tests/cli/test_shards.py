@@ -183,6 +183,37 @@ def test_a_sample_follows_from_its_seed_and_not_from_the_shards(cli: Cli, runs: 
     assert drawn[1] != drawn[2]
 
 
+def test_a_prevalence_is_told_of_all_from_labels_on_a_sample(cli: Cli, runs: Path) -> None:
+    done = judge(cli, runs)
+    cli("import", "shards", "--sample", "8", "--seed", "3")
+    cli("judge", runs, "--judge", "rules", "--quiet", "--workspace", "all.db")
+    exported = ("export", "--format", "csv-long", "--labels", "all", "-o", "x.csv")
+    cli(*exported)
+    with Path("x.csv").open() as file:
+        labelled = sorted({row["trace_id"] for row in csv.DictReader(file)})
+    rows = ["trace_id,annotator,mode,value"]
+    for number, trace in enumerate(labelled):
+        rows += [
+            f"{trace},ann,1.3,{'present' if number % 3 == 0 else 'absent'}",
+            f"{trace},ann,,finished",
+        ]
+    Path("people.csv").write_text("\n".join(rows) + "\n")
+    found = []
+    for place, more in (("all.db", ()), (".mast-tui/workspace.db", ("--shards", "shards"))):
+        told = cli("import", "people.csv", "--format", "csv-long", "--workspace", place)
+        assert told.code == 0, told.err
+        words = ("agree", "--judge", done["judge"], "--against", "ann", "--no-spans", "--json")
+        told = cli(*words, "--workspace", place, *more)
+        assert told.code == 0, told.err
+        found.append(told.json["judge"])
+    whole, from_shards = found
+    assert from_shards["traces"] == whole["traces"]
+    for name in ("n_unlabelled", "apparent", "overall"):
+        assert from_shards["prevalence"]["1.3"][name] == whole["prevalence"]["1.3"][name]
+    assert from_shards["prevalence"]["1.3"]["overall"]["n"] == RUNS
+    assert cli("agree", "--shards", "shards").code == 2
+
+
 def test_what_cannot_be_is_told(cli: Cli, runs: Path, tmp_path: Path) -> None:
     judge(cli, runs)
     words = ("judge", runs, "--judge", "rules", "--out")
