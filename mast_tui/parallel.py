@@ -24,6 +24,7 @@ from queue import SimpleQueue
 from subprocess import DEVNULL, Popen
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from urllib.parse import urlsplit
 
 from mast_tui import __version__
 from mast_tui.errors import MastError
@@ -107,11 +108,13 @@ class Workers(AbstractContextManager["Workers"], ABC):
         count: How many batches they do at a time.
         place: Where they are, for people.
         elsewhere: Whether they stand in another folder than this process.
+        host: The address of this machine at which they reach it.
     """
 
     count: int
     place: str
     elsewhere = False
+    host = "127.0.0.1"
 
     @abstractmethod
     def _room(self) -> int:
@@ -419,6 +422,7 @@ class Cluster(Workers):
         except Exception:
             self._client.close()
             raise
+        self.host = import_module("distributed.utils").get_ip(urlsplit(address).hostname)
         self.count = sum(self._client.nthreads().values())
         self.place = f"{self.count} at {address}; dashboard: {self._client.dashboard_link}"
         self._under_way: dict[Any, _Task] = {}

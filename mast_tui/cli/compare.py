@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 import click
@@ -19,6 +18,7 @@ from mast_tui.cli.shared.common import (
     say,
 )
 from mast_tui.traces.alignment import Alignment, Likeness, align, sentences
+from mast_tui.traces.io.remote import trace_path
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace
 
@@ -76,16 +76,16 @@ def compare_command(
 
 def _trace(named: str) -> Trace:
     """The trace that is meant, read to its end."""
-    path, number = Path(named), 0
+    path, number = trace_path(named), 0
     file, sign, record = named.rpartition("#")
     if not path.exists() and sign and record.isdecimal():
-        path, number = Path(file), int(record)
+        path, number = trace_path(file), int(record)
     if not path.exists():
         raise click.ClickException(f"{named}: no such file; name a trace, or FILE#1 for its second")
     report = read_file(path, named=True)
     if report.failed is not None or report.skipped is not None:
         raise click.ClickException(f"{path}: {report.failed or report.skipped}")
-    if len(report.traces) > 1 and path == Path(named):
+    if len(report.traces) > 1 and path == trace_path(named):
         last = len(report.traces) - 1
         raise click.ClickException(
             f"{path}: holds {last + 1} traces; name one of them, {path}#0 to #{last}"

@@ -18,6 +18,7 @@ from mast_tui.cli.shared.common import (
     open_workspace,
     say,
 )
+from mast_tui.cli.shared.paths import paths_argument
 from mast_tui.cli.shared.workers import AtWork, workers_option
 from mast_tui.output_files import Outputs, Rules
 from mast_tui.traces.agentdebugx_format import AGENTDEBUGX_OPENING, agentdebugx_line
@@ -35,7 +36,7 @@ AGENTDEBUGX: Final = "agentdebugx"
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH …")
+@paths_argument(required=True)
 @click.option(
     "-o",
     "--output",

@@ -38,6 +38,7 @@ from mast_tui.cli.shared.common import (
     say,
     seed_option,
 )
+from mast_tui.cli.shared.paths import paths_argument
 from mast_tui.figures.bootstrap import bootstrap_json
 from mast_tui.figures.exam import baselines, decisive_cases, decisive_figures, places_figures
 from mast_tui.figures.judge.input import GOLD
@@ -59,7 +60,7 @@ RULES: Final = "rules"
 
 
 @click.command()
-@click.argument("paths", nargs=-1, type=click.Path(path_type=Path, exists=True), metavar="[PATH …]")
+@paths_argument(exist=True)
 @click.option(
     "--set",
     "set_name",

@@ -20,6 +20,7 @@ from mast_tui.cli.shared.common import (
     print_table,
     say,
 )
+from mast_tui.cli.shared.paths import paths_argument
 from mast_tui.cli.shared.workers import AtWork, workers_option
 from mast_tui.safe_text import one_line
 from mast_tui.traces.file_places import file_place
@@ -33,7 +34,7 @@ _SPAN_HEADINGS: Final = ("place", "key", "kind", "agent", "name", "status", "cha
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH …")
+@paths_argument(required=True)
 @click.option("--spans", is_flag=True, help="One row per span.")
 @workers_option
 @common_options(taxonomy=NO_LABELS)

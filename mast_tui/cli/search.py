@@ -11,6 +11,7 @@ from typing import Any, Final
 import click
 
 from mast_tui.cli.shared.common import NO_LABELS, common_options, say
+from mast_tui.cli.shared.paths import paths_argument
 from mast_tui.cli.shared.workers import AtWork, workers_option
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import SpanKind
@@ -24,7 +25,7 @@ _KINDS: Final = {kind.value.replace("_", "-"): kind.value for kind in SpanKind}
 
 @click.command()
 @click.argument("pattern")
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH …")
+@paths_argument(required=True)
 @click.option("--regex", is_flag=True, help="PATTERN is a regular expression.")
 @click.option(
     "--case", is_flag=True, help="Case counts. Else it does where PATTERN has a capital letter."

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from mast_tui.cli.command_line import COMMANDS
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
+from mast_tui.traces.io.named_paths import paths_of
 from mast_tui.traces.samples import samples_folder
 from mast_tui.ui.options import AppOptions
 
@@ -31,9 +32,15 @@ def start(
 
     Returns the exit code; a path that does not exist is told on stderr before any screen opens.
     """
-    for path in paths:
-        if not Path(path).exists():
-            return _complain(f"{path}: {_no_such(path)}")
+    try:
+        named = [path for typed in paths for path in paths_of(typed)]
+        for path in named:
+            if not path.exists():
+                return _complain(f"{path}: {_no_such(str(path))}")
+    except MastError as error:
+        return _complain(str(error))
+    except OSError as error:
+        return _complain(f"{error.filename}: {error.strerror or error}")
     if taxonomy is not None and not Path(taxonomy).is_file():
         return _complain(f"{taxonomy}: no such taxonomy file; --taxonomy wants a TOML file")
     password = None
@@ -45,7 +52,7 @@ def start(
         except MastError as error:
             return _complain(str(error))
     try:
-        opened = tuple(Path(path) for path in paths) or (samples_folder(),)
+        opened = tuple(named) or (samples_folder(),)
     except FileNotFoundError as error:
         return _complain(str(error))
     options = AppOptions(

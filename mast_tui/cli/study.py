@@ -24,6 +24,7 @@ from mast_tui.cli.shared.common import (
     print_table,
     say,
 )
+from mast_tui.cli.shared.paths import paths_argument
 from mast_tui.cli.study_shown import (
     NO_SIGHT,
     kept_study,
@@ -58,9 +59,7 @@ if TYPE_CHECKING:
     from mast_tui.workspace import Workspace
 
 _SHARE: Final = click.FloatRange(0, 1)
-_PATHS: Final = click.argument(
-    "paths", nargs=-1, type=click.Path(path_type=Path, exists=True), metavar="[PATH …]"
-)
+_PATHS: Final = paths_argument(exist=True)
 
 
 _SAMPLE: Final = click.option(

@@ -165,6 +165,10 @@ def prevalence(
     unlabelled = cells.sum(axis=0)
     flat = resampled_sums(cells.reshape(len(cells), unlabelled.size), rounds, seed + _SEEDS_APART)
     drawn = flat.reshape(-1, *unlabelled.shape)
+    beyond = np.array([given.beyond.verdicts.get(slug, (0, 0, 0)) for slug in slugs])
+    if beyond.any():
+        unlabelled = unlabelled + beyond[:, :2]
+        drawn = drawn + _resampled_counts(beyond, len(drawn), seed + 2 * _SEEDS_APART)
     result: dict[str, PrevalenceJson] = {}
     for i, (slug, code, _) in enumerate(given.modes):
         own = labelled.mode(i)
@@ -172,7 +176,7 @@ def prevalence(
         present, absent = (int(count) for count in unlabelled[i])
         result[code] = {
             "n_unlabelled": present + absent,
-            "n_unsure": unsure[slug],
+            "n_unsure": unsure[slug] + int(beyond[i, 2]),
             "n_positives": tp + fn,
             "n_negatives": fp + tn,
             "apparent": share(present, present + absent).to_json(),
@@ -342,6 +346,20 @@ def _unlabelled(given: JudgeInput, slugs: list[str]) -> Tables:
         if trace in rows and mode in columns and value in places:
             cells[rows[trace], columns[mode], places[value]] = 1
     return cells
+
+
+def _resampled_counts(counts: Tables, rounds: int, seed: int) -> Tables:
+    """Modes × (present, absent, unsure) of traces of which the counts are all that is known, each
+    mode by itself: rounds × modes × (present, absent)."""
+    chance = np.random.default_rng(seed)
+    sums = counts.sum(axis=1)
+    drawn = [
+        chance.multinomial(n, of_mode / max(n, 1), size=rounds)[:, :2]
+        if n
+        else np.zeros((rounds, 2))
+        for n, of_mode in zip(sums, counts, strict=True)
+    ]
+    return np.stack(drawn, axis=1)
 
 
 def _refused(labelled: Tables, unlabelled: Tables) -> Refused | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from operator import add
 from typing import Any, Final, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_tui.figures.judge.input import JudgedBeyond
 from mast_tui.figures.signatures.model import ALL, FAILED, NO_VALUE, SUCCEEDED, UNKNOWN, Rules
 from mast_tui.figures.signatures.modes import Counts, ModeJson, tables_of_counts
 from mast_tui.figures.signatures.report import stated_for
@@ -136,6 +138,40 @@ def shard_report(
             for table in reader.tables(counts.columns):
                 counts.add(table, _once(table, repeated, seen))
     return counts.report(Rules() if rules is None else rules, len(files))
+
+
+def judged_beyond(folder: ShardFolder, judge: str, known: Iterable[int]) -> JudgedBeyond:
+    """Count what a judge said of the traces of shards that are not in a workspace.
+
+    Args:
+        folder: Where the shards are.
+        judge: The judge.
+        known: The keys of the traces that are in the workspace with its word.
+
+    Raises:
+        ShardsError: They cannot be read, or are another's word.
+    """
+    manifest = folder.manifest()
+    if manifest.judge != judge:
+        raise ShardsError(f"{folder.place}: holds the word of {manifest.judge}, not of {judge}")
+    done = folder.done(manifest)
+    files = [traces_file(name) for name in manifest.shards if name in done]
+    if not files:
+        return JudgedBeyond()
+    reader = _Reader(folder, files)
+    seen = set(known)
+    repeated = _repeated([table["key"].to_numpy().copy() for table in reader.tables(["key"])])
+    looked_at = np.union1d(repeated, np.array(sorted(seen), dtype=np.uint64))
+    traces, counts = 0, dict.fromkeys(manifest.looks_at, (0, 0, 0))
+    for table in reader.tables(["key", "problem", *map(verdict_column, counts)]):
+        rows = _once(table, looked_at, seen) & table["problem"].is_null().to_numpy()
+        traces += int(rows.sum())
+        for slug, before in counts.items():
+            said = table[verdict_column(slug)].fill_null(_NULL).to_numpy()[rows]
+            now = (int((said == value).sum()) for value in (PRESENT, ABSENT, UNSURE))
+            present, absent, unsure = map(add, before, now)
+            counts[slug] = present, absent, unsure
+    return JudgedBeyond(traces, counts)
 
 
 class _Reader:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from mast_tui.judges.protocol import Judge, Judgement
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Trace
+from mast_tui.workspace import Judgement as Judged
 from mast_tui.workspace import RunTrace, TraceRecord, WorkspaceError, store_judgement
 
 if TYPE_CHECKING:
@@ -77,15 +78,49 @@ class Look:
     problem: str | None = None
 
 
+Known = tuple[str, str | None, int | None]
+"""By which other processes know a trace that was judged: id, hash of the content, spans."""
+
+
+def _known(record: TraceRecord) -> Known:
+    content = None if record.identity is None else record.identity.content_hash
+    return record.trace_id, content, record.spans
+
+
+def judged_before(
+    judge: Judge, taxonomy: Taxonomy, workspace: Workspace, covered_by: Collection[str] = ()
+) -> frozenset[Known]:
+    """The traces that ``run_judge`` would pass over, for those who look elsewhere.
+
+    Args:
+        judge: Who looks.
+        taxonomy: Only its modes count.
+        workspace: Where it was kept.
+        covered_by: Judges that say all that this one would.
+    """
+    names = (judge.name, *covered_by)
+    run = _Run(judge, taxonomy, workspace, False, names)
+    kept: dict[str, list[Judged]] = {}
+    for name in names:
+        for one in workspace.judgements(annotator=name, taxonomy=taxonomy.ref):
+            kept.setdefault(one.trace_id, []).append(one)
+    told = (one for one in workspace.traces() if run.has_said_all(kept.get(one.trace_id, ())))
+    return frozenset(map(_known, told))
+
+
 @dataclass(frozen=True, slots=True)
 class Looking:
-    """Has a judge look at traces without a workspace, in any process."""
+    """Has a judge look at traces without a workspace, in any process.
+
+    ``known`` are traces that it need not look at again, as ``judged_before`` finds them.
+    """
 
     judge: Judge
+    known: frozenset[Known] = frozenset()
 
     def __call__(self, trace: Trace) -> Look:
         """Read a trace to its end, and judge it."""
-        return self.unless(trace, lambda _record: False)
+        return self.unless(trace, lambda record: _known(record) in self.known)
 
     def unless(self, trace: Trace, known: Callable[[TraceRecord], bool]) -> Look:
         """Read a trace to its end, and judge it unless it is known.
@@ -235,7 +270,11 @@ class _Run:
             )
         ]
         grown = before.spans is not None and before.spans != now.spans
-        return not grown and any(
+        return not grown and self.has_said_all(kept)
+
+    def has_said_all(self, kept: Iterable[Judged]) -> bool:
+        """Whether what was said of a trace covers all that this run would say."""
+        return any(
             one.looks_at == self._looks_at
             if one.judge == self._judge.name
             else set(self._looks_at) <= set(one.looks_at)

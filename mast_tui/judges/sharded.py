@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from hashlib import sha256
+from itertools import takewhile
+from operator import add
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 from zlib import crc32
 
 from mast_tui import __version__
@@ -21,9 +23,11 @@ from mast_tui.parallel import Lost, Workers
 from mast_tui.shards.folder import Manifest, ShardFolder
 from mast_tui.shards.tables import Judged, write_shard
 from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.traces.io.remote import bring
 from mast_tui.traces.model import FileReport, Trace
 from mast_tui.traces.scan.outcomes import FILE_NAME
 from mast_tui.traces.scan.scanning import Scan, Unit
+from mast_tui.workspace import TraceRecord, Usage
 
 _MOST_FILES: Final = 512
 _FEWEST_FILES: Final = 8
@@ -38,6 +42,9 @@ _LONGEST: Final = 4
 """A shard has at most so many times the files that it has on average, and at least this part."""
 
 
+_NOTHING_USED: Final = Usage()
+
+
 @dataclass(frozen=True, slots=True)
 class Shard:
     """Files whose traces are judged together; the name follows from them, the judge and the
@@ -48,18 +55,55 @@ class Shard:
 
 
 @dataclass(frozen=True, slots=True)
+class UnitJudged:
+    """What came of a unit: what was said of its traces, and its reports, without traces.
+
+    ``unanswered`` are paths of which nothing was said for a reason that may pass; ``stopped`` says
+    why nothing more can be said of any. ``usage`` is what asking a model took.
+    """
+
+    judged: tuple[Judged, ...] = ()
+    reports: tuple[FileReport, ...] = ()
+    unanswered: tuple[tuple[str, str], ...] = ()
+    stopped: str | None = None
+    usage: Usage = _NOTHING_USED
+
+
+class Judging(Protocol):
+    """Has a judge look at the traces of units; it can be sent to other processes.
+
+    ``name`` and ``looks_at`` are the judge's.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def looks_at(self) -> tuple[str, ...]: ...
+    def __call__(self, units: Sequence[Unit], /) -> Sequence[UnitJudged]: ...
+
+
+@dataclass(frozen=True, slots=True)
 class Written:
-    """What came of a shard that was written: ``failed`` are paths with the reason."""
+    """What came of a shard: ``failed`` are paths with the reason.
+
+    One that is not ``whole`` was not written: of some of its traces there may be more to say.
+    """
 
     traces: int
     by_mode: Mapping[str, int]
     failed: tuple[tuple[str, str], ...]
     skipped: tuple[tuple[str, str], ...]
+    whole: bool
+    stopped: str | None
+    usage: Usage
 
 
 @dataclass(slots=True)
 class ShardRun:
-    """What came of a run; ``known`` shards were there before it."""
+    """What came of a run; ``known`` shards were there before it.
+
+    ``stopped`` says why it ended before its time, ``usage`` what asking a model took.
+    """
 
     judge: str
     shards: int
@@ -69,10 +113,14 @@ class ShardRun:
     by_mode: Counter[str] = field(default_factory=Counter)
     failed: list[tuple[str, str]] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
+    stopped: str | None = None
+    usage: Usage = _NOTHING_USED
 
     def take(self, written: Written) -> None:
         """Add what came of a shard."""
-        self.written += 1
+        self.written += written.whole
+        self.stopped = self.stopped or written.stopped
+        self.usage = Usage(*map(add, astuple(self.usage), astuple(written.usage)))
         self.traces += written.traces
         self.by_mode.update(written.by_mode)
         self.failed += written.failed
@@ -85,27 +133,47 @@ class JudgeUnits:
 
     judge: Judge
 
-    def __call__(self, units: Sequence[Unit]) -> list[tuple[list[Judged], list[FileReport]]]:
-        """Of each unit what was said of its traces, and its reports, without traces."""
+    @property
+    def name(self) -> str:
+        """The judge's."""
+        return self.judge.name
+
+    @property
+    def looks_at(self) -> tuple[str, ...]:
+        """The modes on which it gives verdicts."""
+        return self.judge.looks_at
+
+    def __call__(self, units: Sequence[Unit], /) -> list[UnitJudged]:
+        """What came of each unit."""
         walk = Scan(())
+        bring(path for unit in units for path in unit.files)
         with seldom_collecting():
             return [self._of_unit(walk, unit) for unit in units]
 
-    def _of_unit(self, walk: Scan, unit: Unit) -> tuple[list[Judged], list[FileReport]]:
+    def _of_unit(self, walk: Scan, unit: Unit) -> UnitJudged:
         judged: list[Judged] = []
         reports: list[FileReport] = []
         for report in map(walk.with_outcomes, walk.read(unit)):
             judged += map(self._judged, report.traces)
             reports.append(replace(report, traces=()))
-        return judged, reports
+        return UnitJudged(tuple(judged), tuple(reports))
 
     def _judged(self, trace: Trace) -> Judged:
         look = Looking(self.judge)(trace)
-        said = look.judgement or Judgement()
-        onsets = _onsets(trace, said.findings)
-        return Judged(
-            look.record, said.findings, onsets, said.unsure, said.judged, problem=look.problem
-        )
+        if look.problem is not None:
+            return Judged(look.record, problem=look.problem)
+        return judged_as(trace, look.judgement or Judgement())
+
+
+def judged_as(trace: Trace, said: Judgement) -> Judged:
+    """What was said of a trace, with all that is known of it.
+
+    Args:
+        trace: Read to its end.
+        said: By any judge.
+    """
+    onsets = _onsets(trace, said.findings)
+    return Judged(TraceRecord.of(trace), said.findings, onsets, said.unsure, said.judged)
 
 
 def _onsets(trace: Trace, findings: Iterable[Finding]) -> dict[str, int]:
@@ -124,15 +192,13 @@ class WriteShards:
 
     folder: ShardFolder
     manifest: Manifest
-    judge: Judge
+    judging: Judging
 
     def __call__(self, shards: Sequence[Shard]) -> list[Written]:
         """What came of each."""
-        return [self.write(one, JudgeUnits(self.judge)(one.units)) for one in shards]
+        return [self.write(one, self.judging(one.units)) for one in shards]
 
-    def write(
-        self, shard: Shard, found: Iterable[tuple[list[Judged], list[FileReport]]]
-    ) -> Written:
+    def write(self, shard: Shard, found: Iterable[UnitJudged]) -> Written:
         """Write what was said of the traces of a shard, each trace once.
 
         Args:
@@ -140,37 +206,46 @@ class WriteShards:
             found: What came of each of its units.
         """
         judged: dict[int, Judged] = {}
-        failed, skipped = [], []
-        for traces, reports in found:
-            for one in traces:
+        failed: list[tuple[str, str]] = []
+        skipped: list[tuple[str, str]] = []
+        stopped, usage, whole = None, _NOTHING_USED, True
+        for unit in found:
+            whole = whole and unit.stopped is None and not unit.unanswered
+            stopped = stopped or unit.stopped
+            usage = Usage(*map(add, astuple(usage), astuple(unit.usage)))
+            failed += unit.unanswered
+            for one in unit.judged:
                 judged.setdefault(one.key, one)
                 if one.problem is not None:
                     failed.append((str(one.record.path), one.problem))
-            for report in reports:
+            for report in unit.reports:
                 if report.failed is not None:
                     failed.append((str(report.path), report.failed))
                 elif report.skipped is not None:
                     skipped.append((str(report.path), report.skipped))
         manifest = self.manifest
-        write_shard(
-            self.folder,
-            shard.name,
-            [*judged.values()],
-            judge=manifest.judge,
-            taxonomy=manifest.taxonomy,
-            looks_at=manifest.looks_at,
-        )
+        if whole:
+            write_shard(
+                self.folder,
+                shard.name,
+                [*judged.values()],
+                judge=manifest.judge,
+                taxonomy=manifest.taxonomy,
+                looks_at=manifest.looks_at,
+            )
+        else:
+            judged.clear()
         by_mode = Counter(
             finding.mode
             for one in judged.values()
             for finding in one.findings
             if finding.mode in manifest.looks_at
         )
-        return Written(len(judged), by_mode, tuple(failed), tuple(skipped))
+        return Written(len(judged), by_mode, tuple(failed), tuple(skipped), whole, stopped, usage)
 
 
 def judge_into_shards(
-    judge: Judge,
+    judging: Judging,
     taxonomy: Taxonomy,
     paths: Iterable[Path],
     folder: ShardFolder,
@@ -184,7 +259,7 @@ def judge_into_shards(
     A shard that is written is not written again: after a death the same call goes on.
 
     Args:
-        judge: Who looks; with workers it can be pickled.
+        judging: Has the judge look; with workers it can be pickled.
         taxonomy: Only its modes count.
         paths: Files and folders.
         folder: Where the shards are written.
@@ -197,24 +272,25 @@ def judge_into_shards(
         ShardsError: The folder holds something else, or cannot be written.
     """
     known_modes = {mode.slug for mode in taxonomy.modes}
-    looks_at = tuple(slug for slug in judge.looks_at if slug in known_modes)
+    looks_at = tuple(slug for slug in judging.looks_at if slug in known_modes)
     if not looks_at:
         raise WorkspaceError(
-            f"{judge.name} knows no mode of {taxonomy.ref}; it was made for another taxonomy"
+            f"{judging.name} knows no mode of {taxonomy.ref}; it was made for another taxonomy"
         )
     skipped: list[FileReport] = []
-    shards = [*_cut(paths, f"{judge.name} {taxonomy.content_hash}", files, skipped)]
-    manifest = Manifest(judge.name, taxonomy, looks_at, tuple(shard.name for shard in shards))
+    shards = [*_cut(paths, f"{judging.name} {taxonomy.content_hash}", files, skipped)]
+    manifest = Manifest(judging.name, taxonomy, looks_at, tuple(shard.name for shard in shards))
     folder.begin(manifest)
     done = folder.done(manifest)
-    run = ShardRun(judge.name, len(shards), len(done))
+    run = ShardRun(judging.name, len(shards), len(done))
     run.failed += [(str(one.path), one.failed) for one in skipped if one.failed is not None]
     run.skipped += [(str(one.path), one.skipped) for one in skipped if one.skipped is not None]
     tell(run)
-    write = WriteShards(folder, manifest, judge)
+    write = WriteShards(folder, manifest, judging)
     left = [shard for shard in shards if shard.name not in done]
     lost: list[Shard] = []
-    for shard, written in zip(left, _results(write, left, workers), strict=True):
+    begun = takewhile(lambda _: run.stopped is None, left)
+    for shard, written in zip(left, _results(write, begun, workers), strict=False):
         if isinstance(written, Lost):
             lost.append(shard)
         else:
@@ -227,7 +303,7 @@ def judge_into_shards(
 
 
 def _results(
-    write: WriteShards, shards: Sequence[Shard], workers: Workers | None
+    write: WriteShards, shards: Iterable[Shard], workers: Workers | None
 ) -> Iterator[Written | Lost]:
     if workers is None:
         yield from (write([shard])[0] for shard in shards)
@@ -240,15 +316,19 @@ def _results(
 def _one_by_one(write: WriteShards, shard: Shard, workers: Workers | None) -> Written:
     """Write a shard that has ended every process that had it, but what of it ends them."""
     assert workers is not None
-    found = workers.map(JudgeUnits(write.judge), ([unit] for unit in shard.units))
+    found = workers.map(write.judging, ([unit] for unit in shard.units))
     return write.write(
         shard,
         (
-            ([], [FileReport(unit.path, failed=one.reason)]) if isinstance(one, Lost) else one
+            _lost(unit, one) if isinstance(one, Lost) else one
             for unit, one in zip(shard.units, found, strict=True)
             if one is not None
         ),
     )
+
+
+def _lost(unit: Unit, lost: Lost) -> UnitJudged:
+    return UnitJudged(reports=(FileReport(unit.path, failed=lost.reason),))
 
 
 def _cut(
@@ -260,7 +340,7 @@ def _cut(
     shard that it is in and no other.
     """
     found: list[Unit] = []
-    for step in Scan(Path(path).absolute() for path in paths).steps():
+    for step in Scan(path.absolute() for path in paths).steps():
         if isinstance(step, FileReport):
             skipped.append(step)
         elif isinstance(step, Unit):
@@ -300,12 +380,7 @@ def _shard(units: Sequence[Unit], whose: str, states: dict[Path, object]) -> Sha
 
 def _parts(unit: Unit) -> list[tuple[str, int, int]]:
     """The files of a unit, with what shows that somebody has written to them."""
-    paths = [unit.path, *unit.members]
-    if unit.trial is not None:
-        paths = sorted(
-            {unit.path, *unit.trial.told_by, *(p for g in unit.trial.sources for p in g)}
-        )
-    return [_state(path) for path in paths]
+    return [_state(path) for path in unit.files]
 
 
 def _state(path: Path) -> tuple[str, int, int]:

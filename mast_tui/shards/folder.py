@@ -116,14 +116,14 @@ class ShardFolder:
             if self._files is not None:
                 self._files.pipe_file(self.path(name), data)
                 return
-            folder = Path(self._root)
-            folder.mkdir(parents=True, exist_ok=True)
-            draft = folder / f".{name}.{uuid4().hex}"
+            place = Path(self.path(name))
+            place.parent.mkdir(parents=True, exist_ok=True)
+            draft = place.with_name(f".{place.name}.{uuid4().hex}")
             with draft.open("wb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            draft.replace(folder / name)
+            draft.replace(place)
         except OSError as error:
             raise self._failed(error) from error
 

@@ -7,12 +7,12 @@ from dataclasses import asdict, dataclass
 from hashlib import sha256
 from importlib import import_module
 from io import BytesIO
-from pathlib import Path
 from typing import Any, Final
 
 from mast_tui.labels import Evidence, Finding, Match
 from mast_tui.shards.folder import ShardFolder, ShardsError, events_file, traces_file
 from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.traces.io.remote import trace_path
 from mast_tui.traces.model import Outcome, TraceIdentity
 from mast_tui.workspace.judgements import suggestion_id
 from mast_tui.workspace.records import TraceRecord
@@ -271,7 +271,7 @@ def _record(row: Mapping[str, Any]) -> TraceRecord:
     return TraceRecord(
         row["trace_id"],
         identity,
-        None if row["path"] is None else Path(row["path"]),
+        None if row["path"] is None else trace_path(row["path"]),
         row["record"],
         row["spans"],
         row["task"],

@@ -13,6 +13,8 @@ from enum import Enum, StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+from mast_tui.traces.io.remote import trace_path
+
 if TYPE_CHECKING:
     from mast_tui.traces.byte_prefilter import Sieve
     from mast_tui.traces.index.span_totals import SpanTotals
@@ -581,7 +583,7 @@ class Trace:
     @property
     def path(self) -> Path:
         """The file the trace is read from."""
-        return Path(self.file)
+        return trace_path(self.file)
 
     @property
     def meta(self) -> TraceMeta:

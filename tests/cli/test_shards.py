@@ -11,10 +11,11 @@ from pathlib import Path
 from time import sleep
 from typing import Any
 
+import fsspec
 import pytest
 
 from mast_tui.judges.rules import RulesJudge
-from mast_tui.judges.sharded import judge_into_shards
+from mast_tui.judges.sharded import JudgeUnits, judge_into_shards
 from mast_tui.shards.folder import ShardFolder
 from mast_tui.taxonomy.loader import load_mast
 from tests.cli.conftest import Cli
@@ -127,18 +128,18 @@ def test_workers_write_the_same_bytes(cli: Cli, runs: Path, tmp_path: Path) -> N
     judge(cli, runs)
     folder = ShardFolder(str(tmp_path / "others"))
     lost = PickledWorkers(lost=[2, 3, 4])  # a shard that ends each process is written file by file
-    told = judge_into_shards(RulesJudge(), load_mast(), [runs], folder, lost)
+    told = judge_into_shards(JudgeUnits(RulesJudge()), load_mast(), [runs], folder, lost)
     assert told.traces == RUNS
     assert files_in(tmp_path / "others") == files_in(tmp_path / "shards")
 
 
 def test_a_file_that_ends_every_process_is_told_of(runs: Path, tmp_path: Path) -> None:
     folder = ShardFolder(str(tmp_path / "shards"))
-    shards = judge_into_shards(RulesJudge(), load_mast(), [runs], folder).shards
+    shards = judge_into_shards(JudgeUnits(RulesJudge()), load_mast(), [runs], folder).shards
     folder = ShardFolder(str(tmp_path / "others"))
     # The first shard ends three processes, and when all others are written its first file does.
     lost = PickledWorkers(lost=[1, 2, 3, *(shards + 2 + time for time in (1, 2, 3))])
-    told = judge_into_shards(RulesJudge(), load_mast(), [runs], folder, lost)
+    told = judge_into_shards(JudgeUnits(RulesJudge()), load_mast(), [runs], folder, lost)
     ((path, reason),) = told.failed
     assert ("run-000" in path, "was ended" in reason) == (True, True)
     assert told.traces == RUNS - 1
@@ -182,6 +183,37 @@ def test_a_sample_follows_from_its_seed_and_not_from_the_shards(cli: Cli, runs: 
     assert drawn[1] != drawn[2]
 
 
+def test_a_prevalence_is_told_of_all_from_labels_on_a_sample(cli: Cli, runs: Path) -> None:
+    done = judge(cli, runs)
+    cli("import", "shards", "--sample", "8", "--seed", "3")
+    cli("judge", runs, "--judge", "rules", "--quiet", "--workspace", "all.db")
+    exported = ("export", "--format", "csv-long", "--labels", "all", "-o", "x.csv")
+    cli(*exported)
+    with Path("x.csv").open() as file:
+        labelled = sorted({row["trace_id"] for row in csv.DictReader(file)})
+    rows = ["trace_id,annotator,mode,value"]
+    for number, trace in enumerate(labelled):
+        rows += [
+            f"{trace},ann,1.3,{'present' if number % 3 == 0 else 'absent'}",
+            f"{trace},ann,,finished",
+        ]
+    Path("people.csv").write_text("\n".join(rows) + "\n")
+    found = []
+    for place, more in (("all.db", ()), (".mast-tui/workspace.db", ("--shards", "shards"))):
+        told = cli("import", "people.csv", "--format", "csv-long", "--workspace", place)
+        assert told.code == 0, told.err
+        words = ("agree", "--judge", done["judge"], "--against", "ann", "--no-spans", "--json")
+        told = cli(*words, "--workspace", place, *more)
+        assert told.code == 0, told.err
+        found.append(told.json["judge"])
+    whole, from_shards = found
+    assert from_shards["traces"] == whole["traces"]
+    for name in ("n_unlabelled", "apparent", "overall"):
+        assert from_shards["prevalence"]["1.3"][name] == whole["prevalence"]["1.3"][name]
+    assert from_shards["prevalence"]["1.3"]["overall"]["n"] == RUNS
+    assert cli("agree", "--shards", "shards").code == 2
+
+
 def test_what_cannot_be_is_told(cli: Cli, runs: Path, tmp_path: Path) -> None:
     judge(cli, runs)
     words = ("judge", runs, "--judge", "rules", "--out")
@@ -217,6 +249,31 @@ def test_shards_lie_on_object_storage_too(cli: Cli, runs: Path, tmp_path: Path) 
     assert told["traces"] == {"judged": REPEATING}
     unknown = cli("report", "nothing://there")
     assert (unknown.code, "nothing://there" in unknown.err) == (1, True)
+
+
+def test_traces_lie_elsewhere_too(
+    cli: Cli, runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mast_tui.traces.io.remote._folder", lambda: tmp_path / "fetched")
+    monkeypatch.setattr("mast_tui.cli.shared.workers.workers_of", lambda _wanted: PickledWorkers())
+    judge(cli, runs)
+    place = "memory://traces-elsewhere"
+    for path in runs.iterdir():
+        fsspec.filesystem("memory").pipe_file(f"{place}/{path.name}", path.read_bytes())
+    words = ("judge", place, "--judge", "rules", "--out", "far", "--json")
+    told = cli(*words, "--workers", "2").json
+    assert (told["traces"]["judged"], told["modes"]) == (RUNS, {"1.3": REPEATING})
+    assert cli(*words).json["shards"]["written"] == 0
+    local = cli("report", "shards", "--json").json
+    assert cli("report", "far", "--json").json | {"shards": 0} == local | {"shards": 0}
+    fsspec.filesystem("memory").pipe_file(f"{place}/run-003.json", b'{"messages": []}')
+    assert cli(*words).json["shards"]["written"] == 1
+    named = cli("inspect", f"{place}/run-00[12]*.json", "--json").json["files"]
+    assert [file["path"] for file in named] == [f"{place}/run-001.json", f"{place}/run-002.json"]
+    told = cli("import", "far", "--where", "mode=1.3", "--json").json
+    assert told["traces"] == {"judged": REPEATING}
+    (hit,) = cli("search", "Task 5", place, "--json").out.splitlines()
+    assert json.loads(hit)["path"] == f"{place}/run-005.json"
 
 
 @pytest.mark.slow

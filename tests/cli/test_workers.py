@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from mast_tui.judges.rules import RulesJudge
 from mast_tui.traces.samples import samples_folder
 from tests.cli.conftest import Cli
 from tests.cli.test_judge import write_run
@@ -61,13 +62,16 @@ def labels_in(cli: Cli, workspace: str) -> list[dict[str, str]]:
 
 
 @pytest.mark.usefixtures("pickled")
-def test_the_rules_suggest_the_same(cli: Cli, samples: Path) -> None:
+def test_the_rules_suggest_the_same(
+    cli: Cli, samples: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     words = ("judge", samples, "--judge", "rules", "--rules", "all", "--json")
     plain = cli(*words, "--workspace", "plain.db").json
     done = cli(*words, "--workspace", "done.db", "--workers", "2").json
     assert done | {"run": None} == plain | {"run": None}
     assert done["suggestions"] > 0
     assert labels_in(cli, "done.db") == labels_in(cli, "plain.db")
+    monkeypatch.delattr(RulesJudge, "judge")  # nobody has to look again
     again = cli(*words, "--workspace", "done.db", "--workers", "2").json
     assert (again["traces"]["known"], again["traces"]["judged"]) == (done["traces"]["judged"], 0)
 

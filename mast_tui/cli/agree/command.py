@@ -12,7 +12,7 @@ import click
 
 from mast_tui.cli.agree.input import Wanted, judge_input, judge_named, study_input, whole_report
 from mast_tui.cli.report.files import print_text
-from mast_tui.cli.shared.asking import asked_by, say_left_out
+from mast_tui.cli.shared.asking import Asks, asked_by, say_left_out
 from mast_tui.cli.shared.common import (
     checked_sight,
     common_options,
@@ -36,6 +36,7 @@ from mast_tui.reports.agreement import agreement_report
 from mast_tui.reports.render import rendered
 from mast_tui.safe_text import one_line
 from mast_tui.session import sight_values
+from mast_tui.shards.folder import ShardFolder
 from mast_tui.workspace.outputs import outputs_beside
 from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
 
@@ -66,6 +67,11 @@ if TYPE_CHECKING:
     help="What the judge is measured by. Default: gold.",
 )
 @gold_option
+@click.option(
+    "--shards",
+    metavar="FOLDER-or-URL",
+    help="With --judge: count what it said of the traces in these shards too (docs/scale.md).",
+)
 @click.option(
     "--pass",
     "which",
@@ -100,6 +106,7 @@ def agree_command(
     judges: tuple[str, ...],
     against: str | None,
     gold: GoldKind | None,
+    shards: str | None,
     which: str,
     rounds: int,
     seed: int,
@@ -130,6 +137,8 @@ def agree_command(
     judge = judges[0] if judges else None
     if against is not None and judge is None:
         raise click.UsageError("--against says what a judge is measured by; name it with --judge")
+    if shards is not None and len(judges) != 1:
+        raise click.UsageError("--shards are what one judge has said; name it with --judge")
     if gold is not None and (judge is None or against not in (None, "gold")):
         raise click.UsageError(
             "--gold says how much of the gold a judge is measured by; name it with --judge, and "
@@ -161,6 +170,11 @@ def agree_command(
             outputs.check(file)
         chosen = kept_taxonomy(place, taxonomy)
         viewer = asked_by(place, chosen.ref, annotator, blind, assisted)
+        if shards is not None and Asks(annotator, blind, assisted).hides_judges(place, chosen):
+            raise click.ClickException(
+                f"{shards}: what a judge found is hidden while you work blind or without "
+                "suggestions"
+            )
         measured = [judge_named(place, one) for one in judges]
         if len(set(measured)) < len(measured):
             raise click.UsageError(f"--judge names {measured[0]!r} twice")
@@ -177,6 +191,7 @@ def agree_command(
             traces=viewer.traces,
             blind=viewer.blind,
             may_see_judges=viewer.may_see_judges(),
+            shards=None if shards is None else ShardFolder(shards),
         )
         sight = sight_values(viewer, viewer.hidden)
         if mode is not None:

@@ -15,6 +15,7 @@ from mast_tui.figures.agreement.report import agreement_report
 from mast_tui.figures.judge.compare import judges_compared
 from mast_tui.figures.judge.input import judge_input_from_workspace
 from mast_tui.figures.judge.report import judge_report
+from mast_tui.figures.shards import judged_beyond
 from mast_tui.figures.source.agreement import study_from_workspace
 from mast_tui.figures.source.spans import span_input_from_workspace
 from mast_tui.figures.spans.input import SpanInput
@@ -22,6 +23,7 @@ from mast_tui.figures.spans.report import span_report
 from mast_tui.gc_tuning import uncollected
 from mast_tui.gold import Order, no_order
 from mast_tui.labels import AnnotatorKind
+from mast_tui.shards.tables import trace_key
 
 if TYPE_CHECKING:
     from mast_tui.figures.agreement.report import Report, StudyInput
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from mast_tui.gold import GoldKind
     from mast_tui.labels import Pass
     from mast_tui.passes import Which
+    from mast_tui.shards.folder import ShardFolder
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
 
@@ -48,7 +51,7 @@ class Wanted:
     is ``gold`` or a name, ``gold`` how much of the gold counts. With ``places`` the files of the
     traces are read. ``traces`` are those that may be seen, ``blind`` is whether they are shown to
     somebody who labels blind, and ``may_see_judges`` tells of which traces this person may know
-    what judges say.
+    what judges say. ``shards`` hold what the judge said of more traces than are in the workspace.
     """
 
     annotators: Sequence[str] | None = None
@@ -63,6 +66,7 @@ class Wanted:
     traces: Container[str] | None = None
     blind: bool = False
     may_see_judges: Callable[[str], bool] = _everywhere
+    shards: ShardFolder | None = None
 
 
 def whole_report(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> Report:
@@ -133,6 +137,10 @@ def judge_input(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> Jud
         traces=wanted.traces,
         settled_only=wanted.gold == "settled",
     )
+    if wanted.shards is not None:
+        here = {trace for trace, _ in found.verdicts}
+        known = (trace_key(one) for one in workspace.traces() if one.trace_id in here)
+        found = replace(found, beyond=judged_beyond(wanted.shards, found.judge, known))
     return replace(found, unlabelled=frozenset(filter(wanted.may_see_judges, found.unlabelled)))
 
 

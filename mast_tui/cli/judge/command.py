@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mast_tui.cli.judge.files import looks_under, traces_under, usual_lengths
-from mast_tui.cli.judge.llm import ModelCommand, judge_with_model
+from mast_tui.cli.judge.llm import ModelCommand, judge_with_model, shards_by_model
 from mast_tui.cli.judge.options import model_options
 from mast_tui.cli.judge.progress import show_trace
 from mast_tui.cli.judge.setup import SetupRequest
@@ -34,10 +34,11 @@ from mast_tui.cli.shared.common import (
     say,
     working_taxonomy,
 )
+from mast_tui.cli.shared.paths import paths_argument
 from mast_tui.cli.shared.workers import AtWork, workers_option
 from mast_tui.judges.rules import RulesJudge, chosen_rules
-from mast_tui.judges.runner import Look, Looking, run_judge
-from mast_tui.judges.sharded import judge_into_shards
+from mast_tui.judges.runner import Look, Looking, judged_before, run_judge
+from mast_tui.judges.sharded import JudgeUnits, judge_into_shards
 from mast_tui.judges.twins import TwinsJudge
 from mast_tui.shards.folder import ShardFolder
 
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH …")
+@paths_argument(required=True)
 @click.option("--judge", "judge_name", type=click.Choice(["rules", "twins", "llm"]), required=True)
 @click.option(
     "--rules",
@@ -65,7 +66,7 @@ if TYPE_CHECKING:
 @click.option(
     "--out",
     metavar="FOLDER-or-URL",
-    help="Write what the rules find as shards (Parquet) into this folder, not into a workspace; "
+    help="Write what is found as shards (Parquet) into this folder, not into a workspace; "
     "the same command goes on where it was broken off. docs/scale.md has more.",
 )
 @click.option(
@@ -111,9 +112,15 @@ def judge_command(
     if judge_name != "rules" and rule_names is not None:
         raise click.UsageError("--rules is for --judge rules; the other judges have none")
     _refuse_for_others(judge_name, wanted_workers, out)
+    if out is not None and (again or workspace is not None):
+        option = "--again" if again else "--workspace"
+        raise click.UsageError(f"{option} is for a workspace; --out writes shards instead")
     if judge_name == "llm":
         command = ModelCommand(paths, workspace, taxonomy, again, quiet, as_json, asked, asks)
-        return judge_with_model(command)
+        if out is None:
+            return judge_with_model(command)
+        with AtWork(wanted_workers, quiet=quiet) as at_work:
+            return shards_by_model(command, ShardFolder(out), shard_files, at_work)
     _refuse_model_options(context, judge_name)
     if judge_name == "twins":
         twins = TwinsJudge(traces_under(paths, []))
@@ -124,9 +131,6 @@ def judge_command(
             return _into_workspace(run)
     rules = chosen_rules(rule_names or "default")
     with AtWork(wanted_workers, quiet=quiet) as at_work:
-        if out is not None and (again or workspace is not None):
-            option = "--again" if again else "--workspace"
-            raise click.UsageError(f"{option} is for a workspace; --out writes shards instead")
         judge = RulesJudge(rules, usual_lengths(rules, at_work.reachable(paths), at_work.workers))
         run = _Run(
             judge,
@@ -146,17 +150,15 @@ def judge_command(
 
 
 def _refuse_for_others(judge: str, wanted_workers: str | None, out: str | None) -> None:
-    """Options that only make sense with the rules are wrong usage without them."""
-    if judge == "rules":
-        return
-    if wanted_workers is not None:
-        why = {
-            "llm": "how many requests a model gets at a time says --concurrency",
-            "twins": "the twins are compared with each other, in one place",
-        }[judge]
-        raise click.UsageError(f"--workers is for --judge rules; {why}")
-    if out is not None:
-        raise click.UsageError("--out is for --judge rules; what others say needs a workspace")
+    """Options for many traces are wrong usage where a judge has no use for them."""
+    if judge == "twins" and (wanted_workers is not None or out is not None):
+        option = "--out" if wanted_workers is None else "--workers"
+        raise click.UsageError(f"{option} is not for twins: they are compared in one place")
+    if judge == "llm" and wanted_workers is not None and out is None:
+        raise click.UsageError(
+            "--workers takes --out with it for a model; into a workspace --concurrency says how "
+            "many requests are under way"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +196,9 @@ def _into_workspace(run: _Run) -> int:
     reports: list[FileReport] = []
     given: Iterable[Trace | Look] = traces_under(run.paths, reports)
     if run.at_work.workers is not None:
-        given = looks_under(run.paths, reports, Looking(run.judge), run.at_work)
+        judge, covered = run.judge, run.covered_by
+        known = frozenset() if run.again else judged_before(judge, chosen, place, covered)
+        given = looks_under(run.paths, reports, Looking(judge, known), run.at_work)
     summary = run_judge(
         run.judge,
         chosen,
@@ -218,7 +222,7 @@ def _into_workspace(run: _Run) -> int:
 def _into_shards(run: _Run, folder: ShardFolder, files: int | None) -> int:
     chosen = load_chosen_taxonomy(run.taxonomy)
     done = judge_into_shards(
-        run.judge,
+        JudgeUnits(run.judge),
         chosen,
         run.paths,
         folder,

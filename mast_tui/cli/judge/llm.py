@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import click
+
 from mast_tui.cli.judge.files import traces_under
 from mast_tui.cli.judge.progress import BarLines, Counting, Lines, run_progress
 from mast_tui.cli.judge.setup import SetupRequest, made_setup, with_examples
@@ -20,11 +22,13 @@ from mast_tui.cli.judge.summary import (
     failed_files,
     model_document,
     print_estimate,
+    print_shards,
     print_summary,
     say_estimate,
+    shards_document,
     without_findings,
 )
-from mast_tui.cli.shared.asking import Asks
+from mast_tui.cli.shared.asking import Asks, shards_hidden
 from mast_tui.cli.shared.common import (
     load_chosen_taxonomy,
     open_workspace,
@@ -38,22 +42,30 @@ from mast_tui.judges.llm.client.keys import find_key
 from mast_tui.judges.llm.run.batch_files import AnswerFiles, Batch, RequestFiles
 from mast_tui.judges.llm.run.consent import is_told, note_told, what_is_sent, what_is_written
 from mast_tui.judges.llm.run.estimate import estimate_run
+from mast_tui.judges.llm.run.model_shards import JudgeUnitsByModel
 from mast_tui.judges.llm.run.recording import open_record, recording, replaying
 from mast_tui.judges.llm.run.running import Watch, connect_to_server, run_model_judge
+from mast_tui.judges.llm.run.shared_allowance import SPENT, shared
 from mast_tui.judges.llm.run.vendor_batches import VendorBatches
+from mast_tui.judges.sharded import judge_into_shards
 from mast_tui.workspace.paths import find_workspace, is_url
 from mast_tui.workspace.registers.hold_out import set_aside
 
 if TYPE_CHECKING:
+    from mast_tui.cli.shared.workers import AtWork
     from mast_tui.judges.llm.run.estimate import Estimate
     from mast_tui.judges.llm.run.running import Connect, ModelRunSummary
     from mast_tui.judges.llm.run.setup import Setup
+    from mast_tui.shards.folder import ShardFolder
     from mast_tui.traces.model import FileReport
     from mast_tui.workspace import Workspace
 
 
 BY_SIGNAL: Final = 128
 """Added to a signal's number where one ended the run."""
+
+_NEEDS_WORKSPACE: Final = ("hold_out", "record", "replay", "batch", "write_batch", "read_batch")
+"""Options that do not go together with ``--out``."""
 
 _ENDING: Final = (signal.SIGINT, signal.SIGTERM)
 
@@ -146,6 +158,62 @@ def _tell_once(setup: Setup, place: Workspace) -> None:
     if not is_told(place, setup):
         say(what_is_sent(setup))
         note_told(place, setup)
+
+
+def shards_by_model(
+    command: ModelCommand, folder: ShardFolder, files: int | None, at_work: AtWork
+) -> int:
+    """Have a model judge into shards, which need no workspace; the exit code.
+
+    Args:
+        command: What was asked for.
+        folder: Where the shards are written, with the answers beside them.
+        files: How many files a shard has on average; None leaves it to their number.
+        at_work: Who asks, and hears how far that is.
+
+    Raises:
+        click.UsageError: An option needs a workspace, or carries requests in another way.
+    """
+    request = SetupRequest.of(command.asked)
+    for name in _NEEDS_WORKSPACE:
+        if getattr(request, name):
+            raise click.UsageError(f"--{name.replace('_', '-')} does not go together with --out")
+    if request.few_shot == "gold":
+        raise click.UsageError("--few-shot gold needs a workspace; with --out take built-in")
+    setup = made_setup(request, load_chosen_taxonomy(command.taxonomy))
+    setup = with_examples(setup, request, None)
+    check_address(setup.base_url, allow_http=setup.allow_http)
+    if request.dry_run:
+        return _dry_run(command, setup, None)
+    find_key(setup.base_url, setup.key_variable)
+    if not setup.stays_here:
+        say(what_is_sent(setup))
+    workers = at_work.workers
+    at_once = setup.concurrency // (1 if workers is None else workers.count)
+    with shared(setup, folder, "127.0.0.1" if workers is None else workers.host) as books:
+        done = judge_into_shards(
+            JudgeUnitsByModel(
+                replace(setup, concurrency=max(1, at_once)),
+                folder,
+                None if books is None else books.door,
+            ),
+            setup.taxonomy,
+            command.paths,
+            folder,
+            workers,
+            files=files,
+            tell=at_work.on_shard,
+        )
+        if books is not None and (books.spent or done.stopped is None):
+            folder.write(SPENT, b"{}")  # the run is over; the next one has an allowance of its own
+    document = shards_document(done, folder.place, setup.taxonomy)
+    if shards_hidden(command.asks, setup.taxonomy):
+        document = without_findings(document)
+    if command.as_json:
+        print_json(document)
+    else:
+        print_shards(document, setup.taxonomy)
+    return failed_files(document)
 
 
 class _ModelRun:

@@ -56,6 +56,13 @@ def shards_document(run: ShardRun, place: str, taxonomy: Taxonomy) -> Document:
         "traces": {"judged": run.traces},
         "suggestions": run.by_mode.total(),
         "modes": {m.code: run.by_mode[m.slug] for m in taxonomy.modes if m.slug in run.by_mode},
+        "requests": run.usage.requests,
+        "tokens": {
+            "in": run.usage.tokens_in,
+            "out": run.usage.tokens_out,
+            "cached": run.usage.tokens_cached,
+        },
+        "stopped": run.stopped,
         "failed": [{"path": path, "reason": reason} for path, reason in run.failed],
         "skipped": [{"path": path, "reason": reason} for path, reason in run.skipped],
     }
@@ -74,6 +81,12 @@ def print_shards(document: Document, taxonomy: Taxonomy) -> None:
             else f", {counted(document['suggestions'], 'suggestion')}"
         )
     )
+    if document["requests"]:
+        used = document["tokens"]
+        _line(
+            f"{counted(document['requests'], 'request')}: {tokens(used['in'])} tokens in, "
+            f"{tokens(used['out'])} out"
+        )
     _print_modes(document, taxonomy)
 
 

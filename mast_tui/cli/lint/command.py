@@ -24,6 +24,7 @@ from mast_tui.cli.shared.common import (
     open_workspace,
     say,
 )
+from mast_tui.cli.shared.paths import paths_argument
 from mast_tui.errors import MastError
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.labels import Doubt, Finding, Label
@@ -53,7 +54,7 @@ ALL_IS_TOLD: Final = "all that it tells is what a judge finds"
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH …")
+@paths_argument(required=True)
 @fail_on_option
 @click.option(
     "--judge",

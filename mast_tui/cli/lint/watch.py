@@ -27,6 +27,7 @@ from mast_tui.cli.lint.gate import fail_on_option, gate_of, rules_for, rules_opt
 from mast_tui.cli.lint.running import NotRead, RunningTraces
 from mast_tui.cli.lint.sight import checked_may_see
 from mast_tui.cli.shared.common import common_options, load_chosen_taxonomy, say
+from mast_tui.cli.shared.paths import paths_argument
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.reports.sentences import counted
 from mast_tui.safe_text import one_line
@@ -43,13 +44,7 @@ _ENDING: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 @click.command()
-@click.argument(
-    "paths",
-    nargs=-1,
-    required=True,
-    type=click.Path(path_type=Path),
-    metavar="PATH …",
-)
+@paths_argument(required=True)
 @fail_on_option
 @rules_option
 @click.option("--bell", is_flag=True, help="Ring the terminal's bell for a finding that fails.")

@@ -11,6 +11,7 @@ from typing import Final
 import click
 
 from mast_tui.cli.shared.common import checked_sight, common_options
+from mast_tui.cli.shared.paths import paths_argument
 from mast_tui.cli.web.server import HERE, Server, checked_url
 from mast_tui.errors import MastError
 from mast_tui.labels import checked_person
@@ -22,7 +23,7 @@ _SHORTEST_TOKEN: Final = 16
 
 
 @click.command()
-@click.argument("paths", nargs=-1, metavar="[PATH …]", type=click.Path(exists=True))
+@paths_argument(exist=True)
 @click.option(
     "--host",
     default="localhost",
@@ -45,7 +46,7 @@ _SHORTEST_TOKEN: Final = 16
 )
 @common_options()
 def web_command(
-    paths: tuple[str, ...],
+    paths: tuple[Path, ...],
     host: str,
     port: int,
     token: bool,
@@ -73,7 +74,7 @@ def web_command(
     options = _options(workspace, taxonomy, blind=blind, assisted=assisted)
     server = Server(
         (sys.executable, "-m", "mast_tui", *options),
-        tuple(str(Path(path).absolute()) for path in paths),
+        tuple(str(path.absolute()) for path in paths),
         token=_token() if token else None,
         url=None if url is None else checked_url(url),
         annotator=None if annotator is None else checked_person(annotator),

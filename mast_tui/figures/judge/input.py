@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mast_tui.errors import WorkspaceError
 from mast_tui.gold.model import GoldTrace, Source
@@ -78,6 +78,21 @@ class AssistedPass:
 
 
 @dataclass(frozen=True, slots=True)
+class JudgedBeyond:
+    """What a judge said of ``traces`` that are not in the workspace.
+
+    ``verdicts`` are by the slug of a mode how many it calls present and absent, and of how many it
+    is unsure.
+    """
+
+    traces: int = 0
+    verdicts: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)
+
+
+_NOTHING_BEYOND: Final = JudgedBeyond()
+
+
+@dataclass(frozen=True, slots=True)
 class JudgeInput:
     """All that a report on one judge rests on.
 
@@ -86,7 +101,8 @@ class JudgeInput:
     them. ``examples`` are the traces that stood in its prompt; nothing of them is counted.
     ``unlabelled`` are the traces that only the judge has judged:
     nobody has finished them. ``order_of`` gives the order of a
-    trace's spans. ``study`` tells with which chances traces were drawn.
+    trace's spans. ``study`` tells with which chances traces were drawn. ``beyond`` counts what the
+    judge said of traces that are only in shards.
     """
 
     taxonomy_ref: str
@@ -101,6 +117,7 @@ class JudgeInput:
     passes: tuple[AssistedPass, ...] = ()
     order_of: Callable[[str], Order] = _no_orders
     study: Study | None = None
+    beyond: JudgedBeyond = _NOTHING_BEYOND
 
 
 def judge_input_from_workspace(

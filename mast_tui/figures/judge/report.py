@@ -125,9 +125,9 @@ def judge_report(
         "gold": _mix(given.reference, found),
         "bootstrap": bootstrap_json(rounds, seed),
         "traces": {
-            "judged": len({trace for trace, _ in given.verdicts}),
+            "judged": len({trace for trace, _ in given.verdicts}) + given.beyond.traces,
             "compared": len(found.traces),
-            "unlabelled": len(given.unlabelled - given.examples),
+            "unlabelled": len(given.unlabelled - given.examples) + given.beyond.traces,
         },
         "left_out": {**counted, "examples": found.examples},
         "modes": figures.modes,

@@ -13,6 +13,8 @@ from io import FileIO
 from pathlib import Path
 from typing import Final
 
+from mast_tui.traces.io.remote import RemotePath
+
 BESIDE_BYTES: Final = 16 << 20
 """How big a file beside a trace may be that only says something of it."""
 
@@ -32,10 +34,14 @@ class UnreadableFile(OSError):
 def open_regular(path: Path) -> FileIO:
     """Open a regular file for reading, without ever waiting for one that is not.
 
+    Of one that lies elsewhere it is the copy on this machine.
+
     Raises:
         UnreadableFile: it is a folder, a pipe, a socket or a device, or a link to one.
         OSError: from the file system.
     """
+    if isinstance(path, RemotePath):
+        path = path.fetched()
     _check_regular(path, path.stat())  # a device may do something as soon as it is opened
     file = FileIO(path, opener=_open_at_once)
     try:

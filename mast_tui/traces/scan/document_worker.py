@@ -29,6 +29,7 @@ from mast_tui.traces.index.store import path_of_part, write_end, write_kept
 from mast_tui.traces.io.opened_file import OpenedFile
 from mast_tui.traces.io.private_files import open_private
 from mast_tui.traces.io.regular_files import open_regular
+from mast_tui.traces.io.remote import trace_path
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport
 from mast_tui.traces.scan.document_cache import DocumentCache, KeptLines
@@ -201,7 +202,7 @@ def main(path: str, folder: str, place: str, lines: str = "") -> None:
     teller = _Teller()
     try:
         work = index_lines if lines else keep
-        work(Path(path), documents, Path(place), teller)
+        work(trace_path(path), documents, Path(place), teller)
     except MemoryError:
         teller.say(FAILED, "there is not enough memory to read it")
     except BrokenPipeError:

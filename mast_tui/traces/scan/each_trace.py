@@ -12,6 +12,7 @@ from typing import Final, Generic, TypeVar
 
 from mast_tui.gc_tuning import seldom_collecting
 from mast_tui.parallel import Lost, Workers
+from mast_tui.traces.io.remote import bring
 from mast_tui.traces.model import FileReport, Trace, TraceSummary
 from mast_tui.traces.scan.scanning import Scan, Step, Unit
 from mast_tui.traces.scan.unread import FileToRead, unread_trace
@@ -46,6 +47,7 @@ class ReadAndDo(Generic[Result]):
     def __call__(self, units: Sequence[Unit]) -> list[list[Read[Result]]]:
         """What came of each unit."""
         walk = Scan(())
+        bring(path for unit in units for path in unit.files)
         with seldom_collecting():
             return [[self._done(walk.with_outcomes(one)) for one in walk.read(u)] for u in units]
 

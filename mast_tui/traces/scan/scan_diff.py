@@ -10,6 +10,7 @@ from pathlib import Path
 import orjson
 
 from mast_tui.traces.index import cached_values
+from mast_tui.traces.io.remote import trace_path
 from mast_tui.traces.model import FileReport, Trace, TraceSummary
 from mast_tui.traces.scan.unread import FileToRead, summary_from, unread_trace
 
@@ -53,7 +54,7 @@ def look_from_bytes(data: bytes, read: ReadAgain) -> tuple[Trace, ...] | None:
             if file is None or path != file.path:
                 path = cached_values.path(path)
                 members = tuple(map(cached_values.path, cached_values.sequence(members)))
-                again = partial(read, Path(path), tuple(map(Path, members)))
+                again = partial(read, trace_path(path), tuple(map(trace_path, members)))
                 file = FileToRead(path, members, again)
             known = summary_from(values)
             trace = unread_trace(file, cached_values.count_or_none(record), known)

@@ -6,10 +6,12 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mast_tui.traces.io.regular_files import is_folder, is_regular
+from mast_tui.traces.io.remote import RemotePath, bring
 from mast_tui.traces.model import FileReport
 from mast_tui.traces.scan.big_documents import BIG_DOCUMENTS
 from mast_tui.traces.scan.file_reader import name_beside, read_run
@@ -23,6 +25,8 @@ from mast_tui.traces.trials import Trial, trial_in
 if TYPE_CHECKING:
     from mast_tui.traces.scan.document_process import DocumentProcess
     from mast_tui.traces.scan.library_cache import LibraryCache
+
+_FETCHED_AHEAD: Final = 32
 
 _NO_MEMBERS: Final[tuple[Path, ...]] = ()
 
@@ -38,6 +42,14 @@ class Unit:
     members: Sequence[Path] = _NO_MEMBERS
     named: bool = False
     trial: Trial | None = None
+
+    @property
+    def files(self) -> Sequence[Path]:
+        """All that is read, as far as is known before."""
+        if self.trial is None:
+            return (self.path, *self.members)
+        parts = (path for group in self.trial.sources for path in group)
+        return sorted({self.path, *self.trial.told_by, *parts})
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +110,17 @@ class Scan:
         return reports[0]
 
     def __iter__(self) -> Iterator[FileReport]:
-        for step in self.steps():
+        for step in self._brought(self.steps()):
             yield from self.settled(step, self.read(step) if isinstance(step, Unit) else ())
+
+    def _brought(self, steps: Iterator[Step]) -> Iterator[Step]:
+        """The steps; files that lie elsewhere are fetched some at a time."""
+        if not any(isinstance(path, RemotePath) for path in self._paths):
+            yield from steps
+            return
+        while some := list(islice(steps, _FETCHED_AHEAD)):
+            bring(path for step in some if isinstance(step, Unit) for path in step.files)
+            yield from some
 
     def steps(self) -> Iterator[Step]:
         """Walk over the files without reading their traces."""

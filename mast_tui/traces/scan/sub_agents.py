@@ -13,6 +13,7 @@ import orjson
 from mast_tui.traces.io.json_values import as_text
 from mast_tui.traces.io.packed import packing_of
 from mast_tui.traces.io.regular_files import open_regular
+from mast_tui.traces.io.remote import RemotePath
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Thread
 
@@ -24,6 +25,7 @@ _CODEX: Final = re.compile(rb'"type"\s*:\s*"session_meta"')
 _CLAUDE: Final = re.compile(rb'"sessionId"\s*:')
 _CODEX_ID: Final = re.compile(rb'"payload"\s*:\s*\{[^{}]*?"id"\s*:\s*"([^"\\]+)"')
 _CODEX_PARENT: Final = re.compile(rb'"parent_thread_id"\s*:\s*"([^"\\]+)"')
+_NAME_OF_THREAD: Final = re.compile(r"rollout-|agent-|[0-9a-f]{8}-[0-9a-f]{4}-")
 _SUFFIXES: Final = (".jsonl", ".jsonl.zst", ".jsonl.gz")
 
 
@@ -36,7 +38,13 @@ class Threads:
 
 
 def may_hold_thread(path: Path) -> bool:
-    """Whether a file's name leaves it open that it is one thread of a run."""
+    """Whether a file's name leaves it open that it is one thread of a run.
+
+    Of one that lies elsewhere it must be such a name as Codex and Claude Code give: looking into
+    each costs a request.
+    """
+    if isinstance(path, RemotePath) and _NAME_OF_THREAD.match(path.name) is None:
+        return False
     return path.name.endswith(_SUFFIXES)
 
 
@@ -115,8 +123,11 @@ def _claude_thread(head: bytes) -> Thread | None:
 
 
 def _head(path: Path) -> bytes:
-    with open_regular(path) as file:
-        head = file.read(_LOOKED_AT)
+    if isinstance(path, RemotePath):
+        head = path.beginning(_LOOKED_AT)
+    else:
+        with open_regular(path) as file:
+            head = file.read(_LOOKED_AT)
     return head if packing_of(head) is None else Source(path).head
 
 

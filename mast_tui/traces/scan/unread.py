@@ -12,6 +12,7 @@ from weakref import ReferenceType, ref
 import orjson
 
 from mast_tui.traces.index import cached_values
+from mast_tui.traces.io.remote import trace_path
 from mast_tui.traces.model import (
     FileReport,
     Loaded,
@@ -200,7 +201,7 @@ class UnreadFile(UnreadSpans):
         """Read the file; ``opened`` is the trace in it from then on."""
         if self._lost is not None:
             return False
-        process = self._process or BIG_DOCUMENTS.begin(Path(self._file.path))
+        process = self._process or BIG_DOCUMENTS.begin(trace_path(self._file.path))
         self._process = process
         if process is not None:
             if not process.wait(_PATIENCE):

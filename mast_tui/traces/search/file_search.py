@@ -16,6 +16,7 @@ from mast_tui.traces.byte_prefilter import Sieve
 from mast_tui.traces.file_places import file_place
 from mast_tui.traces.io.packed import TooBig, packing_of, unpack
 from mast_tui.traces.io.regular_files import is_folder, is_regular, open_regular
+from mast_tui.traces.io.remote import trace_path
 from mast_tui.traces.library import read_file
 from mast_tui.traces.model import Span, Trace
 from mast_tui.traces.scan.file_reader import read_run
@@ -116,11 +117,11 @@ def search_file(file: FileToSearch, query: Query, matcher: Matcher | None) -> It
         sieve = None if matcher is None else matcher.sieve
         if sieve is not None and not _may_hold(file, sieve):
             return
-        path = Path(file.path)
+        path = trace_path(file.path)
         if is_folder(path):
             report = read_file(path, named=file.named)
         else:
-            report = read_run(path, [*map(Path, file.members)], named=file.named)
+            report = read_run(path, [*map(trace_path, file.members)], named=file.named)
         if report.failed is not None:
             yield [NotSearched(file.path, report.failed)]
         for trace in report.traces:
@@ -130,8 +131,8 @@ def search_file(file: FileToSearch, query: Query, matcher: Matcher | None) -> It
 
 
 def _may_hold(file: FileToSearch, sieve: Sieve) -> bool:
-    path = Path(file.path)
-    parts = path.rglob("*") if is_folder(path) else (path, *map(Path, file.members))
+    path = trace_path(file.path)
+    parts = path.rglob("*") if is_folder(path) else (path, *map(trace_path, file.members))
     return any(_any_in(part, sieve) for part in parts if is_regular(part))
 
 

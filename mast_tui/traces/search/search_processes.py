@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from mast_tui.parallel import LocalProcesses, Lost, Workers, cores
+from mast_tui.traces.io.remote import trace_path
 from mast_tui.traces.search.file_search import Findings, files_to_search, search_file
 from mast_tui.traces.search.query import FileToSearch, Hit, NotSearched, Query
 
@@ -44,7 +45,7 @@ class SearchFiles:
 
 def list_files(paths: Sequence[Sequence[str]]) -> list[list[FileToSearch | NotSearched]]:
     """The files under each of several sets of paths."""
-    return [[*files_to_search(map(Path, some))] for some in paths]
+    return [[*files_to_search(map(trace_path, some))] for some in paths]
 
 
 class ManyFilesSearch:

@@ -11,6 +11,7 @@ from typing import Final
 
 from sqlalchemy import Connection, RowMapping, bindparam, or_, select
 
+from mast_tui.traces.io.remote import trace_path
 from mast_tui.traces.model import Outcome, TraceIdentity
 from mast_tui.workspace import schema
 from mast_tui.workspace.database import Insertion
@@ -213,7 +214,7 @@ def _of_row(row: RowMapping) -> TraceRecord:
     return TraceRecord(
         trace_id=row["id"],
         identity=identity,
-        path=None if row["path"] is None else Path(row["path"]),
+        path=None if row["path"] is None else trace_path(row["path"]),
         record=row["record"],
         spans=row["spans"],
         task=row["task"],

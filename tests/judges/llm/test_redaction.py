@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import re
 import signal
 import subprocess
@@ -115,6 +116,18 @@ def test_a_literal_secret_is_taken_out_also_within_words() -> None:
     redaction = DEFAULT.with_secret("correct-horse")
     assert "correct" not in redaction.apply("xcorrect-horsex correct-horse").text
     assert "horse" not in repr(redaction)
+
+
+def test_another_process_gets_the_rules_and_no_secret(tmp_path: Path) -> None:
+    (tmp_path / "own").write_text("order = [A-Z]{2}\\d{6}\n")
+    redaction = Redaction.default().with_secret("hunter2hunter2").with_file(tmp_path / "own")
+    sent = pickle.dumps(redaction)
+    assert b"hunter2" not in sent
+    other: Redaction = pickle.loads(sent)
+    assert (other.identity, other.secrets) == (redaction.identity, ())
+    assert other.apply("by a@b.org, AB123456").text == redaction.apply("by a@b.org, AB123456").text
+    for plain in (Redaction.default(), Redaction.none()):
+        assert pickle.loads(pickle.dumps(plain)).identity == plain.identity
 
 
 def test_secrets_that_overlap_are_one() -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from mast_tui.judges.llm.prompt.redaction_file import read_rules
+from mast_tui.judges.llm.prompt.redaction_file import file_rule, read_rules
 from mast_tui.judges.llm.prompt.redaction_rules import DEFAULT_RULES, Rule
+from mast_tui.traces.search.pattern import compile_pattern
 
 SHORTEST_SECRET: Final = 8
 """A literal secret of fewer characters is left alone: words such as ``none`` stand everywhere."""
@@ -88,6 +89,12 @@ class Redaction:
     rules: tuple[Rule, ...] = ()
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
+    def __reduce__(self) -> tuple[Callable[..., Redaction], tuple[object, ...]]:
+        """For other processes: without the secrets, each of which has them itself."""
+        ours = len(DEFAULT_RULES) if self.rules[: len(DEFAULT_RULES)] == DEFAULT_RULES else 0
+        own = tuple((rule.name, rule.pattern) for rule in self.rules[ours:])
+        return _made_again, (ours > 0, own)
+
     @classmethod
     def none(cls) -> Redaction:
         """Takes nothing out."""
@@ -150,6 +157,11 @@ class Redaction:
             if _is_needed(rule, lowered):
                 for start, end in rule.places(text):
                     yield start, end, rule.name
+
+
+def _made_again(default: bool, own: Iterable[tuple[str, str]]) -> Redaction:
+    rules = (file_rule(name, pattern, compile_pattern(pattern, "m")) for name, pattern in own)
+    return Redaction((*(DEFAULT_RULES if default else ()), *rules))
 
 
 def _is_needed(rule: Rule, lowered: str) -> bool:

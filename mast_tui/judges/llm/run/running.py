@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
+from mast_tui.judges.llm.client.budget import Budget
 from mast_tui.judges.llm.client.hosts import check_address
 from mast_tui.judges.llm.client.keys import find_key
 from mast_tui.judges.llm.client.rate_limiter import FIRST, RAMP, RateLimiter
@@ -143,9 +144,11 @@ async def run_model_judge(
 
 @asynccontextmanager
 async def connect_to_server(
-    setup: Setup, spent: Usage, on_wait: Tell, on_remark: Tell
+    setup: Setup, spent: Usage, on_wait: Tell, on_remark: Tell, budget: Budget | None = None
 ) -> AsyncIterator[Asks]:
     """A client of the server that the setup names, for as long as it is needed.
+
+    With a ``budget`` that says what may be spent, in the place of the setup's.
 
     Raises:
         RunStops: The address may not be asked, or there is no key for it.
@@ -159,7 +162,7 @@ async def connect_to_server(
         base_url=setup.base_url,
         api_key=find_key(setup.base_url, setup.key_variable),
         timeout=setup.timeout,
-        budget=setup.budget(spent),
+        budget=budget or setup.budget(spent),
         limiter=RateLimiter(setup.concurrency, ramp=RAMP, first=FIRST),
         key_variable=setup.key_variable,
         allow_http=setup.allow_http,

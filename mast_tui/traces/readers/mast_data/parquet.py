@@ -15,6 +15,7 @@ from itertools import islice
 from typing import ClassVar, Final, Protocol
 
 from mast_tui.traces.io.json_values import canonical_bytes, replace_surrogates
+from mast_tui.traces.io.regular_files import open_regular
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, Trace
 from mast_tui.traces.readers.chat.containers import conversation_in
@@ -84,7 +85,7 @@ class ParquetReader:
             return FileReport(source.path, skipped=_too_big(source.size))
         rows_end: list[Problem] = []
         try:
-            file = source.path if source.packing is None else BytesIO(source.data)
+            file = open_regular(source.path) if source.packing is None else BytesIO(source.data)
             table: _Table = module.ParquetFile(file)
             if (size := _size(table)) > MOST_BYTES:
                 return FileReport(source.path, skipped=_too_big(size))

@@ -1,0 +1,383 @@
+"""Traces that lie elsewhere: paths that fsspec opens, brought here file by file when they are read.
+
+``s3://bucket/runs/a.json``, ``https://host/a.jsonl``, ``zip://runs/a.json::s3://bucket/a.zip``. A
+``RemotePath`` is asked what any path is asked, and named by its URL; whoever reads it is given a
+copy. Copies are named by URL and state, so that what has changed is fetched anew. fsspec's own
+``filecache`` keeps one list of its files, in which processes lose each other's entries.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from errno import EIO, ENOENT, ENOPKG
+from functools import lru_cache
+from hashlib import sha256
+from importlib import import_module
+from pathlib import Path, PurePosixPath
+from random import random
+from typing import Any, Final
+from urllib.parse import quote, unquote
+from uuid import uuid4
+
+from mast_tui.traces.io.private_files import make_private
+
+MOST_BYTES: Final = 2 << 30
+"""How much is kept of what was fetched; what was used longest ago goes first."""
+
+_SWEEP_BYTES: Final = 256 << 20
+"""After so much that a process has fetched it looks whether too much is kept."""
+
+_SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*://")
+_LOOKED: Final = 5.0
+"""Seconds for which what a path was found to be is believed."""
+
+_STATES: Final = (
+    *("ETag", "etag", "md5Hash", "Content-MD5", "checksum", "CRC", "chksum"),
+    *("LastModified", "last_modified", "Last-Modified", "updated", "mtime", "created"),
+)
+"""What of fsspec's facts on a file tells one state of it from another; each store has its own."""
+
+_AT_A_TIME: Final = 16
+"""So many files are fetched together."""
+
+_TRIES: Final = 3
+_PAUSE: Final = 0.5
+"""Web servers are asked so often, as fsspec asks them once; clients of object stores see to it."""
+
+
+def is_url(text: str) -> bool:
+    """Whether a path is one for fsspec."""
+    return _SCHEME.match(text) is not None
+
+
+def trace_path(text: str) -> Path:
+    """The path of a file or folder of traces.
+
+    Args:
+        text: A path of this machine, or a URL as fsspec writes it.
+    """
+    if not is_url(text):
+        return Path(text)
+    first, chained, rest = text.partition("::")
+    scheme, _, inside = first.partition("://")
+    return RemotePath(f"{scheme}:{quote(rest, safe='') if chained else ''}", inside.strip("/"))
+
+
+class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system, as 3.11 wants it
+    """A path whose first part holds scheme and chain, so that what lies beside it can be named."""
+
+    def __str__(self) -> str:
+        scheme, _, rest = self.parts[0].partition(":")
+        chain = f"::{unquote(rest)}" if rest else ""
+        return f"{scheme}://{'/'.join(self.parts[1:])}{chain}"
+
+    def __fspath__(self) -> str:
+        return str(self)
+
+    def is_absolute(self) -> bool:
+        """It is, wherever this process stands."""
+        return True
+
+    def absolute(self) -> RemotePath:
+        """It is already."""
+        return self
+
+    def resolve(self, strict: bool = False) -> RemotePath:
+        """There are no links."""
+        if strict:
+            self._info()
+        return self
+
+    def expanduser(self) -> RemotePath:
+        """There is no home."""
+        return self
+
+    def samefile(self, _other: object) -> bool:
+        """No file of this machine is one."""
+        return False
+
+    def exists(self, **_: bool) -> bool:
+        """Whether something is there."""
+        try:
+            self._info()
+        except FileNotFoundError:
+            return False
+        return True
+
+    def is_dir(self, **_: bool) -> bool:
+        """Whether it is a folder; a page of a web server is one, as its links are its files."""
+        return self.exists() and bool(_is_folder(self, self._info()))
+
+    def is_file(self, **_: bool) -> bool:
+        """Whether it is a file."""
+        return self.exists() and not _is_folder(self, self._info())
+
+    def stat(self, **_: bool) -> os.stat_result:
+        """Size and time of change; what else tells its state stands in the place of the time."""
+        info = self._info()
+        kind = stat.S_IFDIR if _is_folder(self, info) else stat.S_IFREG
+        changed = int(sha256(_state(info).encode()).hexdigest()[:12], 16)
+        facts = (kind | 0o400, 0, 0, 1, 0, 0, int(info.get("size") or 0), 0, changed, changed)
+        return os.stat_result(facts, {"st_mtime_ns": changed, "st_mtime": float(changed)})
+
+    def open(self, mode: str = "rb", *_: object, **__: object) -> Any:
+        """Open the copy of the file."""
+        return self.fetched().open(mode)
+
+    def iterdir(self) -> Iterator[RemotePath]:
+        """What is in the folder."""
+        return iter([self / name for name in self.below(deep=False)])
+
+    def glob(self, pattern: str, **_: bool) -> Iterator[RemotePath]:
+        """The files below it that match; none where the place cannot be listed."""
+        try:
+            found = self.below(deep="**" in pattern)
+        except OSError:
+            return
+        last = pattern.rsplit("/", 1)[-1]
+        yield from (self / below for below in found if PurePosixPath(below).match(last))
+
+    def rglob(self, pattern: str, **_: bool) -> Iterator[RemotePath]:
+        """The files anywhere below it that match."""
+        return self.glob(f"**/{pattern}")
+
+    def below(self, *, deep: bool = True, fresh: bool = False) -> Sequence[str]:
+        """What is in a folder, by the paths from there on, in sorted order.
+
+        Args:
+            deep: All files, in whichever folder below it; else files and folders in it alone.
+            fresh: Whether it is listed anew, if that was done before.
+
+        Raises:
+            OSError: They cannot be listed.
+        """
+        with _reached(self):
+            files, root = _opened(self)
+            if fresh:
+                files.invalidate_cache()
+            found = files.find(root) if deep else files.ls(root, detail=False)
+        begin = f"{root.strip('/')}/".lstrip("/")
+        names = [name.strip("/") for name in found]
+        return sorted(name.removeprefix(begin) for name in names if name.startswith(begin))
+
+    def matches(self) -> list[RemotePath]:
+        """What there is, where the path is a pattern with ``*``.
+
+        Raises:
+            OSError: The place cannot be listed.
+        """
+        plain = next(at for at, part in enumerate(self.parts) if "*" in part)
+        base = RemotePath(*self.parts[:plain])
+        with _reached(self):
+            found = [name.strip("/") for name in _opened(self)[0].glob(_opened(self)[1])]
+            begin = f"{_opened(base)[1].strip('/')}/".lstrip("/")
+        return [base / name.removeprefix(begin) for name in sorted(found)]
+
+    def beginning(self, length: int) -> bytes:
+        """The first bytes, without the rest.
+
+        Raises:
+            OSError: They cannot be read.
+        """
+        with _reached(self):
+            files, place = _opened(self)
+            data: bytes = files.cat_file(place, start=0, end=length)
+        return data
+
+    def fetched(self) -> Path:
+        """A copy of the file as it is now, on this machine.
+
+        Raises:
+            OSError: It cannot be fetched.
+        """
+        place = self._place()
+        try:
+            os.utime(place, ns=(time.time_ns(), place.stat().st_mtime_ns))
+        except FileNotFoundError:
+            with _reached(self):
+                _fetch(*_opened(self), place)
+        return place
+
+    @property
+    def many_at_a_time(self) -> bool:
+        """Whether fetching several files together is faster than one after the other."""
+        with suppress(OSError), _reached(self):
+            return bool(_opened(self)[0].async_impl)
+        return False
+
+    def _place(self) -> Path:
+        """Where the copy of the file as it is now belongs."""
+        name = sha256(f"{self}\0{_state(self._info())}".encode()).hexdigest()[:40]
+        return _folder() / name[:2] / name
+
+    def _info(self) -> Mapping[str, Any]:
+        looked: tuple[float, Mapping[str, Any]] | None = self.__dict__.get("looked")
+        if looked is not None and time.monotonic() - looked[0] < _LOOKED:
+            return looked[1]
+        with _reached(self):
+            files, place = _opened(self)
+            info: Mapping[str, Any] = files.info(place)
+        self.__dict__["looked"] = (time.monotonic(), info)
+        return info
+
+
+def is_row(path: Path) -> bool:
+    """Whether it is a row of a table, whose name is no file's."""
+    return isinstance(path, RemotePath) and path.parts[0].startswith("parquet:")
+
+
+def table_of(path: Path) -> RemotePath | None:
+    """The rows of a table of traces, as a folder of files.
+
+    Args:
+        path: A file. It is such a table where it is Parquet with the columns ``id`` and ``content``
+            and none that makes its rows the messages of one trace.
+
+    Returns:
+        The folder; None for any other file, and for one that cannot be looked into.
+    """
+    if path.suffix.lower() != ".parquet" or is_row(path):
+        return None
+    try:
+        if not path.is_file():
+            return None
+        columns_of = import_module(f"{__package__}.table_rows").columns_of
+        place = str(path.absolute())
+        with _reached(path):
+            columns = columns_of(place)
+    except (ImportError, OSError):  # whoever reads the file says why
+        return None
+    if not {"id", "content"} <= columns or "role" in columns:
+        return None
+    return RemotePath(f"parquet:{quote(place, safe='')}")
+
+
+def bring(paths: Iterable[Path]) -> None:
+    """Fetch those of some files that lie elsewhere, many at a time.
+
+    What cannot be fetched is told when it is read.
+    """
+    far = [path for path in paths if isinstance(path, RemotePath) and path.many_at_a_time]
+    if len(far) > 1:
+        with ThreadPoolExecutor(_AT_A_TIME, "fetch") as threads:
+            list(threads.map(_try_to_copy, far))
+
+
+def _try_to_copy(path: RemotePath) -> None:
+    with suppress(OSError):
+        if path.is_file():
+            path.fetched()
+
+
+def _fetch(files: Any, there: str, place: Path) -> None:
+    make_private(place.parent)
+    draft = place.with_name(f"{place.name}.{uuid4().hex}")
+    try:
+        for left in reversed(range(_TRIES)):
+            try:
+                files.get_file(there, str(draft))
+                break
+            except (FileNotFoundError, PermissionError):
+                raise
+            except Exception:
+                if not left or "http" not in files.protocol:
+                    raise
+                time.sleep(_PAUSE)
+        size = draft.stat().st_size
+        draft.replace(place)
+    finally:
+        draft.unlink(missing_ok=True)
+    if size > random() * _SWEEP_BYTES:
+        sweep(_folder(), MOST_BYTES, keep=place)
+
+
+def sweep(folder: Path, most: int, keep: Path) -> None:
+    """Remove the copies that were used longest ago.
+
+    Args:
+        folder: Where they are.
+        most: How many bytes may stay.
+        keep: One that stays.
+    """
+    found = []
+    for place in folder.glob("*/*"):
+        with suppress(OSError):  # another process was quicker
+            told = place.stat()
+            found.append((told.st_atime_ns, told.st_size, place))
+    for _, size, place in sorted(found, reverse=True):
+        most -= size
+        if most < 0 and place != keep:
+            place.unlink(missing_ok=True)
+
+
+def _folder() -> Path:
+    from platformdirs import user_cache_path  # start-up: whoever has no URL does without
+
+    return user_cache_path("mast-tui", appauthor=False) / "fetched"
+
+
+def _opened(path: RemotePath) -> tuple[Any, str]:
+    """The file system of a path, and what the path is called there."""
+    scheme, _, rest = path.parts[0].partition(":")
+    if rest:
+        return _inside(scheme, unquote(rest)), "/".join(path.parts[1:])
+    files, place = import_module("fsspec").core.url_to_fs(str(path))
+    return files, place
+
+
+@lru_cache(maxsize=8)
+def _inside(scheme: str, container: str) -> Any:
+    """The files in an archive or a table, which is opened once."""
+    fsspec = import_module("fsspec")
+    if scheme == "parquet":
+        fsspec.register_implementation(scheme, f"{__package__}.table_rows.TableRows", clobber=True)
+    return fsspec.core.url_to_fs(f"{scheme}://::{container}")[0]
+
+
+def _is_folder(path: RemotePath, info: Mapping[str, Any]) -> bool:
+    if path.parts[0] in ("http:", "https:"):
+        page = str(info.get("mimetype") or "").startswith("text/html")
+        return page and not path.name.endswith((".html", ".htm"))
+    return bool(info["type"] == "directory")
+
+
+def _state(info: Mapping[str, Any]) -> str:
+    told = [str(info[name]) for name in _STATES if info.get(name)]
+    # Where nothing tells that a file has changed it is fetched by each process anew.
+    return f"{info.get('size')} {told[0] if told else os.getpid()}"
+
+
+@contextmanager
+def _reached(path: Path) -> Iterator[None]:
+    """Make the errors of any library of fsspec's such as files have."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        cause = error.__cause__
+        if cause is None or isinstance(cause, FileNotFoundError):
+            raise FileNotFoundError(ENOENT, "no such file or folder", str(path)) from error
+        raise _unreachable(path, cause) from error  # what fsspec makes of any failure of HTTP
+    except ImportError as error:
+        words = f"URLs need an extra ({error}): pip install 'mast-tui[remote]'"
+        more = {"s3": " s3fs", "gs": " gcsfs", "gcs": " gcsfs", "abfs": " adlfs"}
+        scheme = str(path).rsplit("::", 1)[-1].partition(":")[0]
+        raise OSError(ENOPKG, words + more.get(scheme, ""), str(path)) from error
+    except Exception as error:
+        raise _unreachable(path, error) from error
+
+
+def _unreachable(path: Path, error: BaseException) -> OSError:
+    told = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    words = f"cannot be read ({' '.join(str(told).split())})"
+    if isinstance(error, PermissionError) or "credential" in words.lower():
+        scheme = str(path).rsplit("::", 1)[-1].partition(":")[0]
+        hint = f"set up credentials for {scheme} (docs/paths.md)"
+    else:
+        hint = "look at the address and the network; the same command tries again"
+    return OSError(EIO, f"{words}; {hint}", str(path))

@@ -1,0 +1,109 @@
+"""The rows of a Parquet table as files: ``parquet://ID::s3://bucket/runs.parquet``.
+
+A table of traces has a row for each: ``id``, and ``content``, which is what a file would hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from io import BytesIO
+from typing import Any, ClassVar
+
+import fsspec
+import pyarrow.parquet
+
+ID = "id"
+CONTENT = "content"
+_ROWS_AT_ONCE = 16
+
+
+class TableRows(fsspec.AbstractFileSystem):  # type: ignore[misc] # it has no types
+    """The rows by their ids; two with one id are ``ID`` and ``ID~2``.
+
+    They are read forwards, some at a time, as a row group may be larger than memory.
+    """
+
+    protocol: ClassVar[str] = "parquet"
+    root_marker: ClassVar[str] = ""
+    cachable: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        fo: str,
+        target_protocol: str | None = None,
+        target_options: Mapping[str, Any] | None = None,
+        **more: Any,
+    ) -> None:
+        """Open a table.
+
+        Args:
+            fo: Where it is.
+            target_protocol: That of ``fo``, where it does not say so itself.
+            target_options: What its file system is made with.
+            more: What fsspec gives all file systems.
+        """
+        super().__init__(**more)
+        of = fsspec.open(fo, "rb", protocol=target_protocol, **(target_options or {}))
+        self._table = pyarrow.parquet.ParquetFile(of.open())
+        self._state = of.fs.ukey(of.path)
+        self._names: dict[str, tuple[int, int]] = {}
+        for group in range(self._table.num_row_groups):
+            ids = self._table.read_row_group(group, columns=[ID])[ID].to_pylist()
+            for number, value in enumerate(ids):
+                self._names[self._name(value, len(self._names))] = (group, number)
+        self._open_group = -1
+        self._next_row = 0
+        self._rows: Iterator[Any] = iter(())
+        self._batch: tuple[int, list[Any]] = (0, [])
+
+    def _name(self, value: object, row: int) -> str:
+        wanted = str(value or "").strip("/") or f"row-{row + 1}"
+        name, times = wanted, 1
+        while name in self._names:
+            times += 1
+            name = f"{wanted}~{times}"
+        return name
+
+    def info(self, path: str, **_: Any) -> dict[str, Any]:
+        """What is known of a row without reading it."""
+        name = self._strip_protocol(path)
+        if not name:
+            return {"name": "", "type": "directory", "size": 0}
+        if name not in self._names:
+            raise FileNotFoundError(path)
+        state = f"{self._state} {self._names[name]}"
+        return {"name": name, "type": "file", "size": None, "checksum": state}
+
+    def ls(self, path: str, detail: bool = True, **_: Any) -> list[Any]:
+        """All rows, whatever is asked for: a table has no folders."""
+        return [self.info(name) if detail else name for name in self._names]
+
+    def find(self, path: str, *_: Any, **__: Any) -> list[str]:
+        """The names of all rows."""
+        return [*self._names]
+
+    def _open(self, path: str, *_: Any, **__: Any) -> BytesIO:
+        content = self._content(*self._names[self._strip_protocol(path)])
+        return BytesIO(content.encode() if isinstance(content, str) else bytes(content or b""))
+
+    def _content(self, group: int, row: int) -> Any:
+        begin, batch = self._batch
+        if group != self._open_group or row < begin:
+            self._open_group, self._next_row, batch = group, 0, []
+            self._rows = self._table.iter_batches(_ROWS_AT_ONCE, [group], [CONTENT])
+        while row >= self._next_row:
+            begin, batch = self._next_row, next(self._rows)[CONTENT].to_pylist()
+            self._next_row += len(batch)
+        self._batch = begin, batch
+        return batch[row - begin]
+
+
+def columns_of(path: str) -> frozenset[str]:
+    """The columns of a table.
+
+    Raises:
+        OSError: It cannot be read.
+        pyarrow.ArrowException: It is no table.
+    """
+    with fsspec.open(path, "rb") as file:
+        return frozenset(pyarrow.parquet.read_schema(file).names)

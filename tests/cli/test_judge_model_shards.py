@@ -1,0 +1,180 @@
+"""A model that judges into shards: one allowance for all who ask, and nothing is asked twice."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from mast_tui.configuration import Prices
+from mast_tui.judges.llm.errors import AllowanceSpent
+from mast_tui.judges.llm.run.setup import Allowance
+from mast_tui.judges.llm.run.shared_allowance import SharedAllowance, SharedBudget
+from tests.cli.conftest import Cli, Done
+from tests.judges.llm.made_answers import said, write_runs
+from tests.judges.llm.server import Action, ModelServer, answer, status
+from tests.pickled_workers import PickledWorkers
+
+RUNS = 6
+TOKENS_IN, TOKENS_OUT = 3_000, 500
+
+Judge = Callable[..., Done]
+
+
+def right(body: dict[str, Any], _: int) -> Action:
+    return answer(said(body), tokens_in=TOKENS_IN, tokens_out=TOKENS_OUT)
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer(right) as server:
+        yield server
+
+
+@pytest.fixture
+def judge(cli: Cli, server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge:
+    """The command over some runs, two a shard, asked of the server."""
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    write_runs(tmp_path / "runs", RUNS)
+
+    def call(*more: object) -> Done:
+        where = ("--model", "test-model", "--base-url", server.base_url)
+        into = ("--out", "shards", "--shard-files", "2", "--json")
+        return cli("judge", "runs", "--judge", "llm", *where, *into, *more)
+
+    return call
+
+
+def test_shards_hold_what_a_workspace_would(judge: Judge, cli: Cli, server: ModelServer) -> None:
+    done = judge()
+    assert done.code == 0, done.err
+    told = done.json
+    assert (told["traces"]["judged"], told["modes"]) == (RUNS, {"1.3": RUNS})
+    assert (told["requests"], told["tokens"]["in"]) == (RUNS, RUNS * TOKENS_IN)
+    where = ("--model", "test-model", "--base-url", server.base_url)
+    plain = cli("judge", "runs", "--judge", "llm", *where, "--json", "--quiet").json
+    assert (plain["judge"], plain["suggestions"]) == (told["judge"], told["suggestions"])
+    assert cli("import", "shards", "--json").json["traces"] == {"known": RUNS}
+    report = cli("report", "shards", "--by", "all", "--json").json
+    assert report["groups"]["all"]["modes"]["1.3"]["count"] == RUNS
+
+
+def test_a_run_goes_on_and_asks_nothing_twice(
+    judge: Judge, server: ModelServer, tmp_path: Path
+) -> None:
+    server.script = lambda body, n: status(401) if n >= 3 else right(body, n)
+    broken = judge("--concurrency", "1")
+    assert broken.code == 1
+    assert broken.json["stopped"] in broken.err
+    asked = len(server.chats)
+    server.script = right
+    done = judge("--concurrency", "1").json
+    assert done["stopped"] is None
+    assert done["shards"]["known"] + done["shards"]["written"] == done["shards"]["all"]
+    assert len(server.chats) - asked == RUNS - 3, "three were answered before"
+    for shard in (tmp_path / "shards").glob("traces-*"):
+        shard.unlink()  # as if who wrote them had been killed before
+    assert judge().json["traces"]["judged"] == RUNS
+    assert len(server.chats) - asked == RUNS - 3
+
+
+def test_a_trace_that_nobody_answers_about_is_asked_about_again(
+    judge: Judge, server: ModelServer
+) -> None:
+    server.script = lambda body, n: answer("I would rather not.") if n < 3 else right(body, n)
+    first = judge("--concurrency", "1")
+    assert first.code == 1
+    assert first.json["failed"]
+    assert judge().json["failed"] == []
+
+
+def test_an_allowance_holds_for_all_who_ask(judge: Judge, server: ModelServer) -> None:
+    allowed = 3 * (TOKENS_IN + TOKENS_OUT)
+    spent = judge("--max-tokens-total", allowed, "--concurrency", "1")
+    assert "allowance is spent" in spent.json["stopped"]
+    used = spent.json["tokens"]
+    assert used["in"] + used["out"] <= allowed + TOKENS_IN + TOKENS_OUT
+    asked = len(server.chats)
+    assert 0 < asked < RUNS
+    assert judge("--concurrency", "1").json["stopped"] is None
+    assert len(server.chats) == RUNS
+
+
+def test_a_process_asks_for_its_part(
+    judge: Judge, server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mast_tui.cli.shared.workers.workers_of", lambda _wanted: PickledWorkers())
+    allowed = 20 * (TOKENS_IN + TOKENS_OUT)
+    done = judge("--max-tokens-total", allowed, "--workers", "1")
+    assert done.code == 0, done.err
+    assert (done.json["traces"]["judged"], len(server.chats)) == (RUNS, RUNS)
+    assert json.loads((tmp_path / "shards" / "spent.json").read_text()) == {}
+
+
+def test_what_needs_a_workspace_is_refused(judge: Judge, cli: Cli) -> None:
+    for option in ("--batch", "--record=x", "--hold-out=0.5", "--few-shot=gold", "--again"):
+        assert judge(option).code == 2, option
+    words = ("judge", "runs", "--judge", "llm", "--model", "m", "--workers", "2")
+    refused = cli(*words)
+    assert (refused.code, "--out" in refused.err) == (2, True)
+    assert judge("--dry-run").json["traces"]["to_judge"] == RUNS
+
+
+async def spend(budget: SharedBudget, most: int = 1_000) -> int:
+    """Ask until nothing is left; each answer takes as much as was expected."""
+    for asked in range(most):
+        try:
+            reserved = await budget.reserve(900, 400)
+        except AllowanceSpent:
+            return asked
+        budget.settle(reserved, 900, 100)
+    return most
+
+
+@pytest.mark.parametrize(
+    ("allowance", "requests"),
+    [(Allowance(tokens=10_500), 10), (Allowance(tokens=99_000, cost=11.9), 11)],
+)
+async def test_parts_are_checked_out_and_given_back(allowance: Allowance, requests: int) -> None:
+    prices = Prices(input=1_000.0, output=1_000.0)  # a million tokens cost so much
+    noted: list[float] = []
+    with SharedAllowance("127.0.0.1", 0.0, noted.append) as books:
+        one, other = (SharedBudget(books.door, allowance, prices) for _ in range(2))
+        first = await spend(one, 4)
+        one.close()
+        assert first + await spend(other) == requests
+        assert books.spent
+        other.close()
+        killed = SharedBudget(books.door, allowance, prices)
+        with pytest.raises(AllowanceSpent):
+            await killed.reserve(900, 400)
+    assert max(noted) <= 1.0 + 1e-6
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_all_together_go_beyond_by_a_request_each_at_most(seed: int) -> None:
+    chance = Random(seed)
+    allowed, longest = 200_000, 6_000
+    with SharedAllowance("127.0.0.1", 0.0, lambda _: None) as books:
+        budgets = [SharedBudget(books.door, Allowance(allowed), None) for _ in range(3)]
+
+        async def ask(budget: SharedBudget) -> None:
+            while True:
+                try:
+                    reserved = await budget.reserve(chance.randint(500, 4_000), 2_000)
+                except AllowanceSpent:
+                    return
+                await asyncio.sleep(0)
+                budget.settle(reserved, reserved.tokens_in, chance.randint(0, 2_000))
+
+        await asyncio.gather(*(ask(budget) for budget in budgets for _ in range(2)))
+        for budget in budgets:
+            budget.close()
+    used = sum(budget.tokens for budget in budgets)
+    assert allowed - longest <= used <= allowed + len(budgets) * longest

@@ -1,0 +1,272 @@
+"""Traces that lie elsewhere: named by URL, fetched once, read as any file."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import fsspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mast_tui.errors import MastError
+from mast_tui.traces.io.named_paths import paths_of
+from mast_tui.traces.io.regular_files import is_folder, read_beside
+from mast_tui.traces.io.remote import RemotePath, bring, sweep, trace_path
+from mast_tui.traces.library import read_again, read_fully, scan
+from mast_tui.traces.scan.folder import entries_under
+from mast_tui.traces.search.file_search import files_to_search
+from tests.traces.s3_server import S3Server, s3_server
+
+
+def run_of(task: str) -> bytes:
+    messages = [{"role": "user", "content": task}, {"role": "assistant", "content": "Done."}]
+    return json.dumps({"messages": messages}).encode()
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mast_tui.traces.io.remote._folder", lambda: tmp_path / "fetched")
+
+
+@pytest.fixture
+def store() -> Iterator[str]:
+    """A place of the store in memory, with two runs and what else there may be."""
+    place = f"memory://{uuid4().hex}"
+    files = fsspec.filesystem("memory")
+    told = {
+        "a.json": run_of("first"),
+        "sub/b.json": run_of("second"),
+        "sub/outcomes.csv": b"trace,outcome\nb.json,failed\n",
+        "sub/notes.md": b"# nothing",
+        ".hidden/c.json": run_of("third"),
+    }
+    for name, data in told.items():
+        files.pipe_file(f"{place}/{name}", data)
+    yield place
+    files.rm(place, recursive=True)
+
+
+def names_in(paths: list[Path]) -> list[tuple[str, str]]:
+    """The traces under paths: where they are, and the first words of each."""
+    found = []
+    for report in scan(paths):
+        assert report.failed is None, report.failed
+        for trace in report.traces:
+            read_fully(trace)
+            found.append((str(trace.path), trace.text(0)))
+    return found
+
+
+words = st.text("abcXY-_.~ %:é", min_size=1, max_size=8).filter(
+    lambda word: word.strip(".") != "" and "::" not in word and not word.endswith(":")
+)
+
+
+@given(st.sampled_from(["s3", "gs", "memory", "https"]), st.lists(words, min_size=1, max_size=4))
+def test_a_url_is_what_was_typed(scheme: str, parts: list[str]) -> None:
+    plain = f"{scheme}://{'/'.join(parts)}"
+    for url in (plain, f"zip://runs/a.json::{plain}", f"tar://x::zip://y.tar::{plain}"):
+        path = trace_path(url)
+        assert str(path) == url
+        assert str(path / "b" / "c") == str(trace_path(str(path / "b" / "c")))
+        assert (path / "b").parent == path
+        assert path.absolute() == path
+        assert pickle.loads(pickle.dumps(path)) == path
+        assert str(pickle.loads(pickle.dumps(path))) == url
+
+
+def test_a_path_of_this_machine_is_one() -> None:
+    assert trace_path("runs/a.json") == Path("runs/a.json")
+    assert not isinstance(trace_path("s3:/bucket"), RemotePath)
+
+
+def test_a_store_is_a_folder(store: str) -> None:
+    assert names_in([trace_path(store)]) == [
+        (f"{store}/a.json", "first"),
+        (f"{store}/sub/b.json", "second"),
+    ]
+    told = {report.path.name: report for report in scan([trace_path(store)])}
+    assert told["b.json"].traces[0].meta.outcome.value == "failed"
+    assert (told["notes.md"].skipped, told[".hidden"].skipped) == ("document", "hidden folder")
+    one = trace_path(f"{store}/sub/b.json")
+    assert (one.is_file(), one.is_dir(), is_folder(one.parent)) == (True, False, True)
+    assert read_again(one, ()).traces[0].identity.trace_id
+    searched = [file.path for file in files_to_search([trace_path(store)])]
+    assert searched == [f"{store}/a.json", f"{store}/sub/b.json"]
+
+
+def test_what_is_not_there_is_told(store: str) -> None:
+    missing = trace_path(f"{store}/none.json")
+    (report,) = scan([missing])
+    assert report.failed == "no such file or folder"
+    assert read_beside(missing) is None
+    (report,) = scan([trace_path("nothing://there/a.json")])
+    assert "nothing" in (report.failed or "")
+    with pytest.raises(FileNotFoundError):
+        missing.stat()
+
+
+def test_a_missing_library_is_told_with_what_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(_: str) -> None:
+        raise ImportError("Install s3fs to access S3")
+
+    monkeypatch.setattr("mast_tui.traces.io.remote.import_module", missing)
+    (report,) = scan([trace_path("s3://bucket/runs")])
+    assert "pip install 'mast-tui[remote]' s3fs" in (report.failed or "")
+
+
+def test_a_file_is_fetched_once_for_each_of_its_states(store: str, tmp_path: Path) -> None:
+    url = f"{store}/a.json"
+    names_in([trace_path(url)])
+    copies = set((tmp_path / "fetched").glob("*/*"))
+    names_in([trace_path(url)])
+    assert set((tmp_path / "fetched").glob("*/*")) == copies
+    fsspec.filesystem("memory").pipe_file(url, run_of("changed"))
+    assert names_in([trace_path(url)]) == [(url, "changed")]
+
+
+def test_a_text_comes_from_the_state_that_was_read(store: str, tmp_path: Path) -> None:
+    url = f"{store}/a.jsonl"
+    lines = b"".join(json.dumps({"role": "user", "content": f"{n}"}).encode() + b"\n" for n in "ab")
+    fsspec.filesystem("memory").pipe_file(url, lines)
+    ((trace,),) = [report.traces for report in scan([trace_path(url)])]
+    read_fully(trace)
+    fsspec.filesystem("memory").pipe_file(url, b"{}")
+    assert trace.text(1) == "b"
+
+
+def test_many_are_fetched_ahead(store: str, tmp_path: Path) -> None:
+    bring([trace_path(f"{store}/{name}") for name in ("a.json", "sub/b.json", "none.json", "sub")])
+    assert names_in([trace_path(store)])
+    assert len([*(tmp_path / "fetched").glob("*/*")]) == 3, "two runs, and outcomes.csv"
+
+
+def test_what_was_used_longest_ago_goes_first(tmp_path: Path) -> None:
+    import os
+
+    places = []
+    for number in range(4):
+        place = tmp_path / "kept" / str(number) / "file"
+        place.parent.mkdir(parents=True)
+        place.write_bytes(b"x" * 10)
+        os.utime(place, ns=(number, 0))
+        places.append(place)
+    sweep(tmp_path / "kept", 20, keep=places[0])
+    assert [place.exists() for place in places] == [True, False, True, True]
+
+
+@pytest.mark.parametrize("kind", ["zip", "tar"])
+def test_archives_are_folders(tmp_path: Path, store: str, kind: str) -> None:
+    packed = io.BytesIO()
+    if kind == "zip":
+        with zipfile.ZipFile(packed, "w") as archive:
+            archive.writestr("runs/x.json", run_of("packed"))
+    else:
+        with tarfile.open(fileobj=packed, mode="w:gz") as tar:
+            member = tarfile.TarInfo("runs/x.json")
+            member.size = len(run_of("packed"))
+            tar.addfile(member, io.BytesIO(run_of("packed")))
+    name = "runs.zip" if kind == "zip" else "runs.tar.gz"
+    (tmp_path / name).write_bytes(packed.getvalue())
+    fsspec.filesystem("memory").pipe_file(f"{store}/{name}", packed.getvalue())
+    for place in (f"{store}/{name}", tmp_path / name):
+        for root in ("", "runs", "runs/x.json"):
+            found = names_in([trace_path(f"{kind}://{root}::{place}")])
+            assert found == [(f"{kind}://runs/x.json::{place}", "packed")]
+
+
+def test_a_table_is_a_folder_of_its_rows(tmp_path: Path, store: str) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    ids = [f"r{number}" for number in range(40)] + ["r1", None, "run/x.py"]
+    table = arrow.table(
+        {"id": ids, "content": [run_of(f"row {n}") for n in range(43)], "model": ["m"] * 43}
+    )
+    place = tmp_path / "runs.parquet"
+    parquet.write_table(table, place, row_group_size=25)
+    fsspec.filesystem("memory").pipe_file(f"{store}/t/runs.parquet", place.read_bytes())
+    for root in (str(place), f"{store}/t"):
+        ((folder),) = paths_of(root)
+        found = names_in([folder])
+        assert {text for _, text in found} == {f"row {number}" for number in range(43)}
+        named = {path.removeprefix("parquet://").split("::")[0]: text for path, text in found}
+        assert (named["r1"], named["r1~2"], named["row-42"]) == ("row 1", "row 40", "row 41")
+        assert named["run/x.py"] == "row 42"
+    messages = tmp_path / "messages.parquet"
+    parquet.write_table(table.append_column("role", [["user"] * 43]), messages)
+    assert [*paths_of(str(messages))] == [messages], "the messages of one conversation"
+
+
+def test_what_is_typed_may_be_a_list_or_a_pattern(
+    store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    listed = f"\ufeff# runs\n{store}/sub/*.json\n\nlocal.json\n"
+    Path("list.txt").write_text(listed)
+    assert [*map(str, paths_of("@list.txt"))] == [f"{store}/sub/b.json", "local.json"]
+    fsspec.filesystem("memory").pipe_file(f"{store}/list", b"x.json\r\n")
+    assert [*map(str, paths_of(f"@{store}/list"))] == ["x.json"]
+    Path("@own").touch()
+    assert [*paths_of("@own")] == [Path("@own")]
+    for wrong, why in ((f"{store}/*.none", "nothing matches"), ("@none.txt", "no such file")):
+        with pytest.raises(MastError, match=why):
+            [*paths_of(wrong)]
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"y.json\n")))
+    assert [*map(str, paths_of("@-"))] == ["y.json"]
+
+
+def test_a_place_that_cannot_be_listed_is_told(monkeypatch: pytest.MonkeyPatch, store: str) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError("Access Denied")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("fsspec.implementations.memory.MemoryFileSystem.find", refused)
+        (entry,) = entries_under(trace_path(store))
+    assert "Access Denied" in (entry.failed or "")
+    assert "credentials" in (entry.failed or "")
+
+
+@pytest.fixture
+def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Server]:
+    """A bucket with some runs."""
+    pytest.importorskip("s3fs")
+    with s3_server() as server:
+        monkeypatch.setitem(fsspec.config.conf, "s3", server.options)
+        for number in range(6):
+            server.objects[f"bucket/runs/{number % 2}/{number}.json"] = run_of(f"run {number}")
+        yield server
+
+
+def test_object_storage_is_listed_once_and_each_object_fetched_once(s3: S3Server) -> None:
+    names = sorted(f"s3://bucket/runs/{number % 2}/{number}.json" for number in range(6))
+    found = names_in([trace_path("s3://bucket/runs")])
+    assert [path for path, _ in found] == names
+    objects = [asked for asked in s3.asked if ".json" in asked]
+    assert len(objects) == len(set(objects)) == len(names), s3.asked
+    s3.asked.clear()
+    assert names_in([trace_path("s3://bucket/runs")]) == found
+    assert not [asked for asked in s3.asked if ".json" in asked], "they are here by now"
+
+
+def test_slow_and_failing_reads_are_tried_again(s3: S3Server) -> None:
+    s3.troubles += ["busy", "cut", "slow"]
+    found = names_in([trace_path(f"s3://bucket/runs/{n % 2}/{n}.json") for n in range(6)])
+    assert [text for _, text in found] == [f"run {number}" for number in range(6)]
+    assert not s3.troubles
+
+
+def test_what_object_storage_refuses_is_told(s3: S3Server) -> None:
+    s3.troubles += ["refused"] * 20
+    (report,) = scan([trace_path("s3://bucket/runs/0/0.json")])
+    assert report.failed is not None
+    assert "set up credentials for s3" in report.failed
+    (report,) = scan([trace_path("s3://bucket/runs/none.json")])
+    assert report.failed == "no such file or folder"
