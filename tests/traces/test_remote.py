@@ -78,6 +78,7 @@ def test_a_url_is_what_was_typed(scheme: str, parts: list[str]) -> None:
         assert str(path) == url
         assert str(path / "b" / "c") == str(trace_path(str(path / "b" / "c")))
         assert (path / "b").parent == path
+        assert (path / "b" / "c").relative_to(path).as_posix() == "b/c"
         assert path.absolute() == path
         assert pickle.loads(pickle.dumps(path)) == path
         assert str(pickle.loads(pickle.dumps(path))) == url

@@ -98,6 +98,10 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         """There is no home."""
         return self
 
+    def relative_to(self, *others: Any, **_: bool) -> PurePosixPath:
+        """The way there from a folder above it."""
+        return PurePosixPath(*super().relative_to(*others).parts)
+
     def samefile(self, _other: object) -> bool:
         """No file of this machine is one."""
         return False
