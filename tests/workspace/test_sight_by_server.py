@@ -19,7 +19,7 @@ from mast_tui.cli.command_line import split_words
 from mast_tui.cli.dispatch import run
 from mast_tui.errors import SessionError
 from mast_tui.gold.choice import NOBODY
-from mast_tui.labels import AnnotatorKind, Finding, PassKind, Target, VerdictValue
+from mast_tui.labels import AnnotatorKind, Finding, Label, PassKind, Target, VerdictValue
 from mast_tui.session import Session, resolve_sight, working_person
 from mast_tui.study import Study
 from mast_tui.workspace import (
@@ -129,6 +129,10 @@ def work(team: Team, name: str, trace: Any = FIRST, *, finish: bool = True) -> N
         session.note_span("k0", SECRET)
         if finish:
             session.finish(open_modes="absent")
+
+
+def of_second(workspace: Workspace, name: str) -> Label:
+    return label(workspace, annotator=name, trace_id="run-2")
 
 
 def everybody_works(team: Team) -> None:
@@ -446,7 +450,7 @@ def test_each_does_their_work(
     own = tmp_path / "own.csv"
     assert told("mira", "export", "--format", "csv-long", "--labels", "all", "-o", str(own))[0] == 0
     assert "mira" in own.read_text()
-    assert "bob" not in own.read_text()
+    assert ",bob," not in own.read_text()
     with at_work.session("mira") as session:
         assert session.workspace.study(MAST.ref) == STUDY
         (guideline,) = session.workspace.guidelines(MAST.ref)
@@ -459,6 +463,15 @@ def test_each_does_their_work(
             session.workspace.start_run(JUDGE, MAST.ref)
         with pytest.raises(SessionError, match="keeps from you what judges say"):
             resolve_sight(session.workspace, "mira", assisted=True, taxonomy=MAST.ref)
+        # What has waited for the server goes out as from anybody.
+        place = session.workspace
+        place.keep_waiting(tmp_path, "mira")
+        assert place.outbox is not None
+        facts = (PassStarted(PassKind.BLIND), LabelAdded(of_second(place, "mira")))
+        new = [NewEvent("mira", "run-2", MAST.ref, 1, fact) for fact in facts]
+        place.outbox.put(new, place.new_id, place.new_id(), None, None, 0)
+        assert place.send_waiting() == ()
+        assert [one.trace_id for one in place.labels()] == [TRACE, "run-2"]
         # Whoever is named: the one whose password it is works.
         assert working_person(session.workspace, "bob") == "mira"
 
