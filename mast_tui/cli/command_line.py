@@ -96,6 +96,10 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
             "mast_tui.cli.workspace:workspace_command",
             "Copy and check the workspace, or make one on a server.",
         ),
+        "team": Command(
+            "mast_tui.cli.team:team_command",
+            "Say who works in a workspace on a server, and as what.",
+        ),
         "config": Command(
             "mast_tui.cli.config:config_command",
             "Print every setting with its value, and where the file lies.",

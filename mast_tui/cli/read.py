@@ -22,7 +22,6 @@ from mast_tui.labels import (
     Label,
     Target,
     VerdictValue,
-    checked_person,
     next_confidence,
     next_severity,
 )
@@ -30,10 +29,10 @@ from mast_tui.safe_text import COLOUR_SEQUENCE, line_ranges, one_line, safe_line
 from mast_tui.session import (
     Session,
     Suggestion,
-    known_person,
     remember_person,
     resolve_sight,
     unlike_others,
+    working_person,
 )
 from mast_tui.session.messages import Words
 from mast_tui.taxonomy.model import OPEN_SLUG
@@ -91,7 +90,7 @@ def read_command(
     place = open_workspace(workspace, create=True)
     try:
         chosen = kept_taxonomy(place, taxonomy)
-        name = _known_or_asked(place) if annotator is None else checked_person(annotator)
+        name = working_person(place, annotator) or _asked_name(place)
         place.add_taxonomy(chosen)
         session_blind = resolve_sight(
             place, name, blind=blind, assisted=assisted, taxonomy=chosen.ref
@@ -102,14 +101,12 @@ def read_command(
         place.close()
 
 
-def _known_or_asked(place: Workspace) -> str:
-    """Who this login stands for; at a terminal somebody new is asked, as the app does."""
-    name = known_person(place)
-    if name is None and sys.stdin.isatty():
-        name = unlike_others(place, click.prompt("Who is labelling? Your labels are kept under it"))
-        remember_person(place, name)
-    if name is None:
+def _asked_name(place: Workspace) -> str:
+    """At a terminal somebody new is asked who they are, as the app does."""
+    if not sys.stdin.isatty():
         raise click.UsageError("nobody is known here; say who labels with --annotator NAME")
+    name = unlike_others(place, click.prompt("Who is labelling? Your labels are kept under it"))
+    remember_person(place, name)
     return name
 
 

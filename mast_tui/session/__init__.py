@@ -37,6 +37,7 @@ from mast_tui.session.viewer import (
     unlike_others,
     viewer_named,
     viewer_of,
+    working_person,
     works_blind,
 )
 from mast_tui.session.visibility import (
@@ -100,5 +101,6 @@ __all__ = [
     "with_worth",
     "within_sight",
     "without_annotator",
+    "working_person",
     "works_blind",
 ]

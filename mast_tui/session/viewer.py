@@ -28,11 +28,27 @@ from mast_tui.session.visibility import (
 )
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.paths import login_setting
+from mast_tui.workspace.records import Role
 
 
 def known_person(workspace: Workspace) -> str | None:
-    """Name who worked here last under this login, or return None."""
+    """Name whose password a server was given, else who worked here last under this login; or
+    return None."""
+    if workspace.member is not None:
+        return None if workspace.member.role is Role.JUDGE else workspace.member.name
     return workspace.get_setting(login_setting())
+
+
+def working_person(workspace: Workspace, named: str | None) -> str | None:
+    """Name who works here, or return None.
+
+    Args:
+        workspace: Where they work.
+        named: Whom the command line names: they count before the login, not before a password.
+    """
+    if named is None or workspace.member is not None:
+        return known_person(workspace)
+    return checked_person(named)
 
 
 def remember_person(workspace: Workspace, name: str) -> None:

@@ -269,6 +269,11 @@ def resolve_sight(
     """
     if blind and assisted:
         raise SessionError("--blind and --assisted exclude each other; give one of them")
+    member = workspace.member
+    if member is not None and not (member.sees_all or member.assisted):
+        if assisted:
+            raise SessionError("the server keeps from you what judges say; the lead can change it")
+        blind = True
     known = next((a.blind for a in workspace.annotators() if a.name == annotator), None)
     study = None if taxonomy is None else workspace.study(taxonomy)
     if blind or assisted:

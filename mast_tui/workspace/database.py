@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from itertools import chain, groupby
@@ -37,6 +37,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import DBAPIError, ResourceClosedError
 
 from mast_tui.errors import WorkspaceError
+from mast_tui.workspace.records import Member
 from mast_tui.writes import deadline, pause, whoever_runs
 
 if TYPE_CHECKING:
@@ -82,6 +83,8 @@ class Database(ABC):
         self.when_gone: Callable[[], bool] = lambda: False
         """Called by a command that finds the file gone: whether it can go on in another one."""
         self.last_write = time.monotonic()
+        self.member: Member | None = None
+        """Whose connection this is in a team on a server; None for a file, and for an owner."""
         self._turn = Lock()
         self._whose: object = None
         self._whole = False
@@ -290,10 +293,52 @@ class Database(ABC):
     def move_to(self, target: Path) -> None:
         """Copy everything to ``target``, and go on there; see ``copy_to``."""
 
+    def check_sees_all(self) -> None:
+        """Raise ``WorkspaceError`` where a server hides a part of it."""
+        if self.member is not None and not self.member.sees_all:
+            raise WorkspaceError(
+                f"{self.name}: the server shows an annotator no more than their own work, and this "
+                "is about all of it; ask the lead"
+            )
+
+    # The team
+
+    def team(self) -> tuple[Member, ...]:
+        """Who is in it, by name; raises ``WorkspaceError`` for a file."""
+        raise self._no_team()
+
+    def check_team_is_theirs(self) -> None:
+        """Raise ``WorkspaceError`` unless who is connected may change the team."""
+        raise self._no_team()
+
+    def add_member(self, new: Member) -> str | None:
+        """Take somebody in; see ``Workspace.add_member``."""
+        raise self._no_team()
+
+    def remove_member(self, name: str) -> bool:
+        """Take somebody out; see ``Workspace.remove_member``."""
+        raise self._no_team()
+
+    def _no_team(self) -> WorkspaceError:
+        return WorkspaceError(
+            f"{self.name}: is a file, and whoever reads it reads all of it; a team has its "
+            "workspace on a server: mast-tui workspace copy FILE postgresql://USER@HOST/DATABASE"
+        )
+
 
 def is_on_server(connection: Connection) -> bool:
     """Whether the tables are on a server."""
     return connection.dialect.name == "postgresql"
+
+
+OWN_ONLY: Final[Mapping[str, bool]] = {"own_only": True}
+"""The option of connections on which the tables are views (``workspace.team``): what is inserted
+takes the place of a row with the same key by itself."""
+
+
+def sees_own_only(connection: Connection) -> bool:
+    """Whether the server shows only what an annotator may see."""
+    return "own_only" in connection.get_execution_options()
 
 
 class Among:
@@ -373,8 +418,9 @@ class Insertion:
         driver.executemany(self._one, few)
 
     def _write_to_server(self, connection: Connection, rows: Sequence[Values]) -> None:
+        known = self._where_known if sees_own_only(connection) else ""
         if len(rows) == 1:
-            connection.exec_driver_sql(self._single, tuple(rows[0]))
+            connection.exec_driver_sql(self._single.removesuffix(known), tuple(rows[0]))
             return
         for start in range(0, len(rows), _SERVER_ROWS):
             columns = zip(*rows[start : start + _SERVER_ROWS], strict=True)
@@ -385,7 +431,7 @@ class Insertion:
                 else list(column)
                 for place, column in enumerate(columns)
             )
-            connection.exec_driver_sql(self._lists, tuple(lists))
+            connection.exec_driver_sql(self._lists.removesuffix(known), tuple(lists))
 
     @cached_property
     def _floats(self) -> Collection[int]:

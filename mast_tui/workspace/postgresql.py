@@ -36,11 +36,13 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 
 from mast_tui.errors import PasswordNeeded, ServerAway, WorkspaceError
+from mast_tui.workspace import team
 from mast_tui.workspace.copying import copy_rows
-from mast_tui.workspace.database import BUSY, LOOK_FOR_SERVER, Database, driver_of
+from mast_tui.workspace.database import BUSY, LOOK_FOR_SERVER, OWN_ONLY, Database, driver_of
 from mast_tui.workspace.migration import migrate
 from mast_tui.workspace.opening import check_version
 from mast_tui.workspace.outbox import Outbox
+from mast_tui.workspace.records import Member
 from mast_tui.workspace.schema import APPLICATION_ID, SCHEMA_VERSION, metadata
 from mast_tui.workspace.sqlite_file import SqliteFile, make_file
 from mast_tui.writes import Command, beside_the_loop, deadline, holds_up_the_loop, pause
@@ -148,6 +150,11 @@ class Server(Database):
             self._writer = self._writers.connect()
             try:
                 self._prepare(create=create)
+                self.member = team.member(self._writer)
+                if self.member is not None and not self.member.sees_all:
+                    self._readers.update_execution_options(**OWN_ONLY)
+                    self._writers.update_execution_options(**OWN_ONLY)
+                    self._writer.execution_options(**OWN_ONLY)
             except BaseException:
                 self._writer.close()
                 self._writers.dispose()
@@ -327,6 +334,7 @@ class Server(Database):
             connection.exec_driver_sql("SELECT 1")
 
     def copy_to(self, target: Path) -> None:
+        self.check_sees_all()
         make_file(target, new=True)
         try:
             with (
@@ -487,8 +495,11 @@ class Server(Database):
         version = self._checked_version()
         if version < SCHEMA_VERSION:
             with self._preparing():
+                there = team.lift(self._writer)
                 # Another program may have been quicker while this one waited for its turn.
                 migrate(self._writer, self._checked_version())
+                if there:
+                    team.keep(self._writer)
                 self._writer.exec_driver_sql(
                     f"UPDATE workspace_version SET schema_version = {SCHEMA_VERSION}"
                 )
@@ -532,6 +543,24 @@ class Server(Database):
                 f"INSERT INTO workspace_version VALUES ({APPLICATION_ID}, {SCHEMA_VERSION})"
             )
 
+    # The team
+
+    def team(self) -> tuple[Member, ...]:
+        with self.reading() as connection:
+            return team.members(connection)
+
+    def check_team_is_theirs(self) -> None:
+        if self.member is not None:
+            raise WorkspaceError(f"{self.name}: the team is up to who made the workspace")
+
+    def add_member(self, new: Member) -> str | None:
+        with self.writing(whole=True) as connection:
+            return team.add(connection, new)
+
+    def remove_member(self, name: str) -> bool:
+        with self.writing(whole=True) as connection:
+            return team.remove(connection, name)
+
     # In words
 
     def _error(self, error: BaseException) -> WorkspaceError:
@@ -570,6 +599,7 @@ _ADVICE: Final = (
     ("42501", "the server lets this user not do that; nothing was written"),
     ("53100", "the server's disk is full; nothing was written. Make room and try again"),
     ("53300", "the server has no connection left; close one, or raise max_connections"),
+    ("55000", "that is not an annotator's to do on a server; nothing was written. Ask the lead"),
     (_LOCKED, BUSY),
 )
 """What to say of an error, by how its code begins (SQLSTATE)."""

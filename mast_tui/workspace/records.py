@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from mast_tui.errors import WorkspaceError
 from mast_tui.labels import AnnotatorKind, QuoteCounts
@@ -14,6 +14,28 @@ from mast_tui.traces.model import Outcome, Trace, TraceIdentity
 
 _FIRST_SPANS: Final = 8
 """Instructions have no time in some formats; further on nobody looks for one."""
+
+
+class Role(StrEnum):
+    """What somebody in a team on a server does."""
+
+    ANNOTATOR = "annotator"
+    ADJUDICATOR = "adjudicator"
+    LEAD = "lead"
+    JUDGE = "judge"
+
+
+class Member(NamedTuple):
+    """Somebody in a team on a server; an annotator who is ``assisted`` sees what judges say."""
+
+    name: str
+    role: Role
+    assisted: bool = False
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether the server hides nothing from them."""
+        return self.role is not Role.ANNOTATOR
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,9 @@ from mast_tui.workspace.paths import is_url
 from mast_tui.workspace.queries import Filter, PassChoice
 from mast_tui.workspace.records import (
     Judgement,
+    Member,
     MergeReport,
+    Role,
     TraceRecord,
 )
 from mast_tui.workspace.registers import settings as register
@@ -142,6 +144,7 @@ class Workspace(WorkspaceCore):
 
     def differences(self) -> tuple[Difference, ...]:
         """Where the state tables are not what follows from the events."""
+        self._database.check_sees_all()
         return differences(self._database)
 
     event_count = reading(queries.event_count)
@@ -154,6 +157,7 @@ class Workspace(WorkspaceCore):
     def copy_into(self, other: Workspace) -> None:
         """Copy everything into a workspace with nothing in it; raises ``WorkspaceError`` and copies
         nothing where it cannot."""
+        self._database.check_sees_all()
         with (
             self._database.reading() as source,
             other._database.writing(whole=True) as target,
@@ -181,6 +185,51 @@ class Workspace(WorkspaceCore):
     def move_to(self, target: Path) -> None:
         """Copy everything into a new file and go on there: the old one is gone."""
         self._database.move_to(target)
+
+    # The team
+
+    @property
+    def member(self) -> Member | None:
+        """Who is connected to a server, in its team; None for a file, and for who owns it."""
+        return self._database.member
+
+    def team(self) -> tuple[Member, ...]:
+        """Who is in the team, by name; raises ``WorkspaceError`` for a file."""
+        return self._database.team()
+
+    def add_member(self, name: str, role: Role, *, assisted: bool = False) -> str | None:
+        """Take somebody into the team, or give a member another role.
+
+        Args:
+            name: Their name here, and of their role on the server.
+            role: What they do.
+            assisted: Whether an annotator sees what judges say.
+
+        Returns:
+            The password of a role that was made for them, None where the server had it already.
+
+        Raises:
+            WorkspaceError: The name cannot be one or looks like another, or the server refuses.
+        """
+        self._database.check_team_is_theirs()
+        if role is not Role.JUDGE:
+            self.add_annotator(name, AnnotatorKind.HUMAN)
+        return self._database.add_member(Member(name, role, assisted))
+
+    def remove_member(self, name: str) -> bool:
+        """Take somebody out of the team; what they said stays.
+
+        Args:
+            name: Who.
+
+        Returns:
+            Whether their role is gone from the server, too.
+
+        Raises:
+            WorkspaceError: Nobody in the team has this name, or the server refuses.
+        """
+        self._database.check_team_is_theirs()
+        return self._database.remove_member(name)
 
     # Taxonomies
 
@@ -338,6 +387,7 @@ class Workspace(WorkspaceCore):
 
     def edited_histories(self) -> tuple[Event, ...]:
         """For each person whose events were changed outside of this program, the first of them."""
+        self._database.check_sees_all()
         names = [info.name for info in self.annotators()]
         with self._database.reading() as connection:
             return edited_histories(connection, names)

@@ -21,13 +21,13 @@ from mast_tui.session import (
     QueueItem,
     QueueKind,
     Session,
-    known_person,
     library_view,
     queue,
     remember_person,
     resolve_sight,
     retest_progress,
     unlike_others,
+    working_person,
 )
 from mast_tui.study import Study, assigned, withheld_traces
 from mast_tui.taxonomy.model import Taxonomy
@@ -167,8 +167,7 @@ class Opening:
             self.workspace = Workspace.open(samples_workspace_path())
             if options.furnish is not None:
                 options.furnish(self.workspace)
-        given = options.annotator
-        self.known = known_person(self.workspace) if given is None else checked_person(given)
+        self.known = working_person(self.workspace, options.annotator)
         self._suggested = suggested_name(self._configured)
 
     def name_question(self) -> NoteScreen:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import lru_cache
 from itertools import islice
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from sqlalchemy import Connection, Table, bindparam, delete, func, select
+from sqlalchemy import Connection, Table, bindparam, delete, func, select, text
 
 from mast_tui.errors import ChangedElsewhere, ServerAway
 from mast_tui.gold.model import Decision, Guideline
@@ -29,6 +29,7 @@ from mast_tui.workspace.database import (
     Insertion,
     Values,
     change_rows,
+    sees_own_only,
 )
 from mast_tui.workspace.events import chain
 from mast_tui.workspace.events.codec import DECISION, GUIDELINE, KIND_NAMES, STUDY
@@ -66,6 +67,8 @@ _LAST: Final = select(func.max(schema.events.c.seq)).where(
     schema.events.c.annotator == bindparam("annotator")
 )
 _LAST_AND_LINK: Final = _LAST.add_columns(chain.LAST_LINK)
+_OWN_LAST: Final = text("SELECT * FROM seen.last_event(:trace_id, :taxonomy)")
+_OWN_BY_ID: Final = text("SELECT * FROM seen.own_events(:ids)")
 _AMONG: Final = Among(schema.events.c.id)
 """Those of some ids that events here have."""
 _OF_WORK: Final = (
@@ -225,7 +228,11 @@ def _record(
     rows = list[Values]()
     counters: dict[str, int] = {}
     links: dict[str, str] = {}
-    known = _AMONG(connection, [event.id for event in new if event.id is not None])
+    named_here = [event.id for event in new if event.id is not None]
+    if sees_own_only(connection):
+        known: Collection[str] = known_rows(connection, named_here)
+    else:
+        known = _AMONG(connection, named_here)
     for event in new:
         name, trace_id, taxonomy, pass_number, fact, replaces, named, happened = event
         if named in known:
@@ -284,6 +291,8 @@ def forget(connection: Connection, ids: Iterable[str]) -> None:
 
 def last_counter(connection: Connection, annotator: str) -> int:
     """The counter of an annotator's last event, 0 for none."""
+    if sees_own_only(connection):
+        return connection.execute(_OWN_LAST, {"trace_id": "", "taxonomy": ""}).one()[0] or 0
     return connection.execute(_LAST, {"annotator": annotator}).scalar_one() or 0
 
 
@@ -304,6 +313,9 @@ def known_facts(connection: Connection, ids: Sequence[str]) -> dict[str, Fact]:
 def known_rows(connection: Connection, ids: Sequence[str]) -> dict[str, Any]:
     """The rows of those of the events that are here, by id."""
     found: dict[str, Any] = {}
+    if ids and sees_own_only(connection):
+        rows = connection.execute(_OWN_BY_ID, {"ids": list(ids)}).mappings()
+        return {row["id"]: row for row in rows}
     for start in range(0, len(ids), _AT_ONCE):
         statement = select(schema.events).where(
             schema.events.c.id.in_(ids[start : start + _AT_ONCE])
@@ -333,14 +345,17 @@ def _last(
         ChangedElsewhere: There are later events of that work than the one that is known.
     """
     values: dict[str, str | None] = {"annotator": event.annotator}
-    if not is_linked:
+    work = {"trace_id": event.trace_id, "taxonomy": event.taxonomy}
+    if sees_own_only(connection):
+        last, before, last_of_work = connection.execute(_OWN_LAST, work).one()
+    elif not is_linked:
         return connection.execute(_LAST, values).scalar_one(), chain.START
-    if known_seq is None:
+    elif known_seq is None:
         last, before = connection.execute(_LAST_AND_LINK, values).one()
         return last, before or chain.START
-    values |= {"trace_id": event.trace_id, "taxonomy": event.taxonomy}
-    last, before, last_of_work = connection.execute(_LAST_OF_BOTH, values).one()
-    if (last_of_work or 0) != known_seq:
+    else:
+        last, before, last_of_work = connection.execute(_LAST_OF_BOTH, values | work).one()
+    if known_seq is not None and (last_of_work or 0) != known_seq:
         raise ChangedElsewhere(
             f"{event.annotator} has changed {event.trace_id} through another window meanwhile"
         )
@@ -544,7 +559,9 @@ class _State:
         for table, rows in self._rows.items():
             gone = [key for key, values in rows.items() if values is None]
             put = [(*key, *values) for key, values in rows.items() if values is not None]
-            change_rows(self._connection, _DELETES[table], gone)
+            apart = table is schema.labels and sees_own_only(self._connection)
+            drop = "SELECT seen.drop_label(?, ?)" if apart else _DELETES[table]
+            change_rows(self._connection, drop, gone)
             _UPSERTS[table].write(self._connection, put)
         self._rows.clear()
         self._write_passes()
@@ -566,8 +583,9 @@ class _State:
     def _write_passes(self) -> None:
         begun = defaultdict[tuple[str, ...], list[Values]](list)
         changed = defaultdict[tuple[str, ...], list[Values]](list)
+        apart = sees_own_only(self._connection)  # a view cannot tell which columns have changed
         for key, values in self._begun.items():
-            later = self._changed.pop(key, {})
+            later = {} if apart else self._changed.pop(key, {})
             row = map((values | later).get, _PASS[len(_PASS_KEY) :])
             begun[tuple(later)].append((*key, *row))
         for key, values in self._changed.items():

@@ -18,7 +18,8 @@ from mast_tui.errors import WorkspaceError
 if TYPE_CHECKING:
     from mast_tui.workspace.core import WorkspaceCore
 
-_SETTING: Final = "set_aside"
+SETTING: Final = "set_aside"
+"""The setting that tells it."""
 _TWIN: Final = re.compile(r"(?:~\d+)+\Z")
 
 
@@ -61,7 +62,7 @@ def examples_of(workspace: WorkspaceCore, judge: str) -> frozenset[str]:
 
 def shares_set_aside(workspace: WorkspaceCore) -> Mapping[int, float]:
     """The shares that are set aside by their seeds; several only where workspaces were merged."""
-    value = workspace.get_setting(_SETTING)
+    value = workspace.get_setting(SETTING)
     return {} if value is None else {int(seed): share for seed, share in json.loads(value)}
 
 
@@ -74,7 +75,7 @@ def add_shares(workspace: WorkspaceCore, shares: Mapping[int, float]) -> None:
             for seed in sorted({*known, *shares})
         }
         if joined != known:
-            workspace.set_setting(_SETTING, json.dumps(list(joined.items())))
+            workspace.set_setting(SETTING, json.dumps(list(joined.items())))
 
 
 def _place(trace_id: str, seed: int) -> float:

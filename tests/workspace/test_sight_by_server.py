@@ -1,0 +1,560 @@
+"""What the server itself shows to whom, attacked with SQL and a member's own password."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+import psycopg
+import pytest
+from psycopg import sql
+from psycopg.rows import dict_row
+
+from mast_tui.adjudication import Adjudication, GuidelineBook, take_on
+from mast_tui.cli.command_line import split_words
+from mast_tui.cli.dispatch import run
+from mast_tui.errors import SessionError
+from mast_tui.gold.choice import NOBODY
+from mast_tui.labels import AnnotatorKind, Finding, Label, PassKind, Target, VerdictValue
+from mast_tui.session import Session, resolve_sight, working_person
+from mast_tui.study import Study
+from mast_tui.workspace import (
+    NewEvent,
+    RunTrace,
+    Workspace,
+    WorkspaceError,
+    migration,
+    opening,
+    postgresql,
+    schema,
+    store_judgement,
+)
+from mast_tui.workspace.events.types import (
+    LabelAdded,
+    PassFinished,
+    PassStarted,
+    StudySet,
+    VerdictSet,
+)
+from mast_tui.workspace.records import Asked, Role
+from tests.postgres import ASKED, PostgresServer
+from tests.workspace.build import MAST, MODES, TRACE, label, started, trace_of
+
+pytestmark = pytest.mark.slow
+
+SECRET: Final = "bob said so"
+ELSEWHERE: Final = "elsewhere"
+"""Somebody whose labels the lead imports."""
+JUDGE: Final = "judge:rules@1"
+IMPORTED: Final = "00000000-0000-5000-8000-000000000000"
+"""The id of an event that anybody can work out."""
+TEAM: Final = {
+    "mira": Role.ANNOTATOR,
+    "bob": Role.ANNOTATOR,
+    "noa": Role.ANNOTATOR,
+    "omar": Role.ANNOTATOR,
+    "carol": Role.ADJUDICATOR,
+    "lea": Role.LEAD,
+    "runner": Role.JUDGE,
+}
+FIRST, SECOND = trace_of("one", "two"), trace_of("three", trace_id="run-2")
+STUDY: Final = Study(MAST.ref, ("mira", "bob"), ("carol",), ((TRACE, "run-2"),))
+TABLES: Final = [table.name for table in (schema.events, *schema.STATE_TABLES)]
+
+
+class Team:
+    """A workspace of its own with a team, and who is at work in it."""
+
+    def __init__(self, server: PostgresServer) -> None:
+        self.server, self.database = server, server.new_database()
+        with closing(Workspace.create_on_server(server.url(self.database))) as owner:
+            owner.add_taxonomy(MAST)
+            for trace in (FIRST, SECOND):
+                Session.open(owner, trace, MAST, "bob", blind=True)
+            owner.add_annotator(ELSEWHERE, AnnotatorKind.IMPORTED)
+            owner.add_annotator(JUDGE, AnnotatorKind.JUDGE)
+            for name, role in TEAM.items():
+                owner.add_member(name, role)
+
+    def url(self, name: str) -> str:
+        return self.server.url(self.database, user=name)
+
+    @contextmanager
+    def workspace(self, name: str) -> Iterator[Workspace]:
+        with closing(Workspace.open(self.url(name))) as opened:
+            yield opened
+
+    @contextmanager
+    def session(self, name: str, trace: Any = FIRST) -> Iterator[Session]:
+        """As the app has it."""
+        with self.workspace(name) as opened:
+            blind = resolve_sight(opened, name, taxonomy=MAST.ref)
+            yield Session.open(opened, trace, MAST, name, blind=blind)
+
+    @contextmanager
+    def sql(self, name: str) -> Iterator[psycopg.Connection[Any]]:
+        """As ``psql`` has it."""
+        with psycopg.connect(self.url(name), autocommit=True) as connection:
+            connection.prepare_threshold = None
+            asked(connection, "SELECT seen.check_write('', '', '', 1)")  # loads the language
+            yield connection
+
+
+@pytest.fixture
+def team(postgres: PostgresServer) -> Team:
+    return Team(postgres)
+
+
+@pytest.fixture(scope="module")
+def at_work(postgres: PostgresServer) -> Team:
+    """A team in which all but mira, noa and omar have worked; each of these is one test's."""
+    team = Team(postgres)
+    with team.workspace("lea") as lea:
+        lea.append([NewEvent("lea", None, MAST.ref, None, StudySet(None, STUDY))])
+    everybody_works(team)
+    return team
+
+
+def work(team: Team, name: str, trace: Any = FIRST, *, finish: bool = True) -> None:
+    """Label, answer, note, finish, and look."""
+    with team.session(name, trace) as session:
+        session.toggle_label(MODES[0], Target("k0", "k0"), suggestions_on_screen=False)
+        (made,) = session.labels
+        session.edit_label(made.id, note=SECRET)
+        session.set_verdict(MODES[1], VerdictValue.UNSURE)
+        session.note_span("k0", SECRET)
+        if finish:
+            session.finish(open_modes="absent")
+
+
+def of_second(workspace: Workspace, name: str) -> Label:
+    return label(workspace, annotator=name, trace_id="run-2")
+
+
+def everybody_works(team: Team) -> None:
+    """All that others can do, on traces that are known."""
+    for trace in (FIRST, SECOND):
+        work(team, "bob", trace)
+    with team.workspace("runner") as runner:
+        run_id = runner.start_run(JUDGE, MAST.ref, note=SECRET)
+        for trace_id in (TRACE, "run-2"):
+            store_judgement(
+                runner,
+                judge=JUDGE,
+                taxonomy=MAST.ref,
+                trace_id=trace_id,
+                looks_at=MODES[:3],
+                findings=[Finding(MODES[2], "k0", "k0", SECRET, 0.5)],
+                run_id=run_id,
+                trace=RunTrace(trace_id, 1),
+            )
+        runner.record_asked(Asked(run_id, TRACE, "key", SECRET, "stop", "form", 1, 1, usable=True))
+        runner.finish_run(run_id)
+    with team.session("bob") as session:
+        session.reveal()
+        session.reload()
+        (suggestion,) = session.suggestions
+        session.reject(suggestion.id, SECRET)
+    with team.workspace("lea") as lea:
+        for trace_id in (TRACE, "run-2"):
+            said = label(lea, MODES[5], annotator=ELSEWHERE, trace_id=trace_id, note=SECRET)
+            facts = (
+                PassStarted(PassKind.BLIND),
+                LabelAdded(said),
+                VerdictSet(MODES[0], None, VerdictValue.ABSENT),
+                PassFinished(),
+            )
+            new = [NewEvent(ELSEWHERE, trace_id, MAST.ref, 1, fact) for fact in facts]
+            if trace_id == TRACE:
+                new[0] = new[0]._replace(id=IMPORTED)
+            lea.append(new, action="import:csv-long:1")
+    with team.workspace("carol") as carol:
+        for trace_id in (TRACE, "run-2"):
+            take_on(carol, MAST, "carol", [trace_id])
+            work_ = Adjudication(carol, MAST, trace_id, "carol")
+            for conflict in work_.gold.conflicts:
+                work_.decide(conflict, NOBODY, reason=SECRET)
+    with team.sql("postgres") as owner:
+        owner.execute(f"ANALYZE {', '.join(f'public.{name}' for name in TABLES)}")
+
+
+# The attack
+
+RELATIONS: Final = (
+    "SELECT format('%I.%I', n.nspname, c.relname) FROM pg_class c "
+    "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'v', 'm', 'S', 'p') "
+    "AND n.nspname NOT IN ('pg_toast', 'information_schema') AND c.relname <> 'pg_timezone_names' "
+    "ORDER BY 1"
+)
+FUNCTIONS: Final = (
+    "SELECT p.proname, p.pronargs FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace "
+    "WHERE n.nspname = 'seen' AND p.prorettype <> 'trigger'::regtype ORDER BY 1"
+)
+ACTIVITY: Final = (
+    "SELECT * FROM pg_stat_activity",
+    "SELECT * FROM pg_locks",
+    "SELECT pg_stat_get_tuples_inserted('public.labels'::regclass)",
+    "SELECT pg_stat_get_live_tuples('public.events'::regclass)",
+    "SELECT reltuples FROM pg_class",
+    "SELECT relpages FROM pg_class",
+    "SELECT * FROM pg_class",
+    "SELECT pg_relation_size('public.events')",
+    "SELECT pg_total_relation_size('public.events')",
+    "SELECT pg_database_size(current_database())",
+    "SELECT pg_current_wal_lsn()",
+    "SELECT last_value FROM public.asked_id_seq",
+    "SELECT nextval('public.asked_id_seq')",
+    "SELECT pg_sequence_last_value('public.asked_id_seq'::regclass)",
+    "SELECT * FROM pg_sequences",
+    "SELECT * FROM pg_stats WHERE tablename = ANY('{events,labels,verdicts,passes}')",
+    "SELECT * FROM pg_statistic",
+    "SELECT * FROM team.revealed",
+    "SET ROLE postgres",
+    "SET SESSION AUTHORIZATION bob",
+    "SET LOCAL row_security = off; SELECT * FROM public.annotators",
+    "SET LOCAL row_security = off; SELECT * FROM seen.labels",
+    "SET LOCAL search_path = public; SELECT * FROM labels",
+)
+WRITES: Final = (
+    "INSERT INTO seen.events VALUES (%(id)s, %(me)s, 900, '', 'spans_read', 'run-1', 'mast@3', 1, "
+    "'{}', '[]', 'a', NULL, NULL, NULL)",
+    "INSERT INTO seen.verdicts VALUES (%(me)s, 'run-1', 'mast@3', 1, 'a-mode', 'absent')",
+    "INSERT INTO seen.decisions VALUES (%(me)s, 'run-1', 'mast@3', 'item', '', '{}')",
+    "UPDATE seen.labels SET note = 'x' WHERE annotator = 'bob' OR trace_id = 'run-2'",
+    "DELETE FROM seen.verdicts WHERE annotator = 'bob'",
+    "DELETE FROM seen.events",
+    "INSERT INTO public.annotators VALUES ('eve', 'human')",
+    "INSERT INTO public.annotators VALUES ('bob', 'human')",
+    "SELECT 1 FROM public.labels",
+    "TRUNCATE public.labels",
+)
+
+
+def asked(connection: psycopg.Connection[Any], statement: Any, *values: Any) -> str:
+    """All that comes of a statement, be it refused."""
+    try:
+        cursor = connection.execute(statement, *values)
+        rows = cursor.fetchall() if cursor.description is not None else []
+        return f"{cursor.statusmessage}: {sorted(map(repr, rows))}"
+    except psycopg.Error as error:
+        said = error.diag
+        return f"{said.sqlstate} {said.message_primary} {said.message_detail} {said.message_hint}"
+
+
+def all_there_is(connection: psycopg.Connection[Any]) -> dict[str, str]:
+    """What a blind annotator gets out of the server, by what was asked."""
+    relations = [row[0] for row in connection.execute(RELATIONS)]
+    found = {}
+    for name in relations:
+        rows = f"SELECT * FROM {name}"
+        if name.startswith("pg_catalog."):  # they are long
+            rows = f"SELECT md5(string_agg(row::text, ' ' ORDER BY row::text)) FROM {name} row"
+        found[name] = asked(connection, rows)
+    for name, arguments in connection.execute(FUNCTIONS).fetchall():
+        for given in ((TRACE, MAST.ref), ("run-2", MAST.ref), ("bob", "decider")):
+            values = [*given, "mast@3", 1][:arguments]
+            call = sql.SQL("SELECT * FROM seen.{}({})").format(
+                sql.Identifier(name), sql.SQL(", ").join(map(sql.Literal, values))
+            )
+            found[call.as_string(connection)] = asked(connection, call)
+    for statement in ACTIVITY:
+        found[statement] = asked(connection, statement)
+    for table in TABLES:
+        for condition in (
+            "true",
+            "annotator = 'bob'",
+            "annotator = 'bob' AND taxonomy = 'mast@3' AND trace_id = 'run-1'",
+            "trace_id = 'run-2'",
+        ):
+            for how in ("", "ANALYZE, TIMING OFF, BUFFERS OFF, SUMMARY OFF, "):
+                statement = f"EXPLAIN ({how}VERBOSE) SELECT * FROM seen.{table} WHERE {condition}"
+                found[statement] = asked(connection, statement)
+        statement = f"EXPLAIN SELECT * FROM public.{table}"
+        found[statement] = asked(connection, statement)
+    for isolation in ("READ COMMITTED", "SERIALIZABLE"):
+        for statement in WRITES:
+            for me in ("mira", "bob"):
+                connection.execute(f"BEGIN ISOLATION LEVEL {isolation}")
+                said = asked(connection, statement, {"id": IMPORTED, "me": me})
+                found[f"{isolation} {me} {statement}"] = said
+                connection.execute("ROLLBACK")
+    return found
+
+
+def test_a_blind_annotator_learns_nothing_that_depends_on_others(team: Team) -> None:
+    """All that the server answers is the same, whether others have worked or not."""
+    work(team, "mira", FIRST, finish=False)
+    work(team, "mira", SECOND)  # finished, but what others say was not asked for
+    with team.sql("mira") as mira:
+        before = all_there_is(mira)
+        everybody_works(team)
+        after = all_there_is(mira)
+    assert before.keys() == after.keys()
+    assert {asked for asked in after if before[asked] != after[asked]} == set()
+    # It could have been otherwise: she sees her own, and the owner sees what has changed.
+    assert "mira" in after["seen.labels"]
+    with team.sql("postgres") as owner:
+        for table in ("labels", "span_notes", "decisions", "runs", "asked", "events"):
+            assert SECRET in asked(owner, f"SELECT * FROM public.{table}")
+    assert all(IMPORTED not in said for said in after.values())
+
+
+def test_once_revealed_a_trace_is_seen_and_what_was_said_of_it_stands(team: Team) -> None:
+    everybody_works(team)
+    work(team, "mira", SECOND)
+    with team.session("mira", SECOND) as session:
+        assert not session.others
+        session.undo()  # the finish can still be taken back
+        session.redo()
+        session.reveal()
+        session.reload()
+        assert {one.annotator for one in session.others} == {"bob", ELSEWHERE}
+        assert {one.trace_id for one in session.workspace.labels()} == {"run-2"}
+        assert {JUDGE} == {one.judge for one in session.workspace.judgements()}
+        assert session.workspace.all_decisions(MAST.ref).keys() == {"run-2"}
+        with pytest.raises(SessionError, match="the finish stands"):
+            session.undo()
+        (own,) = session.labels
+        said = label(session.workspace, MODES[3], annotator="mira", trace_id="run-2")
+        with pytest.raises(WorkspaceError, match="what you said before you saw"):
+            session.workspace.append([NewEvent("mira", "run-2", MAST.ref, 1, LabelAdded(said))])
+    with team.sql("mira") as mira:
+        for statement in (
+            "UPDATE labels SET note = 'else' WHERE annotator = 'mira'",
+            "UPDATE passes SET finished_at = NULL WHERE annotator = 'mira'",
+            "DELETE FROM verdicts WHERE annotator = 'mira'",
+            "INSERT INTO verdicts VALUES ('mira', 'run-2', 'mast@3', 1, 'm', 'absent')",
+        ):
+            assert "what you said before you saw" in asked(mira, statement), statement
+        # Not by a label of the same name in the next pass, either.
+        mira.execute(
+            "INSERT INTO labels (annotator, id, trace_id, taxonomy, pass_number, mode, note, "
+            "origin, saw_suggestions, created_at) "
+            f"VALUES ('mira', '{own.id}', 'run-2', 'mast@3', 2, 'm', '', 'manual', false, '')"
+        )
+    with team.session("mira", SECOND) as session:
+        session.toggle_label(MODES[4], Target("k0", "k0"), suggestions_on_screen=False)
+        assert [one.kind for one in session.workspace.passes(annotator="mira")] == [
+            PassKind.BLIND,
+            PassKind.SECOND_LOOK,
+        ]
+    with team.workspace("lea") as lea:
+        assert not lea.differences()
+        assert not lea.edited_histories()
+
+
+def test_nothing_is_revealed_before_a_finish(at_work: Team) -> None:
+    work(at_work, "noa", finish=False)
+    with at_work.sql("noa") as noa:
+        for pass_number in ("1", "2", "NULL"):
+            said = asked(
+                noa,
+                "INSERT INTO events VALUES ('x', 'noa', 900, '', 'revealed', 'run-1', 'mast@3', "
+                f"{pass_number}, '{{}}', '[]', 'a', NULL, NULL, NULL)",
+            )
+            assert "once you have finished" in said
+        assert "bob" not in asked(noa, "SELECT annotator FROM labels")
+
+
+def test_nobody_writes_in_the_name_of_a_member(at_work: Team) -> None:
+    bobs = "WHERE annotator = 'bob'"
+    added = (
+        "INSERT INTO events VALUES ('x', 'bob', 900, '', 'spans_read', 'run-1', 'mast@3', 9, "
+        "'{}', '[]', 'a', NULL, NULL, NULL)"
+    )
+    with at_work.sql("postgres") as owner:
+        before = rows_of_bob(owner)
+        for name in TEAM.keys() - {"bob"}:
+            with at_work.sql(name) as attacker:
+                for where in ("public", "seen"):
+                    for table in TABLES:
+                        row = row_for_bob(owner, table)
+                        columns, values = ", ".join(row), ", ".join(["%s"] * len(row))
+                        for statement, given in (
+                            (f"DELETE FROM {where}.{table} {bobs}", ()),
+                            (f"UPDATE {where}.{table} SET annotator = 'bob'", ()),
+                            (f"UPDATE {where}.{table} SET annotator = '{name}' {bobs}", ()),
+                            (
+                                f"INSERT INTO {where}.{table} ({columns}) VALUES ({values})",
+                                tuple(row.values()),
+                            ),
+                        ):
+                            asked(attacker, statement, given)
+                refused = asked(attacker, added)
+                assert "own name" in refused or "row-level security" in refused
+        assert rows_of_bob(owner) == before
+        with at_work.sql("bob") as bob:  # whose name it is
+            bob.execute("BEGIN")
+            assert "INSERT 0 1" in asked(bob, added)
+            bob.execute("ROLLBACK")
+
+
+def rows_of_bob(owner: psycopg.Connection[Any]) -> list[str]:
+    query = "SELECT * FROM public.{} WHERE annotator = 'bob'"
+    return [asked(owner, query.format(table)) for table in TABLES]
+
+
+def row_for_bob(owner: psycopg.Connection[Any], table: str) -> dict[str, Any]:
+    """A row that bob could have written, and has not."""
+    keys = {"id", "mode", "suggestion", "span_key", "item", "trace_id", "taxonomy"}
+    with owner.cursor(row_factory=dict_row) as cursor:
+        found = cursor.execute(f"SELECT * FROM public.{table} LIMIT 1").fetchone()
+    return {
+        f'"{name}"': "bob" if name == "annotator" else "new" if name in keys else value
+        for name, value in (found or {"annotator": ""}).items()
+    }
+
+
+# The app and the commands
+
+
+def command(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    code = run(split_words(list(words)))
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_each_does_their_work(
+    at_work: Team, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def told(name: str, *words: str) -> tuple[int, str, str]:
+        return command(capsys, *words, "--workspace", at_work.url(name))
+
+    work(at_work, "mira")
+    with at_work.workspace("carol") as carol:
+        book = GuidelineBook(carol, MAST, "carol")
+        book.write(MODES[0], "what we agreed on", trace_id=TRACE, item=MODES[0])
+    for name in ("lea", "carol", "runner"):
+        with at_work.workspace(name) as opened:
+            assert len(opened.labels(annotator="bob")) == 2
+            assert not opened.edited_histories()
+    assert (
+        json.loads(told("lea", "agree", "--rounds", "0", "--json")[1])["traces"]["finished_by_all"]
+        == 1
+    )
+    for name, code in (("lea", 0), ("mira", 1)):
+        for words in (
+            ("export", "--format", "jsonl", "-o", str(tmp_path / f"{name}.jsonl")),
+            ("workspace", "backup", str(tmp_path / f"{name}.db")),
+            ("workspace", "check"),
+        ):
+            got, _, error = told(name, *words)
+            assert got == code, error
+            assert code == 0 or "no more than their own work" in error
+    assert not (tmp_path / "mira.db").exists()
+    assert json.loads(told("mira", "status", "--json")[1])["annotators"]
+    own = tmp_path / "own.csv"
+    assert told("mira", "export", "--format", "csv-long", "--labels", "all", "-o", str(own))[0] == 0
+    assert "mira" in own.read_text()
+    assert ",bob," not in own.read_text()
+    with at_work.session("mira") as session:
+        assert session.workspace.study(MAST.ref) == STUDY
+        (guideline,) = session.workspace.guidelines(MAST.ref)
+        assert (guideline.text, guideline.trace_id) == ("what we agreed on", None)
+        with pytest.raises(WorkspaceError, match="an annotator cannot do that"):
+            session.workspace.append(
+                [NewEvent("mira", None, MAST.ref, None, StudySet(STUDY, None))]
+            )
+        with pytest.raises(WorkspaceError, match="not an annotator's to do"):
+            session.workspace.start_run(JUDGE, MAST.ref)
+        with pytest.raises(SessionError, match="keeps from you what judges say"):
+            resolve_sight(session.workspace, "mira", assisted=True, taxonomy=MAST.ref)
+        # What has waited for the server goes out as from anybody.
+        place = session.workspace
+        place.keep_waiting(tmp_path, "mira")
+        assert place.outbox is not None
+        facts = (PassStarted(PassKind.BLIND), LabelAdded(of_second(place, "mira")))
+        new = [NewEvent("mira", "run-2", MAST.ref, 1, fact) for fact in facts]
+        place.outbox.put(new, place.new_id, place.new_id(), None, None, 0)
+        assert place.send_waiting() == ()
+        assert [one.trace_id for one in place.labels()] == [TRACE, "run-2"]
+        # Whoever is named: the one whose password it is works.
+        assert working_person(session.workspace, "bob") == "mira"
+
+
+def test_who_is_assisted_sees_judges_and_nobody_else(at_work: Team) -> None:
+    with at_work.workspace("postgres") as owner:
+        assert owner.add_member("omar", Role.ANNOTATOR, assisted=True) is None
+    with at_work.session("omar") as session:
+        assert len(session.suggestions) == 1
+        session.accept(session.suggestions[0].id)
+        assert {one.annotator for one in session.workspace.labels()} == {JUDGE, "omar"}
+        assert {one.annotator for one in session.workspace.passes()} == {JUDGE, "omar"}
+        assert not session.workspace.all_decisions(MAST.ref)
+        assert [one.judge for one in session.workspace.runs()] == [JUDGE]
+
+
+def test_a_newer_version_keeps_to_it(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tables change under what hides them, when the owner opens it; nobody else brings it."""
+    work(team, "bob")
+    new = schema.SCHEMA_VERSION + 1
+    step = ("ALTER TABLE labels ADD COLUMN later TEXT", "ALTER TABLE labels DROP COLUMN later")
+    monkeypatch.setitem(migration._STEPS, schema.SCHEMA_VERSION, step)
+    for module in (migration, postgresql, opening):
+        monkeypatch.setattr(module, "SCHEMA_VERSION", new)
+    with pytest.raises(WorkspaceError, match="lets this user not do that"):
+        Workspace.open(team.url("mira"))
+    Workspace.open(team.url("postgres")).close()
+    work(team, "mira")
+    with team.sql("mira") as mira:
+        assert "bob" not in asked(mira, "SELECT annotator FROM labels")
+
+
+def test_a_member_is_taken_in_with_a_password_that_nobody_keeps(
+    postgres: PostgresServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By one who owns the workspace and is no superuser; the server's log keeps all they say."""
+    name = 'Zoë "Z" O\'Neil: %s'
+    postgres.run("CREATE ROLE boss LOGIN CREATEDB CREATEROLE")
+    postgres.run("ALTER ROLE boss SET log_statement = 'all'")
+    url = postgres.url("of%20a%20team", user="boss")
+    team = ("team", "add", name, "--role", "annotator", "--workspace", url)
+    assert command(capsys, "workspace", "create", url)[0] == 0
+    code, line, told = command(capsys, *team)
+    assert code == 0, told
+    password = line.strip().rpartition(":")[2]
+    assert len(password) >= 24
+    assert password not in told
+    assert password not in postgres.log()
+    role = '"' + name.replace('"', '""') + '"'
+    postgres.run(f"GRANT {ASKED} TO {role}")  # the server asks for it
+    theirs = url.replace("boss@", quote(name, safe="") + "@")
+    assert theirs in told
+    monkeypatch.setenv("PGPASSWORD", password)
+    with closing(Workspace.open(theirs)) as workspace:
+        assert workspace.member == (name, Role.ANNOTATOR, False)
+        started(workspace, label(workspace, annotator=name), annotator=name)
+        with pytest.raises(WorkspaceError, match="up to who made the workspace"):
+            workspace.add_member("eve", Role.LEAD)
+        monkeypatch.setenv("PGPASSWORD", "wrong")
+        with pytest.raises(WorkspaceError, match="refuses the user or the password"):
+            Workspace.open(theirs)
+        postgres.run(f"REVOKE {ASKED} FROM {role}")
+        # What somebody is can change, and who is out sees nothing more.
+        lead = command(capsys, *team[:4], "lead", *team[5:], "--json")
+        assert lead[0] == 0, lead
+        assert json.loads(lead[1])["password_line"] is None
+        listed = json.loads(command(capsys, "team", "list", *team[5:], "--json")[1])
+        assert listed == {"members": [{"name": name, "role": "lead", "assisted": False}]}
+        assert command(capsys, "team", "remove", name, *team[5:])[0] == 0
+        with pytest.raises(WorkspaceError):
+            workspace.labels()
+    assert command(capsys, "team", "remove", name, *team[5:])[0] == 1
+    for other in ("postgres", "pg_x", "ä" * 40, "judge:x"):
+        code, _, told = command(capsys, *team[:2], other, *team[3:])
+        assert (code, "Traceback" in told) == (1, False), other
+    with closing(Workspace.open(url)) as workspace:
+        assert [one.annotator for one in workspace.passes()] == [name]
+        assert workspace.team() == ()
+
+
+def test_a_file_has_no_team(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(tmp_path / "w.db")
+    Workspace.open(path).close()
+    code, _, told = command(capsys, "team", "add", "mira", "--role", "lead", "--workspace", path)
+    assert code == 1
+    assert "a team has its workspace on a server" in told
