@@ -41,6 +41,7 @@ from mast_tui.workspace.database import BUSY, LOOK_FOR_SERVER, Database, driver_
 from mast_tui.workspace.migration import migrate
 from mast_tui.workspace.opening import check_version
 from mast_tui.workspace.outbox import Outbox
+from mast_tui.workspace.presence import Presence
 from mast_tui.workspace.schema import APPLICATION_ID, SCHEMA_VERSION, metadata
 from mast_tui.workspace.sqlite_file import SqliteFile, make_file
 from mast_tui.writes import Command, beside_the_loop, deadline, holds_up_the_loop, pause
@@ -59,6 +60,7 @@ _TELL_EVERY: Final = 0.5
 """Seconds between two words to other programs that something was written, where much is."""
 
 _CHANNEL: Final = "mast_tui"
+_WHEREABOUTS: Final = "mast_tui_presence"
 _TELL: Final = f"NOTIFY {_CHANNEL}"
 _WAITED_FOR: Final = ("SELECT", "COMMIT", "NOTIFY")
 """How the statements begin that give something back, or end a transaction."""
@@ -139,6 +141,7 @@ class Server(Database):
         self._answers_within: float | None = None
         """Seconds after which a server that does not answer counts as away, None for any."""
         self._away = False
+        self.presence = self._presence = Presence()
         self._thread = ThreadPoolExecutor(1, "workspace-writer")
         self._readers = self._engine(reads_only=True)
         self._writers = self._engine(reads_only=False)
@@ -307,8 +310,10 @@ class Server(Database):
     def _ask_server(self) -> None:
         """Tell what was not told yet, and take what others have told."""
         statement = _TELL if self._untold else "SELECT 1"
-        driver = driver_of(self._writer)
+        driver, said = driver_of(self._writer), self._presence.to_say()
         with self._answering(driver, self._patience):
+            if said is not None:
+                driver.execute("SELECT pg_notify(%s, %s)", [_WHEREABOUTS, said])
             driver.execute(statement, prepare=False)
         self._untold = False
 
@@ -439,10 +444,15 @@ class Server(Database):
                 own = connection.info.backend_pid
 
                 def hear(notify: psycopg.Notify) -> None:
-                    self._heard = self._heard or notify.pid != own
+                    if notify.pid == own:
+                        return
+                    if notify.channel == _WHEREABOUTS:
+                        self._presence.hear(notify.pid, notify.payload)
+                    else:
+                        self._heard = True
 
                 connection.add_notify_handler(hear)
-                connection.execute(f"LISTEN {_CHANNEL}")
+                connection.execute(f"LISTEN {_CHANNEL}; LISTEN {_WHEREABOUTS}", prepare=False)
         except BaseException:
             connection.close()
             raise

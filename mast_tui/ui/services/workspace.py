@@ -45,6 +45,11 @@ class WorkspaceLost(Message):
 
 
 @dataclass
+class CompanyChanged(Message):
+    """Somebody has come to where one is, or left."""
+
+
+@dataclass
 class ChangesRefused(Message):
     """Changes that have waited for the server cannot be taken any more."""
 
@@ -68,6 +73,7 @@ class Watch:
         self._post = post
         self._over = Event()
         self._whole_at = 0.0
+        self._company: tuple[str, ...] = ()
         Thread(target=self._run, name="workspace-watch", daemon=True).start()
 
     def stop(self) -> None:
@@ -81,6 +87,7 @@ class Watch:
                 if self._workspace.changed_elsewhere():
                     self._post(WorkspaceChanged())
                 lost = False
+                self._look_around()
                 self._send()
                 self._make_whole()
             except WorkspaceGone:
@@ -89,6 +96,13 @@ class Watch:
                 lost = True
             except WorkspaceError:
                 continue  # whoever writes next is told, in words
+
+    def _look_around(self) -> None:
+        presence = self._workspace.presence
+        company = () if presence is None else presence.company()
+        if company != self._company:
+            self._company = company
+            self._post(CompanyChanged())
 
     def _send(self) -> None:
         """Send what has waited for the server, which has just answered."""
@@ -392,6 +406,7 @@ class WorkspaceService:
 
 __all__ = [
     "ChangesRefused",
+    "CompanyChanged",
     "WorkspaceApp",
     "WorkspaceChanged",
     "WorkspaceLost",
