@@ -114,6 +114,11 @@ class TraceItems:
         """What the sides go by now."""
         return Names(self.letters if self.hidden else {})
 
+    def says_what(self, other: TraceItems) -> bool:
+        """Whether the same was said and decided as the other one has."""
+        mine = list(self.sides), self.gold, list(self.decisions)
+        return mine == (list(other.sides), other.gold, list(other.decisions))
+
     def place(self, item: str) -> str:
         """Name an item for others who decide it, and for nobody who sees no labels here."""
         labels = sorted(label.id for side in self.sides for label in side.labels)

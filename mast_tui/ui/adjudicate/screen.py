@@ -19,6 +19,7 @@ from mast_tui.adjudication import Case, take_on
 from mast_tui.errors import MastError
 from mast_tui.gold import Decision
 from mast_tui.safe_text import one_line
+from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.action import moves
 from mast_tui.ui.actions.registry import Where, bindings_for
 from mast_tui.ui.adjudicate.conflict_list import ConflictList
@@ -140,11 +141,11 @@ class AdjudicateScreen(BaseScreen):
         if not self.queue.was_read:
             self._show_words("Reading what everybody said …")
         self._is_reading = True
-        self._read_queue(opened, self.deciding.count)
+        traces = list(self.mast.catalog.traces.values())
+        self._read_queue(opened, traces, self.deciding.count)
 
     @work(thread=True, group="queue", exclusive=True)
-    def _read_queue(self, opened: OpenWorkspace, decided: int) -> None:
-        traces = list(self.mast.catalog.traces.values())
+    def _read_queue(self, opened: OpenWorkspace, traces: list[Trace], decided: int) -> None:
         self.post_message(self.QueueRead(read_cases(opened, traces), decided))
 
     def written_elsewhere(self) -> None:
@@ -175,6 +176,8 @@ class AdjudicateScreen(BaseScreen):
         if cases.problem is not None:
             if not was_read:
                 self._show_words(one_line(cases.problem))
+            return
+        if was_read and self.queue.shows(cases):
             return
         news = self.deciding.news_in(cases)
         self.deciding.read_anew()
