@@ -57,6 +57,7 @@ from mast_tui.ui.services.traces import HearsReading, ListsTraces, TraceService
 from mast_tui.ui.services.workspace import (
     ChangesRefused,
     CompanyChanged,
+    NotSent,
     WorkspaceChanged,
     WorkspaceLost,
     WorkspaceService,
@@ -645,6 +646,10 @@ class MastApp(TextualApp):
         for screen in self.screen_stack:
             if isinstance(screen, SeesCompany):
                 screen.company_changed()
+
+    @on(NotSent)
+    def _not_sent(self, message: NotSent) -> None:
+        self.complain(message.why)
 
     @on(ChangesRefused)
     def _changes_refused(self, message: ChangesRefused) -> None:

@@ -50,6 +50,13 @@ class CompanyChanged(Message):
 
 
 @dataclass
+class NotSent(Message):
+    """What waits for the server cannot be sent, though it is there; it goes on waiting."""
+
+    why: str
+
+
+@dataclass
 class ChangesRefused(Message):
     """Changes that have waited for the server cannot be taken any more."""
 
@@ -74,6 +81,7 @@ class Watch:
         self._over = Event()
         self._whole_at = 0.0
         self._company: tuple[str, ...] = ()
+        self._why_not_sent = ""
         Thread(target=self._run, name="workspace-watch", daemon=True).start()
 
     def stop(self) -> None:
@@ -109,8 +117,16 @@ class Watch:
         outbox = self._workspace.outbox
         if outbox is None or not outbox.waiting:
             return
-        refused = self._workspace.send_waiting()
-        self._post(WorkspaceChanged())
+        before = len(outbox.waiting)
+        try:
+            refused = self._workspace.send_waiting()
+        except WorkspaceError as error:
+            if str(error) != self._why_not_sent:
+                self._why_not_sent = str(error)
+                self._post(NotSent(str(error)))
+            return
+        if len(outbox.waiting) < before:
+            self._post(WorkspaceChanged())
         if refused:
             self._post(ChangesRefused(refused))
 
@@ -407,6 +423,7 @@ class WorkspaceService:
 __all__ = [
     "ChangesRefused",
     "CompanyChanged",
+    "NotSent",
     "WorkspaceApp",
     "WorkspaceChanged",
     "WorkspaceLost",
