@@ -251,6 +251,10 @@ class ReadModel:
         said = {} if current is None else current.verdicts
         self.verdicts = MappingProxyType(said | present)
 
+    def read(self) -> None:
+        """Read what judges say, where that is not known."""
+        self._judged()
+
     def forget_others(self) -> None:
         """Look again at what judges and others say."""
         self._suggested = self._others = self._judges = None

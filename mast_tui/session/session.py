@@ -640,6 +640,11 @@ class Session:
 
     # Writing
 
+    def read_others(self) -> None:
+        """Read what may be shown of others, which is else read where it is first drawn."""
+        if self.suggestions_visible:
+            self._read_model.read()
+
     def refresh_suggestions(self) -> None:
         """Look again at what judges and others say: a judge has run, or a file was imported."""
         self._read_model.forget_others()

@@ -56,6 +56,8 @@ from mast_tui.ui.services.trace_scan import FilesRead, LastLook, StillReading
 from mast_tui.ui.services.traces import HearsReading, ListsTraces, TraceService
 from mast_tui.ui.services.workspace import (
     ChangesRefused,
+    CompanyChanged,
+    NotSent,
     WorkspaceChanged,
     WorkspaceLost,
     WorkspaceService,
@@ -175,6 +177,14 @@ class HearsOthers(Protocol):
 
     def written_elsewhere(self) -> None:
         """Something was written."""
+
+
+@runtime_checkable
+class SeesCompany(Protocol):
+    """A screen that tells who else works on what is under its cursor."""
+
+    def company_changed(self) -> None:
+        """Somebody has come or left."""
 
 
 @runtime_checkable
@@ -630,6 +640,16 @@ class MastApp(TextualApp):
                 self._attach_session(screen)  # the server was away when it was opened
             elif isinstance(screen, HearsOthers):
                 screen.written_elsewhere()
+
+    @on(CompanyChanged)
+    def _company_changed(self) -> None:
+        for screen in self.screen_stack:
+            if isinstance(screen, SeesCompany):
+                screen.company_changed()
+
+    @on(NotSent)
+    def _not_sent(self, message: NotSent) -> None:
+        self.complain(message.why)
 
     @on(ChangesRefused)
     def _changes_refused(self, message: ChangesRefused) -> None:

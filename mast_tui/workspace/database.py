@@ -42,6 +42,7 @@ from mast_tui.writes import deadline, pause, whoever_runs
 
 if TYPE_CHECKING:
     from mast_tui.workspace.outbox import Outbox
+    from mast_tui.workspace.presence import Presence
 
 LOOK_AGAIN: Final = 0.01
 """Seconds between two looks at whether another program or thread is still writing."""
@@ -80,6 +81,8 @@ class Database(ABC):
     def __init__(self, path: Path | None) -> None:
         self.path = path
         """The file, None where it is none."""
+        self.presence: Presence | None = None
+        """Who is where just now, where programs can tell each other."""
         self.when_gone: Callable[[], bool] = lambda: False
         """Called by a command that finds the file gone: whether it can go on in another one."""
         self.last_write = time.monotonic()

@@ -42,6 +42,7 @@ from mast_tui.workspace.database import BUSY, LOOK_FOR_SERVER, OWN_ONLY, Databas
 from mast_tui.workspace.migration import migrate
 from mast_tui.workspace.opening import check_version
 from mast_tui.workspace.outbox import Outbox
+from mast_tui.workspace.presence import Presence
 from mast_tui.workspace.records import Member
 from mast_tui.workspace.schema import APPLICATION_ID, SCHEMA_VERSION, metadata
 from mast_tui.workspace.sqlite_file import SqliteFile, make_file
@@ -52,7 +53,7 @@ _OLDEST: Final = 13
 
 _CONNECT_SECONDS: Final = 10
 _ANSWERS_WITHIN: Final = 4.0
-"""Seconds for which who has an outbox waits for an answer; half of it where the screen waits."""
+"""Seconds for which who has an outbox waits for an answer."""
 
 _LOCK_SECONDS: Final = 30
 """How long the server waits for whoever writes."""
@@ -61,6 +62,7 @@ _TELL_EVERY: Final = 0.5
 """Seconds between two words to other programs that something was written, where much is."""
 
 _CHANNEL: Final = "mast_tui"
+_WHEREABOUTS: Final = "mast_tui_presence"
 _TELL: Final = f"NOTIFY {_CHANNEL}"
 _WAITED_FOR: Final = ("SELECT", "COMMIT", "NOTIFY")
 """How the statements begin that give something back, or end a transaction."""
@@ -140,7 +142,12 @@ class Server(Database):
         self._told = 0.0
         self._answers_within: float | None = None
         """Seconds after which a server that does not answer counts as away, None for any."""
+        self._keeps_for: str | None = None
+        """The annotator whose changes wait in an outbox."""
+        self._can_wait = False
+        """Whether all that is written now is theirs."""
         self._away = False
+        self.presence = self._presence = Presence()
         self._thread = ThreadPoolExecutor(1, "workspace-writer")
         self._readers = self._engine(reads_only=True)
         self._writers = self._engine(reads_only=False)
@@ -188,9 +195,9 @@ class Server(Database):
                 self._turn.release()
 
     def outbox(self, folder: Path, annotator: str, last_seq: int) -> Outbox:
-        """Whoever has one waits no longer than ``_ANSWERS_WITHIN`` for the server from here on."""
+        """From here on nobody at a screen waits long for a server that does not answer."""
         found = Outbox(folder, self._url, annotator, last_seq)
-        self._answers_within = _ANSWERS_WITHIN
+        self._answers_within, self._keeps_for = _ANSWERS_WITHIN, annotator
         return found
 
     # Transactions
@@ -236,7 +243,8 @@ class Server(Database):
         self._connect_again()
         transaction = self._writer.begin()
         beginning = ["BEGIN", *_locks(whose)]
-        if whose and self._answers_within is not None:
+        self._can_wait = list(whose) == [self._keeps_for]
+        if self._can_wait and self._answers_within is not None:
             # Sooner than this side gives up, so that no lock is waited for in vain.
             beginning.insert(1, f"SET LOCAL lock_timeout = '{self._answers_within / 2}s'")
         if whose and psycopg.Pipeline.is_supported():
@@ -314,16 +322,23 @@ class Server(Database):
     def _ask_server(self) -> None:
         """Tell what was not told yet, and take what others have told."""
         statement = _TELL if self._untold else "SELECT 1"
-        driver = driver_of(self._writer)
-        with self._answering(driver, self._patience):
+        driver, said = driver_of(self._writer), self._presence.to_say()
+        with self._answering(driver, self._answers_within):
+            if said is not None:
+                driver.execute("SELECT pg_notify(%s, %s)", [_WHEREABOUTS, said])
             driver.execute(statement, prepare=False)
         self._untold = False
 
     @property
     def _patience(self) -> float | None:
-        """Seconds for which the caller waits for an answer, None for as long as it takes."""
+        """Seconds for which the caller waits for an answer, None for as long as it takes.
+
+        Whoever looks through very much does that beside the screen, and it may take long.
+        """
         seconds = self._answers_within
-        return None if seconds is None else seconds / 2 if holds_up_the_loop() else seconds
+        if seconds is None or holds_up_the_loop() or (self._held is not None and self._can_wait):
+            return seconds
+        return None if Command.running() is None else 2 * seconds
 
     def checkpoint(self) -> None:
         """There is no file."""
@@ -429,7 +444,7 @@ class Server(Database):
         return True
 
     def _connect(self, *, reads_only: bool) -> psycopg.Connection[Any]:
-        seconds = self._patience
+        seconds = self._answers_within
         bound = {} if seconds is None else {"connect_timeout": ceil(seconds)}
         try:
             connection = _connect(self._parameters | bound, self._password)
@@ -447,10 +462,15 @@ class Server(Database):
                 own = connection.info.backend_pid
 
                 def hear(notify: psycopg.Notify) -> None:
-                    self._heard = self._heard or notify.pid != own
+                    if notify.pid == own:
+                        return
+                    if notify.channel == _WHEREABOUTS:
+                        self._presence.hear(notify.pid, notify.payload)
+                    else:
+                        self._heard = True
 
                 connection.add_notify_handler(hear)
-                connection.execute(f"LISTEN {_CHANNEL}")
+                connection.execute(f"LISTEN {_CHANNEL}; LISTEN {_WHEREABOUTS}", prepare=False)
         except BaseException:
             connection.close()
             raise
@@ -571,7 +591,7 @@ class Server(Database):
                 "change is there before you make it again"
             )
         state = error.sqlstate or ""
-        if state == _LOCKED and self._answers_within is not None:
+        if state == _LOCKED and self._can_wait:
             return ServerAway(f"{self.name}: {BUSY}")
         for beginning, advice in _ADVICE:
             if state.startswith(beginning):
@@ -728,19 +748,22 @@ def _send_together(cursor: psycopg.Cursor[Any], statements: Sequence[tuple[str, 
         cursor: Has what the last one gives back.
         statements: Each with its values, or a list of them for one run each.
     """
-    lost: psycopg.Error | None = None
-    with cursor.connection.pipeline():
-        try:
-            for number, (statement, values) in enumerate(statements, 1):
-                one = cursor if number == len(statements) else cursor.connection.cursor()
-                if isinstance(values, list):
-                    one.executemany(statement, values)
-                else:
-                    one.execute(statement, values or None)
-        except psycopg.Error as error:
-            lost = error  # else the driver logs, on the terminal, that there were two
-    if lost is not None:
-        raise lost
+    first: psycopg.Error | None = None
+    try:
+        with cursor.connection.pipeline():
+            try:
+                for number, (statement, values) in enumerate(statements, 1):
+                    one = cursor if number == len(statements) else cursor.connection.cursor()
+                    if isinstance(values, list):
+                        one.executemany(statement, values)
+                    else:
+                        one.execute(statement, values or None)
+            except psycopg.Error as error:
+                first = error  # else the driver logs on the terminal what follows from it
+    except psycopg.Error as error:
+        raise first or error from None
+    if first is not None:
+        raise first
 
 
 def _begin_reading(connection: Connection) -> None:

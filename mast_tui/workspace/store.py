@@ -7,6 +7,7 @@ from contextlib import closing, contextmanager
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from mast_tui.errors import WorkspaceError
 from mast_tui.gold.model import Decision
@@ -36,6 +37,9 @@ from mast_tui.workspace.registers import settings as register
 from mast_tui.workspace.registers import taxonomies as taxonomy_register
 from mast_tui.workspace.registers import traces as trace_register
 from mast_tui.workspace.sqlite_file import SqliteFile
+
+if TYPE_CHECKING:
+    from mast_tui.workspace.presence import Presence
 
 
 def _server(url: str, *, create: bool, password: str | None) -> Database:
@@ -128,6 +132,11 @@ class Workspace(WorkspaceCore):
     def changed_elsewhere(self) -> bool:
         """Whether another program has written since this was last asked; see ``Database``."""
         return self._database.changed_elsewhere()
+
+    @property
+    def presence(self) -> Presence | None:
+        """Who is where just now; None where nobody can tell, as with a file."""
+        return self._database.presence
 
     def checkpoint(self) -> None:
         """Let the file hold everything that is kept, so that a copy of it is whole."""

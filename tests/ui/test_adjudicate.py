@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import pytest
 
+from mast_tui.adjudication import Adjudication, take_on
 from mast_tui.gold import Decision
+from mast_tui.gold.choice import NOBODY
 from mast_tui.labels import VerdictValue
 from mast_tui.ui.adjudicate.screen import AdjudicateScreen
+from mast_tui.workspace import Workspace
+from tests import waiting
 from tests.ui.office import Office, said
 from tests.ui.stage import MAST, SLUGS, Stage, finding, stage, suggest
 
@@ -407,3 +411,22 @@ async def test_only_one_mode_is_listed_where_one_was_asked_for(two: Office) -> N
         assert f"3.1 {MAST.mode(SLUGS['3.1']).name}" in on.lines[0]
         await on.press("2", "escape")
         assert not isinstance(on.app.screen, AdjudicateScreen)
+
+
+async def test_what_somebody_else_decides_meanwhile_is_listed_and_said(two: Office) -> None:
+    async with adjudicating(two) as on:
+        await on.press("1")
+        with closing(Workspace.open(two.workspace)) as store:
+            trace_id = two.trace_id(store, "one")
+            take_on(store, MAST, "carol", [trace_id])
+            work = Adjudication(store, MAST, trace_id, "carol")
+            work.overrule(SLUGS["1.3"], NOBODY)
+            work.overrule(SLUGS["3.1"], NOBODY)
+        for _ in waiting.until(lambda: "carol" in said(on)):
+            await on.pilot.pause()
+        assert said(on) == (
+            "carol has decided 1.3 Step repetition on one.json: absent, otherwise than you, "
+            "and that stands · 1 more"
+        )
+        assert here(on) == "3.1 decided"
+        assert "2 of 4 decided" in on.text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from mast_tui.workspace.events.chain import edited_histories
 from mast_tui.workspace.events.types import PassStarted
 from tests.postgres import PostgresServer
 from tests.workspace.build import MAST, MODES, TRACE, event, trace_of
+from tests.workspace.test_server import somebody_writes
 
 pytestmark = pytest.mark.slow
 
@@ -169,23 +170,25 @@ async def test_a_server_that_does_not_answer_holds_nobody_up(
     with team.window() as workspace:
         session = session_on(workspace)
         put(session, 0)
-        monkeypatch.setattr(workspace._database, "_answers_within", 0.2)
-        with psycopg.connect(team.url) as connection:
+        with psycopg.connect(team.url) as connection, monkeypatch.context() as patch:
             connection.execute("LOCK TABLE labels, events IN ACCESS EXCLUSIVE MODE")
+            patch.setattr(workspace._database, "_answers_within", 0.2)
             with pytest.raises(ServerAway):
                 workspace.labels()
-            # From here on nothing is asked on the screen's thread until it is known to be back.
-            with monkeypatch.context() as patch:
-                patch.setattr(psycopg, "connect", None)
-                with pytest.raises(ServerAway):
-                    workspace.labels()
             put(session, 1)
             assert workspace.waiting == 1
-        monkeypatch.undo()
-        with suppress(ServerAway):
-            workspace.changed_elsewhere()
+            # On the screen's thread nothing is asked until it is known to be back.
+            patch.setattr(psycopg, "connect", None)
+            with pytest.raises(ServerAway):
+                workspace.labels()
+        workspace.changed_elsewhere()
         assert workspace.send_waiting() == ()
-        assert len(workspace.labels()) == 2
+        with somebody_writes(team.url), monkeypatch.context() as patch:
+            patch.setattr(workspace._database, "_answers_within", 0.2)
+            put(session, 2)
+            assert workspace.waiting == 1
+        assert workspace.send_waiting() == ()
+        assert len(workspace.labels()) == 3
 
 
 def test_only_what_follows_on_known_events_waits(

@@ -21,7 +21,14 @@ from mast_tui.cli.command_line import split_words
 from mast_tui.cli.dispatch import run
 from mast_tui.errors import PasswordNeeded
 from mast_tui.labels import Target
-from mast_tui.workspace import Workspace, WorkspaceError, migration, postgresql, schema
+from mast_tui.workspace import (
+    Workspace,
+    WorkspaceError,
+    migration,
+    postgresql,
+    presence,
+    schema,
+)
 from mast_tui.workspace.events.types import LabelAdded
 from mast_tui.workspace.records import Asked
 from mast_tui.writes import Command
@@ -231,6 +238,31 @@ def test_it_is_told_when_another_program_has_written_and_not_of_oneself(
         add(other)
     assert workspace.changed_elsewhere()
     assert not workspace.changed_elsewhere()
+
+
+def test_who_is_at_one_place_is_told_of_others_there(
+    workspace: Workspace, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(Workspace.open(url)) as other:
+        mine, theirs = workspace.presence, other.presence
+        assert mine is not None
+        assert theirs is not None
+
+        def hear(expected: tuple[str, ...]) -> None:
+            other.changed_elsewhere()
+            for _ in waiting.until(lambda: mine.company() == expected):
+                assert not workspace.changed_elsewhere()  # nothing was written
+
+        mine.go_to("alice", "here")
+        theirs.go_to("carol", "here")
+        hear(("carol",))
+        theirs.go_to("carol", "elsewhere")
+        hear(())
+        theirs.go_to("carol", "here")
+        hear(("carol",))
+        # Killed, it says nothing any more.
+        monkeypatch.setattr(presence, "GONE_AFTER", 0.0)
+        assert mine.company() == ()
 
 
 def test_several_programs_write_at_once_and_nothing_is_lost(url: str) -> None:

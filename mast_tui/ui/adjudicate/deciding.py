@@ -15,7 +15,7 @@ from mast_tui.gold.choice import NOBODY, UNSURE, Choice, elsewhere, take_all, ta
 from mast_tui.labels import JUDGE_PREFIX, WHOLE_TRACE, VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.ui.adjudicate.evidence import Evidence
-from mast_tui.ui.adjudicate.items import ItemView, Names, TraceItems, judge_views, mode_words
+from mast_tui.ui.adjudicate.items import Cases, ItemView, Names, TraceItems, judge_views, mode_words
 from mast_tui.ui.adjudicate.queue import Queue
 from mast_tui.ui.context import AppContext
 from mast_tui.ui.dialogs.finder import ModeFinder
@@ -77,6 +77,8 @@ class Deciding:
             evidence: Where boundaries are moved.
         """
         self.last: tuple[str, tuple[str, ...]] | None = None
+        self.count = 0
+        """How often something was decided or taken back."""
         self._host = host
         self._queue = queue
         self._evidence = evidence
@@ -138,8 +140,37 @@ class Deciding:
     def _mode_words(self, slug: str) -> str:
         return " ".join(mode_words(self._host.mast.taxonomy, slug))
 
+    def news_in(self, cases: Cases) -> str:
+        """What others have decided since the last look, in words; most of all where one has decided
+        otherwise."""
+        opened = self._host.mast.opened
+        me = None if opened is None else opened.annotator
+        news, differing = list[str](), list[str]()
+        for trace_id, items in cases.items.items():
+            known = self._queue.items.get(trace_id)
+            before = {} if known is None else {one.item: one for one in known.decisions}
+            for one in items.decisions if known is not None else ():
+                was = before.get(one.item)
+                if one == was or one.decided_by == me:
+                    continue
+                words = f"{one_line(one.decided_by)} has decided {self._mode_words(one.mode)}"
+                here = "" if self._queue.is_here(trace_id, one.item) else self._name_of(trace_id)
+                words = f"{words}{here}: {one.value.value}"
+                mine = was if was is not None and was.decided_by == me else one
+                if (mine.value, mine.targets) != (one.value, one.targets):
+                    differing.append(f"{words}, otherwise than you, and that stands")
+                else:
+                    news.append(words)
+        more = len(news) + len(differing) - 1
+        first = next(iter((*differing, *news)), "")
+        return f"{first} · {more} more" if more > 0 else first
+
+    def _name_of(self, trace_id: str) -> str:
+        return f" on {one_line(self._queue.name_of(trace_id), 40)}"
+
     def _show(self, work: Adjudication) -> None:
         """Show what a trace has become."""
+        self.count += 1
         self._queue.take_over(work)
         self._host.show_title()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -111,6 +113,17 @@ class TraceItems:
     def names(self) -> Names:
         """What the sides go by now."""
         return Names(self.letters if self.hidden else {})
+
+    def says_what(self, other: TraceItems) -> bool:
+        """Whether the same was said and decided as the other one has."""
+        mine = list(self.sides), self.gold, list(self.decisions)
+        return mine == (list(other.sides), other.gold, list(other.decisions))
+
+    def place(self, item: str) -> str:
+        """Name an item for others who decide it, and for nobody who sees no labels here."""
+        labels = sorted(label.id for side in self.sides for label in side.labels)
+        said = json.dumps([self.taxonomy.ref, self.trace_id, item, labels])
+        return hashlib.sha256(said.encode()).hexdigest()
 
     def rows(self, *, agreed: bool = False, mode: str | None = None) -> list[QueueRow]:
         """A row per item, of one mode where it is named; agreed ones where they are asked for."""

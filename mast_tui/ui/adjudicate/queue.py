@@ -81,6 +81,19 @@ class Queue:
         """Whether there is something to list, or known to be nothing."""
         return self.cases.at_hand is not None
 
+    def shows(self, cases: Cases) -> bool:
+        """Whether all that was read is listed already."""
+        known, new = self.items, cases.items
+        before, after = (
+            {(one.trace_id, one.sides, one.access) for one in read.entries}
+            for read in (self.cases, cases)
+        )
+        return (
+            before == after
+            and self.cases.study == cases.study
+            and all(known[name].says_what(items) for name, items in new.items())
+        )
+
     def take_in(self, cases: Cases, begin_at: str | None = None) -> None:
         """List what was read, with the cursor where it was, at first on what is open.
 

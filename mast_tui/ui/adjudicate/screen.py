@@ -19,6 +19,7 @@ from mast_tui.adjudication import Case, take_on
 from mast_tui.errors import MastError
 from mast_tui.gold import Decision
 from mast_tui.safe_text import one_line
+from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.action import moves
 from mast_tui.ui.actions.registry import Where, bindings_for
 from mast_tui.ui.adjudicate.conflict_list import ConflictList
@@ -79,9 +80,10 @@ class AdjudicateScreen(BaseScreen):
 
     @dataclass
     class QueueRead(Message):
-        """What everybody said was read."""
+        """What everybody said was read; ``decided`` is how much one had decided by then."""
 
         cases: Cases
+        decided: int
 
     @dataclass
     class TraceRead(Message):
@@ -107,6 +109,8 @@ class AdjudicateScreen(BaseScreen):
         self._begin_at = trace
         self._shown_trace: str | None = None
         self._told_at: int | None = None
+        self._place: str | None = None
+        self._is_reading = self._reads_again = False
 
     def compose(self) -> ComposeResult:
         """The panes."""
@@ -136,19 +140,46 @@ class AdjudicateScreen(BaseScreen):
     def _start(self, opened: OpenWorkspace) -> None:
         if not self.queue.was_read:
             self._show_words("Reading what everybody said …")
-        self._read_queue(opened)
+        self._is_reading = True
+        traces = list(self.mast.catalog.traces.values())
+        self._read_queue(opened, traces, self.deciding.count)
 
     @work(thread=True, group="queue", exclusive=True)
-    def _read_queue(self, opened: OpenWorkspace) -> None:
-        traces = list(self.mast.catalog.traces.values())
-        self.post_message(self.QueueRead(read_cases(opened, traces)))
+    def _read_queue(self, opened: OpenWorkspace, traces: list[Trace], decided: int) -> None:
+        self.post_message(self.QueueRead(read_cases(opened, traces), decided))
+
+    def written_elsewhere(self) -> None:
+        """List what others have finished or decided meanwhile; one look at a time."""
+        opened = self.mast.opened
+        if opened is None or not self.queue.was_read:
+            return
+        if self._is_reading or not self.is_current or self.evidence.range_from is not None:
+            self._reads_again = True
+        else:
+            self._start(opened)
+
+    def on_screen_resume(self) -> None:
+        """Be here again, and take in what came while another screen was open."""
+        self._be_at(self._place)
+        if self._reads_again and not self._is_reading:
+            self._reads_again = False
+            self.written_elsewhere()
 
     def on_adjudicate_screen_queue_read(self, message: QueueRead) -> None:
         """List what was read, or say why there is nothing to adjudicate."""
-        cases = message.cases
+        cases, again, self._is_reading = message.cases, self._reads_again, False
+        was_read, self._reads_again = self.queue.was_read, False
+        if message.decided != self.deciding.count or again:
+            self.written_elsewhere()
+        if message.decided != self.deciding.count:
+            return  # it is older than what one has decided since
         if cases.problem is not None:
-            self._show_words(one_line(cases.problem))
+            if not was_read:
+                self._show_words(one_line(cases.problem))
             return
+        if was_read and self.queue.shows(cases):
+            return
+        news = self.deciding.news_in(cases)
         self.deciding.read_anew()
         self.queue.take_in(cases, self._begin_at)
         self.show_title()
@@ -158,8 +189,29 @@ class AdjudicateScreen(BaseScreen):
         self.set_class(nothing, "-empty")
         if nothing:
             self._show_words(self._nothing_words(cases))
-        else:
+        elif not was_read:
             self.main_list.focus()
+        if news:
+            self.tell(news)
+
+    # Who else is here
+
+    def company_changed(self) -> None:
+        """Show who decides the same."""
+        self.show_title()
+
+    def _be_at(self, place: str | None) -> None:
+        opened = self.mast.opened
+        if opened is not None and opened.workspace.presence is not None:
+            opened.workspace.presence.go_to(opened.annotator, place)
+
+    def on_screen_suspend(self) -> None:
+        """Nobody decides here for now."""
+        self._be_at(None)
+
+    def on_unmount(self) -> None:
+        """Nobody decides here any more."""
+        self._be_at(None)
 
     # Words
 
@@ -175,8 +227,14 @@ class AdjudicateScreen(BaseScreen):
         opened = self.mast.opened
         if opened is None:
             return ("opening the workspace …",)
-        words = (one_line(opened.annotator), "adjudicator")
-        return (*words, "names hidden") if self.queue.names_hidden else words
+        presence = opened.workspace.presence
+        others = () if presence is None else presence.company()
+        words = [*self.mast.unsent_words()]
+        if others:
+            verb = "is" if len(others) == 1 else "are"
+            words.append(f"{joined([one_line(name) for name in others])} {verb} deciding this")
+        words += [one_line(opened.annotator), "adjudicator"]
+        return (*words, "names hidden") if self.queue.names_hidden else tuple(words)
 
     def tell(self, words: str) -> None:
         """Say what was done; it stays although the cursor goes on."""
@@ -241,6 +299,9 @@ class AdjudicateScreen(BaseScreen):
     def show_row(self) -> None:
         """Show the sides and the evidence of what is under the cursor."""
         row, items = self.queue.row, self.queue.items_here
+        item = None if row is None else row.item
+        self._place = None if items is None or item is None else items.place(item)
+        self._be_at(self._place)
         if row is None:
             self.evidence.show_item(None)
         elif items is None:
@@ -431,7 +492,7 @@ class AdjudicateScreen(BaseScreen):
                 "You have begun to label this trace: finish it (D), then adjudicate", error=True
             )
             return
-        self._read_queue(opened)
+        self._start(opened)
 
     # Deciding
 

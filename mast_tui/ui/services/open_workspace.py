@@ -53,8 +53,7 @@ class OpenWorkspace:
         """The annotator's session on a trace, with what is shown of others read."""
         who = self.annotator
         session = Session.open(self.workspace, trace, self.taxonomy, who, blind=self.blind)
-        assert session.pending is not None
-        assert session.judged_by is not None
+        session.read_others()
         return session
 
     def study(self) -> Study | None:

@@ -45,6 +45,18 @@ class WorkspaceLost(Message):
 
 
 @dataclass
+class CompanyChanged(Message):
+    """Somebody has come to where one is, or left."""
+
+
+@dataclass
+class NotSent(Message):
+    """What waits for the server cannot be sent, though it is there; it goes on waiting."""
+
+    why: str
+
+
+@dataclass
 class ChangesRefused(Message):
     """Changes that have waited for the server cannot be taken any more."""
 
@@ -68,6 +80,8 @@ class Watch:
         self._post = post
         self._over = Event()
         self._whole_at = 0.0
+        self._company: tuple[str, ...] = ()
+        self._why_not_sent = ""
         Thread(target=self._run, name="workspace-watch", daemon=True).start()
 
     def stop(self) -> None:
@@ -81,6 +95,7 @@ class Watch:
                 if self._workspace.changed_elsewhere():
                     self._post(WorkspaceChanged())
                 lost = False
+                self._look_around()
                 self._send()
                 self._make_whole()
             except WorkspaceGone:
@@ -90,13 +105,28 @@ class Watch:
             except WorkspaceError:
                 continue  # whoever writes next is told, in words
 
+    def _look_around(self) -> None:
+        presence = self._workspace.presence
+        company = () if presence is None else presence.company()
+        if company != self._company:
+            self._company = company
+            self._post(CompanyChanged())
+
     def _send(self) -> None:
         """Send what has waited for the server, which has just answered."""
         outbox = self._workspace.outbox
         if outbox is None or not outbox.waiting:
             return
-        refused = self._workspace.send_waiting()
-        self._post(WorkspaceChanged())
+        before = len(outbox.waiting)
+        try:
+            refused = self._workspace.send_waiting()
+        except WorkspaceError as error:
+            if str(error) != self._why_not_sent:
+                self._why_not_sent = str(error)
+                self._post(NotSent(str(error)))
+            return
+        if len(outbox.waiting) < before:
+            self._post(WorkspaceChanged())
         if refused:
             self._post(ChangesRefused(refused))
 
@@ -392,6 +422,8 @@ class WorkspaceService:
 
 __all__ = [
     "ChangesRefused",
+    "CompanyChanged",
+    "NotSent",
     "WorkspaceApp",
     "WorkspaceChanged",
     "WorkspaceLost",
