@@ -212,16 +212,13 @@ def of_mast_human(judged: Judged, corpus: Path) -> Iterator[Case]:
     names = _names_in_older_schemes()
     for record, trace, found in _labelled_records(judged, corpus):
         people = _majority(record["hf_annotations"], names)
-        yield Case(
-            trace.identity.content_hash,
-            trace,
-            found,
-            Truth(
-                lambda rule, _, people=people: people.get(rule.mode),
-                whole=True,
-                modes=frozenset(mode for mode, present in people.items() if present),
-            ),
-        )
+
+        def right(rule: Rule, _: range, people: Mapping[str, bool] = people) -> bool | None:
+            return people.get(rule.mode)
+
+        modes = frozenset(mode for mode, present in people.items() if present)
+        truth = Truth(right, whole=True, modes=modes)
+        yield Case(trace.identity.content_hash, trace, found, truth)
 
 
 def _labelled_records(judged: Judged, corpus: Path) -> Iterator[tuple[Any, Trace, Found]]:
