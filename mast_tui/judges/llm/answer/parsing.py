@@ -61,8 +61,11 @@ Tell = Callable[[str], object]
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 
 _VERDICTS_BY_WORD: Final = {
-    **dict.fromkeys(("present", "yes", "true", "detected"), VerdictValue.PRESENT),
-    **dict.fromkeys(("absent", "no", "false", "not present", "not detected"), VerdictValue.ABSENT),
+    **dict.fromkeys(("present", "yes", "true", "detected", "holds", "met"), VerdictValue.PRESENT),
+    **dict.fromkeys(
+        ("absent", "no", "false", "not present", "not detected", "fails", "not met"),
+        VerdictValue.ABSENT,
+    ),
     **dict.fromkeys(("unsure", "uncertain", "unclear", "unknown", "maybe"), VerdictValue.UNSURE),
 }
 
@@ -243,12 +246,12 @@ class _Reader:
             self._tell(f"{mode.code} was answered without being asked for, and left out")
             return
         if isinstance(entry, Mapping):
-            verdict = _as_verdict(first_of(entry, _VERDICT))
+            verdict = as_verdict(first_of(entry, _VERDICT))
             findings = first_of(entry, _FINDINGS)
             if findings is None and first_of(entry, _QUOTE) is not None:
                 findings = entry  # one finding, whose fields stand beside the verdict
         else:
-            verdict, findings = _as_verdict(entry), None
+            verdict, findings = as_verdict(entry), None
         self._take(mode, verdict, self._findings(mode, findings))
 
     def _findings(self, mode: Mode, findings: object) -> list[Finding]:
@@ -444,7 +447,7 @@ def as_number(value: object) -> int | None:
     return int(value) if math.isfinite(value) and value == int(value) else None
 
 
-def _as_verdict(value: object) -> VerdictValue | None:
+def as_verdict(value: object) -> VerdictValue | None:
     """A verdict's word, or yes and no."""
     if isinstance(value, bool):
         return VerdictValue.PRESENT if value else VerdictValue.ABSENT
@@ -482,7 +485,7 @@ def as_confidence(value: object, scale: int) -> float | None:
 
 def _as_decisive(value: object) -> bool | None:
     """Yes or no, None for anything else."""
-    verdict = _as_verdict(value)
+    verdict = as_verdict(value)
     if verdict is None or verdict is VerdictValue.UNSURE:
         return None
     return verdict is VerdictValue.PRESENT

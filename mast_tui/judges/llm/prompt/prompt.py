@@ -11,7 +11,7 @@ from typing import Final
 from mast_tui.judges.llm.answer.parsing import SMALL_ANSWER, Answer, answer_schema, parse_answer
 from mast_tui.judges.llm.prompt import decisive, prompt_text, verification
 from mast_tui.judges.llm.prompt.example import Example
-from mast_tui.judges.llm.prompt.prompt_section import asked_about, data_section
+from mast_tui.judges.llm.prompt.prompt_section import asked_about, data_section, system_message
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView, fit
 from mast_tui.judges.llm.prompt.taxonomy_text import reordered, taxonomy_text
 from mast_tui.judges.llm.prompt.tokens import BOUNDARY_TOKENS, estimate
@@ -212,27 +212,28 @@ def _system(taxonomy: Taxonomy, examples: Sequence[Example]) -> tuple[str, ...]:
     sections = [
         prompt_text.ROLE,
         prompt_text.RULES,
-        f"{prompt_text.DATA_RULES}\n\n{prompt_text.HEADERS}",
-        f"# The failure modes: {taxonomy.name}\n\n{taxonomy_text(taxonomy)}",
+        prompt_text.DATA_RULES,
+        prompt_text.HEADERS,
+        f"# The failure modes: {taxonomy.name}",
+        taxonomy_text(taxonomy),
     ]
     if examples:
         lines = (_example_line(example, taxonomy) for example in examples)
         sections.append("\n".join((prompt_text.EXAMPLES, "", *lines)))
     answer = prompt_text.ANSWER.replace("FORM", _form(taxonomy))
-    sections += [f"{answer}\n{prompt_text.DIGEST}", prompt_text.BOUNDARY[0]]
-    return (fit("\n\n".join(sections)), *prompt_text.BOUNDARY[1:])
+    return system_message(*sections, f"{answer}\n{prompt_text.DIGEST}")
 
 
 def _decisive_system(taxonomy: Taxonomy) -> tuple[str, ...]:
-    sections = [
+    return system_message(
         decisive.ROLE,
         f"{decisive.RULES}\n{decisive.QUOTING}",
-        f"{prompt_text.DATA_RULES}\n\n{prompt_text.HEADERS}",
-        f"# The failure modes: {taxonomy.name}\n\n{taxonomy_text(taxonomy)}",
+        prompt_text.DATA_RULES,
+        prompt_text.HEADERS,
+        f"# The failure modes: {taxonomy.name}",
+        taxonomy_text(taxonomy),
         f"{decisive.ANSWER}\n{prompt_text.DIGEST}",
-        prompt_text.BOUNDARY[0],
-    ]
-    return (fit("\n\n".join(sections)), *prompt_text.BOUNDARY[1:])
+    )
 
 
 def _form(taxonomy: Taxonomy) -> str:
