@@ -194,6 +194,10 @@ class Case:
         return HALVES[digest[0] % 2]
 
 
+Labelled = Mapping[str, Sequence[Case]]
+"""By the name of a set its traces."""
+
+
 def touches(place: range, places: Iterable[range]) -> bool:
     """Whether a range of spans overlaps one of others."""
     return any(place.start < other.stop and other.start < place.stop for other in places)
@@ -208,16 +212,13 @@ def of_mast_human(judged: Judged, corpus: Path) -> Iterator[Case]:
     names = _names_in_older_schemes()
     for record, trace, found in _labelled_records(judged, corpus):
         people = _majority(record["hf_annotations"], names)
-        yield Case(
-            trace.identity.content_hash,
-            trace,
-            found,
-            Truth(
-                lambda rule, _, people=people: people.get(rule.mode),
-                whole=True,
-                modes=frozenset(mode for mode, present in people.items() if present),
-            ),
-        )
+
+        def right(rule: Rule, _: range, people: Mapping[str, bool] = people) -> bool | None:
+            return people.get(rule.mode)
+
+        modes = frozenset(mode for mode, present in people.items() if present)
+        truth = Truth(right, whole=True, modes=modes)
+        yield Case(trace.identity.content_hash, trace, found, truth)
 
 
 def _labelled_records(judged: Judged, corpus: Path) -> Iterator[tuple[Any, Trace, Found]]:
@@ -419,15 +420,20 @@ Counts = dict[tuple[str, str], dict[str, Count]]
 """By rule's name (or ``on``, ``all``) and half, then by set (or ``pooled``)."""
 
 
-def on_corpus(judged: Judged, corpus: Path, halves: Sequence[str]) -> tuple[Counts, list[str]]:
+def labelled(judged: Judged, corpus: Path) -> Labelled:
+    """The labelled traces of each set that is there."""
+    return {
+        name: list(read(judged, corpus)) for name, read in SETS.items() if (corpus / name).is_dir()
+    }
+
+
+def on_corpus(labelled: Labelled, halves: Sequence[str]) -> tuple[Counts, list[str]]:
     """What comes of each rule on these halves of each set, and a line for every suggestion."""
     groups = {rule.name: (rule,) for rule in RULES} | {"on": DEFAULT, "all": RULES}
     counts: Counts = {}
     lines = []
-    for name, cases in SETS.items():
-        if not (corpus / name).is_dir():
-            continue
-        for case in cases(judged, corpus):
+    for name, cases in labelled.items():
+        for case in cases:
             if case.half not in halves:
                 continue
             for group, rules in groups.items():
@@ -479,13 +485,12 @@ def read_by_hand() -> list[Read]:
         ]
 
 
-def _read_table(judged: Judged, corpus: Path, halves: Sequence[str]) -> Iterator[str]:
+def _read_table(labelled: Labelled, halves: Sequence[str]) -> Iterator[str]:
     """What was read of the suggestions that are on, and which of them the rules still make."""
     cases = {
         (name, case.trace.identity.trace_id): case
-        for name, read in SETS.items()
-        if (corpus / name).is_dir()
-        for case in read(judged, corpus)
+        for name, of_set in labelled.items()
+        for case in of_set
     }
     made = {
         (name, trace_id, rule.name, first + 1, last + 1)
@@ -528,15 +533,13 @@ def _read_table(judged: Judged, corpus: Path, halves: Sequence[str]) -> Iterator
             )
 
 
-def _alarms_table(judged: Judged, corpus: Path) -> Iterator[str]:
+def _alarms_table(labelled: Labelled) -> Iterator[str]:
     """How many runs that succeeded have a suggestion: nobody knows that these are all wrong, but a
     judge that says much about runs that went well is no help."""
     yield "| runs that succeeded | traces | with a suggestion that is on | with any |"
     yield "|---|---:|---:|---:|"
-    for name, read in SETS.items():
-        if not (corpus / name).is_dir():
-            continue
-        well = [c for c in read(judged, corpus) if c.trace.meta.outcome is Outcome.SUCCEEDED]
+    for name, cases in labelled.items():
+        well = [case for case in cases if case.trace.meta.outcome is Outcome.SUCCEEDED]
         if well:
             on = sum(any(rule.default for rule, _ in case.found) for case in well)
             yield f"| {name} | {len(well)} | {on} | {sum(bool(case.found) for case in well)} |"
@@ -604,20 +607,20 @@ def _rules_table() -> Iterator[str]:
         yield f"| `{rule.name}` | {codes[rule.mode]} | {rule.sees} | {runs} |"
 
 
-def tables(judged: Judged, corpus: Path, halves: Sequence[str]) -> Iterator[str]:
+def tables(judged: Judged, labelled: Labelled, halves: Sequence[str]) -> Iterator[str]:
     """All tables in Markdown, and under them the suggestions on halves that may be looked at."""
     yield from _rules_table()
     yield ""
     yield from _sample_table(judged)
     yield ""
-    if not corpus.is_dir():
+    if not labelled:
         yield "No corpus, so no labelled sets."
         return
-    yield from _corpus_table(on_corpus(judged, corpus, halves)[0], halves)
+    yield from _corpus_table(on_corpus(labelled, halves)[0], halves)
     yield ""
-    yield from _read_table(judged, corpus, halves)
+    yield from _read_table(labelled, halves)
     yield ""
-    yield from _alarms_table(judged, corpus)
+    yield from _alarms_table(labelled)
 
 
 def main(arguments: list[str]) -> None:
@@ -639,10 +642,11 @@ def main(arguments: list[str]) -> None:
     if options.write and not options.corpus.is_dir():
         parser.error(f"--write: no corpus in {options.corpus}, and the page would lose its figures")
     judged = Judged()
+    cases = labelled(judged, options.corpus)
     halves = HALVES if options.half == "both" else (options.half,)
     if options.json:
         found = {name: on_samples(judged, rules)[0] for name, rules in _GROUPS.items()}
-        counts = on_corpus(judged, options.corpus, halves)[0] if options.corpus.is_dir() else {}
+        counts = on_corpus(cases, halves)[0]
         document = {
             "samples": {
                 group: {name: tally.as_json() for name, tally in tallies.items()}
@@ -655,7 +659,7 @@ def main(arguments: list[str]) -> None:
         }
         print(json.dumps(document, indent=2))
         return
-    text = "\n".join(tables(judged, options.corpus, halves))
+    text = "\n".join(tables(judged, cases, halves))
     if options.write:
         page = PAGE.read_text("utf-8")
         before, rest = page.split(BEGIN)
@@ -664,8 +668,7 @@ def main(arguments: list[str]) -> None:
     print(text)
     if options.misses:
         print(*on_samples(judged, RULES)[1], sep="\n")
-        if options.corpus.is_dir():
-            print(*on_corpus(judged, options.corpus, ("seen",))[1], sep="\n")
+        print(*on_corpus(cases, ("seen",))[1], sep="\n")
 
 
 _GROUPS: Final = {"on": DEFAULT, "all": RULES}

@@ -2,7 +2,7 @@
 
 ``python -m tests.judges.llm.forked_runs FOLDER``: for every line of JSON words on stdin it forks,
 prints the child's process id, lets the child run ``mast-tui`` with those words in the folder, and
-prints how it ended. The first line it runs itself, so that everything is imported once and twenty
+prints how it ended. The first line it runs itself, so that everything is imported once and many
 runs take no longer than their work.
 """
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from mast_tui.judges.llm.answer.parsing import answer_schema
+from mast_tui.judges.llm.prompt.tokens import estimate
 from tests.judges.llm.entries import finding
 from tests.judges.llm.views import MAST
 
@@ -63,7 +65,7 @@ def accepts(schema: Any, value: Any) -> bool:
 
 @pytest.mark.parametrize("digest", [False, True])
 def test_the_schema_is_strict(digest: bool) -> None:
-    check_strict(whole_of(answer_schema(CODES, digest=digest)))
+    check_strict(whole_of(answer_schema(CODES, digest=digest, tokens=4_000)))
 
 
 def entry(verdict: str = "absent", *findings: object) -> dict[str, object]:
@@ -76,7 +78,7 @@ def answered(**said: dict[str, object]) -> dict[str, object]:
 
 
 def test_the_schema_takes_what_is_asked_for_and_nothing_else() -> None:
-    schema = whole_of(answer_schema(CODES, digest=False))
+    schema = whole_of(answer_schema(CODES, digest=False, tokens=4_000))
     good = answered(of_1_3=entry("present", finding()))
     assert accepts(schema, good)
     assert accepts(schema, answered(of_1_3=entry("present", finding(quote=None))))
@@ -89,13 +91,38 @@ def test_the_schema_takes_what_is_asked_for_and_nothing_else() -> None:
 
 
 def test_only_a_part_has_a_digest() -> None:
-    whole, part = (whole_of(answer_schema(CODES, digest=digest)) for digest in (False, True))
+    whole, part = (
+        whole_of(answer_schema(CODES, digest=digest, tokens=4_000)) for digest in (False, True)
+    )
     assert accepts(part, {**answered(), "digest": "so far"})
     assert not accepts(whole, {**answered(), "digest": "so far"})
 
 
 def test_evidence_comes_before_the_verdict() -> None:
-    modes: Any = whole_of(answer_schema(CODES, digest=False))["properties"]
+    modes: Any = whole_of(answer_schema(CODES, digest=False, tokens=4_000))["properties"]
     mode = modes["modes"]["properties"]["1.3"]["properties"]
     assert list(mode) == ["notes", "findings", "verdict"]
     assert list(mode["findings"]["items"]["properties"])[:2] == ["rationale", "quote"]
+
+
+@pytest.mark.parametrize("digest", [False, True])
+@pytest.mark.parametrize(("tokens", "modes"), [(400, 2), (1_200, 2), (1_999, 6)])
+def test_all_of_a_short_answer_fits_into_its_room(tokens: int, modes: int, digest: bool) -> None:
+    codes = CODES[:modes]
+    schema = whole_of(answer_schema(codes, digest=digest, tokens=tokens))
+    found = schema["properties"]["modes"]["properties"][codes[0]]["properties"]
+    assert found["findings"]["maxItems"] == 1
+    text = "1." * (found["notes"]["maxLength"] // 2)  # as small models write: a token for each
+    said = entry("unsure", finding(rationale=text, quote=text)) | {"notes": text}
+    answer = {"modes": dict.fromkeys(codes, said)} | ({"digest": text} if digest else {})
+    assert accepts(schema, answer)
+    texts = (3 * modes + digest) * len(text)
+    empty = estimate(json.dumps(answer, indent=2).replace(text, ""))
+    assert tokens / 2 < texts + empty <= tokens * 1.1
+
+
+@pytest.mark.parametrize(("tokens", "modes"), [(2_000, 2), (1_999, 14), (300, 2)])
+def test_a_longer_answer_and_one_about_too_much_have_no_bounds(tokens: int, modes: int) -> None:
+    schema = answer_schema(CODES[:modes], digest=True, tokens=tokens)
+    assert "maxLength" not in json.dumps(schema)
+    assert schema == answer_schema(CODES[:modes], digest=True, tokens=4_000)

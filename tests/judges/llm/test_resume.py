@@ -26,8 +26,8 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
 
-TRACES = 200
-KILLS = 20
+TRACES = 120
+KILLS = 10
 CONCURRENCY = 4
 
 
@@ -131,7 +131,7 @@ class Killing:
         return right(body, n)
 
 
-def test_a_run_that_is_killed_twenty_times_loses_and_doubles_nothing(runner: Runner) -> None:
+def test_a_run_that_is_killed_ten_times_loses_and_doubles_nothing(runner: Runner) -> None:
     traces = "killed.jsonl"
     write_conversations(runner.folder / traces, TRACES)
     script = Killing()

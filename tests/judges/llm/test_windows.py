@@ -195,12 +195,20 @@ def test_a_taxonomy_without_stages_has_all_its_modes_on_every_window() -> None:
     assert {window.modes for window in windows} == {("late", "wrong")}
 
 
-def test_modes_of_the_end_alone_are_judged_on_every_window_where_there_are_no_others() -> None:
+def test_modes_of_the_end_alone_take_one_window_of_it_and_less_of_that_where_it_is_cut() -> None:
     modes = [{"slug": "a", "name": "A", "category": "all", "stages": ["post"]}]
     taxonomy = from_dict(
         {"id": "own", "version": "1", "categories": [{"id": "all"}], "modes": modes}, "own.toml"
     )
-    assert Prompt(taxonomy, Parameters("model")).window_modes == ("a",)
+    parameters = Parameters("model", window_tokens=1_000)
+    prompt = Prompt(taxonomy, parameters)
+    view = view_of(said(["word " * 400] * 20))
+    (window,) = plan(view, prompt, parameters)
+    assert (window.last, window.final, window.modes) == (19, True, ("a",))
+    assert 0 < window.first < 19
+    (less,) = split(window, view, prompt, parameters)
+    assert (less.last, less.final, less.modes) == (19, True, ("a",))
+    assert window.first < less.first
 
 
 @pytest.mark.parametrize("tokens", [300, 1_000])

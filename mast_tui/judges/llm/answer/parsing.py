@@ -28,11 +28,20 @@ RATIONALE_CHARS: Final = 4_000
 ASKED_FINDINGS: Final = 5
 """Of one mode so many findings are asked for at most."""
 
+SMALL_ANSWER: Final = 2_000
+"""Where an answer about few modes may take fewer tokens than this, its schema bounds each text."""
+
 MOST_FINDINGS: Final = 20
 """Of one mode no more findings are taken from an answer: each is looked for in the trace."""
 
 MOST_ENTRIES: Final = 1_000
 """Of an answer no more entries for modes are read."""
+
+_FRAME: Final = 90
+"""About the tokens that the names, numbers and indents of one mode's answer take."""
+
+_LEAST_CHARS: Final = 30
+"""With fewer characters for each text nothing is said: then there are no bounds."""
 
 _NUMBER: Final = re.compile(r"\s*(?:spans?\s*)?#?\s*(\d{1,12})(?:\.0+)?\s*", re.IGNORECASE)
 _RANGE: Final = re.compile(r"\s*#?(\d{1,12})\s*(?:-|–|to|\.\.)\s*#?(\d{1,12})\s*")
@@ -52,8 +61,11 @@ Tell = Callable[[str], object]
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 
 _VERDICTS_BY_WORD: Final = {
-    **dict.fromkeys(("present", "yes", "true", "detected"), VerdictValue.PRESENT),
-    **dict.fromkeys(("absent", "no", "false", "not present", "not detected"), VerdictValue.ABSENT),
+    **dict.fromkeys(("present", "yes", "true", "detected", "holds", "met"), VerdictValue.PRESENT),
+    **dict.fromkeys(
+        ("absent", "no", "false", "not present", "not detected", "fails", "not met"),
+        VerdictValue.ABSENT,
+    ),
     **dict.fromkeys(("unsure", "uncertain", "unclear", "unknown", "maybe"), VerdictValue.UNSURE),
 }
 
@@ -90,37 +102,46 @@ class Answer:
     remarks: tuple[str, ...]
 
 
-def answer_schema(codes: Sequence[str], *, digest: bool) -> dict[str, object]:
+def answer_schema(codes: Sequence[str], *, digest: bool, tokens: int) -> dict[str, object]:
     """Make the JSON schema of an answer about the modes with these codes, in the strict form.
 
     Every property is required and no other is allowed, as structured outputs ask for. Properties
     stand in the order in which they are written: what was looked at and the evidence first, the
     verdict after. An object with a property for each mode leaves none out, and has an end.
 
+    A small model writes on and on where it may. Where an answer has little room, a mode gets one
+    finding and its texts so many characters that all of it fits, even at a token for each: the
+    servers that run such models keep to ``maxLength``, which some vendors' servers refuse.
+
     Args:
         codes: The modes' codes.
         digest: Whether notes for the next part of the run are asked for.
+        tokens: The most that the answer may take.
 
     Returns:
         The schema.
     """
+    chars = (tokens - _FRAME * len(codes)) // (3 * len(codes) + digest)
+    bounded = tokens < SMALL_ANSWER and chars >= _LEAST_CHARS
+    bound: dict[str, object] = {"maxLength": chars} if bounded else {}
     finding = object_schema(
-        rationale={"type": "string"},
-        quote={"type": ["string", "null"]},
+        rationale={"type": "string", **bound},
+        quote={"type": ["string", "null"], **bound},
         first={"type": ["integer", "null"]},
         last={"type": ["integer", "null"]},
         confidence={"type": "number"},
         decisive={"type": ["boolean", "null"]},
     )
+    most = 1 if bound else ASKED_FINDINGS
     mode = object_schema(
-        notes={"type": "string"},
-        findings={"type": "array", "items": finding, "maxItems": ASKED_FINDINGS},
+        notes={"type": "string", **bound},
+        findings={"type": "array", "items": finding, "maxItems": most},
         verdict={"type": "string", "enum": list(_VERDICTS)},
     )
     one: dict[str, object] = {"$ref": "#/$defs/mode"}
     modes = object_schema(**dict.fromkeys(codes, one))
     whole = (
-        object_schema(modes=modes, digest={"type": "string"})
+        object_schema(modes=modes, digest={"type": "string", **bound})
         if digest
         else object_schema(modes=modes)
     )
@@ -225,12 +246,12 @@ class _Reader:
             self._tell(f"{mode.code} was answered without being asked for, and left out")
             return
         if isinstance(entry, Mapping):
-            verdict = _as_verdict(first_of(entry, _VERDICT))
+            verdict = as_verdict(first_of(entry, _VERDICT))
             findings = first_of(entry, _FINDINGS)
             if findings is None and first_of(entry, _QUOTE) is not None:
                 findings = entry  # one finding, whose fields stand beside the verdict
         else:
-            verdict, findings = _as_verdict(entry), None
+            verdict, findings = as_verdict(entry), None
         self._take(mode, verdict, self._findings(mode, findings))
 
     def _findings(self, mode: Mode, findings: object) -> list[Finding]:
@@ -426,7 +447,7 @@ def as_number(value: object) -> int | None:
     return int(value) if math.isfinite(value) and value == int(value) else None
 
 
-def _as_verdict(value: object) -> VerdictValue | None:
+def as_verdict(value: object) -> VerdictValue | None:
     """A verdict's word, or yes and no."""
     if isinstance(value, bool):
         return VerdictValue.PRESENT if value else VerdictValue.ABSENT
@@ -464,7 +485,7 @@ def as_confidence(value: object, scale: int) -> float | None:
 
 def _as_decisive(value: object) -> bool | None:
     """Yes or no, None for anything else."""
-    verdict = _as_verdict(value)
+    verdict = as_verdict(value)
     if verdict is None or verdict is VerdictValue.UNSURE:
         return None
     return verdict is VerdictValue.PRESENT

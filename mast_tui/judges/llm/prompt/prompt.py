@@ -8,10 +8,10 @@ import json
 from collections.abc import Sequence
 from typing import Final
 
-from mast_tui.judges.llm.answer.parsing import Answer, answer_schema, parse_answer
+from mast_tui.judges.llm.answer.parsing import SMALL_ANSWER, Answer, answer_schema, parse_answer
 from mast_tui.judges.llm.prompt import decisive, prompt_text, verification
 from mast_tui.judges.llm.prompt.example import Example
-from mast_tui.judges.llm.prompt.prompt_section import asked_about, data_section
+from mast_tui.judges.llm.prompt.prompt_section import asked_about, data_section, system_message
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView, fit
 from mast_tui.judges.llm.prompt.taxonomy_text import reordered, taxonomy_text
 from mast_tui.judges.llm.prompt.tokens import BOUNDARY_TOKENS, estimate
@@ -48,10 +48,12 @@ class Prompt:
         self._codes = {mode.slug: mode.code for mode in shown.modes}
         self.modes = tuple(self._codes)
         """All modes, by slug, in the order in which they are asked about."""
-        self.end_modes = () if parameters.decisive else _end_modes(shown)
-        """Those that only the end of a run shows."""
-        self.window_modes = tuple(slug for slug in self.modes if slug not in self.end_modes)
-        """Those that are judged on every window."""
+        self.window_modes = tuple(
+            mode.slug
+            for mode in shown.modes
+            if parameters.decisive or "post" not in mode.stages or "pre" in mode.stages
+        )
+        """Those that are judged on every window; the others show at the end of a run alone."""
         self.verification = verification.VerificationPrompt(taxonomy)
         """How each finding is put before the model once more."""
         self._system = _decisive_system(shown) if parameters.decisive else _system(shown, examples)
@@ -95,7 +97,9 @@ class Prompt:
         return Request(
             system=self._system,
             user=data.pieces,
-            schema=(decisive.schema if step else answer_schema)(codes, digest=window.goes_on),
+            schema=decisive.schema(codes, digest=window.goes_on)
+            if step
+            else answer_schema(codes, digest=window.goes_on, tokens=self._parameters.answer_tokens),
             tokens=tokens,
             remarks=data.remarks,
             sample=sample,
@@ -145,6 +149,7 @@ class Prompt:
             str(parameters.samples),
             str(parameters.window_tokens),
             extra,
+            *(["short answers"] if parameters.answer_tokens < SMALL_ANSWER else []),
             *([f"hints {parameters.hints}"] if parameters.hints else []),
             *([f"from #{parameters.first_number}"] if parameters.first_number > 1 else []),
             *(verification.all_words() if parameters.verify else ()),
@@ -203,39 +208,32 @@ def messages(
     return said
 
 
-def _end_modes(taxonomy: Taxonomy) -> tuple[str, ...]:
-    """Modes of the end of a run; none where no other mode would be left for the windows."""
-    found = tuple(
-        mode.slug for mode in taxonomy.modes if "post" in mode.stages and "pre" not in mode.stages
-    )
-    return found if len(found) < len(taxonomy.modes) else ()
-
-
 def _system(taxonomy: Taxonomy, examples: Sequence[Example]) -> tuple[str, ...]:
     sections = [
         prompt_text.ROLE,
         prompt_text.RULES,
-        f"{prompt_text.DATA_RULES}\n\n{prompt_text.HEADERS}",
-        f"# The failure modes: {taxonomy.name}\n\n{taxonomy_text(taxonomy)}",
+        prompt_text.DATA_RULES,
+        prompt_text.HEADERS,
+        f"# The failure modes: {taxonomy.name}",
+        taxonomy_text(taxonomy),
     ]
     if examples:
         lines = (_example_line(example, taxonomy) for example in examples)
         sections.append("\n".join((prompt_text.EXAMPLES, "", *lines)))
     answer = prompt_text.ANSWER.replace("FORM", _form(taxonomy))
-    sections += [f"{answer}\n{prompt_text.DIGEST}", prompt_text.BOUNDARY[0]]
-    return (fit("\n\n".join(sections)), *prompt_text.BOUNDARY[1:])
+    return system_message(*sections, f"{answer}\n{prompt_text.DIGEST}")
 
 
 def _decisive_system(taxonomy: Taxonomy) -> tuple[str, ...]:
-    sections = [
+    return system_message(
         decisive.ROLE,
         f"{decisive.RULES}\n{decisive.QUOTING}",
-        f"{prompt_text.DATA_RULES}\n\n{prompt_text.HEADERS}",
-        f"# The failure modes: {taxonomy.name}\n\n{taxonomy_text(taxonomy)}",
+        prompt_text.DATA_RULES,
+        prompt_text.HEADERS,
+        f"# The failure modes: {taxonomy.name}",
+        taxonomy_text(taxonomy),
         f"{decisive.ANSWER}\n{prompt_text.DIGEST}",
-        prompt_text.BOUNDARY[0],
-    ]
-    return (fit("\n\n".join(sections)), *prompt_text.BOUNDARY[1:])
+    )
 
 
 def _form(taxonomy: Taxonomy) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from mast_tui.judges.llm.prompt import prompt_text
-from mast_tui.judges.llm.prompt.redacted_view import RedactedSpan, RedactedView
+from mast_tui.judges.llm.prompt.redacted_view import RedactedSpan, RedactedView, fit
 from mast_tui.judges.llm.prompt.token_budget import (
     FRAME_TOKENS,
     HEADER_TOKENS,
@@ -44,6 +44,11 @@ class DataSection:
 
     pieces: tuple[str, ...]
     remarks: tuple[str, ...]
+
+
+def system_message(*sections: str) -> tuple[str, ...]:
+    """The pieces of the first message, between which the boundary belongs: what to do."""
+    return (fit("\n\n".join((*sections, prompt_text.BOUNDARY[0]))), *prompt_text.BOUNDARY[1:])
 
 
 class _Pieces:

@@ -6,7 +6,7 @@ definition of its mode and the spans around it, and nothing else to do.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -16,12 +16,13 @@ from mast_tui.judges.llm.answer.parsing import (
     RATIONALE_CHARS,
     as_confidence,
     as_text,
+    as_verdict,
     object_schema,
     scale_of,
 )
 from mast_tui.judges.llm.prompt import prompt_text
-from mast_tui.judges.llm.prompt.prompt_section import Section, data_section
-from mast_tui.judges.llm.prompt.redacted_view import RedactedView, fit
+from mast_tui.judges.llm.prompt.prompt_section import Section, data_section, system_message
+from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 from mast_tui.judges.llm.prompt.taxonomy_text import mode_text
 from mast_tui.judges.llm.prompt.token_budget import FRAME_TOKENS, HEADER_TOKENS, task_room
 from mast_tui.judges.llm.prompt.tokens import BOUNDARY_TOKENS, estimate
@@ -78,12 +79,6 @@ FINDING: Final = "finding"
 OTHERS: Final = "others say"
 ASKED: Final = "The mode:\n\n{mode}\n\nDoes the finding hold? Answer with the JSON object."
 
-_HOLDS: Final[Mapping[str, VerdictValue]] = {
-    **dict.fromkeys(("holds", "met", "yes", "true", "present"), VerdictValue.PRESENT),
-    **dict.fromkeys(("fails", "not met", "no", "false", "absent"), VerdictValue.ABSENT),
-    **dict.fromkeys(("unsure", "unclear", "uncertain", "unknown"), VerdictValue.UNSURE),
-}
-
 
 def all_words() -> tuple[str, ...]:
     """All that shapes the second look, for the hash."""
@@ -127,14 +122,9 @@ class VerificationPrompt:
 
     def __init__(self, taxonomy: Taxonomy) -> None:
         self._taxonomy = taxonomy
-        sections = (
-            ROLE,
-            RULES,
-            f"{prompt_text.DATA_RULES}\n\n{prompt_text.HEADERS}",
-            ANSWER,
-            prompt_text.BOUNDARY[0],
+        self._system = system_message(
+            ROLE, RULES, prompt_text.DATA_RULES, prompt_text.HEADERS, ANSWER
         )
-        self._system = (fit("\n\n".join(sections)), *prompt_text.BOUNDARY[1:])
         self.tokens = sum(map(estimate, self._system))
         """What stands before the data of each request."""
 
@@ -218,14 +208,13 @@ def parse_verification(text: str, view: RedactedView) -> Verification:
         Malformed: It cannot be read from the text, in words.
     """
     found = find_object(text, lambda value: "verdict" in value, what="verdict").value
-    said = found.get("verdict")
-    word = " ".join(str(said).casefold().replace("_", " ").split()).strip(" .!'\"")
-    if word not in _HOLDS:
+    verdict = as_verdict(found.get("verdict"))
+    if verdict is None:
         raise Malformed("the verdict is neither holds, fails nor unsure")
     confidence = found.get("confidence")
     boundary = as_text(found.get("boundary")).strip()
     return Verification(
-        _HOLDS[word],
+        verdict,
         "" if boundary.casefold() in ("null", "none") else boundary[:80],
         view.with_own_numbers(as_text(found.get("definition")).strip())[:RATIONALE_CHARS],
         as_confidence(confidence, scale_of([confidence])),

@@ -32,11 +32,11 @@ _SMALLER: Final = 0.6  # of what did not fit: a half, and some for the overlap
 
 
 def plan(view: RedactedView, prompt: Prompt, parameters: Parameters) -> tuple[Window, ...]:
-    """The windows of a trace, in order: every span is in one of them, the end in the final one.
+    """Plan the windows of a trace, in order: every span is in one, the end in the final one.
 
     A trace that fits is one window. Otherwise the last window is filled from the end of the run
-    backwards, the others from its beginning; each begins with some spans of the one before. No
-    span, no window.
+    backwards, the others from its beginning; each begins with some spans of the one before. Where
+    all modes show at the end alone, only the last window is left. No span, no window.
     """
     spans = len(view)
     if not spans:
@@ -70,7 +70,7 @@ def _several(view: RedactedView, prompt: Prompt, budget: int) -> tuple[Window, .
     costs = _Costs(view, unit(budget), 0, last)
     final_first = costs.back_from(last, room)
     windows: list[Window] = []
-    first = 0
+    first = 0 if prompt.window_modes else final_first
     while first < final_first:
         end = costs.on_from(first, room)
         if end >= final_first - 1:
@@ -143,10 +143,8 @@ def split(
     overlap = spans_room(view, smaller, alone=False) // _OVERLAP
     second = max(window.first + 1, costs.back_from(middle, overlap, least=0))
     inner = tuple(mode for mode in window.modes if mode in prompt.window_modes)
-    return (
-        Window(window.first, middle, False, inner, smaller),
-        Window(second, window.last, window.final, window.modes, smaller),
-    )
+    rest = Window(second, window.last, window.final, window.modes, smaller)
+    return (Window(window.first, middle, False, inner, smaller), rest) if inner else (rest,)
 
 
 def _needed(window: Window, view: RedactedView, parameters: Parameters) -> int:
