@@ -40,7 +40,14 @@ from mast_tui.cli.shared.common import (
 )
 from mast_tui.cli.shared.paths import paths_argument
 from mast_tui.figures.bootstrap import bootstrap_json
-from mast_tui.figures.exam import baselines, decisive_cases, decisive_figures, places_figures
+from mast_tui.figures.exam import (
+    Answers,
+    baselines,
+    decisive_cases,
+    decisive_figures,
+    level_figures,
+    places_figures,
+)
 from mast_tui.figures.judge.input import GOLD
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.judges.rules import chosen_rules
@@ -291,9 +298,30 @@ def exam_document(
                 "quotes": one.quotes,
                 "cost": one.cost,
                 "cases": decisive_cases(questions, one.answers) if decisive else [],
+                **_levels(exam, one.answers, rounds, seed),
             }
             for one in candidates
         },
+    }
+
+
+def _levels(exam: ExamSet, answers: Answers, rounds: int, seed: int) -> dict[str, Any]:
+    """By category of each level, where the set's taxonomy has several."""
+    levels = exam.taxonomy.by_level
+    if not levels or not {"decisive", "places"} & set(exam.scorings):
+        return {}
+    return {
+        "levels": {
+            name: level_figures(
+                exam.questions,
+                answers,
+                groups,
+                scored_by=exam.scorings,
+                rounds=rounds,
+                seed=seed,
+            )
+            for name, groups in levels.items()
+        }
     }
 
 

@@ -95,7 +95,7 @@ def read_command(
         session_blind = resolve_sight(
             place, name, blind=blind, assisted=assisted, taxonomy=chosen.ref
         )
-        session = Session.open(place, trace, chosen, name, blind=session_blind)
+        session = Session.open(place, trace, place.with_places(chosen), name, blind=session_blind)
         LineReader(session).run(_asked())
     finally:
         place.close()

@@ -61,13 +61,73 @@ _SHOWN: Final = 20
 
 @click.group()
 def taxonomy_command() -> None:
-    """Compare versions of a taxonomy, and carry labels over to the next.
+    """Show a taxonomy, compare versions, and carry labels over to the next.
 
     OLD and NEW are taxonomy files, names id@version of taxonomies in the workspace, or mast.
     """
 
 
 taxonomy_command.add_command(agree_versions_command, "agree")
+
+
+@taxonomy_command.command("show")
+@click.argument("name", default="mast")
+@common_options(annotator=_NO_LABELS, taxonomy=_NAMED, blind=_NO_LABELS, assisted=_NO_LABELS)
+@json_option
+def show_command(name: str, workspace: str | None, as_json: bool) -> None:
+    """Show the categories and modes of NAME, with what types each mode.
+
+    NAME is a file, id@version of a taxonomy in the workspace, or mast. Two digits that earlier
+    versions in the workspace have given to a mode stay its own.
+    """
+    place = _workspace_there(workspace)
+    found = _named(name, place)
+    found = found if place is None else place.with_places(found)
+    if as_json:
+        print_json(_taxonomy_values(found))
+        return
+    click.echo(one_line(f"{found.ref}  {found.name}"))
+    for category in found.tree():
+        depth = "  " * len(found.path(category.id))
+        click.echo(depth + one_line(category.name))
+        for mode in found.modes:
+            if mode.category == category.id:
+                keys = found.keys_of(mode)
+                click.echo(f"{depth}  {keys}  " + one_line(f"{mode.code}  {mode.name}"))
+
+
+def _workspace_there(workspace: str | None) -> Workspace | None:
+    """The workspace where there is one, or the one named."""
+    there = workspace or find_workspace(workspace).exists()
+    return open_workspace(workspace, create=False) if there else None
+
+
+def _taxonomy_values(found: Taxonomy) -> dict[str, Any]:
+    levels = {one.id: len(found.path(one.id)) - 1 for one in found.categories}
+    return {
+        "taxonomy": found.ref,
+        "name": found.name,
+        "levels": list(found.levels),
+        "categories": [
+            {
+                "id": one.id,
+                "name": one.name,
+                "level": found.levels[levels[one.id]],
+                "under": one.under or None,
+            }
+            for one in found.tree()
+        ],
+        "modes": [
+            {
+                "slug": mode.slug,
+                "code": mode.code,
+                "keys": found.keys_of(mode),
+                "name": mode.name,
+                "category": mode.category,
+            }
+            for mode in found.modes
+        ],
+    }
 
 
 @taxonomy_command.command("diff")
@@ -81,8 +141,7 @@ def diff_command(old: str, new: str, workspace: str | None, as_json: bool) -> No
 
     Labels can stay where the last line says so; else 'taxonomy migrate' carries them over.
     """
-    path = find_workspace(workspace)
-    place = open_workspace(workspace, create=False) if workspace or path.exists() else None
+    place = _workspace_there(workspace)
     before, after = _named(old, place), _named(new, place)
     found = changes(before, after)
     if as_json:

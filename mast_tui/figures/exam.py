@@ -6,8 +6,8 @@ the questions that a judge was asked; one to which it names no step is one that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, TypedDict
 
 import numpy as np
@@ -17,6 +17,7 @@ from mast_tui.figures.agreement.coefficients import CoefficientJson
 from mast_tui.figures.bootstrap import ratio
 from mast_tui.figures.intervals import share
 from mast_tui.figures.jackknife import share_of_traces
+from mast_tui.taxonomy.model import Group
 
 DISTANCES: Final = (0, 1, 3, 5)
 """How far from the true step a named one may be."""
@@ -113,6 +114,16 @@ class PlacesJson(TypedDict):
     joint: MatchJson
 
 
+class LevelJson(TypedDict):
+    """How often what is named falls in the true category of a level: of decisive steps and of what
+    shows in a trace, None where the set has none; ``joint`` with the very step."""
+
+    decisive: CoefficientJson | None
+    step_and_category: CoefficientJson | None
+    places: MatchJson | None
+    joint: MatchJson | None
+
+
 class CaseJson(TypedDict):
     """One trace: the true step and the one named, each from 0, and how far they are apart."""
 
@@ -171,6 +182,51 @@ def decisive_figures(questions: Sequence[Question], answers: Answers) -> Decisiv
             hits(lambda true, named: true.step == named.step and same_category(true, named)),
             with_category,
         ).to_json(),
+    }
+
+
+def _at_level(marks: Marks, within: Mapping[str, str]) -> Marks:
+    """Say of each mark in which category of a level it falls, by the category of each mode."""
+    decisive = marks.decisive
+    if decisive is not None and decisive.category:
+        decisive = replace(decisive, category=within.get(decisive.category, decisive.category))
+    return Marks(
+        decisive, frozenset((where, within.get(mode, mode)) for where, mode in marks.places)
+    )
+
+
+def level_figures(
+    questions: Sequence[Question],
+    answers: Answers,
+    groups: Iterable[Group],
+    *,
+    scored_by: Container[str],
+    rounds: int,
+    seed: int,
+) -> LevelJson:
+    """Score what is named by the categories of a level, not by mode.
+
+    Args:
+        questions: Those of the set.
+        answers: What the judge says.
+        groups: The categories of the level, as the taxonomy tells them.
+        scored_by: ``decisive``, ``places`` or both.
+        rounds: How many resamples; 0 leaves out the intervals.
+        seed: What they are drawn from.
+    """
+    within = {slug: ident for ident, _, slugs in groups for slug in slugs}
+    asked = [replace(one, truth=_at_level(one.truth, within)) for one in questions]
+    said = {trace: _at_level(marks, within) for trace, marks in answers.by_trace.items()}
+    lifted = replace(answers, by_trace=said)
+    decisive = decisive_figures(asked, lifted) if "decisive" in scored_by else None
+    places = (
+        places_figures(asked, lifted, rounds=rounds, seed=seed) if "places" in scored_by else None
+    )
+    return {
+        "decisive": decisive and decisive["category"],
+        "step_and_category": decisive and decisive["step_and_category"],
+        "places": places and places["category"],
+        "joint": places and places["joint"],
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from operator import add
-from typing import Any, Final, TypedDict
+from typing import Any, Final, NotRequired, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from mast_tui.shards.tables import (
     pyarrow,
     verdict_column,
 )
+from mast_tui.taxonomy.model import Group
 from mast_tui.traces.model import Outcome
 
 FIELDS: Final = ("model", "system", "benchmark", "task", "reader", "version")
@@ -63,7 +64,19 @@ class OnsetJson(TypedDict):
     bins: list[int]
 
 
-class ShardGroupJson(TypedDict):
+class ShardLevelJson(TypedDict):
+    """The categories of one level by id."""
+
+    categories: dict[str, ShardCategoryJson]
+
+
+class _LevelsJson(TypedDict):
+    """All levels of categories by name, where there are several."""
+
+    levels: NotRequired[dict[str, ShardLevelJson]]
+
+
+class ShardGroupJson(_LevelsJson):
     """One model, system or benchmark."""
 
     traces: int
@@ -373,7 +386,8 @@ class _Counts:
                 "n": int(traces[FAILED]),
                 "distribution": {str(number): numbers[number] for number in range(most + 1)},
             },
-            "categories": self._categories(everything),
+            "categories": self._categories(self._manifest.taxonomy.at_level(0), everything),
+            **self._levels(everything),
             "modes": {mode.code: one for mode, one in zip(self._modes, tables, strict=True)},
             "onset": {
                 mode.code: {"n": int(bins.sum()), "bins": bins.tolist()}
@@ -388,17 +402,27 @@ class _Counts:
         )
         return Counts(tuple(present.tolist()), tuple((present + absent).tolist()))
 
-    def _categories(self, everything: Counts) -> dict[str, ShardCategoryJson]:
+    def _levels(self, everything: Counts) -> _LevelsJson:
+        """The categories of each level, where there are several."""
+        levels = self._manifest.taxonomy.by_level
+        if not levels:
+            return {}
+        told = {name: self._categories(groups, everything) for name, groups in levels.items()}
+        return {"levels": {name: {"categories": one} for name, one in told.items()}}
+
+    def _categories(
+        self, groups: Iterable[Group], everything: Counts
+    ) -> dict[str, ShardCategoryJson]:
         total = sum(everything.present)
         found: dict[str, ShardCategoryJson] = {}
-        for category in self._manifest.taxonomy.categories:
+        for ident, name, slugs in groups:
             count = sum(
                 present
                 for mode, present in zip(self._modes, everything.present, strict=True)
-                if mode.category == category.id
+                if mode.slug in slugs
             )
             share = count / total if total else None
-            found[category.id] = {"name": category.name, "count": count, "share": share}
+            found[ident] = {"name": name, "count": count, "share": share}
         return found
 
 

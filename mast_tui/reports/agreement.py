@@ -279,7 +279,8 @@ def categories_section(document: Values) -> Section | None:
     """Make the page of categories of modes; None where the taxonomy has none."""
     if not document["categories"]:
         return None
-    return Section("categories", "Categories", (_People.of(document).categories(),))
+    people = _People.of(document)
+    return Section("categories", "Categories", (people.categories(), *people.levels()))
 
 
 def pairs_section(document: Values) -> Section | None:
@@ -431,6 +432,44 @@ class _People:
                 *withheld_notes(found),
             ),
         )
+
+    def levels(self) -> Iterator[Table]:
+        """A table per level of categories, where there are several: each category as marked."""
+        slugs = {code: mode["slug"] for code, mode in self.document["modes"].items()}
+        for place, (level, one) in enumerate(self.document.get("levels", {}).items(), start=1):
+            found, macro, pooled = one["categories"], one["macro"], one["pooled"]
+            rows = [
+                self._row(
+                    ident, "", of["name"], of, tuple(slugs[code] for code in of["modes"]),
+                    [f"Present where any of {joined(of['modes'])} is."], unit="trace",
+                )
+                for ident, of in found.items()
+            ]  # fmt: skip
+            totals = (
+                Row("macro", {"name": "macro mean", **figure_cells(macro, self.columns)}),
+                self._row("pooled", "", "pooled", pooled, self.slugs, unit=f"trace × {level} pair"),
+            )
+            yield Table(
+                f"level_{place}",
+                f"Agreement on whole traces, at the level of {level}",
+                (replace(_NAME, title=level, name=level), _N, _PRESENT, *self.columns),
+                (tuple(rows), totals),
+                self._caption(),
+                (
+                    Note(
+                        "A category counts as present where any mode within it does, as absent "
+                        "where all of them do.",
+                        "any_within",
+                    ),
+                    Note(
+                        f"macro mean: over each {level} for which the figure is defined. pooled: "
+                        "all of the level in one table.",
+                        "macro",
+                    ),
+                    *_paradox_note({of["name"]: of for of in found.values()}),
+                    *withheld_notes(found, macro, pooled),
+                ),
+            )
 
     def sets(self) -> Table:
         """Agreement on which modes a trace has, taken together."""
@@ -633,11 +672,13 @@ class _People:
         modes: tuple[str, ...],
         told: Iterable[str] = (),
         mark: str = "",
+        *,
+        unit: str = "",
     ) -> Row:
         total = len(modes) != 1 or not code
         cells: dict[str, Cell] = {"code": code, "name": name, "n": table["n"]}
         cells |= {"prevalence": _present(table), **figure_cells(table, self.columns)}
-        unit = "trace × mode pair" if total else "trace"
+        unit = unit or ("trace × mode pair" if total else "trace")
         return Row(
             ident,
             cells,

@@ -46,6 +46,16 @@ _MATCH: Final = columns(
     per_trace | per trace | number | recall, mean over the traces (TRAIL's accuracy) | 80
     """
 )
+_LEVEL: Final = columns(
+    """
+    level             | level   | text   |                                                | 101
+    n                 | n       | count  | traces asked about                             | 95
+    category          | categ.  | share  | the category of the decisive step              | 90
+    step_and_category | both    | share  | the decisive step and its category             | 80
+    f1                | F1      | number | F1 of the categories that show in a trace      | 85
+    joint             | F1 both | number | F1 of the marked places with their categories  | 75
+    """
+)
 _WHAT: Final = {
     "location": "step",
     "category": "category",
@@ -95,6 +105,7 @@ def exam_report(document: Values) -> Report:
     sections = [
         _decisive(document, judges),
         _places(document, judges),
+        _levels(judges),
         *_verdicts(judges),
         _took(judges),
     ]
@@ -289,6 +300,33 @@ def _places(document: Values, judges: Values) -> Section | None:
         tuple(_not_asked(scored)),
     )
     return Section("places", "Places", (table,))
+
+
+def _levels(judges: Values) -> Section | None:
+    """How often the category of each level is right, where there are several levels."""
+    rows = [
+        Row(
+            f"{name}/{level}",
+            {"judge": name, "level": level, "n": found["n"]}
+            | {
+                key: Estimate.of(part)
+                for key, part in (
+                    ("category", one["decisive"]),
+                    ("step_and_category", one["step_and_category"]),
+                    ("f1", one["places"] and one["places"]["f1"]),
+                    ("joint", one["joint"] and one["joint"]["f1"]),
+                )
+                if part is not None
+            },
+        )
+        for name, told in judges.items()
+        for level, one in told.get("levels", {}).items()
+        for found in (told["decisive"] or told["places"],)
+    ]
+    if not rows:
+        return None
+    table = Table("levels", "Categories of each level", (_WHO, *_LEVEL), (tuple(rows),))
+    return Section("levels", "Levels", (table,))
 
 
 def _not_asked(scored: Values) -> Iterator[Note]:

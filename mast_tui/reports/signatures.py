@@ -6,7 +6,7 @@ screen takes one group at a time. In ``Behind`` modes are codes, as in the JSON 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -36,7 +36,7 @@ from mast_tui.reports.sentences import counted
 if TYPE_CHECKING:
     from mast_tui.figures.intervals import RateJson
     from mast_tui.figures.signatures.comparison import PairedCountsJson
-    from mast_tui.figures.signatures.groups import GroupJson, TogetherJson
+    from mast_tui.figures.signatures.groups import CategoryJson, GroupJson, LevelJson, TogetherJson
     from mast_tui.figures.signatures.modes import DifferenceJson, ModeJson
     from mast_tui.figures.signatures.onset import PlacesJson, TransitionJson
     from mast_tui.figures.signatures.report import Report
@@ -375,7 +375,7 @@ def group_report(
     reading = tuple(Note(text, "method") for text in _reading(document))
     no_places = () if found.places is not None else (_no_places(document),)
     sections = [
-        Section("modes", "modes", _tables(found.modes(), found.categories(), *found.of_judges())),
+        Section("modes", "modes", _tables(found.modes(), *found.categories(), *found.of_judges())),
         Section("onset", "onset", _tables(*found.onset_tables()), notes=no_places),
         Section("together", "together", _tables(found.matrix(), found.pairs())),
     ]
@@ -410,7 +410,7 @@ def _page_of(found: _Group) -> Iterator[model.Part]:
     yield from charts("prevalence", "difference")
     yield from _tables(found.modes(), found.counts(), *found.of_judges())
     yield from charts("distribution", "shapes", "categories")
-    yield from _tables(found.categories())
+    yield from _tables(*found.categories())
     yield from charts("onset", "chains")
     yield from _tables(*found.onset_tables())
     yield from charts("order", "together")
@@ -801,10 +801,22 @@ class _Group:
         )
         return self.table("corrected", rows, note)
 
-    def categories(self) -> Table | None:
+    def categories(self) -> Iterator[Table | None]:
         """What part of all that shows belongs to which category, and traces with any of it."""
+        yield self._shares("category_shares", self.group["categories"])
+        for number, (level, one) in enumerate(self.lower, start=2):
+            yield self._shares(f"level_{number}", one["categories"], level)
+
+    @property
+    def lower(self) -> Sequence[tuple[str, LevelJson]]:
+        """The levels of categories under the topmost."""
+        return tuple(self.group.get("levels", {}).items())[1:]
+
+    def _shares(
+        self, ident: str, categories: Mapping[str, CategoryJson], level: str = ""
+    ) -> Table | None:
         rows = []
-        for id, one in self.group["categories"].items():
+        for id, one in categories.items():
             cells: dict[str, Cell] = {"name": one["name"]}
             for side in _SIDES:
                 found = one[side]
@@ -813,8 +825,15 @@ class _Group:
                 cells[f"{side}_traces"] = _rate(found["traces"], self.group[side])
             if one["count"]:
                 rows.append(Row(id, cells))
-        folded = self.every is None
-        return self.table("category_shares", rows, folded=folded)
+        if not level:
+            return self.table(ident, rows, folded=self.every is None)
+        title, lines = _TABLES["category_shares"]
+        shown = [
+            replace(c, title=level) if c.key == "name" else c
+            for c in columns(lines, which=self.which)
+        ]
+        title = f"{title}, at the level of {level}"
+        return self.table(ident, rows, title=title, shown=shown, folded=self.every is None)
 
     # Places.
 
@@ -840,13 +859,15 @@ class _Group:
 
     def in_short(self) -> Iterator[Note]:
         """What stands under a group, among it what its folded tables tell in full."""
-        shares = [
-            f"{one['name']} {_percent(one['failed']['share'])}"
-            for one in self.group["categories"].values()
-            if one["failed"]["share"] is not None
-        ]
-        if shares:
-            yield Note(f"Of what shows in failed traces: {', '.join(shares)}.", "categories")
+        levels = [self.group["categories"], *(one["categories"] for _, one in self.lower)]
+        for categories in levels:
+            shares = [
+                f"{one['name']} {_percent(one['failed']['share'])}"
+                for one in categories.values()
+                if one["failed"]["share"] is not None
+            ]
+            if shares:
+                yield Note(f"Of what shows in failed traces: {', '.join(shares)}.", "categories")
         yield from self.first_failure()
         needs = {code: mode["more_labels"] for code, mode in self.group["modes"].items()}
         told = [f"{code} {more:,}" for code, more in needs.items() if more]

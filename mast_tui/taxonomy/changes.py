@@ -76,7 +76,7 @@ def changes(old: Taxonomy, new: Taxonomy) -> TaxonomyChanges:
     dropped = tuple(slug for slug in was if slug not in now)
     added = tuple(slug for slug in now if slug not in was)
     pairs = _pairs([was[slug] for slug in dropped], [now[slug] for slug in added])
-    ids = [[category.id for category in one.categories] for one in (old, new)]
+    ids = [one.identity[1] for one in (old, new)]
     return TaxonomyChanges(
         same=old.identity[1:] == new.identity[1:],
         wording={slug: texts for slug, texts in wording.items() if texts},

@@ -22,15 +22,15 @@ class Table:
 
     def __init__(self, values: Mapping[str, object], where: str) -> None:
         self._values = values
-        self._where = where
+        self.where = where
 
     def called(self, name: str) -> None:
         """Name the table in messages from now on."""
-        self._where = f"{self._where} {name!r}"
+        self.where = f"{self.where} {name!r}"
 
     def error(self, message: str) -> TaxonomyError:
         """An error at this table, to be raised."""
-        return TaxonomyError(f"{self._where}: {message}")
+        return TaxonomyError(f"{self.where}: {message}")
 
     def only(self, known: Sequence[str]) -> None:
         """Refuse keys that nobody would read: most often they are slips of the pen."""
@@ -118,7 +118,7 @@ class Table:
         for place, item in enumerate(value, start=1):
             if not isinstance(item, Mapping):
                 raise self.error(f"{noun} {place} is {_kind(item)}, not a table")
-            tables.append(Table(item, f"{self._where}: {noun} {place}"))
+            tables.append(Table(item, f"{self.where}: {noun} {place}"))
         return tables
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -77,7 +78,11 @@ def to_dict(taxonomy: Taxonomy) -> dict[str, object]:
         "version": taxonomy.version,
         "name": taxonomy.name,
         **({} if own is None else {"open": {"code": own.code, "name": own.name}}),
-        "categories": [{"id": c.id, "name": c.name} for c in taxonomy.categories],
+        **({"levels": list(taxonomy.own_levels)} if taxonomy.own_levels else {}),
+        "categories": [
+            {"id": c.id, "name": c.name, **({"under": c.under} if c.under else {})}
+            for c in taxonomy.categories
+        ],
         "modes": [_mode_to_dict(mode) for mode in taxonomy.modes],
     }
 
@@ -109,12 +114,11 @@ def from_dict(document: Mapping[str, object], source: str = "taxonomy") -> Taxon
         TaxonomyError: as for ``load_taxonomy``.
     """
     top = Table(document, source)
-    top.only(("id", "version", "name", "open", "categories", "modes"))
+    top.only(("id", "version", "name", "open", "levels", "categories", "modes"))
     identifier = top.slug("id")
     version = top.word("version")
-    categories = tuple(_category(table) for table in top.tables("categories"))
+    categories = _categories(top)
     modes = tuple(_mode(table, categories) for table in top.tables("modes"))
-    refuse_duplicates(source, "category", [(category.id,) for category in categories])
     own_open = _open(document, source)
     all_modes = modes if own_open is None else (*modes, own_open)
     refuse_duplicates(source, "mode", [(mode.slug, mode.code, mode.name) for mode in all_modes])
@@ -129,7 +133,7 @@ def from_dict(document: Mapping[str, object], source: str = "taxonomy") -> Taxon
         content_hash="",
         own_open=own_open,
     )
-    return _with_hash(taxonomy)
+    return _with_hash(_with_levels(taxonomy, top))
 
 
 def _open(document: Mapping[str, object], source: str) -> Mode | None:
@@ -145,10 +149,33 @@ def _open(document: Mapping[str, object], source: str) -> Mode | None:
     return open_mode(table.word("code", default=usual.code), table.text("name", default=usual.name))
 
 
-def _category(table: Table) -> Category:
-    table.only(("id", "name"))
-    identifier = table.slug("id")
-    return Category(id=identifier, name=table.text("name", default=identifier))
+def _categories(top: Table) -> tuple[Category, ...]:
+    """All categories; one that stands under another comes after it, so none is within itself."""
+    found: list[Category] = []
+    for table in top.tables("categories"):
+        table.only(("id", "name", "under"))
+        identifier = table.slug("id")
+        table.called(identifier)
+        under = table.text("under", default="")
+        if under and under not in [one.id for one in found]:
+            raise table.error(
+                f"'under' is {under!r}, which is no category before this one; name the id of one"
+            )
+        found.append(Category(identifier, table.text("name", default=identifier), under))
+    refuse_duplicates(top.where, "category", [(category.id,) for category in found])
+    return tuple(found)
+
+
+def _with_levels(taxonomy: Taxonomy, top: Table) -> Taxonomy:
+    """The taxonomy with the names of its levels, where the file gives them."""
+    names, depth = top.texts("levels"), len(taxonomy.levels)
+    if names and (len(names) != depth or len(set(names)) != depth):
+        raise top.error(
+            f"'levels' has {', '.join(map(repr, names))}; the categories stand in {depth} "
+            f"level{'s' * (depth > 1)}, so give {depth} different name{'s' * (depth > 1)}, the "
+            "topmost first, and none for the modes"
+        )
+    return replace(taxonomy, own_levels=names)
 
 
 def _mode(table: Table, categories: tuple[Category, ...]) -> Mode:
@@ -196,7 +223,6 @@ def _with_hash(taxonomy: Taxonomy) -> Taxonomy:
     """The taxonomy with the SHA-256 (hex) of its content in a canonical form."""
     import hashlib
     import json
-    from dataclasses import replace
 
     canonical = json.dumps(
         to_dict(taxonomy), ensure_ascii=False, sort_keys=True, separators=(",", ":")

@@ -266,6 +266,7 @@ class Workspace(WorkspaceCore):
     revisions = reading(taxonomy_register.revisions)
     revisions_read = reading(taxonomy_register.revisions_read)
     as_worded = reading(taxonomy_register.in_force)
+    with_places = reading(taxonomy_register.with_places)
     taxonomies = reading(taxonomy_register.taxonomies)
 
     def taxonomy(self, ref: str) -> Taxonomy:

@@ -12,6 +12,7 @@ from mast_tui.figures.exam import (
     baselines,
     decisive_cases,
     decisive_figures,
+    level_figures,
     places_figures,
 )
 
@@ -100,3 +101,20 @@ def test_categories_of_another_taxonomy_do_not_count() -> None:
     places = places_figures(questions, answers, rounds=0, seed=0)
     assert places["location"]["f1"]["value"] == 1
     assert (places["joint"]["true"], places["joint"]["f1"]["value"]) == (0, None)
+
+
+def test_the_category_of_a_level_is_right_where_another_mode_of_it_is_named() -> None:
+    questions = [question("p", 1, category="a"), question("q", 2, category="a")]
+    answers = Answers({"p": named(1, category="b"), "q": named(3, category="c")})
+    groups = (("first", "First", ("a", "b")), ("second", "Second", ("c",)))
+    found = level_figures(
+        questions, answers, groups, scored_by=("decisive", "places"), rounds=0, seed=0
+    )
+    assert decisive_figures(questions, answers)["category"]["value"] == 0.0
+    assert found["decisive"] == found["step_and_category"]
+    assert found["decisive"] is not None
+    assert found["decisive"]["value"] == 0.5
+    assert found["places"] is not None
+    assert (found["places"]["right"], found["places"]["true"]) == (1, 2)
+    only = level_figures(questions, answers, groups, scored_by=("decisive",), rounds=0, seed=0)
+    assert only["places"] is None

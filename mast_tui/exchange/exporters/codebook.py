@@ -31,6 +31,7 @@ _LATEX: Final = str.maketrans(
         ">": r"\textgreater{}",
         "|": r"\textbar{}",
         '"': r"\char34{}",
+        "›": r"\guilsinglright{}",
     }
 )
 _HEADINGS: Final = ("section", "subsection", "subsubsection")
@@ -108,10 +109,11 @@ def _tex(text: str) -> str:
 def _parts(taxonomy: Taxonomy, guidelines: Values) -> Iterator[_Part]:
     yield _Heading(0, f"Codebook of {taxonomy.name} ({taxonomy.ref})")
     for category in taxonomy.categories:
-        yield _Heading(1, category.name)
-        for mode in taxonomy.modes:
-            if mode.category == category.id:
-                yield from _of_mode(mode, taxonomy, guidelines.get(mode.code, {}))
+        modes = [mode for mode in taxonomy.modes if mode.category == category.id]
+        if modes or not any(one.under == category.id for one in taxonomy.categories):
+            yield _Heading(1, taxonomy.title(category.id))
+        for mode in modes:
+            yield from _of_mode(mode, taxonomy, guidelines.get(mode.code, {}))
 
 
 def _of_mode(mode: Mode, taxonomy: Taxonomy, page: Values) -> Iterator[_Part]:

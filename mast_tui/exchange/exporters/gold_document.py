@@ -117,12 +117,11 @@ def gold_document(
 
 def _mode(mode: Mode, taxonomy: Taxonomy) -> Values:
     """A mode as it was put to those who labelled."""
-    categories = {category.id: category.name for category in taxonomy.categories}
     return {
         "code": mode.code,
         "slug": mode.slug,
         "name": mode.name,
-        "category": categories.get(mode.category, mode.category),
+        "category": taxonomy.title(mode.category),
         "definition": mode.definition,
         "applies": list(mode.applies),
         "applies_not": list(mode.applies_not),

@@ -95,8 +95,7 @@ def taxonomy_toml(taxonomy: Taxonomy) -> str:
     """Write a taxonomy as a file that says all of it, with the modes in their order."""
     values = to_dict(taxonomy)
     lines = [f"{name} = {_toml(values[name])}" for name in ("id", "version", "name")]
-    if "open" in values:
-        lines.append(f"open = {_toml(values['open'])}")
+    lines += [f"{name} = {_toml(values[name])}" for name in ("open", "levels") if name in values]
     for table in ("categories", "modes"):
         for one in _tables(values, table):
             lines += ["", f"[[{table}]]"]

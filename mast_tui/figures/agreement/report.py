@@ -27,6 +27,7 @@ from mast_tui.figures.agreement.counting import (
 from mast_tui.figures.agreement.duplicated_labels import identical_blocks
 from mast_tui.figures.agreement.sets import SetAgreement, set_agreement
 from mast_tui.figures.agreement.verdict_table import (
+    ABSENT,
     PRESENT,
     UNSURE,
     Said,
@@ -36,6 +37,7 @@ from mast_tui.figures.agreement.verdict_table import (
 from mast_tui.figures.bootstrap import ROUNDS, BootstrapJson, bootstrap_json
 from mast_tui.figures.jackknife import MANY
 from mast_tui.labels import VerdictValue
+from mast_tui.taxonomy.model import Group
 
 if TYPE_CHECKING:
     from mast_tui.figures.judge.compare import JudgesComparedJson
@@ -99,6 +101,15 @@ class MacroJson(CoefficientsJson):
     """Means over the modes where a coefficient is defined, and how many modes those are."""
 
     modes_defined: dict[str, int]
+
+
+class LevelJson(TypedDict):
+    """Categories of one level as they are marked: present where any mode within is, absent where
+    all are."""
+
+    categories: dict[str, CategoryJson]
+    macro: MacroJson
+    pooled: TableJson
 
 
 class FinishedJson(TypedDict):
@@ -351,8 +362,9 @@ class StudyInput:
     that is not there is open. Only verdicts by ``annotators``, on ``modes``, in traces that the
     annotator has ``finished`` are counted. ``examples`` is how many traces were left out of a
     judge's figures because they stood in its prompt, ``unfinished`` how many traces an annotator
-    has begun without finishing the pass that counts. ``categories`` are (id, name, slugs);
-    ``rounds`` the trace ids of each round by its name; ``retests`` come by annotator.
+    has begun without finishing the pass that counts. ``categories`` are the topmost
+    ones, ``levels`` by name all of each level, none where there is one only; ``rounds`` the trace
+    ids of each round by its name; ``retests`` come by annotator.
     ``not_in_study`` is how many traces those have finished who are left out, as they have no part
     in the study, ``open_codes`` how many labels by annotator are none of the modes. ``suggested``
     are the traces, by annotator, in which a judge's suggestions were on screen;
@@ -367,7 +379,8 @@ class StudyInput:
     verdicts: Mapping[tuple[str, str, str], VerdictValue]
     finished: Mapping[str, frozenset[str]]
     examples: Mapping[str, int] = field(default_factory=dict)
-    categories: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
+    categories: tuple[Group, ...] = ()
+    levels: Mapping[str, tuple[Group, ...]] = field(default_factory=dict)
     unfinished: Mapping[str, int] = field(default_factory=dict)
     rounds: Mapping[str, frozenset[str]] = field(default_factory=dict)
     retests: Mapping[str, Retest] = field(default_factory=dict)
@@ -400,6 +413,7 @@ Report = TypedDict(
         "judges": "NotRequired[JudgesComparedJson]",
         "bootstrap": BootstrapJson,
         "categories": dict[str, CategoryJson],
+        "levels": "NotRequired[dict[str, LevelJson]]",
         "sets": SetsJson,
         "blocks": BlocksJson,
         "identical_blocks": list[BlockJson],
@@ -436,7 +450,7 @@ def agreement_report(study: StudyInput, *, rounds: int = ROUNDS, seed: int = 0) 
     tables = Tables(study.annotators, table.said, shared.tolist(), rounds, seed)
     blocks = identical_blocks(table.said, finished)
     places = {slug: place for place, (slug, _, _) in enumerate(study.modes)}
-    return {
+    report: Report = {
         "taxonomy": study.taxonomy_ref,
         "annotators": list(study.annotators),
         "pass": study.pass_label,
@@ -473,6 +487,9 @@ def agreement_report(study: StudyInput, *, rounds: int = ROUNDS, seed: int = 0) 
         "missed": _missed(study, table, intervals=rounds > 0),
         "left_out": _left_out(study, table, finished),
     }
+    if study.levels:
+        report["levels"] = _levels(study, table, shared.tolist(), rounds, seed)
+    return report
 
 
 def table_of(study: StudyInput) -> VerdictTable:
@@ -496,6 +513,34 @@ def _finished_json(study: StudyInput, finished: NDArray[np.bool_]) -> FinishedJs
     if study.examples:
         traces["examples_left_out"] = dict(study.examples)
     return traces
+
+
+def _levels(
+    study: StudyInput, table: VerdictTable, shared: Sequence[int], rounds: int, seed: int
+) -> dict[str, LevelJson]:
+    """Each level of categories by itself, from the same resamples of traces as the modes."""
+    codes = {slug: code for slug, code, _ in study.modes}
+    found: dict[str, LevelJson] = {}
+    for level, groups in study.levels.items():
+        said = [_any_within(table.said[:, :, [slug in of for slug in table.slugs]])
+                for _, _, of in groups]  # fmt: skip
+        tables = Tables(study.annotators, np.stack(said, axis=2), shared, rounds, seed)
+        found[level] = {
+            "categories": {
+                ident: {"name": name, "modes": [codes[slug] for slug in of], **tables.mode(place)}
+                for place, (ident, name, of) in enumerate(groups)
+            },
+            "macro": tables.macro(),
+            "pooled": tables.pooled(),
+        }
+    return found
+
+
+def _any_within(said: Said) -> NDArray[np.int8]:
+    """Annotators × traces: what each says of some modes together, open where it depends."""
+    present, unsure, open_ = ((said == one).any(axis=2) for one in (PRESENT, UNSURE, MISSING))
+    together = np.select([present, open_, unsure], [PRESENT, MISSING, UNSURE], ABSENT)
+    return together.astype(np.int8)
 
 
 def _categories(

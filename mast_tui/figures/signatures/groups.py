@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Final, Literal, NotRequired, TypedDict
@@ -32,6 +33,7 @@ from mast_tui.figures.signatures.onset import (
     places_table,
 )
 from mast_tui.figures.signatures.stratified import StratifiedJson, stratified
+from mast_tui.taxonomy.model import Group
 
 Shape = Literal["none", "isolated", "between", "cascading", "open"]
 
@@ -280,7 +282,19 @@ class PlacesByOutcome(TypedDict):
     all: PlacesJson
 
 
-class GroupJson(TypedDict):
+class LevelJson(TypedDict):
+    """The categories of one level by id."""
+
+    categories: dict[str, CategoryJson]
+
+
+class _LevelsJson(TypedDict):
+    """All levels of categories by name, where there are several."""
+
+    levels: NotRequired[dict[str, LevelJson]]
+
+
+class GroupJson(_LevelsJson):
     """One model, system or benchmark; ``shapes`` count its failed traces.
 
     ``parts`` are the values by field that make the group, none where it is all traces. ``bill`` is
@@ -354,6 +368,16 @@ def group_figures(setting: Setting, group: int) -> GroupFigures:
     modes = dict(zip(codes, tables, strict=True))
     values = resampled(verdicts[failed], setting.rounds, setting.seed, of_failed)
     counted = np.bincount(shapes(verdicts[failed], rules), minlength=len(SHAPES)).tolist()
+    top = [
+        (id, name, tuple(mode.slug for mode in given.modes if mode.category == id))
+        for id, name in given.categories
+    ]
+    levels: _LevelsJson = {}
+    if given.levels:
+        levels["levels"] = {
+            name: {"categories": _categories(given, chosen, groups)}
+            for name, groups in given.levels.items()
+        }
     table: GroupJson = {
         "parts": given.parts(group),
         "traces": int(chosen.sum()),
@@ -365,7 +389,8 @@ def group_figures(setting: Setting, group: int) -> GroupFigures:
             verdicts[failed], values, setting.rounds, of_failed
         ),
         "shapes": dict(zip(SHAPES, counted, strict=True)),
-        "categories": _categories(given, chosen),
+        "categories": _categories(given, chosen, top),
+        **levels,
         "modes": modes,
         "stratified": stratified(
             given, chosen, {code: mode["difference_pp"] for code, mode in modes.items()}
@@ -456,11 +481,13 @@ def _modes_per_trace(
     return found
 
 
-def _categories(given: SignatureInput, chosen: Flags) -> dict[str, CategoryJson]:
+def _categories(
+    given: SignatureInput, chosen: Flags, groups: Iterable[Group]
+) -> dict[str, CategoryJson]:
     found: dict[str, CategoryJson] = {}
     failed, succeeded = (chosen & (given.outcome == one) for one in (FAILED, SUCCEEDED))
-    for category, name in given.categories:
-        columns = [i for i, mode in enumerate(given.modes) if mode.category == category]
+    for category, name, slugs in groups:
+        columns = [i for i, mode in enumerate(given.modes) if mode.slug in slugs]
         every = _side(given, chosen, columns)
         found[category] = {
             "name": name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.gold.sources import GoldMixJson
+from mast_tui.taxonomy.model import Group
 
 OPEN: Final = 0
 PRESENT: Final = 1
@@ -79,7 +81,8 @@ class SignatureInput:
     ``task`` has a number for the task that each trace is a run of, -1 where it is not known; tasks
     of one name in two benchmarks are two. It is None where nobody has asked. ``weights`` are how
     many traces of the whole each stands for, None where all stand for as many; ``of_no_whole`` says
-    that they came in with different chances, so that nobody knows.
+    that they came in with different chances, so that nobody knows. ``categories`` are the topmost,
+    ``levels`` by name all of each level, none where there is one only.
     """
 
     taxonomy_ref: str
@@ -106,6 +109,7 @@ class SignatureInput:
     task: Whole | None = None
     weights: NDArray[np.float64] | None = None
     of_no_whole: bool = False
+    levels: Mapping[str, tuple[Group, ...]] = field(default_factory=dict)
 
     @property
     def fields(self) -> tuple[str, ...]:

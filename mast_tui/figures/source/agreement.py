@@ -76,10 +76,8 @@ def study_from_workspace(
         verdicts=verdicts.table(names, finished, counted),
         finished=finished,
         examples={name: count for name, count in examples.items() if count},
-        categories=tuple(
-            (group.id, group.name, tuple(m.slug for m in taxonomy.modes if m.category == group.id))
-            for group in taxonomy.categories
-        ),
+        categories=taxonomy.at_level(0),
+        levels=taxonomy.by_level,
         unfinished=_unfinished(passes, counted, which),
         rounds=_rounds(workspace, taxonomy),
         retests=_retests(passes, verdicts),

@@ -104,8 +104,12 @@ def input_from_workspace(
     places, unplaced = _placed(words, order_of)
     return SignatureInput(
         taxonomy_ref=taxonomy.ref,
-        modes=tuple(ModeInfo(m.slug, m.code, m.name, m.category) for m in taxonomy.modes),
-        categories=tuple((one.id, one.name) for one in taxonomy.categories),
+        modes=tuple(
+            ModeInfo(m.slug, m.code, m.name, taxonomy.path(m.category)[0].id)
+            for m in taxonomy.modes
+        ),
+        categories=tuple((id, name) for id, name, _ in taxonomy.at_level(0)),
+        levels=taxonomy.by_level,
         by=",".join(fields) or ALL,
         labels=labels,
         labels_kind=kind,

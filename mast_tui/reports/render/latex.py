@@ -40,6 +40,7 @@ _SPECIAL: Final = {
     "—": r"\textemdash{}",
     "…": r"\textellipsis{}",
     "·": r"\textperiodcentered{}",
+    "›": r"\guilsinglright{}",
     "“": r"\textquotedblleft{}",
     "”": r"\textquotedblright{}",
     "‘": r"\textquoteleft{}",

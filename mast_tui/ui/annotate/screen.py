@@ -827,7 +827,10 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.show_span()
 
     def action_fold(self) -> None:
-        """Fold or unfold what the step under the cursor is a part of."""
+        """Fold or unfold what the step or mode under the cursor is a part of."""
+        if self.pane is self.modes:
+            self.modes.toggle_fold()
+            return
         if not self.state.has_spans:
             return
         if self.timeline.filtered:
@@ -1117,7 +1120,9 @@ class AnnotateScreen(Screen[None], RenderCache):
     def _mode_chosen(self, event: VirtualLines.Chosen) -> None:
         event.stop()
         mode = self.modes.mode
-        if mode is not None and self.state.has_spans:
+        if mode is None:
+            self.modes.toggle_fold()
+        elif self.state.has_spans:
             self.labelling.label_with(mode)
 
     def action_label(self, what: Chooses) -> None:

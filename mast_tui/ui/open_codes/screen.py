@@ -509,7 +509,9 @@ class OpenCodesScreen(OpensTraces, TableScreen):
         )
 
     def _ask_category(self, opened: OpenWorkspace, codes: Sequence[OpenCode], name: str) -> None:
-        choices = [Choice(one.id, "", one.name) for one in opened.taxonomy.categories]
+        choices = [
+            Choice(one.id, "", opened.taxonomy.title(one.id)) for one in opened.taxonomy.categories
+        ]
 
         def chosen(category: str | None) -> None:
             if category is not None:

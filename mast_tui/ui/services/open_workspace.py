@@ -205,7 +205,7 @@ class Opening:
             assisted=options.assisted,
             taxonomy=taxonomy.ref,
         )
-        return OpenWorkspace(workspace, taxonomy, name, blind)
+        return OpenWorkspace(workspace, workspace.with_places(taxonomy), name, blind)
 
     @staticmethod
     def welcome(

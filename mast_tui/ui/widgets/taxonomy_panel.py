@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
+from textual import events
 from textual.strip import Strip
 
 from mast_tui.safe_text import one_line
@@ -43,7 +44,11 @@ NO_STATE = ModeState()
 
 
 class TaxonomyPanel(VirtualLines):
-    """One row a category and a mode; the cursor stands on modes only."""
+    """A row for each category that holds modes, and one for each mode, unless it is folded.
+
+    The cursor stands on modes, and on what is folded. A category within others has their names
+    before its own, or is indented where the row before it has said them: levels take no rows.
+    """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "taxonomy-panel--category",
@@ -59,6 +64,7 @@ class TaxonomyPanel(VirtualLines):
         super().__init__(id=id)
         self.taxonomy: Taxonomy | None = None
         self._rows: list[Category | Mode] = []
+        self._folded: set[str] = set()
         self._states: Mapping[str, ModeState] = {}
         self._typed: frozenset[str] = frozenset()
 
@@ -86,13 +92,53 @@ class TaxonomyPanel(VirtualLines):
     def show_taxonomy(self, taxonomy: Taxonomy) -> None:
         """Show another taxonomy, with the cursor on its first mode."""
         self.taxonomy = taxonomy
-        self._rows = []
-        for category in taxonomy.categories:
-            modes = [mode for mode in taxonomy.modes if mode.category == category.id]
-            if modes:
-                self._rows += [category, *modes]
+        self._folded = set()
+        self._lay_out()
         self.cursor = next((i for i, row in enumerate(self._rows) if isinstance(row, Mode)), 0)
+
+    def _lay_out(self) -> None:
+        assert self.taxonomy is not None
+        self._rows = []
+        for category in self.taxonomy.tree():
+            modes = self._within(category)
+            if modes:
+                self._rows += [category, *(() if category.id in self._folded else modes)]
+        self._show_open()
         self.rows_changed()
+
+    def _within(self, category: Category) -> list[Mode]:
+        """The modes that stand in a category itself."""
+        assert self.taxonomy is not None
+        return [mode for mode in self.taxonomy.modes if mode.category == category.id]
+
+    def toggle_fold(self, row: int | None = None) -> None:
+        """Fold or unfold the category of a row, by default that of the cursor."""
+        if not self._rows:
+            return
+        item = self._rows[self.cursor if row is None else row]
+        at = self.mode
+        ident = item.category if isinstance(item, Mode) else item.id
+        if not ident:  # the open mode stands in none
+            return
+        self._folded ^= {ident}
+        self._lay_out()
+        here = next(i for i, one in enumerate(self._rows) if one == item or _is(one, ident))
+        if ident not in self._folded:
+            self.cursor = here + 1
+        elif at is None or at.category == ident or at not in self._rows:
+            self.cursor = here
+        else:
+            self.cursor = self._rows.index(at)
+        self.show_row(self.cursor)
+        self.post_message(self.Moved(self, self.cursor))
+
+    def on_click(self, event: events.Click) -> None:
+        """Fold or unfold a category that is clicked."""
+        offset = event.get_content_offset(self)
+        row = -1 if offset is None else offset.y + round(self.scroll_y)
+        if 0 <= row < len(self._rows) and isinstance(self._rows[row], Category):
+            event.prevent_default()
+            self.toggle_fold(row)
 
     def show_states(self, states: Mapping[str, ModeState]) -> None:
         """Show how each mode stands, by slug."""
@@ -120,7 +166,12 @@ class TaxonomyPanel(VirtualLines):
         return row if isinstance(row, Mode) else None
 
     def go_to(self, slug: str) -> None:
-        """Put the cursor on a mode."""
+        """Put the cursor on a mode, and unfold where it stands."""
+        modes = () if self.taxonomy is None else self.taxonomy.modes
+        stands = {mode.category for mode in modes if mode.slug == slug}
+        if stands & self._folded:
+            self._folded -= stands
+            self._lay_out()
         for row, item in enumerate(self._rows):
             if isinstance(item, Mode) and item.slug == slug:
                 self.move_to(row)
@@ -132,34 +183,69 @@ class TaxonomyPanel(VirtualLines):
             return
         row = max(0, min(row, len(self._rows) - 1))
         step = -1 if row < self.cursor else 1
-        while 0 <= row < len(self._rows) and not isinstance(self._rows[row], Mode):
+        while 0 <= row < len(self._rows) and not self._stops(self._rows[row]):
             row += step
         if not 0 <= row < len(self._rows):
             self.show_row(0)
             return
         super().move_to(row, centre=centre)
 
+    def _stops(self, item: Category | Mode) -> bool:
+        return isinstance(item, Mode) or item.id in self._folded
+
     def _redraw(self, slugs: set[str] | frozenset[str]) -> None:
         for row, item in enumerate(self._rows):
-            if isinstance(item, Mode) and item.slug in slugs:
+            modes = [item] if isinstance(item, Mode) else self._within(item)
+            if any(mode.slug in slugs for mode in modes):
                 self.redraw_row(row)
+
+    def _category(self, row: int, category: Category, width: int) -> Strip:
+        """A category's name after those above it, as far as the row before has not said them."""
+        assert self.taxonomy is not None
+        base, folded = self.rich_style, category.id in self._folded
+        modes = self._within(category)
+        if folded and row == self.cursor:
+            base += self.get_component_rich_style("taxonomy-panel--cursor", partial=True)
+        elif folded and any(mode.slug in self._typed for mode in modes):
+            base += self.get_component_rich_style("taxonomy-panel--typed", partial=True)
+        style = base + self.get_component_rich_style("taxonomy-panel--category", partial=True)
+        path = self.taxonomy.path(category.id)
+        before = next((o for o in self._rows[:row][::-1] if isinstance(o, Category)), None)
+        told = () if before is None else self.taxonomy.path(before.id)
+        same = sum(a == b for a, b in zip(path[:-1], told, strict=False))
+        above = "".join(f"{one_line(one.name)} › " for one in path[same:-1])
+        right = ""
+        if folded:
+            states = [self._states.get(mode.slug, NO_STATE) for mode in modes]
+            labels, pending = sum(s.labels for s in states), sum(s.pending for s in states)
+            right = f" ×{len(modes)} {ModeState(labels, pending=pending).shown}".rstrip()
+        mark = " " * (1 + same) if not folded else "▌" if row == self.cursor else " "
+        mark += "▸ " if folded else ""
+        name = one_line(category.name)
+        room = max(3, width - cell_len(mark) - cell_len(right))
+        if above and cell_len(above + name) > room:
+            # The names above give way, as their modes are told apart by the last.
+            above = set_cell_size(above, max(0, room - cell_len(name) - 4)) + "… › "
+        text = set_cell_size(above + name, room)
+        return Strip([Segment(mark + text + right, style)]).adjust_cell_length(width, base)
 
     def render_row(self, row: int, width: int) -> Strip:
         """A category's name, or a mode with its state."""
         base = self.rich_style
         item = self._rows[row]
         if isinstance(item, Category):
-            style = base + self.get_component_rich_style("taxonomy-panel--category", partial=True)
-            text = set_cell_size(f" {one_line(item.name)}", width)
-            return Strip([Segment(text, style)]).adjust_cell_length(width, base)
+            return self._category(row, item, width)
         assert self.taxonomy is not None
         if row == self.cursor:
             base += self.get_component_rich_style("taxonomy-panel--cursor", partial=True)
         elif item.slug in self._typed:
             base += self.get_component_rich_style("taxonomy-panel--typed", partial=True)
         state = self._states.get(item.slug, NO_STATE)
-        code = item.code if self.taxonomy.coded_by_digits else self.taxonomy.keys_of(item)
-        name = one_line(item.name)
+        name, code = one_line(item.name), self.taxonomy.keys_of(item)
+        if self.taxonomy.coded_by_digits:
+            code = item.code
+        elif item.code not in (item.slug, code):
+            name = f"{one_line(item.code)} {name}"
         right = state.shown
         room = max(3, width - cell_len(code) - 4 - (cell_len(right) + 1 if right else 0))
         if cell_len(name) > room:
@@ -176,6 +262,10 @@ class TaxonomyPanel(VirtualLines):
                 Segment(f" {right}" if right else "", right_style),
             ]
         ).adjust_cell_length(width, base)
+
+
+def _is(row: Category | Mode, category: str) -> bool:
+    return isinstance(row, Category) and row.id == category
 
 
 def definition_of(mode: Mode, taxonomy: Taxonomy) -> str:

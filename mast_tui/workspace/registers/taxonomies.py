@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypedDict
 
 from sqlalchemy import Connection, func, select
@@ -19,7 +19,7 @@ from mast_tui.errors import WorkspaceError
 from mast_tui.labels import JUDGE_PREFIX
 from mast_tui.taxonomy.identity import differences
 from mast_tui.taxonomy.loader import TaxonomyError, from_dict, to_dict
-from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.taxonomy.model import Taxonomy, lasting_places
 from mast_tui.workspace import schema
 from mast_tui.workspace.ids import now
 
@@ -138,6 +138,23 @@ def revisions(connection: Connection, ref: str | None = None) -> tuple[Revision,
         statement = statement.where(table.c.ref == ref)
     rows = connection.execute(statement).all()
     return tuple(Revision(_read(name, document), since) for name, since, document in rows)
+
+
+def with_places(connection: Connection, taxonomy: Taxonomy) -> Taxonomy:
+    """The taxonomy with the places that earlier versions of it here have given its modes.
+
+    So two digits go on to name a mode where another one of the codebook goes.
+    """
+    if taxonomy.coded_by_digits:
+        return taxonomy
+    first: dict[str, Revision] = {}
+    for one in revisions(connection):
+        if one.taxonomy.id == taxonomy.id:
+            first.setdefault(one.taxonomy.ref, one)
+    came = sorted(first, key=lambda ref: (first[ref].since, ref))
+    before = came[: came.index(taxonomy.ref)] if taxonomy.ref in first else came
+    versions = [*(first[ref].taxonomy for ref in before), taxonomy]
+    return replace(taxonomy, places=lasting_places(versions)) if before else taxonomy
 
 
 def revisions_read(connection: Connection, ref: str) -> tuple[RevisionJson, ...]:

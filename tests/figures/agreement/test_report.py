@@ -203,3 +203,22 @@ def test_copied_traces_are_named_with_who_labelled_them() -> None:
         {"traces": ["t0", "t1", "t2"], "annotators": ["ann", "bob"]}
     ]
     assert report["blocks"] == {"traces": 6, "distinct": 4}
+
+
+def test_a_category_shows_where_any_mode_within_does() -> None:
+    said = {
+        ("ann", REPETITION): "1100?0.0",
+        ("ann", TERMINATION): "01000.00",
+        ("bob", REPETITION): "00000000",
+        ("bob", TERMINATION): "11000000",
+    }
+    groups = (("all", "All", (REPETITION, TERMINATION)),)
+    given = replace(study(said), levels={"area": groups})
+    level = agreement_report(given, rounds=0)["levels"]["area"]
+    everything = level["categories"]["all"]
+    # ann: 1 1 0 0 ? . . 0; the modes of the last two that are open could be present.
+    assert (everything["n"], everything["unsure"]) == (5, {"ann": 1, "bob": 0})
+    assert everything["raw_agreement"].get("value") == 1.0
+    assert everything["modes"] == ["1.3", "3.1"]
+    assert level["pooled"]["cohen_kappa"].get("value") == 1.0
+    assert "levels" not in agreement_report(study(said), rounds=0)

@@ -27,7 +27,7 @@ def taxonomy_text(taxonomy: Taxonomy) -> str:
     for category in taxonomy.categories:
         modes = [mode for mode in taxonomy.modes if mode.category == category.id]
         if modes:
-            parts.append(f"## {category.name}")
+            parts.append(f"## {taxonomy.title(category.id)}")
             parts.extend(mode_text(mode, taxonomy) for mode in modes)
     return "\n\n".join(parts)
 

@@ -1,0 +1,150 @@
+"""Categories within categories, and the places of modes that no two digits are the code of."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mast_tui.exchange.migration.candidate import taxonomy_toml, with_mode
+from mast_tui.judges.llm.prompt.taxonomy_text import taxonomy_text
+from mast_tui.taxonomy.changes import changes
+from mast_tui.taxonomy.identity import differences
+from mast_tui.taxonomy.loader import TaxonomyError, from_dict, load_mast, load_taxonomy, to_dict
+from mast_tui.taxonomy.model import Taxonomy, lasting_places
+from mast_tui.workspace import Workspace
+
+DESK: dict[str, Any] = {
+    "id": "desk",
+    "version": "1",
+    "categories": [
+        {"id": "tools", "name": "Tools"},
+        {"id": "choice", "name": "Choice of tool", "under": "tools"},
+        {"id": "arguments", "name": "Arguments", "under": "tools"},
+        {"id": "talk", "name": "Talk"},
+    ],
+    "modes": [
+        {"slug": "wrong_tool", "code": "AC-1", "name": "Wrong tool", "category": "choice"},
+        {"slug": "no_tool", "code": "AC-7", "name": "No tool", "category": "choice"},
+        {"slug": "wrong_value", "code": "A.1.2", "name": "Wrong value", "category": "arguments"},
+        {"slug": "rude", "name": "Rude", "category": "talk"},
+    ],
+}
+
+
+def desk(**changed: object) -> Taxonomy:
+    return from_dict({**DESK, **changed}, "desk.toml")
+
+
+def version(number: int, *slugs: str) -> Taxonomy:
+    modes = [{"slug": slug, "name": slug, "category": "all"} for slug in slugs]
+    return from_dict(
+        {"id": "own", "version": str(number), "categories": [{"id": "all"}], "modes": modes}
+    )
+
+
+def test_each_level_holds_every_mode_once() -> None:
+    assert desk().by_level == {
+        "category": (
+            ("tools", "Tools", ("wrong_tool", "no_tool", "wrong_value")),
+            ("talk", "Talk", ("rude",)),
+        ),
+        "group": (
+            ("choice", "Tools › Choice of tool", ("wrong_tool", "no_tool")),
+            ("arguments", "Tools › Arguments", ("wrong_value",)),
+            ("talk", "Talk", ("rude",)),
+        ),
+    }
+    assert desk(levels=["area", "kind"]).levels == ("area", "kind")
+
+
+def test_a_file_of_several_levels_is_written_and_read_as_it_was(tmp_path: Path) -> None:
+    own = with_mode(desk(levels=["area", "kind"]), "Late", "talk")
+    (tmp_path / "own.toml").write_text(taxonomy_toml(own))
+    assert load_taxonomy(tmp_path / "own.toml") == own
+    assert from_dict(to_dict(own)) == own
+
+
+def test_mast_is_worded_as_before_and_has_one_level() -> None:
+    mast = load_mast()
+    assert mast.content_hash == "5476c907316ee64b1d12bec4fdb8e930f018d08455102d543b2412ac69e63cd5"
+    assert mast.by_level == {}
+    assert mast.identity[1] == ("system_design", "inter_agent", "task_verification")
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        (
+            {"categories": [{"id": "a", "under": "b"}, {"id": "b"}]},
+            "desk.toml: category 1 'a': 'under' is 'b', which is no category before this one",
+        ),
+        ({"categories": [{"id": "a", "under": "a"}]}, "category 1 'a': 'under' is 'a'"),
+        ({"levels": ["area"]}, "desk.toml: 'levels' has 'area'; .* in 2 levels, so give 2 diff"),
+        ({"levels": ["area", "area"]}, "give 2 different names"),
+    ],
+)
+def test_levels_that_cannot_be_are_refused_with_their_place(
+    changed: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(TaxonomyError, match=told):
+        desk(**changed)
+
+
+def test_a_group_that_moves_makes_another_taxonomy_and_a_name_does_not() -> None:
+    tools, choice, arguments, talk = DESK["categories"]
+    moved = [tools, choice, talk, {**arguments, "under": "talk"}]
+    found = changes(desk(), desk(categories=moved))
+    assert not found.same
+    assert found.categories == ("-tools/arguments", "talk/arguments")
+    assert differences(desk(), desk(categories=moved)) == ("the categories are others",)
+    names = [{**one, "name": one["name"].upper()} for one in DESK["categories"]]
+    assert changes(desk(), desk(categories=names)).same
+    assert changes(desk(), desk(levels=["area", "kind"])).same
+
+
+def test_a_model_reads_where_modes_stand() -> None:
+    heads = [line for line in taxonomy_text(desk()).splitlines() if line.startswith("## ")]
+    assert heads == ["## Tools › Choice of tool", "## Tools › Arguments", "## Talk"]
+
+
+NAMES = st.lists(st.sampled_from([f"m{n}" for n in range(12)]), min_size=1, unique=True)
+
+
+@given(st.lists(NAMES, min_size=1, max_size=6))
+def test_a_mode_keeps_its_place_as_long_as_it_is_there(history: list[list[str]]) -> None:
+    versions = [version(n, *slugs) for n, slugs in enumerate(history)]
+    placed = [dict(lasting_places(versions[: n + 1])) for n in range(len(versions))]
+    assert list(placed[0].values()) == list(range(1, len(history[0]) + 1))
+    for before, now, slugs in zip([{}, *placed], placed, history, strict=False):
+        assert now.keys() == set(slugs)
+        assert len(set(now.values())) == len(now)
+        assert all(now[slug] == before[slug] for slug in now.keys() & before.keys())
+
+
+def test_where_places_run_out_one_that_is_free_is_taken() -> None:
+    many = [f"m{n}" for n in range(99)]
+    places = dict(lasting_places([version(1, *many), version(2, *many[:4], *many[5:], "new")]))
+    assert (places["new"], places["m98"]) == (5, 99)
+    over = version(1, *many, "one-more")
+    assert over.keys_of(over.mode("one-more")) == "··"
+
+
+def test_digits_name_the_same_mode_when_another_one_goes(tmp_path: Path) -> None:
+    first, second = version(1, "a", "b", "c"), version(2, "d", "a", "c")
+    with closing(Workspace.open(tmp_path / "w.db")) as workspace:
+        workspace.add_taxonomy(first)
+        for now in (workspace.with_places(second), workspace.with_places(first)):
+            assert {now.keys_of(mode): mode.slug for mode in now.modes}.items() >= {
+                ("01", "a"), ("03", "c")
+            }  # fmt: skip
+        now = workspace.with_places(second)
+        assert now.by_digits("0", "2") is None
+        assert now.by_digits("0", "4") == now.mode("d")
+        workspace.add_taxonomy(now)
+        assert workspace.taxonomy("own@2").content_hash == second.content_hash
+        assert workspace.with_places(load_mast()) == load_mast()
