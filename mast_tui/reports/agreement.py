@@ -229,10 +229,12 @@ def _missed_notes(missed: Values) -> Iterator[Note]:
     pairs = missed["pairs"]
     together = missed["together"]
     if missed["dependent"]:
-        more = "more" if together["alike"] else "fewer"
+        alike = together["alike"]
         yield Note(
-            f"They are not independent: {more} was found by several than chance has it "
-            f"({p_words(together['p_value'])}). So {more} were missed than the estimate says.",
+            f"They are not independent: {'more' if alike else 'less'} was found by several than "
+            f"chance has it ({p_words(together['p_value'])}). So "
+            f"{'more' if alike else 'fewer'} were missed than the estimate says"
+            f"{', unless wrong calls of single finders make it look so' if alike else ''}.",
             "dependent",
             warning=True,
         )

@@ -164,6 +164,7 @@ def test_finders_that_find_the_same_are_called_dependent_and_have_no_interval() 
     found = captured(same + "0" * 40, same + "0" * 40, "1" * 40 + "0" * 40)
     assert found["dependent"] is True
     assert found["pairs"]["f0|f1"]["odds_ratio"] is None
+    assert found["together"]["alike"]
     assert found["pooled"]["missed"]["ci_withheld"] == "dependent_finders"
 
 
