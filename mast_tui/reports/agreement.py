@@ -227,16 +227,24 @@ def _missed_notes(missed: Values) -> Iterator[Note]:
         "missed",
     )
     pairs = missed["pairs"]
-    told = {key: one for key, one in pairs.items() if one["p_adjusted"] is not None}
+    together = missed["together"]
     if missed["dependent"]:
-        for key, one in told.items():
-            if one["p_adjusted"] < ALPHA:
-                yield _dependent(key, one)
-    elif told:
-        least = min(one["p_adjusted"] for one in told.values())
+        alike = together["alike"]
         yield Note(
-            "Nothing speaks against their independence, by what a third found of what two did "
-            f"(least {p_words(least)}, corrected over the pairs); few failures would not show it.",
+            f"They are not independent: {'more' if alike else 'less'} was found by several than "
+            f"chance has it ({p_words(together['p_value'])}). So "
+            f"{'more' if alike else 'fewer'} were missed than the estimate says"
+            f"{', unless wrong calls of single finders make it look so' if alike else ''}.",
+            "dependent",
+            warning=True,
+        )
+        for key, one in pairs.items():
+            if one["p_adjusted"] is not None and one["p_adjusted"] < ALPHA:
+                yield _dependent(key, one)
+    elif missed["dependent"] is False:
+        yield Note(
+            "Nothing speaks against their independence, by what several found "
+            f"({p_words(together['p_value'])}); few failures would not show it.",
             "independence",
         )
     else:

@@ -97,26 +97,25 @@ def _plan(study: Study) -> _Plan:
     held: dict[str, set[str]] = defaultdict(set)
     back: dict[str, list[str]] = defaultdict(list)
     before = 0
+
+    def take(name: str, ids: Sequence[str]) -> None:
+        """Put what came to an annotator at once behind what they had."""
+        own, queue = _in_order(study, name, ids), queues[name]
+        held[name] |= set(_spread(study, "withheld", name, own, len(queue), study.withheld))
+        room = RETEST_GAP
+        back[name] += _spread(study, "retest", name, own, len(queue), study.retests, room=room)
+        queue += own
+
     for lot, batch in enumerate(study.batches):
         several = _several(study, batch, before)
         before += len(batch)
         dealing.deal(batch, several, lot)
         overlap += [one for one in batch if dealing.shared(one, several)]
-        for name, queue in queues.items():
-            own = _in_order(study, name, [x for x in batch if name in dealing.annotators[x]])
-            held[name] |= set(_spread(study, "withheld", name, own, len(queue), study.withheld))
-            back[name] += _spread(
-                study, "retest", name, own, len(queue), study.retests, room=RETEST_GAP
-            )
-            queue += own
+        for name in queues:
+            take(name, [one for one in batch if name in dealing.annotators[one]])
     passed_on = dealing.pass_on()
-    for name, queue in queues.items():
-        own = _in_order(study, name, passed_on[name])
-        held[name] |= set(_spread(study, "withheld", name, own, len(queue), study.withheld))
-        back[name] += _spread(
-            study, "retest", name, own, len(queue), study.retests, room=RETEST_GAP
-        )
-        queue += own
+    for name in queues:
+        take(name, passed_on[name])
 
     def still(name: str, ids: Iterable[str]) -> tuple[str, ...]:
         """Of what was dealt to an annotator that which was not given back."""

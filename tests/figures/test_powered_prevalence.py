@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mast_tui.figures.intervals import MARGIN
 from mast_tui.figures.prevalence import Weighted, powered, weighted_tables
-from scripts.simulate_prevalence import simulate
+from scripts.simulate_prevalence import follow, simulate
 
 # What ppi_mean_pointestimate of ppi-python 0.2.3 gives (lam=None) for the labels that these counts
 # stand for: TP, FP, FN, TN of the judge, and how many more it calls present and absent.
@@ -103,6 +103,17 @@ def test_who_was_rarely_drawn_counts_for_more() -> None:
     assert found["powered"]["value"] == pytest.approx(140 / 1100)
     nothing = Weighted(np.zeros(4), np.zeros(4), np.zeros(4))
     assert powered(labelled, further, nothing)["powered"]["value"] is None
+
+
+def test_so_many_more_labels_as_it_says_bring_the_width_that_it_promises() -> None:
+    """``scripts/simulate_prevalence.py rule`` has 2,000 studies; these are few, of fixed seed."""
+    chance = np.random.default_rng(4)
+    studies = [follow((0.8, 0.9), 0.2, chance) for _ in range(60)]
+    for by in zip(*studies, strict=True):
+        half = np.array([one.half for one in by])
+        assert 0.028 < half.mean() < 0.0315
+        assert np.quantile(half, 0.9) < 0.036
+        assert sum(one.holds for one in by) >= 54
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from mast_tui.figures.agreement.report import agreement_report as figures_of
 from mast_tui.figures.spans.input import Place
 from mast_tui.figures.spans.report import SpanReport
 from mast_tui.labels import VerdictValue
-from mast_tui.reports.agreement import COEFFICIENTS, agreement_report
+from mast_tui.reports.agreement import COEFFICIENTS, agreement_report, missed_table
 from mast_tui.reports.model import Estimate, Report
 from mast_tui.reports.sentences import is_kappa_paradox
 from mast_tui.reports.span_agreement import places_section
@@ -415,6 +415,11 @@ def test_missed_failures_are_told_with_what_they_take_for_granted() -> None:
     table = next(one for one in agreement_report(document).tables if one.id == "missed")
     assert table.rows[-1].cells["missed"] == "0 [0, 4]"
     assert [note.reason for note in table.notes] == ["missed", "independence"]
+    together = {"p_value": 0.001, "alike": True}
+    alike = {**document["missed"], "dependent": True, "together": together}
+    warned = missed_table({**document, "missed": alike})
+    assert warned is not None
+    assert "more was found by several than chance has it" in warned.notes[1].text
     pooled = {**document["missed"]["pooled"], "n": 0, "found": 0}
     seen = {**document["missed"], "pooled": pooled, "with_suggestions": {"ann": 3, "bob": 0}}
     untold = agreement_report({**document, "missed": seen})

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mast_tui.figures.intervals import MARGIN, more_for
 from mast_tui.figures.signatures.bill import Spent
 from mast_tui.figures.signatures.model import (
     ABSENT,
@@ -98,6 +99,20 @@ def test_a_mode_stands_with_both_shares_their_difference_and_its_class(
     titles = [column.title for column in table(made, "modes-plain").columns]
     assert "published" in titles
     assert "stated" not in titles
+
+
+def test_how_many_more_traces_three_points_take_is_told_by_mode(
+    document: Report, made: Made
+) -> None:
+    modes = document["groups"][PLAIN]["modes"]
+    (note,) = [one for one in made.sections[0].notes if one.reason == "more_labels"]
+    for code, mode in modes.items():
+        assert mode["more_labels"] == more_for(mode["count"], mode["n"], MARGIN)
+        assert f"{code} {mode['more_labels']:,}" in note.text
+    for shown in (render_markdown(made), " ".join(render_text(made, 100))):
+        assert "About so many more traces for" in shown
+    weighted: Report = {**document, "weighted": True}
+    assert "weighted by one over these" in said(signatures_report(weighted))
 
 
 def test_why_a_ratio_is_missing_is_told_under_the_table_and_beside_the_row(

@@ -138,24 +138,30 @@ async def test_tags_are_given_and_a_model_groups_what_has_none(
         await on.press("+")
         await on.press("J")
         assert "groups go by words" in said(on)
-        await on.press("/", *"restarts", "enter", "j", "t", *"Two words", "enter")
-        assert "one word" in on.text
+        await on.press("/", *"restarts", "enter")
+        await on.press("j", "t")
+        assert isinstance(on.app.screen, NoteScreen)
+        await on.press(*"Two words", "enter")
+        await shown(on, "one word")
         await on.press(*["backspace"] * 9, *"Restart", "enter")
-        for _ in waiting.until(lambda: "#restart · 1 place" in on.text):
-            await on.pilot.pause(0.01)
+        await shown(on, "#restart · 1 place")
         await on.press("/", *["backspace"] * 8, "enter")
         with ModelServer(lambda *_: answer(json.dumps(found))) as server:
             configure(server.base_url)
             await on.press("J")
-            assert "The words of 2 notes are sent to" in on.text
-            assert "It stops at" in on.text
+            await shown(on, "The words of 2 notes are sent to", "It stops at")
             await on.press("y")
-            for _ in waiting.until(lambda: "Lost · 2 places" in on.text):
-                await on.pilot.pause(0.01)
-        assert f"by {MODEL}" in on.text
-        await on.press("J", "w")
+            await shown(on, "Lost · 2 places", f"by {MODEL}")
+        await on.press("J")
+        await on.press("w")
         for _ in waiting.until(lambda: "Lost" not in on.text):
             await on.pilot.pause(0.01)
+
+
+async def shown(on: Stage, *words: str) -> None:
+    """Wait until all of these are on screen."""
+    for _ in waiting.until(lambda: all(one in on.text for one in words)):
+        await on.pilot.pause(0.01)
 
 
 async def test_what_others_wrote_is_not_there_before_one_has_finished(office: Office) -> None:

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
-from math import ceil, erfc, exp, floor, log, sqrt
+from itertools import combinations, product
+from math import atan, ceil, erfc, exp, floor, log, pi, prod, sqrt, tan
 from typing import Final, TypedDict
 
 import numpy as np
@@ -35,6 +35,11 @@ FEWEST_TWICE: Final = 5
 
 ALPHA: Final = 0.05
 """Below it finders are called dependent."""
+
+_NO_SPREAD: Final = 1e-9
+_MOST_FINDERS: Final = 10
+_MOST_FAILURES: Final = 1e6
+"""So many times those found."""
 
 
 class MissedJson(TypedDict):
@@ -66,6 +71,17 @@ class DependenceJson(TypedDict):
     p_adjusted: float | None
 
 
+class TogetherJson(TypedDict):
+    """Whether three finders and more find the same failures, by all tests together.
+
+    ``alike`` is whether more was found by several than chance has it, so that more were missed;
+    both are None where there is nothing to tell.
+    """
+
+    p_value: float | None
+    alike: bool | None
+
+
 class CaptureJson(TypedDict):
     """Capture and recapture over all modes.
 
@@ -79,6 +95,7 @@ class CaptureJson(TypedDict):
     modes: dict[str, MissedJson]
     pooled: MissedJson
     pairs: dict[str, DependenceJson]
+    together: TogetherJson
     dependent: bool | None
     with_suggestions: dict[str, int]
     settled_absent: int
@@ -147,8 +164,8 @@ def capture_report(
         strict=True,
     ):
         one["p_adjusted"] = adjusted
-    told = [one["p_adjusted"] for one in pairs.values() if one["p_adjusted"] is not None]
-    dependent = min(told) < ALPHA if told else None
+    together = _together(every, len(names), [one["p_value"] for one in pairs.values()])
+    dependent = None if together["p_value"] is None else together["p_value"] < ALPHA
     return {
         "finders": list(names),
         "modes": {
@@ -157,6 +174,7 @@ def capture_report(
         },
         "pooled": missed(every, dependent=bool(dependent), intervals=intervals),
         "pairs": pairs,
+        "together": together,
         "dependent": dependent,
         "with_suggestions": {
             name: int((own & there[:, None]).sum())
@@ -321,3 +339,83 @@ def dependence(groups: Sequence[Found], first: int, second: int) -> DependenceJs
         "p_value": erfc(abs(off) / sqrt(2 * variance)) if variance else None,
         "p_adjusted": None,
     }
+
+
+def _together(
+    groups: Sequence[Found], finders: int, of_pairs: Sequence[float | None]
+) -> TogetherJson:
+    """Join what all tests say: those of the pairs, and the scores of all that was found.
+
+    A score test for each pair, and one for all pairs alike, as where some failures are hard for
+    everybody. The p-values are joined as Liu and Xie do (2020, Journal of the American Statistical
+    Association 115:393-402), which holds however they hang together.
+    """
+    scores, spread = interaction_scores(groups, finders)
+    tests = [*zip(scores, np.diag(spread), strict=True), (scores.sum(), spread.sum())]
+    found = [erfc(abs(one) / sqrt(2 * of)) for one, of in tests if of > _NO_SPREAD]
+    found += [p for p in of_pairs if p is not None]
+    if not found:
+        return {"p_value": None, "alike": None}
+    # At 0 and 1 the tangent has no end.
+    joined = sum(tan((0.5 - min(max(p, 1e-15), 1 - 1e-6)) * pi) for p in found) / len(found)
+    return {"p_value": 0.5 - atan(joined) / pi, "alike": bool(scores.sum() > 0)}
+
+
+def interaction_scores(
+    groups: Sequence[Found], finders: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Give the scores of the interactions of each two finders in log-linear models.
+
+    How many failures both of them found, less how many it would be were all finders independent
+    (Fienberg 1972, Biometrika 59:591-603; what nobody found is not seen), with their variances:
+    those of the counts given how many each finder found.
+
+    Args:
+        groups: What was found, by mode and by who looked; of each its own skills.
+        finders: How many finders there are.
+
+    Returns:
+        The scores by pair, in the order of ``combinations``, and their covariances.
+    """
+    pairs = list(combinations(range(finders), 2))
+    scores, spread = np.zeros(len(pairs)), np.zeros((len(pairs), len(pairs)))
+    for group in groups:
+        skills = _skills(group)
+        if skills is None:
+            continue
+        cells = np.array(list(product((0, 1), repeat=len(skills)))[1:])
+        own = np.array(list(combinations(range(len(skills)), 2)))
+        both = cells[:, own[:, 0]] * cells[:, own[:, 1]]
+        p = np.where(cells, skills, 1 - skills).prod(axis=1)
+        p /= p.sum()
+        off_x, off_z = cells - p @ cells, both - p @ both
+        across, within = off_z.T @ (p[:, None] * off_x), off_x.T @ (p[:, None] * off_x)
+        alone = off_z.T @ (p[:, None] * off_z)
+        places = [pairs.index(pair) for pair in combinations(group.finders, 2)]
+        n = len(group.by)
+        seen = (group.by[:, own[:, 0]] & group.by[:, own[:, 1]]).sum(axis=0)
+        scores[places] += seen - n * (p @ both)
+        left = alone - across @ np.linalg.pinv(within, rcond=_NO_SPREAD) @ across.T
+        spread[np.ix_(places, places)] += n * left
+    return scores, spread
+
+
+def _skills(group: Found) -> NDArray[np.float64] | None:
+    """What part of the failures each finder finds if they are independent, by maximum likelihood.
+
+    None where that says nothing: of two finders, of too many, or where nobody found what another
+    did.
+    """
+    n, each = len(group.by), group.by.sum(axis=0).astype(np.float64)
+    if not 2 < len(each) <= _MOST_FINDERS or each.sum() <= n:
+        return None
+    low, high = float(n), _MOST_FAILURES * n
+    while high / low > 1 + 1e-12:
+        # All failures, of which so many were found by nobody.
+        whole = sqrt(low * high)
+        if whole * (1 - prod(1 - each / whole)) < n:
+            low = whole
+        else:
+            high = whole
+    found: NDArray[np.float64] = np.minimum(each / low, 1.0)
+    return found

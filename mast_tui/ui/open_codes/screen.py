@@ -206,13 +206,16 @@ class OpenCodesScreen(OpensTraces, TableScreen):
 
     @work(thread=True, group="codes", exclusive=True)
     def _read(self, opened: OpenWorkspace) -> None:
-        workspace, who = opened.workspace, opened.annotator
+        worker, workspace, who = get_current_worker(), opened.workspace, opened.annotator
         known = list(self.mast.catalog.traces.values())
         try:
             coding = open_coding(workspace, opened.taxonomy, who, _visible_to(opened))
             if not _leads(opened):
                 record_reveal(workspace, who, opened.taxonomy.ref, sorted(coding.others))
             at_hand = self._at_hand or TraceLoader(workspace, known)
+            if worker.is_cancelled:
+                # What has changed since is read by another one, which may be through already.
+                return
             self.post_message(self.Gathered(coding, at_hand))
             ids = dict.fromkeys(code.trace_id for code in coding.codes)
             wanted = [one for one in ids if not at_hand.is_known(one)]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import combinations, product
 from math import exp, sqrt
 
 import numpy as np
 import pytest
+import statsmodels.api as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -16,6 +18,7 @@ from mast_tui.figures.agreement.capture import (
     Found,
     capture_report,
     dependence,
+    interaction_scores,
     missed,
     sadinle_interval,
     unseen,
@@ -134,11 +137,34 @@ def test_dependence_is_the_test_of_mantel_and_haenszel(tables: list[tuple[int, .
     assert found["p_value"] == pytest.approx(theirs.test_null_odds().pvalue)
 
 
+@pytest.mark.filterwarnings("ignore:Perfect separation")
+@settings(deadline=None, max_examples=30)
+@given(st.lists(st.integers(1, 30), min_size=7, max_size=7))
+def test_scores_of_interactions_are_those_of_log_linear_models(counts: list[int]) -> None:
+    cells = np.array(list(product((0, 1), repeat=3))[1:])
+    group = Found(999, (0, 1, 2), np.repeat(cells, counts, axis=0).astype(np.bool_))
+    scores, spread = interaction_scores([group], 3)
+    both = np.stack([cells[:, a] * cells[:, b] for a, b in combinations(range(3), 2)], axis=1)
+    poisson = sm.families.Poisson()
+    model = sm.GLM(np.array(counts), sm.add_constant(cells), family=poisson)
+    fitted = model.fit(tol=1e-12)
+    for place in range(3):
+        extra = sm.GLM(
+            np.array(counts), np.column_stack([model.exog, both[:, place]]), family=poisson
+        )
+        params = np.append(fitted.params, 0.0)
+        score, information = extra.score(params), extra.information(params)
+        assert scores[place] == pytest.approx(score[-1], abs=1e-4)
+        variance = -1 / np.linalg.inv(information)[-1, -1]
+        assert spread[place, place] == pytest.approx(variance, rel=1e-4)
+
+
 def test_finders_that_find_the_same_are_called_dependent_and_have_no_interval() -> None:
     same = "1" * 20 + "0" * 20
     found = captured(same + "0" * 40, same + "0" * 40, "1" * 40 + "0" * 40)
     assert found["dependent"] is True
     assert found["pairs"]["f0|f1"]["odds_ratio"] is None
+    assert found["together"]["alike"]
     assert found["pooled"]["missed"]["ci_withheld"] == "dependent_finders"
 
 
