@@ -8,7 +8,7 @@ from typing import Any
 
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.readers import claims
-from mast_tui.traces.readers.otel.trail import READER, key_of_span
+from mast_tui.traces.readers.otel.trail import READER
 from tests.traces.checks import read_file, read_one, write_json, write_json_lines
 
 TRACE = "a1b2c3d4" * 4
@@ -141,12 +141,6 @@ def test_a_tree_of_spans_is_a_timeline_with_a_span_under_each_id(tmp_path: Path)
     assert lasted.start is not None
     assert lasted.end is not None
     assert lasted.end - lasted.start == 2.5
-
-
-def test_a_labels_location_leads_to_its_span(tmp_path: Path) -> None:
-    trace = read_one(READER, write_json(tmp_path / "trace.json", published_layout()))
-    assert key_of_span(trace, f" {7:016X}\n") == f"{7:016x}"
-    assert key_of_span(trace, "ffffffffffffffff") is None
 
 
 def test_labels_beside_the_spans_are_hidden_and_alone_are_no_trace(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ class LineIndex:
         self._carry: list[bytes] = []  # what has been read of the line behind those
         self._read_to = 0
         self._ahead = (0, b"")  # what was read beyond the lines asked for, and from where on
-        self.path = content.path if isinstance(content, OpenedFile) else None
+        self.path = content.place if isinstance(content, OpenedFile) else None
         """The file itself, to which lines may come; None where the content is in memory."""
         self._behind = size  # where the lines that were read last have ended
         self.size = size

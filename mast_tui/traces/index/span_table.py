@@ -26,13 +26,10 @@ from mast_tui.traces.model import (
     Tokens,
 )
 
-_SHARDS: Final = 16
-_SHARD: Final = _SHARDS - 1
-_FIRST_SLOTS: Final = 8
 _NUMBER_BITS: Final = 32
 _NUMBER: Final = (1 << _NUMBER_BITS) - 1
 _TAG: Final = _NUMBER << _NUMBER_BITS
-"""What is kept of a hash, of 64 bits, in the slot; the lowest bits choose the shard."""
+"""Where the hash of a key lies that a block tells, above the number of its span from 1 on."""
 _LINE: Final = "line "
 _MOST_DIGITS: Final = 12
 _REMEMBERED: Final = 8
@@ -46,22 +43,20 @@ class KeyTable:
     keys are kept as UTF-8 in one piece. One thread adds; others may ask meanwhile.
     """
 
-    # Each shard is a hash table with open addressing. A slot is 0 where it is free, else the
-    # upper bits of the key's hash and below them the span's number, counted from 1. Spans that go
-    # by their lines are not in there as long as their lines follow each other. Neither are those
-    # that were taken in with a block, whose hashes come sorted and are the same in all processes.
+    # Spans that go by their lines are not in the dictionary as long as their lines follow each
+    # other. Neither are those that were taken in with a block, whose hashes come sorted and are the
+    # same in all processes: so a window that shows a big file holds no key of it as a text.
 
     def __init__(self, lines: Sequence[int]) -> None:
         self._lines = lines
         self._own = bytearray()
         self._ends = array("I", [0])
-        self._shards = [array("Q", bytes(8 * _FIRST_SLOTS)) for _ in range(_SHARDS)]
-        self._used = [0] * _SHARDS
+        self._indices: dict[str, int] = {}
         self._by_line = array("I")
         self._last_line = 0
         self._looks_like_line = False  # whether some other key does
         self._free_numbers: dict[str, int] = {}
-        self._taken_in: list[Column] = []  # for each block hashes and numbers as in a slot
+        self._taken_in: list[Column] = []  # for each block hashes with numbers, sorted
         self.repeats = 0
         """How many keys were taken when they were asked for."""
 
@@ -84,32 +79,29 @@ class KeyTable:
         """The index of the span with this key."""
         if key.startswith(_LINE) and (index := self._on_line(key)) is not None:
             return index
-        number = self._number(key)
-        return number - 1 if number else None
+        return self._index(key)
 
     def add(self, own: str | None) -> None:
         """Give the next span its key: ``own`` or that of its line, with ``~2`` where it is taken.
 
         ``lines`` must know the span's line by now.
         """
-        number = len(self._ends)
+        index = len(self)
         if own:
             wanted, like_line = own, own.startswith(_LINE)
             self._looks_like_line |= like_line
         else:
-            line = self._lines[number - 1]
+            line = self._lines[index]
             if line > self._last_line and not self._looks_like_line:
                 self._last_line = line
                 self._ends.append(self._ends[-1])
-                self._by_line.append(number - 1)
+                self._by_line.append(index)
                 return
             wanted, like_line = f"{_LINE}{line}", True
-        code, slots, place = self._slot(wanted)
-        taken = slots[place] or (self._taken_in and self._number_taken_in(wanted))
+        taken = self._index(wanted) is not None
         if taken or (like_line and self._on_line(wanted) is not None):
             self.repeats += 1
-            own = self._free(wanted)
-            code, slots, place = self._slot(own)
+            own = wanted = self._free(wanted)
         if own:
             self._own += own.encode("utf-8", "surrogatepass")
         end = len(self._own)
@@ -117,11 +109,7 @@ class KeyTable:
             self._ends.append(end)  # From here on the span is known; its key is found last.
         except OverflowError:
             self._ends = wider(self._ends, end)
-        shard = code & _SHARD
-        slots[place] = code & _TAG | number
-        used = self._used[shard] = self._used[shard] + 1
-        if 5 * used > 3 * len(slots):
-            self._shards[shard] = _grown(slots)
+        self._indices[wanted] = index
 
     def _on_line(self, key: str) -> int | None:
         """The index of the span with this key among those that go by lines which follow."""
@@ -136,26 +124,25 @@ class KeyTable:
 
     def _free(self, wanted: str) -> str:
         number = self._free_numbers.get(wanted, 1) + 1
-        while self._number(key := f"{wanted}~{number}"):
+        while self._index(key := f"{wanted}~{number}") is not None:
             number += 1
         if number > _REMEMBERED:
             self._free_numbers[wanted] = number
         return key
 
-    def _number(self, key: str) -> int:
-        """The number of the span with this key, 0 where there is none."""
-        _code, slots, place = self._slot(key)
-        return slots[place] & _NUMBER or self._number_taken_in(key)
-
-    def _number_taken_in(self, key: str) -> int:
+    def _index(self, key: str) -> int | None:
+        """The index of the span with this key, of those that do not go by lines that follow."""
+        index = self._indices.get(key)
+        if index is not None or not self._taken_in:
+            return index
         code = crc32(key.encode("utf-8", "surrogatepass")) << _NUMBER_BITS
         for block in self._taken_in:
             for place in range(bisect_left(block, code), len(block)):
                 if (block[place] ^ code) & _TAG:
                     break
                 if self[(block[place] & _NUMBER) - 1] == key:
-                    return int(block[place] & _NUMBER)
-        return 0
+                    return int(block[place] & _NUMBER) - 1
+        return None
 
     @property
     def by_line(self) -> int:
@@ -207,31 +194,6 @@ class KeyTable:
         if columns["hashes"]:
             self._taken_in.append(columns["hashes"])
         self._ends = joined(self._ends, columns["ends"])  # from here on the spans are known
-
-    def _slot(self, key: str) -> tuple[int, array[int], int]:
-        """The key's hash, its shard, and its place there, where it is or would be."""
-        code = hash(key)
-        slots = self._shards[code & _SHARD]
-        mask = len(slots) - 1
-        place = code >> _NUMBER_BITS & mask
-        while entry := slots[place]:
-            if not (entry ^ code) & _TAG and self[(entry & _NUMBER) - 1] == key:
-                break
-            place = place + 1 & mask
-        return code, slots, place
-
-
-def _grown(slots: array[int]) -> array[int]:
-    """The same hash table with twice the room."""
-    bigger = array("Q", bytes(16 * len(slots)))
-    mask = len(bigger) - 1
-    for entry in slots:
-        if entry:
-            place = entry >> _NUMBER_BITS & mask
-            while bigger[place]:
-                place = place + 1 & mask
-            bigger[place] = entry
-    return bigger
 
 
 def wider(column: array[int], number: int) -> array[int]:

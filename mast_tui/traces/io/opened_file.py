@@ -45,7 +45,8 @@ class OpenedFile:
     def __init__(self, path: Path, file: FileIO) -> None:
         found = os.fstat(file.fileno())
         self.path = path
-        self._place = Path(os.fsdecode(file.name))  # of one that lies elsewhere its copy
+        self.place = Path(os.fsdecode(file.name))
+        """Where it is read: of one that lies elsewhere its copy."""
         self.size = found.st_size
         """Its length when it was opened, in bytes."""
         self._file = (found.st_dev, found.st_ino)
@@ -69,7 +70,7 @@ class OpenedFile:
             OSError: from the file system.
         """
         try:
-            file = open_regular(self._place)
+            file = open_regular(self.place)
         except FileNotFoundError:
             raise SourceChanged(self.path, "the file has gone") from None
         except UnreadableFile as error:

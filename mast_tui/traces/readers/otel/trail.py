@@ -26,16 +26,6 @@ _MARKS: Final = (b'"child_spans"', b'"span_attributes"', b'"parent_span_id"', b'
 _LOOKED_AT: Final = 20
 
 
-def key_of_span(trace: Trace, span_id: str) -> str | None:
-    """The key of the span that stands for what a label's ``location`` names, or None.
-
-    It is the bare id: of a model's call that of its answer's last span, of a tool's that of its
-    result.
-    """
-    index = trace.index_of(span_id.strip().lower())
-    return None if index is None else trace.span(index).key
-
-
 @dataclass(frozen=True, slots=True)
 class TrailReader:
     """Reads trees of spans; span keys begin with the span's id."""

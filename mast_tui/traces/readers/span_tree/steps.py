@@ -182,10 +182,7 @@ class _Timeline:
         text = plain_text(row.input)
         if model is None or not asked_of(model):
             return text or as_text(dump_text(row.input))
-        if (
-            text is None
-            or self._board.parts.content(SpanKind.MESSAGE, text) in self._board.history.shown
-        ):
+        if text is None or self._board.was_said(text):
             return None
         parts = [part for message in asked_of(model) for part in self._board.parts.of(message)]
         return None if holds(text, (part.step.text for part in parts)) else text
@@ -198,10 +195,7 @@ class _Timeline:
         text = plain_text(row.output)
         if text is None and self._board.tree.first_model(frame.number) is None:
             text = as_text(dump_text(row.output))
-        if (
-            text is None
-            or self._board.parts.content(SpanKind.MESSAGE, text) in self._board.history.shown
-        ):
+        if text is None or self._board.was_said(text):
             return
         under = self._board.steps.steps[max(frame.before, len(self._board.steps) - _LAST_STEPS) :]
         if not holds(text, (step.text for step in under)):
