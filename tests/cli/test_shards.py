@@ -166,6 +166,16 @@ def test_a_part_comes_into_a_workspace(cli: Cli, runs: Path) -> None:
     assert done["judge"] in cli("report", "--labels", done["judge"], "--json").out
 
 
+def test_the_traces_of_a_study_get_another_judges_word(cli: Cli, runs: Path) -> None:
+    judge(cli, runs)
+    assert cli("import", "shards", "--where", "study=yes").code == 1
+    cli("import", "shards", "--sample", "5")
+    assert cli("study", "set", "--annotators", "ann,bob").code == 0
+    cli("judge", runs, "--judge", "rules", "--rules", "all", "--out", "others", "--quiet")
+    told = cli("import", "others", "--where", "study=yes", "--json").json
+    assert (told["matching"], told["traces"]) == (5, {"judged": 5})
+
+
 def test_a_sample_follows_from_its_seed_and_not_from_the_shards(cli: Cli, runs: Path) -> None:
     judge(cli, runs)
     cli("judge", runs, "--judge", "rules", "--out", "other", "--shard-files", "3", "--quiet")
