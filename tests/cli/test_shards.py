@@ -195,7 +195,7 @@ def test_a_sample_follows_from_its_seed_and_not_from_the_shards(cli: Cli, runs: 
 
 def test_a_prevalence_is_told_of_all_from_labels_on_a_sample(cli: Cli, runs: Path) -> None:
     done = judge(cli, runs)
-    cli("import", "shards", "--sample", "8", "--seed", "3")
+    cli("import", "shards", "--sample", "16", "--seed", "3")
     cli("judge", runs, "--judge", "rules", "--quiet", "--workspace", "all.db")
     exported = ("export", "--format", "csv-long", "--labels", "all", "-o", "x.csv")
     cli(*exported)
@@ -221,6 +221,9 @@ def test_a_prevalence_is_told_of_all_from_labels_on_a_sample(cli: Cli, runs: Pat
     for name in ("n_unlabelled", "apparent", "overall"):
         assert from_shards["prevalence"]["1.3"][name] == whole["prevalence"]["1.3"][name]
     assert from_shards["prevalence"]["1.3"]["overall"]["n"] == RUNS
+    corrected = from_shards["prevalence"]["1.3"]["corrected"]
+    assert corrected["value"] == whole["prevalence"]["1.3"]["corrected"]["value"]
+    assert corrected["ci"][0] <= corrected["value"] <= corrected["ci"][1]
     assert cli("agree", "--shards", "shards").code == 2
 
 
