@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from heapq import heappush, heappushpop
 from io import BytesIO
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 FIELDS: Final = ("model", "system", "benchmark", "task", "outcome", "reader", "version")
 """What of a trace ``--where`` may ask for, beside the mode that it shows."""
+
+_OF_STUDY: Final = "study=yes"
+"""What ``--where`` takes for the traces of the workspace's study."""
 
 
 def are_shards(place: str) -> bool:
@@ -71,7 +75,7 @@ def import_shards(
     """
     folder = ShardFolder(place)
     manifest = folder.manifest()
-    holds = _conditions(where, manifest)
+    holds = _conditions(where, manifest, workspace)
     done = folder.done(manifest)
     shards = [shard for shard in manifest.shards if shard in done]
     chosen, matching = _chosen(folder, shards, holds, sample, seed)
@@ -111,7 +115,7 @@ def import_shards(
 
 
 def _conditions(
-    where: Sequence[str], manifest: Manifest
+    where: Sequence[str], manifest: Manifest, workspace: str | None
 ) -> tuple[list[str], Callable[[Mapping[str, Any]], bool]]:
     """The columns that are asked for, and whether all holds of a row."""
     wanted: dict[str, set[object]] = {}
@@ -122,12 +126,25 @@ def _conditions(
             if mode is None:
                 raise click.UsageError(f"--where {words}: {manifest.taxonomy.ref} has no such mode")
             wanted.setdefault(verdict_column(mode.slug), set()).add(PRESENT)
+        elif words == _OF_STUDY:
+            wanted.setdefault("trace_id", set()).update(_traces_of_study(workspace, manifest))
         elif found and name in FIELDS:
             wanted.setdefault(name, set()).add(value or None)
         else:
             names = ", ".join(f"{one}=…" for one in ("mode", *FIELDS))
-            raise click.UsageError(f"--where {words}: write it as one of {names}")
+            raise click.UsageError(f"--where {words}: write it as {_OF_STUDY} or one of {names}")
     return [*wanted], lambda row: all(row[name] in values for name, values in wanted.items())
+
+
+def _traces_of_study(workspace: str | None, manifest: Manifest) -> Iterator[str]:
+    place = open_workspace(workspace, create=False)
+    study = place.study(manifest.taxonomy.ref)
+    place.close()
+    if study is None:
+        raise click.ClickException(
+            f"--where {_OF_STUDY}: this workspace has no study under {manifest.taxonomy.ref}"
+        )
+    return chain.from_iterable(study.batches)
 
 
 def _chosen(

@@ -168,7 +168,8 @@ def prevalence(
     beyond = np.array([given.beyond.verdicts.get(slug, (0, 0, 0)) for slug in slugs])
     if beyond.any():
         unlabelled = unlabelled + beyond[:, :2]
-        drawn = drawn + _resampled_counts(beyond, len(drawn), seed + 2 * _SEEDS_APART)
+        more = _resampled_counts(beyond, rounds, seed + 2 * _SEEDS_APART)
+        drawn = drawn + more if len(drawn) else more
     result: dict[str, PrevalenceJson] = {}
     for i, (slug, code, _) in enumerate(given.modes):
         own = labelled.mode(i)

@@ -166,6 +166,16 @@ def test_a_part_comes_into_a_workspace(cli: Cli, runs: Path) -> None:
     assert done["judge"] in cli("report", "--labels", done["judge"], "--json").out
 
 
+def test_the_traces_of_a_study_get_another_judges_word(cli: Cli, runs: Path) -> None:
+    judge(cli, runs)
+    assert cli("import", "shards", "--where", "study=yes").code == 1
+    cli("import", "shards", "--sample", "5")
+    assert cli("study", "set", "--annotators", "ann,bob").code == 0
+    cli("judge", runs, "--judge", "rules", "--rules", "all", "--out", "others", "--quiet")
+    told = cli("import", "others", "--where", "study=yes", "--json").json
+    assert (told["matching"], told["traces"]) == (5, {"judged": 5})
+
+
 def test_a_sample_follows_from_its_seed_and_not_from_the_shards(cli: Cli, runs: Path) -> None:
     judge(cli, runs)
     cli("judge", runs, "--judge", "rules", "--out", "other", "--shard-files", "3", "--quiet")
@@ -185,7 +195,7 @@ def test_a_sample_follows_from_its_seed_and_not_from_the_shards(cli: Cli, runs: 
 
 def test_a_prevalence_is_told_of_all_from_labels_on_a_sample(cli: Cli, runs: Path) -> None:
     done = judge(cli, runs)
-    cli("import", "shards", "--sample", "8", "--seed", "3")
+    cli("import", "shards", "--sample", "16", "--seed", "3")
     cli("judge", runs, "--judge", "rules", "--quiet", "--workspace", "all.db")
     exported = ("export", "--format", "csv-long", "--labels", "all", "-o", "x.csv")
     cli(*exported)
@@ -211,6 +221,9 @@ def test_a_prevalence_is_told_of_all_from_labels_on_a_sample(cli: Cli, runs: Pat
     for name in ("n_unlabelled", "apparent", "overall"):
         assert from_shards["prevalence"]["1.3"][name] == whole["prevalence"]["1.3"][name]
     assert from_shards["prevalence"]["1.3"]["overall"]["n"] == RUNS
+    corrected = from_shards["prevalence"]["1.3"]["corrected"]
+    assert corrected["value"] == whole["prevalence"]["1.3"]["corrected"]["value"]
+    assert corrected["ci"][0] <= corrected["value"] <= corrected["ci"][1]
     assert cli("agree", "--shards", "shards").code == 2
 
 

@@ -255,6 +255,10 @@ def test_object_storage_is_listed_once_and_each_object_fetched_once(s3: S3Server
     s3.asked.clear()
     assert names_in([trace_path("s3://bucket/runs")]) == found
     assert not [asked for asked in s3.asked if ".json" in asked], "they are here by now"
+    s3.objects |= {f"bucket/more/{number}.json": run_of("more") for number in range(8)}
+    named = [trace_path(f"s3://bucket/more/{number}.json") for number in range(8)]
+    assert len(names_in(named)) == len(named)
+    assert not [asked for asked in s3.asked if asked.startswith("HEAD /bucket/more/")], s3.asked
 
 
 def test_slow_and_failing_reads_are_tried_again(s3: S3Server) -> None:

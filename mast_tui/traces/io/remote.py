@@ -12,6 +12,7 @@ import os
 import re
 import stat
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -42,6 +43,9 @@ _STATES: Final = (
     *("LastModified", "last_modified", "Last-Modified", "updated", "mtime", "created"),
 )
 """What of fsspec's facts on a file tells one state of it from another; each store has its own."""
+
+_WORTH_LISTING: Final = 4
+"""With so many files of a folder it is listed, which stores remember."""
 
 _AT_A_TIME: Final = 16
 """So many files are fetched together."""
@@ -260,6 +264,15 @@ def table_of(path: Path) -> RemotePath | None:
     if not {"id", "content"} <= columns or "role" in columns:
         return None
     return RemotePath(f"parquet:{quote(place, safe='')}")
+
+
+def list_together(paths: Iterable[Path]) -> None:
+    """List the folders in which several of some files lie, so that none is asked about alone."""
+    far = (path for path in paths if isinstance(path, RemotePath))
+    for folder, files in Counter(path.parent for path in far).items():
+        if files >= _WORTH_LISTING and folder.parts[0] not in ("http:", "https:"):
+            with suppress(OSError):
+                folder.below(deep=False)
 
 
 def bring(paths: Iterable[Path]) -> None:
