@@ -19,7 +19,7 @@ PAGES: Final = (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")
 
 BLOCK: Final = re.compile(r"^ *```.*?\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 INLINE: Final = re.compile(r"`([^`\n]+)`")
-CALL: Final = re.compile(r"(?<![\w./-])(?:\.venv/bin/)?mast-tui (?P<words>[^\s|;&>#][^|;&>#\n]*)")
+CALL: Final = re.compile(r"(?<![\w./-])(?:\.venv/bin/)?mast-tui +(?P<words>[^\s|;&>#][^|;&>#\n]*)")
 OPTION: Final = re.compile(r"(?<![\w-])--?[a-z][a-z-]*")
 
 

@@ -25,6 +25,7 @@ from mast_tui.labels import (
     next_confidence,
     next_severity,
 )
+from mast_tui.reports.sentences import counted
 from mast_tui.safe_text import COLOUR_SEQUENCE, line_ranges, one_line, safe_line
 from mast_tui.session import (
     Session,
@@ -82,7 +83,8 @@ def read_command(
     checked_sight(blind, assisted)
     report = read_file(path, named=True)
     if report.failed is not None or len(report.traces) < number:
-        raise click.ClickException(report.failed or f"{path}: holds {len(report.traces)} traces")
+        why = report.failed or f"holds {counted(len(report.traces), 'trace')}"
+        raise click.ClickException(f"{path}: {why}")
     trace = report.traces[number - 1]
     read_fully(trace)
     if not len(trace):

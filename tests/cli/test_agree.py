@@ -99,7 +99,7 @@ def test_a_judge_can_be_held_against_one_person(samples: Cli) -> None:
 
 
 def test_a_judges_name_must_be_told_from_others(two: Cli, tmp_path: Path) -> None:
-    assert "there are: none yet" in two("agree", "--judge", "rules").err
+    assert "'mast-tui judge' has one look first" in two("agree", "--judge", "rules").err
     workspace = Workspace.open(tmp_path / ".mast-tui" / "workspace.db")
     for name in ("judge:small@1", "judge:smaller@1"):
         workspace.add_annotator(name, AnnotatorKind.JUDGE)

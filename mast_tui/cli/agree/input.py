@@ -214,6 +214,5 @@ def judge_named(workspace: Workspace, text: str) -> str:
         return found[0]
     if found:
         raise click.ClickException(f"--judge {text!r} may be {', '.join(found)}; give more of it")
-    raise click.ClickException(
-        f"no judge {text!r} in this workspace; there are: {', '.join(judges) or 'none yet'}"
-    )
+    there = f"there are: {', '.join(judges)}" if judges else "'mast-tui judge' has one look first"
+    raise click.ClickException(f"no judge {text!r} in this workspace; {there}")
