@@ -16,6 +16,7 @@ from mast_tui.cli.shared.common import (
     kept_taxonomy,
     open_workspace,
 )
+from mast_tui.cli.shared.paths import file_argument
 from mast_tui.errors import MastError
 from mast_tui.labels import (
     WHOLE_TRACE,
@@ -61,7 +62,7 @@ u undo, U redo, D finish, ? this help, q leave; every label is kept at once"""
 
 
 @click.command()
-@click.argument("path", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("path", type=click.Path(), callback=file_argument)
 @click.option("--trace", "number", type=click.IntRange(1), default=1, help="Which of the file.")
 @click.option("--plain", is_flag=True, help="Line by line, as this command always does.")
 @common_options()

@@ -87,6 +87,8 @@ def test_a_url_is_what_was_typed(scheme: str, parts: list[str]) -> None:
 def test_a_path_of_this_machine_is_one() -> None:
     assert trace_path("runs/a.json") == Path("runs/a.json")
     assert not isinstance(trace_path("s3:/bucket"), RemotePath)
+    packed = f"zip://runs::{Path('runs.zip').absolute()}"
+    assert str(trace_path("zip://runs::runs.zip")) == packed
 
 
 def test_a_store_is_a_folder(store: str) -> None:

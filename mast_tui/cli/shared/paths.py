@@ -9,6 +9,17 @@ import click
 
 from mast_tui.cli.shared.common import Decorated
 from mast_tui.traces.io.named_paths import paths_of
+from mast_tui.traces.io.remote import trace_path
+
+
+def file_argument(_context: click.Context, parameter: click.Parameter, value: str) -> Path:
+    """The path of one file that must be there, from what was typed: for ``callback=``."""
+    path = trace_path(value)
+    if path.is_dir():
+        raise click.BadParameter(f"File '{value}' is a directory.", param=parameter)
+    if not path.exists():
+        raise click.BadParameter(f"File '{value}' does not exist.", param=parameter)
+    return path
 
 
 def paths_argument(

@@ -69,6 +69,9 @@ def trace_path(text: str) -> Path:
     if not is_url(text):
         return Path(text)
     first, chained, rest = text.partition("::")
+    before, then, last = rest.rpartition("::")
+    if chained and not is_url(last):  # so that it is found from other folders too
+        rest = f"{before}{then}{Path(last).absolute()}"
     scheme, _, inside = first.partition("://")
     return RemotePath(f"{scheme}:{quote(rest, safe='') if chained else ''}", inside.strip("/"))
 
