@@ -162,6 +162,7 @@ class Server(Database):
                     self._readers.update_execution_options(**OWN_ONLY)
                     self._writers.update_execution_options(**OWN_ONLY)
                     self._writer.execution_options(**OWN_ONLY)
+                    driver_of(self._writer).execute(team.AT_CONNECT, prepare=False)
             except BaseException:
                 self._writer.close()
                 self._writers.dispose()
@@ -458,6 +459,8 @@ class Server(Database):
                     f"{self.name}: is PostgreSQL {version}; {_OLDEST} or newer is needed"
                 )
             connection.execute(_AT_CONNECT, prepare=False)
+            if self.member is not None and not self.member.sees_all:
+                connection.execute(team.AT_CONNECT, prepare=False)
             if not reads_only:
                 own = connection.info.backend_pid
 

@@ -6,8 +6,8 @@ themselves, and policies let them write in their own name only.
 
 Policies do not do for annotators: ``EXPLAIN ANALYZE`` counts the rows that one left out, for any
 condition that an index answers. So annotators have no right to the tables at all. The schema
-``seen``, which comes first in their ``search_path``, has a view in the place of each table: it gets
-its rows from functions that run as the owner and give only what may be seen, and what is written to
+``seen``, in which theirs are looked for first, has a view in the place of each table: it gets its
+rows from functions that run as the owner and give only what may be seen, and what is written to
 it goes through triggers.
 
 Others are seen on a trace once ``revealed`` is recorded of it, which takes a finish; from then on
@@ -59,6 +59,9 @@ _ADJUDICATORS: Final = (*_LEADS, EventKind.DECIDED, EventKind.GUIDELINE_SET)
 """Events that are no annotator's."""
 
 _AS_OWNER: Final = "SECURITY DEFINER SET search_path = pg_catalog, pg_temp"
+AT_CONNECT: Final = "SET search_path = seen, public"
+"""What an annotator's connection begins with."""
+
 _ME: Final = "session_user::text"  # as a name it finds no index of texts
 _QUIET: Final = (
     r"^pg_(stat_|lock_status|current_wal|last_wal|notification_queue|blocking_pids|safe_snapshot|"
@@ -79,17 +82,6 @@ _COUNTED: Final = (
 # The team
 
 
-def member(connection: Connection) -> Member | None:
-    """The member whose connection this is; None for an owner, and where there is no team."""
-    driver = driver_of(connection)
-    if driver.execute("SELECT to_regnamespace('team')").fetchone()[0] is None:
-        return None
-    row = driver.execute(
-        "SELECT name, role, assisted FROM team.members WHERE name = session_user"
-    ).fetchone()
-    return None if row is None else Member(row[0], Role(row[1]), row[2])
-
-
 def members(connection: Connection) -> tuple[Member, ...]:
     """All members, by name."""
     driver = driver_of(connection)
@@ -97,6 +89,12 @@ def members(connection: Connection) -> tuple[Member, ...]:
         return ()
     rows = driver.execute("SELECT name, role, assisted FROM team.members ORDER BY name")
     return tuple(Member(name, Role(role), assisted) for name, role, assisted in rows)
+
+
+def member(connection: Connection) -> Member | None:
+    """The member whose connection this is; None for an owner, and where there is no team."""
+    (name,) = driver_of(connection).execute("SELECT session_user::text").fetchone()
+    return next((one for one in members(connection) if one.name == name), None)
 
 
 def add(connection: Connection, new: Member) -> str | None:
@@ -119,12 +117,12 @@ def add(connection: Connection, new: Member) -> str | None:
         )
     keep(connection)
     driver = driver_of(connection)
-    before = {one.name: one for one in members(connection)}.get(new.name)
     password = None
-    if before is not None:
-        _take_rights(driver, new.name)
-    else:
+    if all(one.name != new.name for one in members(connection)):
         password = _make_role(driver, new.name)
+    # What anybody may have been given before, too.
+    driver.execute("REVOKE ALL ON ALL TABLES IN SCHEMA public FROM PUBLIC")
+    _take_rights(driver, new.name)
     driver.execute(
         "INSERT INTO team.members VALUES (%s, %s, %s) ON CONFLICT (name) DO UPDATE "
         "SET role = excluded.role, assisted = excluded.assisted",
@@ -193,10 +191,6 @@ def _give_rights(driver: Any, to: Member) -> None:
     for right in _rights(to.role):
         driver.execute(sql.SQL("GRANT " + right + " TO {}").format(role))
     driver.execute(sql.SQL("GRANT CONNECT ON DATABASE {} TO {}").format(database, role))
-    path = "seen, public" if to.role is Role.ANNOTATOR else "public"
-    driver.execute(
-        sql.SQL("ALTER ROLE {} IN DATABASE {} SET search_path = " + path).format(role, database)
-    )
 
 
 def _take_rights(driver: Any, name: str) -> None:
@@ -208,7 +202,6 @@ def _take_rights(driver: Any, name: str) -> None:
             )
         driver.execute(sql.SQL(f"REVOKE ALL ON SCHEMA {where} FROM {{}}").format(role))
     driver.execute(sql.SQL("REVOKE ALL ON DATABASE {} FROM {}").format(database, role))
-    driver.execute(sql.SQL("ALTER ROLE {} IN DATABASE {} RESET search_path").format(role, database))
 
 
 def _rights(role: Role) -> Iterator[str]:
@@ -257,7 +250,7 @@ def keep(connection: Connection) -> None:
     driver.execute("\n".join(_tables()))
     driver.execute(script)
     driver.execute(f"COMMENT ON SCHEMA seen IS '{stamp}'")
-    if is_superuser(connection):
+    if driver.execute("SHOW is_superuser").fetchone()[0] == "on":
         driver.execute(_hush())
     for one in members(connection):
         _give_rights(driver, one)
@@ -271,11 +264,6 @@ def lift(connection: Connection) -> bool:
         return False
     driver.execute("DROP SCHEMA IF EXISTS seen CASCADE")
     return True
-
-
-def is_superuser(connection: Connection) -> bool:
-    """Whether the server lets this user hide from others what it tells of itself."""
-    return bool(driver_of(connection).execute("SHOW is_superuser").fetchone()[0] == "on")
 
 
 def _tables() -> Iterator[str]:

@@ -100,6 +100,8 @@ class Team:
         """As ``psql`` has it."""
         with psycopg.connect(self.url(name), autocommit=True) as connection:
             connection.prepare_threshold = None
+            if TEAM.get(name) is Role.ANNOTATOR:
+                connection.execute("SET search_path = seen, public")
             asked(connection, "SELECT seen.check_write('', '', '', 1)")  # loads the language
             yield connection
 
@@ -512,6 +514,7 @@ def test_a_member_is_taken_in_with_a_password_that_nobody_keeps(
     postgres.run("CREATE ROLE boss LOGIN CREATEDB CREATEROLE")
     postgres.run("ALTER ROLE boss SET log_statement = 'all'")
     url = postgres.url("of%20a%20team", user="boss")
+    postgres.run("CREATE ROLE known LOGIN")
     team = ("team", "add", name, "--role", "annotator", "--workspace", url)
     assert command(capsys, "workspace", "create", url)[0] == 0
     code, line, told = command(capsys, *team)
@@ -544,6 +547,17 @@ def test_a_member_is_taken_in_with_a_password_that_nobody_keeps(
         with pytest.raises(WorkspaceError):
             workspace.labels()
     assert command(capsys, "team", "remove", name, *team[5:])[0] == 1
+    # A role that is there keeps its password, and none of the rights that it had.
+    of_boss = {"database": "of%20a%20team"}
+    postgres.run("GRANT ALL ON ALL TABLES IN SCHEMA public TO known, PUBLIC", **of_boss)
+    code, line, told = command(capsys, *team[:2], "known", *team[3:])
+    assert (code, line) == (0, "")
+    assert "keeps it" in told
+    with closing(Workspace.open(url.replace("boss@", "known@"))) as workspace:
+        assert not workspace.labels()
+    with psycopg.connect(url.replace("boss@", "known@")) as known:
+        assert "permission denied" in asked(known, "SELECT * FROM public.labels")
+    assert command(capsys, "team", "remove", "known", *team[5:])[1].endswith("elsewhere\n")
     for other in ("postgres", "pg_x", "ä" * 40, "judge:x"):
         code, _, told = command(capsys, *team[:2], other, *team[3:])
         assert (code, "Traceback" in told) == (1, False), other
