@@ -43,6 +43,7 @@ from mast_tui.ui.widgets.text_line import TextLine
 from mast_tui.ui.widgets.title_bar import TitleBar, sight_words
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import joined, plain_title
+from mast_tui.writes import Holds
 
 if TYPE_CHECKING:
     from mast_tui.session import LibraryEntry
@@ -161,7 +162,10 @@ class LibraryScreen(ListScreen):
             self._arrange(still=True)
 
     def _labels_changed(self) -> None:
-        """Ask the workspace anew how far everybody is."""
+        """Ask the workspace anew how far everybody is; the screen waits for no server."""
+        self.mast.writes.do(self._count_anew, Holds.NOTHING)
+
+    def _count_anew(self) -> None:
         app = self.mast
         opened = app.opened
         if opened is not None and self.is_mounted:
