@@ -78,7 +78,7 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
         ),
         "taxonomy": Command(
             "mast_tui.cli.taxonomy:taxonomy_command",
-            "Compare versions of a taxonomy, and carry labels over to the next.",
+            "Show a taxonomy, compare versions, and carry labels over to the next.",
         ),
         "agree": Command(
             "mast_tui.cli.agree.command:agree_command",

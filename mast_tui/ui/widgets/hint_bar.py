@@ -12,6 +12,7 @@ from textual.geometry import Size
 from textual.strip import Strip
 
 from mast_tui.safe_text import one_line
+from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.ui.actions.registry import Keymap, Where, actions_for, keys_of, shown
 from mast_tui.ui.textual_internals import RenderCache
 
@@ -149,13 +150,18 @@ class HintBar(RenderCache):
             keys = keys_of(action, keymap)
             if not keys:
                 continue
-            key = "1 3" if action.name == "digit_1" else shown(keys[0])
+            key = self._of_a_mode() if action.name == "digit_1" else shown(keys[0])
             if action.name == "side_1":
                 # One click for nine keys: it must not take the first side.
                 hints.append(("1…9", action.title, "sides"))
                 continue
             hints.append((key, action.title, action.command))
         return hints
+
+    def _of_a_mode(self) -> str:
+        """The keys of a mode, as an example."""
+        taxonomy: Taxonomy = self.app.taxonomy  # type: ignore[attr-defined]
+        return " ".join(taxonomy.keys_of(taxonomy.modes[:3][-1]))
 
     def render_line(self, y: int) -> Strip:
         """The bar."""
