@@ -179,7 +179,8 @@ async def test_what_is_marked_becomes_a_mode_of_the_next_version(office: Office)
     writes_down(office, "alice", "two", "restarted a pod unasked", 10)
     writes_down(office, "alice", "one", "wrong namespace", 3)
     async with stage(office.folder, workspace=office.workspace) as on:
-        await on.press("+", "v", "n")
+        await on.press("+")
+        await on.press("v", "n")
         assert "A mode of 2 places" in on.text
         await on.press(*"Unasked restart", "enter")
         assert "Under which category is Unasked restart?" in on.text

@@ -180,7 +180,7 @@ ANNOTATE = (
         "fold",
         "space",
         title="fold",
-        help="Fold or unfold equal steps, a sub-agent's, what is under a step, or a group of modes",
+        help="Fold or unfold equal steps, a sub-agent's, those under a step, or modes",
     ),
     _read("compare", "=", title="compare", help="What differs from the step that this one repeats"),
     _read(
