@@ -43,6 +43,9 @@ _WORTH_PROCESSES: Final = 64 << 20
 begin."""
 
 _NICE: Final = 5
+_LINES_NICE: Final = 19
+"""Processes that look at lines take what the app and the index leave: keys are answered first."""
+
 """By how much others go before whoever parses a document, or looks at lines beside this process:
 somebody may press keys meanwhile. The steps on lines are waited for by who has the first of them on
 screen."""
@@ -143,7 +146,7 @@ def index_lines(path: Path, documents: DocumentCache, place: Path, teller: _Tell
     part = path_of_part(place, os.getpid())
     whole = part.with_name(f"whole-{part.name}")
     try:
-        with _anew(part) as file, LocalProcesses(cores(), _NICE) as workers:
+        with _anew(part) as file, LocalProcesses(cores(), _LINES_NICE) as workers:
             known = () if kept is None else _taken_in(spans, kept)
             rest = DigestFeed(workers) if opened.size > _WORTH_PROCESSES else None
             for number, block in enumerate(chain(known, spans.blocks(rest))):
