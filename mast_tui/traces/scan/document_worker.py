@@ -43,12 +43,11 @@ _WORTH_PROCESSES: Final = 64 << 20
 begin."""
 
 _NICE: Final = 5
-_LINES_NICE: Final = 19
-"""Processes that look at lines take what the app and the index leave: keys are answered first."""
+"""By how much others go before whoever parses a document: somebody may press keys meanwhile. The
+steps on lines are waited for by who has the first of them on screen."""
 
-"""By how much others go before whoever parses a document, or looks at lines beside this process:
-somebody may press keys meanwhile. The steps on lines are waited for by who has the first of them on
-screen."""
+_LINES_NICE: Final = 19
+"""Whoever looks at lines beside this process takes what keys and the index leave."""
 
 
 class _ReadInPieces(Source):
