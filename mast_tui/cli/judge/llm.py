@@ -46,6 +46,7 @@ from mast_tui.judges.llm.run.model_shards import JudgeUnitsByModel
 from mast_tui.judges.llm.run.recording import open_record, recording, replaying
 from mast_tui.judges.llm.run.running import Watch, connect_to_server, run_model_judge
 from mast_tui.judges.llm.run.shared_allowance import SPENT, shared
+from mast_tui.judges.llm.run.vendor_batches import VendorBatches
 from mast_tui.judges.sharded import judge_into_shards
 from mast_tui.workspace.paths import find_workspace, is_url
 from mast_tui.workspace.registers.hold_out import set_aside
@@ -55,7 +56,6 @@ if TYPE_CHECKING:
     from mast_tui.judges.llm.run.estimate import Estimate
     from mast_tui.judges.llm.run.running import Connect, ModelRunSummary
     from mast_tui.judges.llm.run.setup import Setup
-    from mast_tui.judges.llm.run.vendor_batches import VendorBatches
     from mast_tui.shards.folder import ShardFolder
     from mast_tui.traces.model import FileReport
     from mast_tui.workspace import Workspace
@@ -113,9 +113,6 @@ def judge_with_model(command: ModelCommand) -> int:
             run.connect = run.batch.connect
         elif request.batch:
             tell = (lambda _: None) if command.quiet else say
-            # Start-up: it brings the client's library, which a judge by rules does without.
-            from mast_tui.judges.llm.run.vendor_batches import VendorBatches
-
             run.vendor = VendorBatches(setup, place, again=command.again, say=tell)
         elif request.record is not None:
             run.connect = recording(files.enter_context(open_record(request.record)))
