@@ -90,7 +90,8 @@ def dialog(on: Stage) -> list[str]:
 
 async def test_the_first_unread_span_can_be_gone_to(long: Path) -> None:
     async with stage(long) as on:
-        await on.press("j", "D", "g")
+        await on.press("j")  # by itself: a span that is passed by in a burst may not be drawn
+        await on.press("D", "g")
         assert on.number == 3
         assert not on.session.finished
         assert LONG[:40] in on.text
