@@ -100,7 +100,8 @@ async def test_the_count_of_finished_follows_whatever_a_key_does(tmp_path: Path)
         write_trace(tmp_path / "set" / f"{name}.json", task=name)
     async with stage(tmp_path / "set", workspace=tmp_path / "w.db") as on:
         await on.press("enter")
-        await on.press("j", "D")
+        await on.press("j")
+        await on.press("D")
         assert "1 of 2 finished" in on.lines[0]
         await on.press("u")
         assert "0 of 2 finished" in on.lines[0]

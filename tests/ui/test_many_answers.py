@@ -156,7 +156,8 @@ async def test_an_answer_that_goes_on_is_not_given_once_it_was_ended_nor_where_o
         await on.press("enter", "X", "m", "q", "x", "X", "w", ">")
         assert pending(on) == {"1.3": 30, "3.1": 1}
     async with stage(folder / "two.json", workspace=place) as on:
-        await on.press("G", "D")
+        await on.press("G")
+        await on.press("D")
         if not on.session.finished:
             await on.press("enter")
         assert on.session.finished

@@ -120,7 +120,8 @@ async def test_nearly_equal_steps_are_folded_but_one_that_was_read_counts_for_it
         await on.press("space")
         assert "×6 nearly equal steps" in on.message
         assert "×5 nearly the same again" in on.text
-        await on.press("G", "D")
+        await on.press("G")
+        await on.press("D")
         assert "Not read: #2 to #6" in on.text
 
 
