@@ -335,6 +335,7 @@ class OpenCodesScreen(OpensTraces, TableScreen):
         """Mark the place under the cursor, or the whole group; again, take the mark off."""
         row = self.row
         if row is None:
+            self.hints.say("No note is listed yet that could be marked")
             return
         codes = row.group.codes if row.code is None else (row.code,)
         if all(code.place in self._marked for code in codes):
