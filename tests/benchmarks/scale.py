@@ -1,16 +1,18 @@
 """How judging into shards scales, whether kills lose anything, and how fast shards are reported.
 
     .venv/bin/python -m tests.benchmarks.scale speed [--traces 10000] [--workers 2]
+    .venv/bin/python -m tests.benchmarks.scale growth [--traces 100000] [--workers 2]
     .venv/bin/python -m tests.benchmarks.scale kills [--traces 400] [--kills 20] [--seed 0]
     .venv/bin/python -m tests.benchmarks.scale cluster [--traces 400] [--kills 3] [--seed 0]
     .venv/bin/python -m tests.benchmarks.scale report [--traces 10000000]
 
 Run it by hand. All data are made from a seed, in a folder that is deleted at the end. Traces are
 message lists, every tenth a Codex rollout. ``speed`` judges them in one process, by one worker and
-by several, and compares every byte of the shards. ``kills`` kills workers and drivers at random
-times and begins the same command again until it ends; ``cluster`` does so with the workers of a
-Dask scheduler, which are processes with an address. ``report`` makes shards of so many traces and
-adds them up.
+by several, and compares every byte of the shards. ``growth`` has the workers judge 1,000, a tenth
+and all, for what a trace costs and how large the command grows, and then all in one process, for
+the bytes. ``kills`` kills workers and drivers at random times and begins the same command again
+until it ends; ``cluster`` does so with the workers of a Dask scheduler, which are processes with an
+address. ``report`` makes shards of so many traces and adds them up.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import argparse
 import json
 import os
 import random
+import resource
 import signal
 import socket
 import subprocess
@@ -126,6 +129,28 @@ def speed(folder: Path, traces: int, workers: int) -> None:
             f"{name}: {took:.1f} s, {1000 * took / traces:.1f} ms a trace{times}; driver "
             f"{memory:.0f} MB; {same}"
         )
+
+
+def growth(folder: Path, traces: int, workers: int) -> None:
+    """Print what a trace costs and how large the driver grows as traces come to be more."""
+    runs = folder
+    for count in sorted({1000, traces // 10, traces}):
+        runs = folder / f"{count}"
+        runs.mkdir()
+        write_traces(runs, count, 1)
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        out = folder / f"{count}-out"
+        took, memory = timed(judge(runs, out, "--workers", str(workers)))
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        print(
+            f"{count:,} traces, {workers} workers: {took:.1f} s, {1000 * took / count:.2f} ms and "
+            f"{1000 * spent / count:.2f} ms of processor time a trace; driver {memory:.0f} MB",
+            flush=True,
+        )
+    took, memory = timed(judge(runs, folder / "plain"))
+    same = contents(folder / "plain") == contents(folder / f"{traces}-out")
+    print(f"in one process: {took:.1f} s, {memory:.0f} MB; the same bytes: {same}")
 
 
 def children(pid: int) -> list[int]:
@@ -267,7 +292,7 @@ def report(folder: Path, traces: int) -> None:
 def main() -> None:
     """Run one measure."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["speed", "kills", "cluster", "report"])
+    parser.add_argument("what", choices=["speed", "growth", "kills", "cluster", "report"])
     parser.add_argument("--traces", type=int)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--kills", type=int)
@@ -278,6 +303,8 @@ def main() -> None:
         match asked.what:
             case "speed":
                 speed(folder, asked.traces or 10_000, asked.workers)
+            case "growth":
+                growth(folder, asked.traces or 100_000, asked.workers)
             case "kills":
                 kills(folder, asked.traces or 400, asked.kills or 20, asked.seed)
             case "cluster":
