@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final, TypedDict, Unpack
 
 from mast_tui.traces.index.span_columns import ColumnsOfSteps
 from mast_tui.traces.keys import UniqueKeys
@@ -47,6 +48,23 @@ class Step:
     shown: str | None = None
 
 
+_UNKNOWN: Final = SpanStatus.UNKNOWN
+
+
+class More(TypedDict, total=False):
+    """What else ``StepList.add`` may be told of a step; ``place`` is the key where it is not."""
+
+    place: str
+    name: str | None
+    parent: str | None
+    start: float | None
+    end: float | None
+    status: SpanStatus
+    lead: int
+    tokens: Tokens | None
+    shown: str | None
+
+
 class StepList:
     """The steps of one trace in reading order, each under a key of its own."""
 
@@ -59,50 +77,31 @@ class StepList:
         return len(self.steps)
 
     def add(
-        self,
-        key: str,
-        kind: SpanKind,
-        role: Role,
-        agent: str,
-        text: str,
-        *,
-        place: str,
-        name: str | None = None,
-        parent: str | None = None,
-        start: float | None = None,
-        end: float | None = None,
-        status: SpanStatus = SpanStatus.UNKNOWN,
-        lead: int = 0,
-        tokens: Tokens | None = None,
-        shown: str | None = None,
+        self, key: str, kind: SpanKind, role: Role, agent: str, text: str, **more: Unpack[More]
     ) -> str:
         """Append a step and return the key it got: ``key``, or ``key~2`` where that is taken.
 
         How a tool result went is told from its text where ``status`` leaves it unknown.
         """
-        if kind is SpanKind.TOOL_RESULT and status is SpanStatus.UNKNOWN:
-            status = status_of_result(text)
+        if kind is SpanKind.TOOL_RESULT and more.get("status", _UNKNOWN) is _UNKNOWN:
+            more["status"] = status_of_result(text)
+        more.setdefault("place", key)
         unique = self._keys.take(key)
         self._places[unique] = len(self.steps)
-        self.steps.append(
-            Step(
-                unique,
-                kind,
-                role,
-                agent,
-                text,
-                place,
-                name,
-                parent,
-                start,
-                end,
-                status,
-                lead,
-                tokens,
-                shown,
-            )
-        )
+        self.steps.append(Step(unique, kind, role, agent, text, **more))
         return unique
+
+    def call(self, key: str, agent: str, text: str, **more: Unpack[More]) -> str:
+        """Append a tool call of an agent; its key is returned."""
+        return self.add(key, SpanKind.TOOL_CALL, Role.AGENT, agent, text, **more)
+
+    def result(self, key: str, agent: str, text: str, **more: Unpack[More]) -> str:
+        """Append what a tool gave back to an agent; its key is returned."""
+        return self.add(key, SpanKind.TOOL_RESULT, Role.TOOL, agent, text, **more)
+
+    def log(self, key: str, text: str, **more: Unpack[More]) -> str:
+        """Append what nobody in particular said; its key is returned."""
+        return self.add(key, SpanKind.LOG, Role.LOG, "log", text, **more)
 
     def amend(
         self,

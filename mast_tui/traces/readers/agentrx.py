@@ -37,7 +37,7 @@ from mast_tui.traces.model import (
 from mast_tui.traces.preview import task_of_text
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
 from mast_tui.traces.readers.chat.pieces import role_of
-from mast_tui.traces.readers.chat.values import fields_of, short_name
+from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, short_name
 
 _SCHEMA: Final = "otel-json-local-v0"
 _MARKS: Final = (b'"substeps"', _SCHEMA.encode())
@@ -91,11 +91,9 @@ def _is_recorded(document: object) -> bool:
     return isinstance(document, Mapping) and document.get("schema") == _SCHEMA
 
 
-def _read_intermediate(
-    document: Mapping[str, object], steps: StepList, problems: list[Problem]
-) -> TraceMeta:
+def _read_intermediate(document: Fields, steps: StepList, problems: list[Problem]) -> TraceMeta:
     listed = document.get("steps")
-    for number, step in enumerate(listed if isinstance(listed, list) else ()):
+    for number, step in enumerate(items_of(listed)):
         substeps = fields_of(step).get("substeps")
         if not isinstance(substeps, list):
             problems.append(Problem(f"/steps/{number}", "no step, left out"))
@@ -106,7 +104,7 @@ def _read_intermediate(
     return TraceMeta(task=task_of_text(task) if task else None)
 
 
-def _add_substep(steps: StepList, substep: Mapping[str, object], place: str) -> None:
+def _add_substep(steps: StepList, substep: Fields, place: str) -> None:
     text = content_text(substep.get("content"))
     told = _told(text)
     said = short_name(substep.get("role")) or "agent"
@@ -124,7 +122,7 @@ def _add_substep(steps: StepList, substep: Mapping[str, object], place: str) -> 
     )
 
 
-def _told(text: str) -> Mapping[str, object]:
+def _told(text: str) -> Fields:
     """What a substep tells of itself: in lines, or as a JSON object."""
     if text.startswith("{"):
         try:
@@ -134,14 +132,12 @@ def _told(text: str) -> Mapping[str, object]:
     return {_FIELDS[found[1]]: found[2].strip() for found in reversed(list(_LINE.finditer(text)))}
 
 
-def _read_recorded(
-    document: Mapping[str, object], steps: StepList, problems: list[Problem]
-) -> TraceMeta:
+def _read_recorded(document: Fields, steps: StepList, problems: list[Problem]) -> TraceMeta:
     task = as_text(document.get("task"))
     if task:
         steps.add("/task", SpanKind.MESSAGE, Role.USER, "user", task, place="/task")
     listed = document.get("spans")
-    spans = listed if isinstance(listed, list) else []
+    spans = items_of(listed)
     model = None
     open_calls: dict[str, str] = {}
     for number, span in sorted(enumerate(spans), key=lambda pair: _began(pair[1])):
@@ -166,11 +162,7 @@ def _began(span: object) -> float:
 
 
 def _add_span(
-    steps: StepList,
-    span: Mapping[str, object],
-    attributes: Mapping[str, object],
-    place: str,
-    open_calls: dict[str, str],
+    steps: StepList, span: Fields, attributes: Fields, place: str, open_calls: dict[str, str]
 ) -> None:
     """What an agent said and called, or what a tool gave back; a span around them says nothing."""
     key = as_text(span.get("span_id")) or place
@@ -240,7 +232,7 @@ def _framework(spans: Sequence[object]) -> str | None:
     return None
 
 
-def _answer_key(document: Mapping[str, object], spans: Sequence[object]) -> AnswerKey:
+def _answer_key(document: Fields, spans: Sequence[object]) -> AnswerKey:
     """What was expected, how the run ended, and which fault was planted where."""
     task = fields_of(document.get("task_metadata"))
     draft = AnswerKeyDraft()
@@ -255,7 +247,7 @@ def _answer_key(document: Mapping[str, object], spans: Sequence[object]) -> Answ
     draft.add("scores", "status", document.get("status"))
     for span in spans:
         events = fields_of(span).get("events")
-        for event in events if isinstance(events, list) else ():
+        for event in items_of(events):
             if fields_of(event).get("name") == _FAULT:
                 step = as_text(fields_of(span).get("span_id")) or _FAULT
                 draft.add("step_scores", step, fields_of(event).get("attributes"))

@@ -8,13 +8,7 @@ from typing import Final, TypeVar
 
 from mast_tui.traces.identity import identity_by_content
 from mast_tui.traces.index.document import StepList, StepSpans
-from mast_tui.traces.io.json_values import (
-    as_number,
-    as_text,
-    canonical_bytes,
-    dump_text,
-    tokens_of,
-)
+from mast_tui.traces.io.json_values import as_number, as_text, canonical_bytes, dump_text, tokens_of
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import (
     AnswerKey,
@@ -32,6 +26,7 @@ from mast_tui.traces.model import (
 from mast_tui.traces.native_format import FORMAT, OPENING, VERSION
 from mast_tui.traces.readers.answer_keys import from_json, sorted_by_name
 from mast_tui.traces.readers.json_documents import read_lines
+from mast_tui.traces.readers.json_fields import Fields, items_of
 from mast_tui.traces.readers.run_facts import clamp_score, task_id_of, trial_of
 
 _HASH_CHARS: Final = 64
@@ -69,13 +64,11 @@ class ConvertedReader:
             source.path, format=self.name, traces=tuple(traces), problems=tuple(problems)
         )
 
-    def _trace(
-        self, source: Source, value: Mapping[str, object], record: int | None, place: str
-    ) -> Trace:
+    def _trace(self, source: Source, value: Fields, record: int | None, place: str) -> Trace:
         steps = StepList()
         problems = _problems(value.get("problems"))
         spans = value.get("spans")
-        for number, span in enumerate(spans if isinstance(spans, list) else ()):
+        for number, span in enumerate(items_of(spans)):
             if isinstance(span, Mapping):
                 _add_span(steps, span, f"{place} /spans/{number}")
             else:
@@ -89,9 +82,7 @@ class ConvertedReader:
             problems=problems,
         )
 
-    def _identity(
-        self, source: Source, value: Mapping[str, object], record: int | None
-    ) -> TraceIdentity:
+    def _identity(self, source: Source, value: Fields, record: int | None) -> TraceIdentity:
         """The identity of the first reading, so that labels of either find the other."""
         own = identity_by_content(
             source.path,
@@ -115,7 +106,7 @@ class ConvertedReader:
 READER: Final = ConvertedReader()
 
 
-def _add_span(steps: StepList, span: Mapping[str, object], place: str) -> None:
+def _add_span(steps: StepList, span: Fields, place: str) -> None:
     steps.add(
         as_text(span.get("key")) or place,
         _choice(SpanKind, span.get("kind"), SpanKind.LOG),
@@ -139,7 +130,7 @@ def _tokens(value: object) -> Tokens | None:
     return tokens_of(value.get("input"), value.get("output"))
 
 
-def _meta(value: Mapping[str, object]) -> TraceMeta:
+def _meta(value: Fields) -> TraceMeta:
     return TraceMeta(
         task=as_text(value.get("task")),
         system=as_text(value.get("system")),
@@ -153,7 +144,7 @@ def _meta(value: Mapping[str, object]) -> TraceMeta:
     )
 
 
-def _answer_key(value: Mapping[str, object]) -> AnswerKey:
+def _answer_key(value: Fields) -> AnswerKey:
     """The answer key; of a file by an older version what it hid, by its names."""
     if "answer_key" in value:
         return from_json(value["answer_key"])
@@ -166,7 +157,7 @@ def _answer_key(value: Mapping[str, object]) -> AnswerKey:
 def _problems(value: object) -> list[Problem]:
     return [
         Problem(dump_text(problem.get("place")), dump_text(problem.get("message")))
-        for problem in (value if isinstance(value, list) else ())
+        for problem in items_of(value)
         if isinstance(problem, Mapping)
     ]
 

@@ -29,6 +29,7 @@ from mast_tui.traces.readers.atif.fields import (
 )
 from mast_tui.traces.readers.atif.steps import Located, TrajectorySpans, by_id
 from mast_tui.traces.readers.json_documents import read_lines
+from mast_tui.traces.readers.json_fields import Fields
 from mast_tui.traces.readers.run_facts import facts_of_record, task_of
 
 _MARKS: Final = (b"ATIF", b'"steps"', b'"schema_version"', b'"schemaVersion"')
@@ -166,7 +167,7 @@ def _records(source: Source, problems: list[Problem]) -> list[_Record]:
     return records
 
 
-def _referred(record: Mapping[str, object]) -> set[str]:
+def _referred(record: Fields) -> set[str]:
     """The ids of the sub-agents that a trajectory refers to, its own ids left out."""
     names = {
         name
@@ -180,7 +181,7 @@ def _referred(record: Mapping[str, object]) -> set[str]:
     return names.difference(ids_of(record))
 
 
-def _facts(record: Mapping[str, object], steps: Sequence[Step]) -> TraceMeta:
+def _facts(record: Fields, steps: Sequence[Step]) -> TraceMeta:
     """What a trajectory and its ``extra`` tell about the run."""
     extra = record.get("extra")
     meta = facts_of_record(extra if isinstance(extra, Mapping) else record, steps)
@@ -194,7 +195,7 @@ def _facts(record: Mapping[str, object], steps: Sequence[Step]) -> TraceMeta:
     )
 
 
-def _model(record: Mapping[str, object]) -> str | None:
+def _model(record: Fields) -> str | None:
     """The model of the agent, or of the first step that names one."""
     agent = record.get("agent")
     for holder in (agent, *steps_of(record)[:_LOOKED_AT]):

@@ -32,6 +32,7 @@ from mast_tui.traces.readers.atif.fields import (
     status_of,
     steps_of,
 )
+from mast_tui.traces.readers.json_fields import Fields, items_of
 from mast_tui.traces.times import unix_seconds
 
 _DEEPEST: Final = 16
@@ -42,7 +43,7 @@ _DEEPEST: Final = 16
 class Located:
     """A trajectory and where it stands in its file."""
 
-    record: Mapping[str, object]
+    record: Fields
     place: str
 
 
@@ -71,7 +72,7 @@ class TrajectorySpans:
 class _Result:
     """A tool result before it is known which call it answers."""
 
-    value: Mapping[str, object]
+    value: Fields
     text: str
     pointer: str
     start: float | None
@@ -135,7 +136,7 @@ class _Reading:
             line, _whole = preview(dump_text(refs))
             self._complain("/continued_trajectory_ref", f"the run goes on in {line}")
 
-    def _step(self, number: int, step: Mapping[str, object], pointer: str) -> None:
+    def _step(self, number: int, step: Fields, pointer: str) -> None:
         before = len(self._steps)
         start = unix_seconds(step.get("timestamp"))
         source = source_of(step)
@@ -158,9 +159,7 @@ class _Reading:
         self._flush(step, calls, number)
         self._results(step, results, pointer, start, calls, number, own)
 
-    def _said(
-        self, step: Mapping[str, object], text: str, pointer: str, start: float | None
-    ) -> str | None:
+    def _said(self, step: Fields, text: str, pointer: str, start: float | None) -> str | None:
         """Add what the step says; the key of its first span."""
         first = None
         thought = field(step, "reasoning_content")
@@ -175,12 +174,7 @@ class _Reading:
         return first
 
     def _say(
-        self,
-        pointer: str,
-        kind: SpanKind,
-        step: Mapping[str, object],
-        text: str,
-        start: float | None,
+        self, pointer: str, kind: SpanKind, step: Fields, text: str, start: float | None
     ) -> str:
         source = source_of(step)
         role = {"system": Role.SYSTEM, "user": Role.USER}.get(source, Role.AGENT)
@@ -233,7 +227,7 @@ class _Reading:
         self._open[key] = None
         return key
 
-    def _flush(self, step: Mapping[str, object], calls: Sequence[str | None], number: int) -> None:
+    def _flush(self, step: Fields, calls: Sequence[str | None], number: int) -> None:
         """Add the results that stand before these calls in the file."""
         for call_id in map(call_id_of, calls_of(step)):
             for result in self._postponed.pop(call_id, ()) if call_id else ():
@@ -245,7 +239,7 @@ class _Reading:
 
     def _results(
         self,
-        step: Mapping[str, object],
+        step: Fields,
         values: Sequence[tuple[str, object]],
         pointer: str,
         start: float | None,
@@ -371,7 +365,7 @@ def _children(found: Located) -> list[Located]:
     embedded = field(found.record, "subagent_trajectories")
     return [
         Located(record, f"{found.place}/subagent_trajectories/{number}")
-        for number, record in enumerate(embedded if isinstance(embedded, list) else ())
+        for number, record in enumerate(items_of(embedded))
         if isinstance(record, Mapping)
     ]
 
@@ -389,13 +383,13 @@ def by_id(trajectories: Sequence[Located], without: Sequence[str] = ()) -> dict[
     return found
 
 
-def _beside(record: Mapping[str, object], name: str) -> str | None:
+def _beside(record: Fields, name: str) -> str | None:
     """A name that a record tells beside the standard, which has one agent for all steps."""
     text = as_text(extra_of(record).get(name))
     return preview(text)[0] if text else None
 
 
-def _tokens(step: Mapping[str, object]) -> Tokens | None:
+def _tokens(step: Fields) -> Tokens | None:
     """The tokens of the step's model calls; None where no model was called."""
     metrics = step.get("metrics")
     if not isinstance(metrics, Mapping) or field(step, "llm_call_count") == 0:
@@ -409,7 +403,7 @@ def _tokens(step: Mapping[str, object]) -> Tokens | None:
     return None
 
 
-_NONE: Final[tuple[tuple[int, Mapping[str, object]], ...]] = ()
+_NONE: Final[tuple[tuple[int, Fields], ...]] = ()
 
 
 class LateResults:
@@ -421,7 +415,7 @@ class LateResults:
     and no other result answers those calls. ``moved`` holds the numbers of those steps.
     """
 
-    def __init__(self, record: Mapping[str, object], steps: Sequence[object]) -> None:
+    def __init__(self, record: Fields, steps: Sequence[object]) -> None:
         self._steps = steps
         self._made = dict(_calls_by_id(steps))
         self._before: dict[int, tuple[int, ...]] = {}
@@ -433,7 +427,7 @@ class LateResults:
         """Whether the call with this id is made in a step after ``number``."""
         return self._made.get(call_id, -1) > number
 
-    def before(self, number: int) -> Sequence[tuple[int, Mapping[str, object]]]:
+    def before(self, number: int) -> Sequence[tuple[int, Fields]]:
         """The steps that hold the results of the calls of step ``number``, one for each call."""
         if number not in self._before:
             return _NONE

@@ -9,47 +9,23 @@ from typing import Final
 from mast_tui.traces.io.json_values import InvalidJSON, as_text, canonical_bytes, load_json
 from mast_tui.traces.model import Tokens
 from mast_tui.traces.readers.chat.pieces import is_message
-from mast_tui.traces.readers.chat.values import Fields, fields_of, kind_of, model_of, usage_of
+from mast_tui.traces.readers.chat.values import model_of, usage_of
+from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, kind_of, names
 
 Messages = tuple[tuple[str, object], ...]
 """Messages in reading order, each under its JSON pointer."""
 
-_CONTAINERS: Final = (
-    "messages",
-    "history",
-    "traj",
-    "trajectory",
-    "conversation",
-    "conversations",
-    "input",
-    "contents",
-    "events",
-    "chat_history",
-    "message_history",
-    "all_messages",
-)
+_CONTAINERS: Final = names("""
+    messages history traj trajectory conversation conversations input contents events
+    chat_history message_history all_messages
+""")
 _ANSWERED: Final = frozenset({"messages", "input", "contents"})
 """The containers that hold what a model was asked: beside them its response may stand."""
 
-_NESTS: Final = (
-    "data",
-    "request",
-    "request_body",
-    "body",
-    "inputs",
-    "input",
-    "values",
-    "state",
-    "result",
-    "session",
-    "conversation",
-    "trajectory",
-    "trace",
-    "run",
-    "response",
-    "output",
-    "outputs",
-)
+_NESTS: Final = names("""
+    data request request_body body inputs input values state result session conversation
+    trajectory trace run response output outputs
+""")
 _RESPONSES: Final = ("response", "completion", "response_body", "output")
 _PROMPTS: Final = ("input", "prompt")
 _SYSTEMS: Final = ("system", "systemInstruction", "system_instruction")
@@ -293,7 +269,7 @@ def _parsed(text: str) -> object:
 
 
 def _listed(value: object) -> Sequence[object]:
-    return value if isinstance(value, list) else ()
+    return items_of(value)
 
 
 def _pointers(container: str, messages: Sequence[object]) -> Messages:

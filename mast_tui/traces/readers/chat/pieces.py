@@ -16,18 +16,23 @@ from typing import Final
 from mast_tui.traces.io.json_values import InvalidJSON, as_text, content_text, dump_text, load_json
 from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens
 from mast_tui.traces.readers.chat.values import (
-    Fields,
-    fields_of,
-    first_in,
-    identifier_in,
-    kind_of,
     model_of,
-    name_in,
     output_text,
     said_text,
     start_of,
     thought_text,
     usage_of,
+)
+from mast_tui.traces.readers.json_fields import (
+    Fields,
+    fields_of,
+    first_in,
+    identifier_in,
+    items_of,
+    kind_of,
+    name_in,
+    name_set,
+    names,
 )
 from mast_tui.traces.result_status import status_of_code, status_of_message
 from mast_tui.traces.times import unix_seconds
@@ -319,28 +324,16 @@ def _is_session_line(value: Fields) -> bool:
     return kind_of(value) == "system" and bool({"sessionId", "session_id", "uuid"} & value.keys())
 
 
-_CALL_BLOCKS: Final = frozenset(
-    {
-        "tool_use",
-        "tool-call",
-        "tool_call",
-        "server_tool_use",
-        "server_tool_call",
-        "mcp_tool_use",
-        "function_call",
-        "input_json_delta",
-    }
-)
+_CALL_BLOCKS: Final = name_set("""
+    tool_use tool-call tool_call server_tool_use server_tool_call mcp_tool_use function_call
+    input_json_delta
+""")
 _RESULT_BLOCKS: Final = frozenset(
     {"tool_result", "tool-result", "tool_call_response", "server_tool_result"}
 )
 _THINKING_BLOCKS: Final = frozenset({"thinking", "reasoning", "redacted_thinking"})
-_REASONING_FIELDS: Final = (
-    "reasoning_content",
-    "reasoning",
-    "thinking",
-    "thinking_blocks",
-    "reasoning_details",
+_REASONING_FIELDS: Final = names(
+    "reasoning_content reasoning thinking thinking_blocks reasoning_details"
 )
 _SHAREGPT_CALLS: Final = ("function_call", "tool_call")
 
@@ -501,22 +494,11 @@ def _has_blocks(content: object, wanted: Callable[[str], bool]) -> bool:
     )
 
 
-_ITEM_CALLS: Final = frozenset(
-    {
-        "apply_patch_call",
-        "code_interpreter_call",
-        "computer_call",
-        "custom_tool_call",
-        "file_search_call",
-        "function_call",
-        "image_generation_call",
-        "local_shell_call",
-        "mcp_call",
-        "shell_call",
-        "tool_search_call",
-        "web_search_call",
-    }
-)
+_ITEM_CALLS: Final = name_set("""
+    apply_patch_call code_interpreter_call computer_call custom_tool_call file_search_call
+    function_call image_generation_call local_shell_call mcp_call shell_call tool_search_call
+    web_search_call
+""")
 _ITEM_NOTES: Final = frozenset(
     {"mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "compaction"}
 )
@@ -559,7 +541,7 @@ def _is_item_output(kind: str) -> bool:
 def _shell_status(output: object) -> SpanStatus | None:
     """How the commands of a shell went that lists them with their exit codes; None if unknown."""
     found = None
-    for part in output if isinstance(output, list) else ():
+    for part in items_of(output):
         outcome = fields_of(fields_of(part).get("outcome"))
         status = status_of_code(outcome.get("exit_code"))
         if status is SpanStatus.ERROR or outcome.get("type") == "timeout":
@@ -682,7 +664,7 @@ def _parts_pieces(message: Fields) -> Iterator[Piece]:
 
 def _parts(parts: object, speaker: Speaker, at: str) -> Iterator[Piece]:
     """Calls, results and thoughts are pieces by themselves; texts between them are joined."""
-    found = parts if isinstance(parts, list) else []
+    found = items_of(parts)
     texts: list[object] = []
     text_at = ""
     for number, part in enumerate([*found, None]):
@@ -735,7 +717,7 @@ def _pydantic_pieces(message: Fields) -> Iterator[Piece]:
             SpanKind.MESSAGE, Role.SYSTEM, "system", instructions, "/instructions", standing=True
         )
     parts = message.get("parts")
-    for number, part in enumerate(parts if isinstance(parts, list) else []):
+    for number, part in enumerate(items_of(parts)):
         piece = _pydantic_part(fields_of(part), "" if number == 0 else f"/parts/{number}")
         yield piece
 
@@ -839,15 +821,10 @@ _MODEL_MESSAGES: Final = {
 }
 """What an agent keeps as its model's context, in saved states."""
 
-_AUTOGEN_NOTES: Final = frozenset(
-    {
-        "MemoryQueryEvent",
-        "ModelClientStreamingChunkEvent",
-        "SelectSpeakerEvent",
-        "SelectorEvent",
-        "UserInputRequestedEvent",
-    }
-)
+_AUTOGEN_NOTES: Final = name_set("""
+    MemoryQueryEvent ModelClientStreamingChunkEvent SelectSpeakerEvent SelectorEvent
+    UserInputRequestedEvent
+""")
 _AUTOGEN_KINDS: Final = re.compile(r"(?:Message|Event)(?:\[[^\[\]]*\])?\Z")
 _NOT_AUTOGEN: Final = frozenset({"action", "observation", "args", "extras", "sessionId", "payload"})
 _WITHOUT_SOURCE: Final = ("ToolCallRequestEvent", "ToolCallExecutionEvent")
@@ -883,7 +860,7 @@ def _autogen_pieces(message: Fields) -> Iterator[Piece]:
         yield noted(content if content is not None else message, name=kind)
     elif kind == "CodeExecutionEvent":
         result = message.get("result")
-        ran = result if isinstance(result, Mapping) else {}
+        ran = fields_of(result)
         yield result_piece(
             message,
             first_in(ran, "output"),

@@ -27,8 +27,8 @@ from mast_tui.traces.readers.chat.containers import (
 )
 from mast_tui.traces.readers.chat.messages import MessageMapper
 from mast_tui.traces.readers.chat.pieces import speaks_by_name
-from mast_tui.traces.readers.chat.values import fields_of, first_in
 from mast_tui.traces.readers.json_documents import read_lines
+from mast_tui.traces.readers.json_fields import Fields, fields_of, first_in, items_of
 from mast_tui.traces.readers.run_facts import facts_of_record, task_of
 
 NAME: Final = "message-list"
@@ -89,7 +89,7 @@ def _read_lines(source: Source, problems: list[Problem]) -> list[Trace]:
 
 def _read_set(source: Source, document: object, problems: list[Problem]) -> list[Trace]:
     traces = []
-    for record, value in enumerate(document if isinstance(document, list) else ()):
+    for record, value in enumerate(items_of(document)):
         conversation = conversation_in(value)
         if conversation is None:
             problems.append(Problem(f"/{record}", "no list of messages, left out"))
@@ -128,7 +128,7 @@ def format_of(traces: Sequence[Trace]) -> str:
     return formats.pop() if len(formats) == 1 else NAME
 
 
-def _facts(record: Mapping[str, object], messages: Messages, steps: Sequence[Step]) -> TraceMeta:
+def _facts(record: Fields, messages: Messages, steps: Sequence[Step]) -> TraceMeta:
     meta = facts_of_record(record, steps)
     system = meta.system or _system(messages)
     if "history" in record and "mistake_agent" in record:
@@ -146,13 +146,13 @@ def _facts(record: Mapping[str, object], messages: Messages, steps: Sequence[Ste
     return replace(meta, system=system)
 
 
-def _tau_bench_key(info: Mapping[str, object]) -> AnswerKey:
+def _tau_bench_key(info: Fields) -> AnswerKey:
     """The actions and answers that tau-bench expects, and the parts that its reward is made of."""
     task, reward = fields_of(info.get("task")), fields_of(info.get("reward_info"))
     draft = AnswerKeyDraft()
     draft.actions(first_in(task, "actions") or first_in(reward, "actions") or [])
     outputs = task.get("outputs")
-    for output in outputs if isinstance(outputs, list) else ():
+    for output in items_of(outputs):
         draft.add("reference", "output", output)
     for name, value in fields_of(reward.get("info")).items():
         if name.startswith("r_") or isinstance(value, bool | Mapping):

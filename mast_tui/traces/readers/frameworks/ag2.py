@@ -10,6 +10,7 @@ from mast_tui.traces.model import Outcome
 from mast_tui.traces.readers.chat.messages import MessageMapper
 from mast_tui.traces.readers.chat.pieces import speaks_by_name
 from mast_tui.traces.readers.frameworks.base import Framework, Reading, Transcript, study_key
+from mast_tui.traces.readers.json_fields import Fields
 
 
 def _sniff(transcript: Transcript) -> bool:
@@ -33,7 +34,7 @@ def _split(transcript: Transcript, reading: Reading) -> None:
         reading.outcome = Outcome.SUCCEEDED if other["correct"] else Outcome.FAILED
 
 
-def _record(transcript: Transcript) -> Mapping[str, object] | None:
+def _record(transcript: Transcript) -> Fields | None:
     record = transcript.json
     if not isinstance(record, Mapping):
         return None

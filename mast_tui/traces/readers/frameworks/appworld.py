@@ -21,6 +21,7 @@ from mast_tui.traces.readers.frameworks.base import (
     add_message,
     blocks,
 )
+from mast_tui.traces.readers.json_fields import items_of
 
 _TASK_LINE: Final = r"\*+ Task \d+/\d+ \((?P<task>[^)\n]*)\) +\*+"
 _SNIFF: Final = re.compile(rf"^{_TASK_LINE}[ \t]*$", re.MULTILINE)
@@ -124,7 +125,7 @@ def _answer_key(evaluations: list[str]) -> AnswerKey:
         draft.add("scores", f"{task}success", report.get("success"))
         for name in ("passes", "failures"):
             checks = report.get(name)
-            for check in checks if isinstance(checks, list) else ():
+            for check in items_of(checks):
                 draft.add("tests", f"{task}{_CHECKED[name]}", _requirement(check))
         rest = {name: value for name, value in report.items() if name not in _TOLD}
         draft.add("other", f"{task}evaluation", rest if report else evaluation)

@@ -25,6 +25,7 @@ from mast_tui.traces.model import (
     TraceMeta,
 )
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft, Section
+from mast_tui.traces.readers.json_fields import Fields
 from mast_tui.traces.readers.run_facts import task_of
 
 LOG_AGENT: Final = "log"
@@ -211,19 +212,11 @@ def add_message(
 ) -> str:
     """Add what an agent, the user or the framework on its behalf said."""
     return reading.steps.add(
-        block.key,
-        kind,
-        role,
-        agent,
-        text,
-        place=block.key,
-        start=start,
-        lead=lead,
-        shown=shown,
+        block.key, kind, role, agent, text, place=block.key, start=start, lead=lead, shown=shown
     )
 
 
-def study_key(record: Mapping[str, object]) -> AnswerKey:
+def study_key(record: Fields) -> AnswerKey:
     """What a record of the MAST study tells beside the log: the benchmark's fields, and notes."""
     draft = AnswerKeyDraft()
     draft.fields(record, {"note": "failures"})

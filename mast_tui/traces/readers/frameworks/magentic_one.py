@@ -6,13 +6,7 @@ import re
 from typing import Final
 
 from mast_tui.traces.model import Role, SpanKind
-from mast_tui.traces.readers.frameworks.base import (
-    Framework,
-    Reading,
-    Transcript,
-    add_log,
-    blocks,
-)
+from mast_tui.traces.readers.frameworks.base import Framework, Reading, Transcript, add_log, blocks
 
 _SNIFF: Final = re.compile(
     r"^(?:SCENARIO\.PY STARTING !#!#|export AUTOGEN_TESTBED_SETTING="

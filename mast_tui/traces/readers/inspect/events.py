@@ -13,7 +13,6 @@ from typing import Final
 
 from mast_tui.traces.io.json_values import as_count, as_number, as_text, tokens_of
 from mast_tui.traces.model import SpanStatus, Tokens
-from mast_tui.traces.readers.chat.values import short_name
 from mast_tui.traces.readers.inspect.attachments import Attachments, json_text
 from mast_tui.traces.readers.inspect.messages import (
     Acting,
@@ -22,9 +21,10 @@ from mast_tui.traces.readers.inspect.messages import (
     MessageSpans,
     with_error,
 )
+from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, name_set, short_name
 from mast_tui.traces.times import unix_seconds
 
-Event = Mapping[str, object]
+Event = Fields
 
 _DEEPEST: Final = 30
 _COMPARED_RESULTS: Final = 8
@@ -180,7 +180,7 @@ class EventWalk:
             return
         start, end = _times(event)
         output = event.get("output")
-        output = output if isinstance(output, Mapping) else {}
+        output = fields_of(output)
         took = as_number(output.get("time"))
         if end is None and start is not None and took is not None:
             end = start + took
@@ -199,7 +199,7 @@ class EventWalk:
         choices = output.get("choices")
         error = event.get("error") or output.get("error")
         last: str | None = None
-        for number, choice in enumerate(choices if isinstance(choices, list) else ()):
+        for number, choice in enumerate(items_of(choices)):
             message = choice.get("message") if isinstance(choice, Mapping) else choice
             if error is not None and _says_nothing(message):
                 continue
@@ -221,7 +221,7 @@ class EventWalk:
         scope.history.ranges = []
         if isinstance(given, str):
             given = [{"role": "user", "content": given}]
-        for number, message in enumerate(given if isinstance(given, list) else ()):
+        for number, message in enumerate(items_of(given)):
             identity = self._spans.identity(message)
             if self._spans.is_new(message, identity, scope.history):
                 yield message, f"{pointer}/input/{number}"
@@ -343,7 +343,7 @@ class EventWalk:
     def _note_grading(self, event: Event) -> None:
         output = event.get("output")
         choices = output.get("choices") if isinstance(output, Mapping) else None
-        for choice in choices if isinstance(choices, list) else ():
+        for choice in items_of(choices):
             message = choice.get("message") if isinstance(choice, Mapping) else None
             content = message.get("content") if isinstance(message, Mapping) else None
             text = self._attachments.content(content)[: self._grading_left]
@@ -406,17 +406,8 @@ def _tokens(usage: object) -> Tokens | None:
 NOISE: Final = frozenset({"state", "store", "sample_init", "span_end", "anchor", "checkpoint"})
 """Events without anything to read: state is told by the messages that it consists of."""
 
-_FRAME: Final = frozenset(
-    {
-        "uuid",
-        "span_id",
-        "timestamp",
-        "working_start",
-        "working_time",
-        "completed",
-        "pending",
-        "metadata",
-    }
+_FRAME: Final = name_set(
+    "uuid span_id timestamp working_start working_time completed pending metadata"
 )
 _FAILED_LEVELS: Final = frozenset({"error", "critical"})
 
@@ -430,7 +421,7 @@ class Record:
     name: str = "log"
 
 
-def record_of(event: Mapping[str, object], attachments: Attachments) -> Record:
+def record_of(event: Fields, attachments: Attachments) -> Record:
     """What an event tells, whatever its kind."""
     kind = event.get("event")
     teller = _TELLERS.get(kind) if isinstance(kind, str) else None
@@ -451,23 +442,23 @@ def error_text(error: object, attachments: Attachments) -> str:
     return "\n\n".join(attachments.piece(text) for text in (message, traceback) if text)
 
 
-def _error(event: Mapping[str, object], attachments: Attachments) -> Record | None:
+def _error(event: Fields, attachments: Attachments) -> Record | None:
     if event.get("error") is None:
         return None
     return Record(error_text(event["error"], attachments), SpanStatus.ERROR)
 
 
-def _limit(event: Mapping[str, object], attachments: Attachments) -> Record | None:
+def _limit(event: Fields, attachments: Attachments) -> Record | None:
     message = as_text(event.get("message"))
     return None if message is None else Record(attachments.text(message))
 
 
-def _info(event: Mapping[str, object], attachments: Attachments) -> Record:
+def _info(event: Fields, attachments: Attachments) -> Record:
     name = short_name(event.get("source")) or "log"
     return Record(attachments.dumped(event.get("data")), name=name)
 
 
-def _logger(event: Mapping[str, object], attachments: Attachments) -> Record | None:
+def _logger(event: Fields, attachments: Attachments) -> Record | None:
     logged = event.get("message")
     if not isinstance(logged, Mapping):
         return None
@@ -478,7 +469,7 @@ def _logger(event: Mapping[str, object], attachments: Attachments) -> Record | N
     return Record(f"{level}: {text}" if level else text, status, name)
 
 
-def _approval(event: Mapping[str, object], attachments: Attachments) -> Record | None:
+def _approval(event: Fields, attachments: Attachments) -> Record | None:
     decision = as_text(event.get("decision"))
     if decision is None:
         return None
@@ -493,7 +484,7 @@ def _approval(event: Mapping[str, object], attachments: Attachments) -> Record |
     return Record("\n".join(lines), name=name or "log")
 
 
-def _sandbox(event: Mapping[str, object], attachments: Attachments) -> Record | None:
+def _sandbox(event: Fields, attachments: Attachments) -> Record | None:
     action = as_text(event.get("action"))
     if action is None:
         return None
@@ -513,25 +504,25 @@ def _sandbox(event: Mapping[str, object], attachments: Attachments) -> Record | 
     return Record("\n".join(lines), status, "sandbox")
 
 
-def _compaction(event: Mapping[str, object], _attachments: Attachments) -> Record:
+def _compaction(event: Fields, _attachments: Attachments) -> Record:
     before, after = as_count(event.get("tokens_before")), as_count(event.get("tokens_after"))
     if before is None or after is None:
         return Record("history compacted")
     return Record(f"history compacted from {before} to {after} tokens")
 
 
-def _interrupt(event: Mapping[str, object], _attachments: Attachments) -> Record:
+def _interrupt(event: Fields, _attachments: Attachments) -> Record:
     source = short_name(event.get("source")) or "somebody"
     doing = short_name(event.get("interrupted")) or "the run"
     return Record(f"interrupted by {source} during {doing}")
 
 
-def _score(_event: Mapping[str, object], _attachments: Attachments) -> Record:
+def _score(_event: Fields, _attachments: Attachments) -> Record:
     # What it came to is the ground truth that a blind annotator must not see.
     return Record("scored")
 
 
-_TELLERS: Final[Mapping[str, Callable[[Mapping[str, object], Attachments], Record | None]]] = {
+_TELLERS: Final[Mapping[str, Callable[[Fields, Attachments], Record | None]]] = {
     "error": _error,
     "sample_limit": _limit,
     "info": _info,

@@ -20,6 +20,7 @@ from mast_tui.traces.io.regular_files import open_regular
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, Trace
 from mast_tui.traces.readers.inspect.samples import KEY_SCHEME, MOST_SPANS, NAME, Log, read_sample
+from mast_tui.traces.readers.json_fields import Fields, items_of
 
 _HEADERS: Final = ("header.json", "_journal/start.json", "start.json")
 _SAMPLE: Final = re.compile(r"samples/.+_epoch_\d+\.json", re.DOTALL)
@@ -92,22 +93,19 @@ class InspectReader:
             else:
                 refused.append(read)
         return FileReport(
-            log.path,
-            format=self.name,
-            traces=tuple(traces),
-            problems=(*problems, *refused),
+            log.path, format=self.name, traces=tuple(traces), problems=(*problems, *refused)
         )
 
 
 READER: Final = InspectReader()
 
 
-def samples_in(source: Source) -> Iterator[tuple[int, Mapping[str, object]]]:
+def samples_in(source: Source) -> Iterator[tuple[int, Fields]]:
     """The samples of a log as they are kept, one by one, with the numbers of their traces."""
     if not source.is_binary:
         document = source.json
         samples = document.get("samples") if isinstance(document, Mapping) else None
-        for record, sample in enumerate(samples if isinstance(samples, list) else ()):
+        for record, sample in enumerate(items_of(samples)):
             if isinstance(sample, Mapping):
                 yield record, sample
         return
@@ -196,7 +194,7 @@ class _Members:
             if match := _CHUNK.fullmatch(name):
                 self._chunks[match[1], match[2]].append((int(match[3]), name))
 
-    def header(self) -> Mapping[str, object]:
+    def header(self) -> Fields:
         """The log's header; of a log that is not finished what was written at its beginning."""
         for name in _HEADERS:
             if name in self._names:

@@ -29,6 +29,7 @@ from mast_tui.traces.readers.answer_keys import AnswerKeyDraft, Section
 from mast_tui.traces.readers.inspect.attachments import Attachments
 from mast_tui.traces.readers.inspect.events import EventWalk, Scope, error_text
 from mast_tui.traces.readers.inspect.messages import Acting, MessagePool, MessageSpans, TooManySpans
+from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of
 from mast_tui.traces.readers.run_facts import task_id_of, task_of, trial_of
 
 NAME: Final = "inspect"
@@ -47,7 +48,7 @@ class Log:
     """What all samples of a log share: its path and its header, as far as there is one."""
 
     path: Path
-    header: Mapping[str, object]
+    header: Fields
 
 
 def read_sample(
@@ -89,7 +90,7 @@ def read_sample(
 
 
 def _add_spans(
-    sample: Mapping[str, object],
+    sample: Fields,
     spans: MessageSpans,
     walk: EventWalk,
     pool: MessagePool,
@@ -99,7 +100,7 @@ def _add_spans(
     _earlier_attempts(sample, spans, attachments)
     messages = _messages(sample, pool)
     events = sample.get("events")
-    events = events if isinstance(events, list) else []
+    events = items_of(events)
     told = any(isinstance(event, Mapping) and event.get("event") == "model" for event in events)
     if not told:
         for pointer, message in messages:
@@ -110,7 +111,7 @@ def _add_spans(
     _ending(sample, spans, walk, attachments)
 
 
-def _messages(sample: Mapping[str, object], pool: MessagePool) -> list[tuple[str, object]]:
+def _messages(sample: Fields, pool: MessagePool) -> list[tuple[str, object]]:
     """The sample's final conversation; of a log in chunks it is kept as ranges of the pool."""
     messages = sample.get("messages")
     refs = sample.get("message_refs")
@@ -130,21 +131,14 @@ def _last_messages(messages: list[tuple[str, object]], spans: MessageSpans, root
         spans.add(message, pointer, Acting(), root.history, None)
 
 
-def _earlier_attempts(
-    sample: Mapping[str, object], spans: MessageSpans, attachments: Attachments
-) -> None:
+def _earlier_attempts(sample: Fields, spans: MessageSpans, attachments: Attachments) -> None:
     retries = sample.get("error_retries")
-    for number, error in enumerate(retries if isinstance(retries, list) else ()):
+    for number, error in enumerate(items_of(retries)):
         text = f"an earlier attempt failed: {error_text(error, attachments)}"
         spans.log(text, f"/error_retries/{number}", Acting(), status=SpanStatus.ERROR)
 
 
-def _ending(
-    sample: Mapping[str, object],
-    spans: MessageSpans,
-    walk: EventWalk,
-    attachments: Attachments,
-) -> None:
+def _ending(sample: Fields, spans: MessageSpans, walk: EventWalk, attachments: Attachments) -> None:
     """Add why the run ended before its time, where no event has told it."""
     limit = sample.get("limit")
     if isinstance(limit, Mapping) and not walk.limits:
@@ -156,7 +150,7 @@ def _ending(
             spans.log(text, "/error", Acting(), status=SpanStatus.ERROR)
 
 
-def _identity(sample: Mapping[str, object], log: Log, record: int) -> TraceIdentity:
+def _identity(sample: Fields, log: Log, record: int) -> TraceIdentity:
     content = canonical_bytes(sample)
     native = as_text(sample.get("uuid")) or _name_in_eval(sample, log.header)
     if native is None:
@@ -171,7 +165,7 @@ def _identity(sample: Mapping[str, object], log: Log, record: int) -> TraceIdent
     )
 
 
-def _name_in_eval(sample: Mapping[str, object], header: Mapping[str, object]) -> str | None:
+def _name_in_eval(sample: Fields, header: Fields) -> str | None:
     spec = header.get("eval")
     eval_id = as_text(spec.get("eval_id")) if isinstance(spec, Mapping) else None
     name = sample.get("id")
@@ -199,15 +193,11 @@ _MOST_SCORES: Final = 200
 
 
 def facts_of_sample(
-    sample: Mapping[str, object],
-    header: Mapping[str, object],
-    steps: Sequence[Step],
-    attachments: Attachments,
-    walk: EventWalk,
+    sample: Fields, header: Fields, steps: Sequence[Step], attachments: Attachments, walk: EventWalk
 ) -> TraceMeta:
     """The facts on one sample; ``walk`` has heard its scorers."""
     spec = header.get("eval")
-    spec = spec if isinstance(spec, Mapping) else {}
+    spec = fields_of(spec)
     values = list(_values(_scores(sample)))
     outcome = _outcome(values) if sample.get("error") is None else Outcome.UNKNOWN
     score = values[0] if values and all(value == values[0] for value in values) else None
@@ -224,35 +214,35 @@ def facts_of_sample(
     )
 
 
-def _task(sample: Mapping[str, object], attachments: Attachments) -> str | None:
+def _task(sample: Fields, attachments: Attachments) -> str | None:
     """The sample's input: a text, or what the user says in its messages."""
     given = sample.get("input")
     if isinstance(given, str):
         return attachments.text(given)
     texts = [
         attachments.content(message.get("content"))
-        for message in (given if isinstance(given, list) else ())
+        for message in items_of(given)
         if isinstance(message, Mapping) and message.get("role") == "user"
     ]
     return "\n".join(text for text in texts if text) or None
 
 
-def _system(header: Mapping[str, object], spec: Mapping[str, object]) -> str | None:
+def _system(header: Fields, spec: Fields) -> str | None:
     """The solver or agent by name; of a plan of several steps the last, which does the work."""
     plan = header.get("plan")
-    plan = plan if isinstance(plan, Mapping) else {}
+    plan = fields_of(plan)
     name = as_text(plan.get("name"))
     steps = plan.get("steps")
     solvers = [
         solver
-        for step in (steps if isinstance(steps, list) else ())
+        for step in items_of(steps)
         if isinstance(step, Mapping) and (solver := as_text(step.get("solver")))
     ]
     named = name if name != _PLAIN_PLAN else None
     return as_text(spec.get("solver")) or named or (solvers[-1] if solvers else None)
 
 
-def _model(sample: Mapping[str, object], spec: Mapping[str, object]) -> str | None:
+def _model(sample: Fields, spec: Fields) -> str | None:
     model = as_text(spec.get("model"))
     output = sample.get("output")
     if model in (None, _NO_MODEL) and isinstance(output, Mapping):
@@ -260,7 +250,7 @@ def _model(sample: Mapping[str, object], spec: Mapping[str, object]) -> str | No
     return model
 
 
-def _scores(sample: Mapping[str, object]) -> list[tuple[str, object]]:
+def _scores(sample: Fields) -> list[tuple[str, object]]:
     """The scores by the scorer's name; the oldest logs have a single one without a name."""
     scores = sample.get("scores")
     if isinstance(scores, Mapping):
@@ -307,9 +297,7 @@ def _outcome(values: Sequence[float | None]) -> Outcome:
     return Outcome.UNKNOWN
 
 
-def _answer_key(
-    sample: Mapping[str, object], attachments: Attachments, walk: EventWalk
-) -> AnswerKey:
+def _answer_key(sample: Fields, attachments: Attachments, walk: EventWalk) -> AnswerKey:
     """Scores with the scorers' words, the target, and the sample's metadata."""
     draft = AnswerKeyDraft()
     for name, score in _scores(sample):

@@ -20,6 +20,7 @@ from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, Trace
 from mast_tui.traces.readers.chat.containers import conversation_in
 from mast_tui.traces.readers.chat.reader import KEY_SCHEME, format_of, trace_of
+from mast_tui.traces.readers.json_fields import Fields
 from mast_tui.traces.readers.mast_data import reader as mast_data
 
 MOST_BYTES: Final = 256 << 20
@@ -32,7 +33,7 @@ _LOOKED_AT: Final = 20
 _DEEPEST: Final = 64
 _ALWAYS_KEPT: Final = frozenset({"content"})
 
-Row = tuple[int, Mapping[str, object]]
+Row = tuple[int, Fields]
 """A row's number, from 0, and its values by column."""
 
 

@@ -27,6 +27,7 @@ from mast_tui.traces.readers.chat.pieces import is_message
 from mast_tui.traces.readers.frameworks import framework_of
 from mast_tui.traces.readers.frameworks.base import Reading, Transcript, add_message, paragraphs
 from mast_tui.traces.readers.json_documents import read_lines
+from mast_tui.traces.readers.json_fields import Fields
 from mast_tui.traces.readers.run_facts import facts_of_record
 
 _MARKS: Final = ("mas_name", "mast_annotation", "human_labels", "benchmark_name")
@@ -131,7 +132,7 @@ def _trace(
     return Trace(identity, path, StepSpans(steps), record=record, meta=meta, problems=problems)
 
 
-def _log(record: Mapping[str, object]) -> tuple[str, object] | None:
+def _log(record: Fields) -> tuple[str, object] | None:
     """The pointer to the record's log and the log itself."""
     trace = record.get("trace")
     if isinstance(trace, str) and trace.lstrip()[:1] == "{":
@@ -178,7 +179,7 @@ def _read(log: object) -> tuple[Reading, str | None]:
     return reading, None
 
 
-def _facts(record: Mapping[str, object], reading: Reading, system: str | None) -> TraceMeta:
+def _facts(record: Fields, reading: Reading, system: str | None) -> TraceMeta:
     """The record's facts and those of its log; the framework as the log tells it."""
     meta = facts_of_record(record, reading.steps.steps)
     of_log = reading.meta(system or meta.system or "")

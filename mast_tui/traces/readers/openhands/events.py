@@ -10,32 +10,18 @@ from mast_tui.traces.index.document import StepList
 from mast_tui.traces.io.json_values import as_text, dump_text, identifier
 from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus, Tokens
 from mast_tui.traces.preview import preview
+from mast_tui.traces.readers.json_fields import Fields, fields_of, name_set
 from mast_tui.traces.times import unix_seconds
 
 DEFAULT_AGENT: Final = "agent"
 
 _SOURCES: Final = frozenset({"agent", "user", "environment"})
-_SDK_KINDS: Final = frozenset(
-    {
-        "ACPToolCallEvent",
-        "ActionEvent",
-        "AgentErrorEvent",
-        "Condensation",
-        "CondensationRequest",
-        "CondensationSummaryEvent",
-        "ConversationErrorEvent",
-        "ConversationStateUpdateEvent",
-        "InterruptEvent",
-        "LLMCompletionLogEvent",
-        "MessageEvent",
-        "ObservationEvent",
-        "PauseEvent",
-        "StreamingDeltaEvent",
-        "SystemPromptEvent",
-        "TokenEvent",
-        "UserRejectObservation",
-    }
-)
+_SDK_KINDS: Final = name_set("""
+    ACPToolCallEvent ActionEvent AgentErrorEvent Condensation CondensationRequest
+    CondensationSummaryEvent ConversationErrorEvent ConversationStateUpdateEvent InterruptEvent
+    LLMCompletionLogEvent MessageEvent ObservationEvent PauseEvent StreamingDeltaEvent
+    SystemPromptEvent TokenEvent UserRejectObservation
+""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,12 +155,12 @@ def name_of(value: object) -> str | None:
     return preview(text)[0] if text else None
 
 
-def mapping(value: object) -> Mapping[str, object]:
+def mapping(value: object) -> Fields:
     """``value`` where it is an object, else an empty one."""
-    return value if isinstance(value, Mapping) else {}
+    return fields_of(value)
 
 
-def arguments_text(values: Mapping[str, object]) -> str:
+def arguments_text(values: Fields) -> str:
     """The arguments of a call as text; empty where there are none."""
     return dump_text(dict(values)) if values else ""
 

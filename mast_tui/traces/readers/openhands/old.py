@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text, identifier, tokens_of
 from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens
+from mast_tui.traces.readers.json_fields import Fields, name_set
 from mast_tui.traces.readers.openhands.events import (
     DEFAULT_AGENT,
     Call,
@@ -20,17 +21,10 @@ from mast_tui.traces.readers.openhands.events import (
 )
 
 _NOISE: Final = frozenset({"null", "change_agent_state", "agent_state_changed"})
-_LOGGED: Final = frozenset(
-    {
-        "condensation",
-        "condensation_request",
-        "condense",
-        "loop_detection_recovery",
-        "loop_recovery",
-        "recall",
-        "summarize",
-    }
-)
+_LOGGED: Final = name_set("""
+    condensation condensation_request condense loop_detection_recovery loop_recovery recall
+    summarize
+""")
 _NO_ARGUMENTS: Final = frozenset(
     {"thought", "confirmation_state", "is_confirmed", "hidden", "security_risk", "keep_prompt"}
 )
@@ -67,7 +61,7 @@ class OldEvents:
                 if not value:
                     self._spans.complain(event, "not an event but a bare value")
 
-    def _action(self, event: Event, value: Mapping[str, object]) -> None:
+    def _action(self, event: Event, value: Fields) -> None:
         action, args = name_of(value["action"]) or "", mapping(value.get("args"))
         self._last = None
         if action in _NOISE:
@@ -85,9 +79,7 @@ class OldEvents:
         else:
             self._work(event, value, action, args)
 
-    def _message(
-        self, event: Event, value: Mapping[str, object], args: Mapping[str, object]
-    ) -> None:
+    def _message(self, event: Event, value: Fields, args: Fields) -> None:
         text = next(
             (
                 found
@@ -105,20 +97,14 @@ class OldEvents:
         role, agent = (Role.USER, "user") if by_user else (Role.AGENT, self._agents[-1])
         self._spans.add(event, base_key(event), SpanKind.MESSAGE, role, agent, text)
 
-    def _logged(self, event: Event, action: str, args: Mapping[str, object]) -> None:
+    def _logged(self, event: Event, action: str, args: Fields) -> None:
         query = content_text(args.get("query"))
         if action == "recall" and query.strip() == self._asked:
             return  # the framework looks up what the user's message, just shown, calls for
         text = content_text(args.get("summary")) or query or arguments_text(_told(args))
         self._spans.log(event, text, action)
 
-    def _work(
-        self,
-        event: Event,
-        value: Mapping[str, object],
-        action: str,
-        args: Mapping[str, object],
-    ) -> None:
+    def _work(self, event: Event, value: Fields, action: str, args: Fields) -> None:
         """A tool call or a thought, after what the model said along with it."""
         base = base_key(event)
         by_user = value.get("source") == "user"
@@ -156,7 +142,7 @@ class OldEvents:
         if action == "delegate":
             self._agents.append(name_of(args.get("agent")) or "delegate")
 
-    def _observation(self, event: Event, value: Mapping[str, object]) -> None:
+    def _observation(self, event: Event, value: Fields) -> None:
         kind, extras = name_of(value["observation"]) or "", mapping(value.get("extras"))
         answered, self._last = self._last, None
         if kind == "agent_state_changed" and extras.get("agent_state") == "error":
@@ -197,7 +183,7 @@ class OldEvents:
         self._spans.end(call, event)
 
 
-def _told(args: Mapping[str, object]) -> dict[str, object]:
+def _told(args: Fields) -> dict[str, object]:
     """The fields that say something: not the framework's own, and not those left empty."""
     return {
         name: value
@@ -206,12 +192,12 @@ def _told(args: Mapping[str, object]) -> dict[str, object]:
     }
 
 
-def _response(value: Mapping[str, object]) -> Mapping[str, object]:
+def _response(value: Fields) -> Fields:
     """The model's response, which every action that came of it repeats."""
     return mapping(mapping(value.get("tool_call_metadata")).get("model_response"))
 
 
-def _response_id(value: Mapping[str, object]) -> str | None:
+def _response_id(value: Fields) -> str | None:
     """What tells one model response from another; None for an action that came of none."""
     response = _response(value)
     if not response:
@@ -219,19 +205,19 @@ def _response_id(value: Mapping[str, object]) -> str | None:
     return identifier(response.get("id")) or f"of event {identifier(value.get('id'))}"
 
 
-def _answer(value: Mapping[str, object]) -> Mapping[str, object]:
+def _answer(value: Fields) -> Fields:
     choices = _response(value).get("choices")
     return (
         mapping(mapping(choices[0]).get("message")) if isinstance(choices, list) and choices else {}
     )
 
 
-def _tokens(value: Mapping[str, object]) -> Tokens | None:
+def _tokens(value: Fields) -> Tokens | None:
     usage = mapping(_response(value).get("usage"))
     return tokens_of(usage.get("prompt_tokens"), usage.get("completion_tokens"))
 
 
-def _status(kind: str, value: Mapping[str, object], extras: Mapping[str, object]) -> SpanStatus:
+def _status(kind: str, value: Fields, extras: Fields) -> SpanStatus:
     if kind in ("error", "user_rejected"):
         return SpanStatus.ERROR
     success = value.get("success")

@@ -39,6 +39,7 @@ from mast_tui.traces.model import (
 )
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft, Section
 from mast_tui.traces.readers.json_documents import read_lines
+from mast_tui.traces.readers.json_fields import Fields, items_of
 from mast_tui.traces.readers.openhands.events import (
     Event,
     EventSpans,
@@ -66,7 +67,7 @@ class _Run:
     """The events of one run and the record around them."""
 
     events: list[Event]
-    record: Mapping[str, object]
+    record: Fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,7 @@ class OpenHandsReader:
         elif (run := _run_of(document)) is not None:
             return self._report(source, [self._trace(source, run, None)], problems)
         else:
-            values = document if isinstance(document, list) else []
+            values = items_of(document)
             found = [(f"/{number}", number, value) for number, value in enumerate(values)]
         for place, number, value in found:
             run = _run_of(value, place)
@@ -277,12 +278,12 @@ def _located(values: Sequence[object], pointer: str, place: str) -> list[Event]:
     return events
 
 
-def agent_of(record: Mapping[str, object]) -> str | None:
+def agent_of(record: Fields) -> str | None:
     """The class of the agent, as a benchmark's record has it."""
     return name_of(mapping(record.get("metadata")).get("agent_class"))
 
 
-def add_error(spans: EventSpans, record: Mapping[str, object]) -> None:
+def add_error(spans: EventSpans, record: Fields) -> None:
     """Add the error that ended the run, where the record has one."""
     if text := as_text(record.get("error")):
         spans.steps.add(
@@ -297,7 +298,7 @@ def add_error(spans: EventSpans, record: Mapping[str, object]) -> None:
         )
 
 
-def facts(record: Mapping[str, object], spans: EventSpans) -> TraceMeta:
+def facts(record: Fields, spans: EventSpans) -> TraceMeta:
     """Task, model, benchmark and the benchmark's verdict; the latter is hidden as well."""
     metadata = mapping(record.get("metadata"))
     told = facts_of_record(record, spans.steps.steps)
@@ -320,7 +321,7 @@ def facts(record: Mapping[str, object], spans: EventSpans) -> TraceMeta:
 _TESTS: Final[dict[str, Section]] = {"FAIL_TO_PASS": "tests", "PASS_TO_PASS": "tests"}
 
 
-def _answer_key(record: Mapping[str, object], instance: Mapping[str, object]) -> AnswerKey:
+def _answer_key(record: Fields, instance: Fields) -> AnswerKey:
     """What the benchmark says of the run, the patch it made and the one that was wanted."""
     draft = AnswerKeyDraft()
     result = mapping(record.get("test_result"))
@@ -331,7 +332,7 @@ def _answer_key(record: Mapping[str, object], instance: Mapping[str, object]) ->
     return draft.key()
 
 
-def _outcome(record: Mapping[str, object], told: Outcome) -> Outcome:
+def _outcome(record: Fields, told: Outcome) -> Outcome:
     """The verdict of the benchmark's own check; that a run was finished is none."""
     result = mapping(record.get("test_result"))
     for holder in (record, mapping(record.get("report")), mapping(result.get("report")), result):

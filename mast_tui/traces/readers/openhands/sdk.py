@@ -7,6 +7,7 @@ from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text, identifier
 from mast_tui.traces.model import Role, SpanKind, SpanStatus
+from mast_tui.traces.readers.json_fields import Fields
 from mast_tui.traces.readers.openhands.events import (
     Call,
     Event,
@@ -30,7 +31,7 @@ class SdkEvents:
         self._calls: dict[str, Call] = {}
         self._thoughts: set[str] = set()
         self._reports: dict[str, int] = {}
-        self._reported: dict[int, Mapping[str, object]] = {}
+        self._reported: dict[int, Fields] = {}
 
     def run(self, events: Sequence[Event]) -> None:
         """Add every event; what is of no known kind becomes a log."""
@@ -43,7 +44,7 @@ class SdkEvents:
         for number, event in enumerate(events):
             self._add(event, mapping(event.value), number)
 
-    def _add(self, event: Event, value: Mapping[str, object], number: int) -> None:
+    def _add(self, event: Event, value: Fields, number: int) -> None:
         kind = as_text(value.get("kind")) or ""
         if kind == "ActionEvent":
             self._action(event, value)
@@ -81,7 +82,7 @@ class SdkEvents:
             if not value:
                 self._spans.complain(event, "not an event but a bare value")
 
-    def _message(self, event: Event, value: Mapping[str, object]) -> None:
+    def _message(self, event: Event, value: Fields) -> None:
         base, said = base_key(event), mapping(value.get("llm_message"))
         by_agent = value.get("source") == "agent"
         sender = name_of(value.get("sender"))
@@ -105,7 +106,7 @@ class SdkEvents:
                 name="extended_content",
             )
 
-    def _action(self, event: Event, value: Mapping[str, object]) -> None:
+    def _action(self, event: Event, value: Fields) -> None:
         base, agent = base_key(event), self._spans.agent
         if thought := _reasoning(value):
             at = f"{base}/reasoning"
@@ -135,7 +136,7 @@ class SdkEvents:
         if call_id:
             self._calls[f"tool {call_id}"] = call
 
-    def _answer(self, event: Event, value: Mapping[str, object], kind: str) -> None:
+    def _answer(self, event: Event, value: Fields, kind: str) -> None:
         call_id, cause = identifier(value.get("tool_call_id")), identifier(value.get("action_id"))
         if self._thoughts.intersection(one for one in (call_id, cause) if one):
             return  # the tool for thinking says no more than that it was called
@@ -160,7 +161,7 @@ class SdkEvents:
         )
         self._spans.end(call, event)
 
-    def _report(self, event: Event, value: Mapping[str, object], number: int) -> None:
+    def _report(self, event: Event, value: Fields, number: int) -> None:
         """A tool of another agent, which is reported several times while it is at work.
 
         Its call stands where it was reported first, with what the last report tells of it, and its
@@ -203,7 +204,7 @@ class SdkEvents:
         self._spans.end(call, event)
 
 
-def _reasoning(value: Mapping[str, object]) -> str:
+def _reasoning(value: Fields) -> str:
     """What the model thought before it acted, as far as it can be read."""
     if text := as_text(value.get("reasoning_content")):
         return text
@@ -227,7 +228,7 @@ def _output(observation: object) -> str:
     return arguments_text({key: one for key, one in observation.items() if key != "kind"})
 
 
-def _status(observation: Mapping[str, object]) -> SpanStatus:
+def _status(observation: Fields) -> SpanStatus:
     flag = observation.get("is_error")
     if flag is True or as_text(observation.get("error")):
         return SpanStatus.ERROR

@@ -16,6 +16,7 @@ from typing import Final
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text, tokens_of
 from mast_tui.traces.io.python_literals import literal
 from mast_tui.traces.readers.chat.pieces import is_message
+from mast_tui.traces.readers.json_fields import Fields, items_of, names
 from mast_tui.traces.readers.otel.spans import (
     Event,
     OtelSpan,
@@ -196,7 +197,7 @@ def _answered(span: OtelSpan) -> list[Message]:
 def _events(span: OtelSpan) -> Iterable[Event]:
     """The events of a span, and those that Logfire keeps in an attribute instead."""
     kept = grouped(span.attributes, "events")
-    listed = kept if isinstance(kept, list) else []
+    listed = items_of(kept)
     return [*span.events, *(event_of({"body": one}) for one in listed if isinstance(one, Mapping))]
 
 
@@ -205,7 +206,7 @@ def _role(name: str) -> str | None:
     return role if role in _GENAI_ROLES and name == f"gen_ai.{role}.message" else None
 
 
-def _event_message(attributes: Mapping[str, object], role: str) -> Message:
+def _event_message(attributes: Fields, role: str) -> Message:
     message: dict[str, object] = {
         "role": as_text(attributes.get("role")) or role,
         "content": _parsed(grouped(attributes, "content")) or "",
@@ -219,7 +220,7 @@ def _event_message(attributes: Mapping[str, object], role: str) -> Message:
     return message
 
 
-def _choice(attributes: Mapping[str, object]) -> Message:
+def _choice(attributes: Fields) -> Message:
     inner = grouped(attributes, "message")
     if isinstance(inner, str):
         return {"role": "assistant", "content": inner}
@@ -408,16 +409,7 @@ def _document(value: object) -> str:
     return dump_text(value)
 
 
-_LISTS: Final = (
-    "messages",
-    "input",
-    "contents",
-    "args",
-    "prompts",
-    "output",
-    "choices",
-    "generations",
-)
+_LISTS: Final = names("messages input contents args prompts output choices generations")
 _DEEPEST: Final = 4
 
 _OBSERVATION: Final = re.compile(r"(?:Call id: (?P<id>\S+)\n)?Observation:\n?")
@@ -484,7 +476,7 @@ def openinference_messages(value: object) -> list[Message]:
     return [_openinference_message(item) for item in items if isinstance(item, Mapping)]
 
 
-def _openinference_message(item: Mapping[str, object]) -> Message:
+def _openinference_message(item: Fields) -> Message:
     nested = _nested(item)
     inner = nested.get("message")
     fields = _nested(inner) if isinstance(inner, Mapping) else nested
@@ -525,7 +517,7 @@ def _tool_call(call: object) -> object:
     return _nested(inner) if isinstance(inner, Mapping) else nested
 
 
-def _nested(value: Mapping[str, object]) -> Mapping[str, object]:
+def _nested(value: Fields) -> Fields:
     """An object with its dotted names taken apart."""
     if not any("." in str(name) for name in value):
         return value

@@ -12,6 +12,7 @@ from mast_tui.traces.io.json_values import as_text, canonical_bytes, dump_text
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import AnswerKey, FileReport, Problem, Trace, TraceMeta
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
+from mast_tui.traces.readers.json_fields import Fields, fields_of
 from mast_tui.traces.readers.otel.conventions import (
     genai_row,
     is_genai,
@@ -70,7 +71,7 @@ class _Run:
     trace_id: str | None
     spans: list[OtelSpan] = field(default_factory=list)
     logs: list[tuple[Raw, str | None, Event]] = field(default_factory=list)
-    contents: list[Mapping[str, object]] = field(default_factory=list)
+    contents: list[Fields] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +267,7 @@ def _folded(
 def _log_rows(run: _Run) -> list[Row]:
     rows = []
     for raw, owner, event in run.logs:
-        fields = raw.value if isinstance(raw.value, Mapping) else {}
+        fields = fields_of(raw.value)
         severity = as_text(fields.get("severityText")) or as_text(fields.get("severity_text"))
         said = dict(event.attributes)
         texts = (dump_text(said.pop("content", None)), _lines(said))
@@ -286,6 +287,6 @@ def _log_rows(run: _Run) -> list[Row]:
 
 
 def _time(raw: Raw) -> float | None:
-    fields = raw.value if isinstance(raw.value, Mapping) else {}
+    fields = fields_of(raw.value)
     names = ("timeUnixNano", "time_unix_nano", "observedTimeUnixNano", "observed_time_unix_nano")
     return next((time for name in names if (time := moment(fields.get(name))) is not None), None)

@@ -14,34 +14,19 @@ from typing import Final
 
 from mast_tui.traces.io.json_values import InvalidJSON, as_number, as_text, dump_text, load_json
 from mast_tui.traces.model import SpanStatus
+from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, name_set, names
 from mast_tui.traces.readers.span_tree.rows import Row, RowKind
 from mast_tui.traces.times import unix_seconds
 
-_KINDS: Final = frozenset(
-    {
-        "LLM",
-        "TOOL",
-        "AGENT",
-        "CHAIN",
-        "RETRIEVER",
-        "EMBEDDING",
-        "RERANKER",
-        "GUARDRAIL",
-        "EVALUATOR",
-        "PROMPT",
-    }
+_KINDS: Final = name_set(
+    "LLM TOOL AGENT CHAIN RETRIEVER EMBEDDING RERANKER GUARDRAIL EVALUATOR PROMPT"
 )
 _TRACE: Final = ("traceId", "trace_id", "context.trace_id", "traceID")
 _SPAN: Final = ("spanId", "span_id", "context.span_id", "spanID")
 _PARENT: Final = ("parentSpanId", "parent_span_id", "parent_id", "parentId", "parentSpanID")
 _NAME: Final = ("name", "span_name")
-_START: Final = (
-    "startTimeUnixNano",
-    "start_time_unix_nano",
-    "start_time",
-    "startTime",
-    "start_timestamp",
-    "timestamp",
+_START: Final = names(
+    "startTimeUnixNano start_time_unix_nano start_time startTime start_timestamp timestamp"
 )
 _END: Final = ("endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime", "end_timestamp")
 _ATTRIBUTES: Final = ("attributes", "span_attributes")
@@ -142,11 +127,7 @@ def is_of_phoenix(value: object) -> bool:
 
 
 def span_of(
-    value: Mapping[str, object],
-    place: str,
-    *,
-    service: str | None = None,
-    scope: str | None = None,
+    value: Fields, place: str, *, service: str | None = None, scope: str | None = None
 ) -> OtelSpan:
     """The span in a JSON object; what of it is missing or of another type is left open.
 
@@ -180,7 +161,7 @@ def span_of(
     )
 
 
-def event_of(value: Mapping[str, object]) -> Event:
+def event_of(value: Fields) -> Event:
     """An event of a span, or a log record that is one."""
     attributes = dotted(attributes_of(value.get("attributes")))
     name = as_text(_first(value, ("eventName", "event_name", "name")))
@@ -203,7 +184,7 @@ def service_of(attributes: Attributes) -> str | None:
     return None if name is None or name.startswith(_UNKNOWN_SERVICE) else name
 
 
-def _attributes(value: Mapping[str, object]) -> dict[str, object]:
+def _attributes(value: Fields) -> dict[str, object]:
     found = attributes_of(_first(value, _ATTRIBUTES))
     for name, column in value.items():
         if isinstance(name, str) and name.startswith(_COLUMN) and column is not None:
@@ -211,19 +192,19 @@ def _attributes(value: Mapping[str, object]) -> dict[str, object]:
     return dotted(found)
 
 
-def _context(value: Mapping[str, object]) -> Mapping[str, object]:
+def _context(value: Fields) -> Fields:
     context = _first(value, ("context", "spanContext", "span_context"))
-    return context if isinstance(context, Mapping) else {}
+    return fields_of(context)
 
 
-def _parent(value: Mapping[str, object]) -> str | None:
+def _parent(value: Fields) -> str | None:
     parent = _first(value, (*_PARENT, "parent"))
     if isinstance(parent, Mapping):
         parent = _first(parent, _SPAN)
     return span_id(parent)
 
 
-def _status(value: Mapping[str, object]) -> tuple[SpanStatus, str | None]:
+def _status(value: Fields) -> tuple[SpanStatus, str | None]:
     status = value.get("status")
     code: object = status
     message: object = None
@@ -254,7 +235,7 @@ def _events(value: object) -> list[Event]:
     )
 
 
-def _service(value: Mapping[str, object], attributes: Attributes) -> str | None:
+def _service(value: Fields, attributes: Attributes) -> str | None:
     resource = value.get("resource")
     inner = resource.get("attributes") if isinstance(resource, Mapping) else None
     for candidate in (
@@ -267,7 +248,7 @@ def _service(value: Mapping[str, object], attributes: Attributes) -> str | None:
     return as_text(value.get("service_name"))
 
 
-def _scope(value: Mapping[str, object]) -> str | None:
+def _scope(value: Fields) -> str | None:
     for name in ("instrumentation_scope", "instrumentationScope", "scope", "instrumentation_info"):
         scope = value.get(name)
         if isinstance(scope, Mapping) and (text := as_text(scope.get("name"))):
@@ -275,18 +256,18 @@ def _scope(value: Mapping[str, object]) -> str | None:
     return as_text(value.get("scope_name"))
 
 
-def _is_mlflow(value: Mapping[str, object]) -> bool:
+def _is_mlflow(value: Fields) -> bool:
     attributes = value.get("attributes")
     return isinstance(attributes, Mapping) and any(
         isinstance(name, str) and name.startswith("mlflow.") for name in attributes
     )
 
 
-def _first(value: Mapping[str, object], names: tuple[str, ...]) -> object:
+def _first(value: Fields, names: tuple[str, ...]) -> object:
     return next((value[name] for name in names if value.get(name) not in (None, "")), None)
 
 
-Attributes = Mapping[str, object]
+Attributes = Fields
 """Attributes by their dotted names."""
 
 _DEEPEST: Final = 32
@@ -295,22 +276,11 @@ _DIGITS: Final = re.compile(r"\d{1,30}")
 _DURATION: Final = re.compile(
     r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", re.ASCII
 )
-_WHOLE: Final = frozenset(
-    {
-        "gen_ai.input.messages",
-        "gen_ai.output.messages",
-        "gen_ai.system_instructions",
-        "gen_ai.tool.call.arguments",
-        "gen_ai.tool.call.result",
-        "gen_ai.tool.definitions",
-        "input.value",
-        "output.value",
-        "llm.invocation_parameters",
-        "metadata",
-        "tool.parameters",
-        "tool_call.function.arguments",
-    }
-)
+_WHOLE: Final = name_set("""
+    gen_ai.input.messages gen_ai.output.messages gen_ai.system_instructions
+    gen_ai.tool.call.arguments gen_ai.tool.call.result gen_ai.tool.definitions input.value
+    output.value llm.invocation_parameters metadata tool.parameters tool_call.function.arguments
+""")
 """Attributes whose value is an object of its own, not a level of dotted names."""
 
 
@@ -343,7 +313,7 @@ def attributes_of(value: object, depth: int = 0) -> dict[str, object]:
     if isinstance(value, Mapping):
         return {str(name): any_value(inner, depth) for name, inner in value.items()}
     found: dict[str, object] = {}
-    for item in value if isinstance(value, list) else ():
+    for item in items_of(value):
         if isinstance(item, Mapping) and isinstance(item.get("key"), str):
             found[item["key"]] = any_value(item.get("value"), depth)
     return found

@@ -17,6 +17,7 @@ from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, Trace, TraceMeta
 from mast_tui.traces.readers.answer_keys import answer_key_of
 from mast_tui.traces.readers.json_documents import read_lines
+from mast_tui.traces.readers.json_fields import Fields
 from mast_tui.traces.readers.otel.reader import rows_of, system_of
 from mast_tui.traces.readers.otel.spans import OtelSpan, span_of, trace_id
 from mast_tui.traces.readers.run_facts import task_of
@@ -57,9 +58,7 @@ class TrailReader:
             source.path, format=self.name, traces=tuple(traces), problems=tuple(problems)
         )
 
-    def _trace(
-        self, source: Source, value: Mapping[str, object], record: int | None, place: str
-    ) -> Trace:
+    def _trace(self, source: Source, value: Fields, record: int | None, place: str) -> Trace:
         problems: list[Problem] = []
         spans = list(_spans(value.get("spans"), f"{place}/spans", problems))
         rows = rows_of(spans)

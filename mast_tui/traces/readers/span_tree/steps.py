@@ -9,6 +9,7 @@ from typing import Final
 from mast_tui.traces.index.document import StepList
 from mast_tui.traces.io.json_values import InvalidJSON, as_text, content_text, dump_text, load_json
 from mast_tui.traces.model import Role, SpanKind, SpanStatus
+from mast_tui.traces.readers.json_fields import names
 from mast_tui.traces.readers.span_tree.history import Call, Calls, History, Part, Parts, canonical
 from mast_tui.traces.readers.span_tree.rows import Message, Row, RowKind, RowTree, tells
 
@@ -28,11 +29,7 @@ class Observed:
 
 
 def observed_steps(
-    rows: Sequence[Row],
-    *,
-    service: str | None = None,
-    prefix: str = "",
-    every_row: bool = False,
+    rows: Sequence[Row], *, service: str | None = None, prefix: str = "", every_row: bool = False
 ) -> Observed:
     """Make the spans of one run from its rows, which may come in any order.
 
@@ -514,18 +511,7 @@ def _content(value: object) -> str:
     return value if isinstance(value, str) else plain_text(value) or dump_text(value)
 
 
-_SAYING: Final = (
-    "output",
-    "input",
-    "answer",
-    "result",
-    "response",
-    "content",
-    "text",
-    "question",
-    "query",
-    "task",
-)
+_SAYING: Final = names("output input answer result response content text question query task")
 _LOOKED_INTO: Final = 16 * 1024
 
 

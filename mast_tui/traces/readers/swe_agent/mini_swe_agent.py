@@ -20,7 +20,7 @@ from mast_tui.traces.model import FileReport, Role, SpanKind, Tokens, Trace, Tra
 from mast_tui.traces.readers.answer_keys import answer_key_of
 from mast_tui.traces.readers.chat.messages import MessageMapper
 from mast_tui.traces.readers.chat.pieces import ASSISTANT, Piece, call_piece, noted
-from mast_tui.traces.readers.chat.values import Fields, fields_of
+from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of
 from mast_tui.traces.readers.run_facts import facts_of_record
 from mast_tui.traces.result_status import status_of_code
 from mast_tui.traces.times import unix_seconds
@@ -66,14 +66,14 @@ class MiniSweAgentReader:
     def read(self, source: Source) -> FileReport:
         """The file's one trace."""
         document = source.json
-        record: Mapping[str, object] = document if isinstance(document, Mapping) else {}
+        record: Fields = fields_of(document)
         steps = StepList()
         messages = _MessageSpans(steps)
         pointer = "/messages" if record else ""
         for number, message in enumerate(_messages(document) or ()):
             messages.add(message, f"{pointer}/{number}")
         info = record.get("info")
-        facts: Mapping[str, object] = info if isinstance(info, Mapping) else {}
+        facts: Fields = fields_of(info)
         _add_ending(steps, facts)
         identity = identity_by_content(
             source.path, None, source.data, reader=self.name, key_scheme=self.key_scheme
@@ -128,7 +128,7 @@ def _is_bare_run(messages: list[object]) -> bool:
     return answered > 0 and asked - 1 <= answered <= asked
 
 
-def _add_ending(steps: StepList, info: Mapping[str, object]) -> None:
+def _add_ending(steps: StepList, info: Fields) -> None:
     """How the run ended, and its submission unless a message shows just that."""
     shown = {step.text.strip() for step in steps.steps[-2:]}
     for field in ("exit_status", "submission"):
@@ -138,7 +138,7 @@ def _add_ending(steps: StepList, info: Mapping[str, object]) -> None:
             steps.add(pointer, SpanKind.LOG, Role.LOG, "log", text, place=pointer, name=field)
 
 
-def _meta(info: Mapping[str, object], steps: Sequence[Step]) -> TraceMeta:
+def _meta(info: Fields, steps: Sequence[Step]) -> TraceMeta:
     meta = facts_of_record(info, steps)
     config = info.get("config")
     model = config.get("model") if isinstance(config, Mapping) else None
@@ -204,7 +204,7 @@ class _MessageSpans:
             text, commands = _parted(text, commands)
         if text.strip():
             pieces.append(_said(text))
-        for number, item in enumerate(output if isinstance(output, list) else ()):
+        for number, item in enumerate(items_of(output)):
             if isinstance(item, Mapping):
                 pieces += _of_item(item, f"/output/{number}")
         if isinstance(calls, list) and calls:
@@ -232,12 +232,7 @@ class _MessageSpans:
             self._put(replace(piece, role=Role.USER, agent="user"), pointer, start)
 
     def _result(
-        self,
-        content: object,
-        extra: Fields,
-        pointer: str,
-        start: float | None,
-        call_id: str | None,
+        self, content: object, extra: Fields, pointer: str, start: float | None, call_id: str | None
     ) -> None:
         text, code = content_text(content), extra.get("returncode")
         if match := _OBSERVATION.match(text):
@@ -330,17 +325,17 @@ def _blocks(text: str) -> Iterator[_Block]:
         yield _Block(opening.start(), end, text[opening.end() : close])
 
 
-def _commands(extra: Mapping[str, object]) -> list[str]:
+def _commands(extra: Fields) -> list[str]:
     """The commands that the file says were taken from a message."""
     actions = extra.get("actions")
     return [
         command
-        for action in (actions if isinstance(actions, list) else ())
+        for action in items_of(actions)
         if isinstance(action, Mapping) and (command := as_text(action.get("command")))
     ]
 
 
-def _tokens(message: Mapping[str, object], extra: Mapping[str, object]) -> Tokens | None:
+def _tokens(message: Fields, extra: Fields) -> Tokens | None:
     """What the model call behind a message took in and gave out."""
     usage = fields_of(fields_of(extra.get("response")).get("usage")) or fields_of(
         message.get("usage")

@@ -26,6 +26,7 @@ from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import AnswerKey, FileReport, Problem, Role, SpanKind, Trace, TraceMeta
 from mast_tui.traces.preview import preview
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
+from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of
 from mast_tui.traces.readers.run_facts import facts_of_record, task_of
 from mast_tui.traces.times import unix_seconds
 
@@ -53,7 +54,7 @@ class SweAgentReader:
     def read(self, source: Source) -> FileReport:
         """The file's one trace."""
         document = source.json
-        record: Mapping[str, object] = document if isinstance(document, Mapping) else {}
+        record: Fields = fields_of(document)
         run = _Run(record)
         identity = identity_by_content(
             source.path, None, source.data, reader=self.name, key_scheme=self.key_scheme
@@ -92,7 +93,7 @@ class _Turn:
     """What the history tells of one step: who acted, and by which tool."""
 
     pointer: str
-    message: Mapping[str, object]
+    message: Fields
     agent: str
     tool: str | None
 
@@ -100,11 +101,11 @@ class _Turn:
 class _Run:
     """The spans of one run, and what the file tells about it."""
 
-    def __init__(self, record: Mapping[str, object]) -> None:
+    def __init__(self, record: Fields) -> None:
         self.steps = StepList()
         self.problems: list[Problem] = []
         steps = record.get("trajectory")
-        trajectory: Sequence[object] = steps if isinstance(steps, list) else ()
+        trajectory: Sequence[object] = items_of(steps)
         prompts, turns = _parted(record, trajectory)
         self._agent = turns[0].agent if turns else _UNNAMED
         self._prompts(prompts)
@@ -117,14 +118,14 @@ class _Run:
                 self._log(pointer, step)
                 self.problems.append(Problem(pointer, "not a step but a bare value"))
         info = record.get("info")
-        self._ending(info if isinstance(info, Mapping) else {})
+        self._ending(fields_of(info))
         attempts = record.get("attempts")
         if isinstance(attempts, list) and len(attempts) > 1:
             message = f"the run made {len(attempts)} attempts; only the one it chose is shown"
             self.problems.append(Problem("/attempts", message))
         self.meta = _facts(record, self.steps.steps)
 
-    def _prompts(self, prompts: Sequence[tuple[str, Mapping[str, object]]]) -> None:
+    def _prompts(self, prompts: Sequence[tuple[str, Fields]]) -> None:
         demonstrations = [one for one in prompts if _is_demonstration(one[1])]
         for pointer, message in prompts:
             text = content_text(message.get("content"))
@@ -149,7 +150,7 @@ class _Run:
                     name="demonstration",
                 )
 
-    def _step(self, step: Mapping[str, object], pointer: str, turn: _Turn | None) -> None:
+    def _step(self, step: Fields, pointer: str, turn: _Turn | None) -> None:
         before = len(self.steps)
         agent = turn.agent if turn else self._agent
         start = unix_seconds(step.get("timestamp"))
@@ -192,12 +193,7 @@ class _Run:
             self._log(pointer, {name: value for name, value in step.items() if name in _TOLD})
 
     def _action(
-        self,
-        step: Mapping[str, object],
-        pointer: str,
-        turn: _Turn | None,
-        agent: str,
-        start: float | None,
+        self, step: Fields, pointer: str, turn: _Turn | None, agent: str, start: float | None
     ) -> str | None:
         action = dump_text(step.get("action"))
         if not action.strip():
@@ -214,7 +210,7 @@ class _Run:
             end=_later(start, step),
         )
 
-    def _ending(self, info: Mapping[str, object]) -> None:
+    def _ending(self, info: Fields) -> None:
         """How the run ended, and its patch unless the last step shows just that."""
         shown = self.steps.steps[-1].text.strip() if len(self.steps) else ""
         for field in ("exit_status", "submission"):
@@ -239,7 +235,7 @@ class _Turns:
         self._turns = turns
         self._next = 0
 
-    def of(self, step: Mapping[str, object]) -> _Turn | None:
+    def of(self, step: Fields) -> _Turn | None:
         """The turn with the step's action, among the next few that no step has taken."""
         for number in range(self._next, min(self._next + _LOOKED_AHEAD, len(self._turns))):
             message = self._turns[number].message
@@ -250,8 +246,8 @@ class _Turns:
 
 
 def _parted(
-    record: Mapping[str, object], trajectory: Sequence[object]
-) -> tuple[list[tuple[str, Mapping[str, object]]], list[_Turn]]:
+    record: Fields, trajectory: Sequence[object]
+) -> tuple[list[tuple[str, Fields]], list[_Turn]]:
     """The prompts that stand before the first step, and the agent's turns.
 
     A file without a history has the prompts in the query of its first step, if at all.
@@ -263,7 +259,7 @@ def _parted(
             pointer, messages = f"/trajectory/0/{field}", first.get(field)
             if isinstance(messages, list) and messages:
                 break
-    prompts: list[tuple[str, Mapping[str, object]]] = []
+    prompts: list[tuple[str, Fields]] = []
     turns: list[_Turn] = []
     for place, message in _messages(messages, pointer):
         if message.get("role") == "assistant" and not _is_demonstration(message):
@@ -274,17 +270,17 @@ def _parted(
     return prompts, turns
 
 
-def _messages(messages: object, pointer: str) -> Iterator[tuple[str, Mapping[str, object]]]:
-    for number, message in enumerate(messages if isinstance(messages, list) else ()):
+def _messages(messages: object, pointer: str) -> Iterator[tuple[str, Fields]]:
+    for number, message in enumerate(items_of(messages)):
         if isinstance(message, Mapping):
             yield f"{pointer}/{number}", message
 
 
-def _is_demonstration(message: Mapping[str, object]) -> bool:
+def _is_demonstration(message: Fields) -> bool:
     return message.get("is_demo") is True or message.get("message_type") == "demonstration"
 
 
-def _as_one(messages: Sequence[Mapping[str, object]]) -> str:
+def _as_one(messages: Sequence[Fields]) -> str:
     """A demonstration as one text; one of several messages says who speaks each."""
     if len(messages) == 1:
         return content_text(messages[0].get("content"))
@@ -294,7 +290,7 @@ def _as_one(messages: Sequence[Mapping[str, object]]) -> str:
     )
 
 
-def _tool(message: Mapping[str, object]) -> str | None:
+def _tool(message: Fields) -> str | None:
     """The name of the only tool that a message calls."""
     calls = message.get("tool_calls")
     if not isinstance(calls, list) or len(calls) != 1 or not isinstance(calls[0], Mapping):
@@ -309,7 +305,7 @@ def _first_word(action: str) -> str | None:
     return line.split(" ", 1)[0] or None
 
 
-def _said(step: Mapping[str, object]) -> tuple[str, str]:
+def _said(step: Fields) -> tuple[str, str]:
     """Under which field stands what the agent said beside its action, and that text.
 
     The response holds the thought and the action once more.
@@ -323,15 +319,15 @@ def _said(step: Mapping[str, object]) -> tuple[str, str]:
     return "thought", ""
 
 
-def _later(start: float | None, step: Mapping[str, object]) -> float | None:
+def _later(start: float | None, step: Fields) -> float | None:
     """When the step's action was over; None where its beginning or its time is not known."""
     took = as_number(step.get("execution_time"))
     return None if start is None or took is None or took < 0 else start + took
 
 
-def _facts(record: Mapping[str, object], steps: Sequence[Step]) -> TraceMeta:
+def _facts(record: Fields, steps: Sequence[Step]) -> TraceMeta:
     info = record.get("info")
-    meta = facts_of_record(info if isinstance(info, Mapping) else {}, steps)
+    meta = facts_of_record(fields_of(info), steps)
     config = _config(record.get("replay_config"))
     problem = _mapping(config.get("problem_statement"))
     task = task_of(problem.get("text"), problem.get("problem_statement"), steps=steps)
@@ -345,7 +341,7 @@ def _facts(record: Mapping[str, object], steps: Sequence[Step]) -> TraceMeta:
     )
 
 
-def _answer_key(record: Mapping[str, object], info: Mapping[str, object]) -> AnswerKey:
+def _answer_key(record: Fields, info: Fields) -> AnswerKey:
     """The patch that was handed in, and what the tests of the benchmark said of it."""
     draft = AnswerKeyDraft()
     for holder in (info, record):
@@ -357,7 +353,7 @@ def _answer_key(record: Mapping[str, object], info: Mapping[str, object]) -> Ans
     return draft.key()
 
 
-def _config(value: object) -> Mapping[str, object]:
+def _config(value: object) -> Fields:
     """The configuration of the run, which is JSON within a JSON text."""
     if isinstance(value, str):
         try:
@@ -367,5 +363,5 @@ def _config(value: object) -> Mapping[str, object]:
     return _mapping(value)
 
 
-def _mapping(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, Mapping) else {}
+def _mapping(value: object) -> Fields:
+    return fields_of(value)

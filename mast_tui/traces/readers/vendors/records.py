@@ -11,9 +11,10 @@ from mast_tui.traces.io.json_values import InvalidJSON, as_text, load_json
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Problem
 from mast_tui.traces.readers.json_documents import read_lines
+from mast_tui.traces.readers.json_fields import Fields, items_of
 from mast_tui.traces.readers.vendors.tables import VENDORS, Paths, Vendor
 
-Record = Mapping[str, object]
+Record = Fields
 
 _LOOKED_AT: Final = 5
 _ABSENT: Final = object()
@@ -204,7 +205,7 @@ class _Gathering:
         trace = text_at(head, vendor.trace_id) or text_at(entry, vendor.trace_id) or place
         self._heads.setdefault(trace, (head, place))
         members = value_at(entry, vendor.members)
-        for number, member in enumerate(members if isinstance(members, list) else ()):
+        for number, member in enumerate(items_of(members)):
             where = _under(place, f"/{vendor.members[0]}/{number}")
             if isinstance(member, Mapping):
                 self._take_record(member, where, trace, None)

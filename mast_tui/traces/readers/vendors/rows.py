@@ -18,7 +18,7 @@ from mast_tui.traces.io.json_values import (
 from mast_tui.traces.io.python_literals import literal
 from mast_tui.traces.model import Role, SpanStatus
 from mast_tui.traces.readers.chat.pieces import is_message, unwrap_langchain
-from mast_tui.traces.readers.chat.values import short_name
+from mast_tui.traces.readers.json_fields import Fields, items_of, short_name
 from mast_tui.traces.readers.span_tree.rows import Message, Row, RowKind
 from mast_tui.traces.readers.vendors.records import Found, Record, json_in, text_at, value_at
 from mast_tui.traces.readers.vendors.tables import Vendor
@@ -258,7 +258,7 @@ def _called(rows: list[Row]) -> list[Row]:
     ]
 
 
-def _tool_names(message: Mapping[str, object]) -> Iterable[str]:
+def _tool_names(message: Fields) -> Iterable[str]:
     calls = message.get("tool_calls")
     content = message.get("content")
     for call in [*_items(calls), *_items(content), message]:
@@ -271,7 +271,7 @@ def _tool_names(message: Mapping[str, object]) -> Iterable[str]:
 
 
 def _items(value: object) -> list[object]:
-    return value if isinstance(value, list) else []
+    return items_of(value)
 
 
 _MOST_WRAPPERS: Final = 5
