@@ -6,7 +6,7 @@ What scorers do is left out, and kept for those who may see it: it tells the gro
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from typing import Final
@@ -89,14 +89,14 @@ class EventWalk:
         self._number = 0
         self._grading_left = _GRADING_CHARS
 
-    def walk(self, events: list[object], *, answered: bool = False) -> None:
+    def walk(self, events: Sequence[object], *, answered: bool = False) -> None:
         """Add the spans of all events; ``answered`` says that messages have shown the results."""
         if answered:
             self._answered = set(self._spans.calls)
         self._walk(events, "/events", self._root, 0)
         self._show_until(None)
 
-    def _walk(self, events: list[object], pointer: str, base: Scope, depth: int) -> None:
+    def _walk(self, events: Sequence[object], pointer: str, base: Scope, depth: int) -> None:
         stack = [base]
         for number, event in enumerate(events):
             here = f"{pointer}/{number}"

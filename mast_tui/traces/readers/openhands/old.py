@@ -7,15 +7,13 @@ from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text, identifier, tokens_of
 from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens
-from mast_tui.traces.readers.json_fields import Fields, name_set
+from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, name_set
 from mast_tui.traces.readers.openhands.events import (
     DEFAULT_AGENT,
     Call,
     Event,
     EventSpans,
     arguments_text,
-    base_key,
-    mapping,
     name_of,
     status_of_code,
 )
@@ -36,7 +34,6 @@ class OldEvents:
     def __init__(self, spans: EventSpans) -> None:
         self._spans = spans
         self._agents = [spans.agent]
-        self._calls: dict[str, Call] = {}
         self._last: Call | None = None
         self._asked = ""
         self._ends_response: dict[str, int] = {}
@@ -45,11 +42,11 @@ class OldEvents:
     def run(self, events: Sequence[Event]) -> None:
         """Add every event; values that are none become logs."""
         for number, event in enumerate(events):
-            value = mapping(event.value)
+            value = fields_of(event.value)
             if isinstance(value.get("action"), str) and (response := _response_id(value)):
                 self._ends_response[response] = number
         for number, event in enumerate(events):
-            value = mapping(event.value)
+            value = fields_of(event.value)
             if isinstance(value.get("action"), str):
                 self._action(event, value)
                 if self._ends_response.get(_response_id(value) or "") == number:
@@ -62,7 +59,7 @@ class OldEvents:
                     self._spans.complain(event, "not an event but a bare value")
 
     def _action(self, event: Event, value: Fields) -> None:
-        action, args = name_of(value["action"]) or "", mapping(value.get("args"))
+        action, args = name_of(value["action"]) or "", fields_of(value.get("args"))
         self._last = None
         if action in _NOISE:
             return
@@ -74,28 +71,23 @@ class OldEvents:
             if self._agents == [DEFAULT_AGENT]:
                 self._agents = [name_of(args.get("agent_class")) or DEFAULT_AGENT]
             text = content_text(args.get("content")) or content_text(value.get("message"))
-            key = base_key(event)
-            self._spans.add(event, key, SpanKind.MESSAGE, Role.SYSTEM, "system", text)
+            self._spans.say(event, Role.SYSTEM, "system", text)
         else:
             self._work(event, value, action, args)
 
     def _message(self, event: Event, value: Fields, args: Fields) -> None:
-        text = next(
-            (
-                found
-                for content in (args.get("content"), value.get("content"), value.get("message"))
-                if (found := content_text(content)).strip()
-            ),
-            "",
-        )
-        images = args.get("image_urls")
-        if isinstance(images, list) and images:
+        contents = (args.get("content"), value.get("content"), value.get("message"))
+        text = next((text for text in map(content_text, contents) if text.strip()), "")
+        if images := items_of(args.get("image_urls")):
             text = "\n".join((text, *["[image]"] * len(images))).lstrip("\n")
-        by_user = value.get("source") == "user"
-        if by_user:
+        role, agent = self._speaker(value)
+        if role is Role.USER:
             self._asked = text.strip()
-        role, agent = (Role.USER, "user") if by_user else (Role.AGENT, self._agents[-1])
-        self._spans.add(event, base_key(event), SpanKind.MESSAGE, role, agent, text)
+        self._spans.say(event, role, agent, text)
+
+    def _speaker(self, value: Fields) -> tuple[Role, str]:
+        by_user = value.get("source") == "user"
+        return (Role.USER, "user") if by_user else (Role.AGENT, self._agents[-1])
 
     def _logged(self, event: Event, action: str, args: Fields) -> None:
         query = content_text(args.get("query"))
@@ -106,44 +98,34 @@ class OldEvents:
 
     def _work(self, event: Event, value: Fields, action: str, args: Fields) -> None:
         """A tool call or a thought, after what the model said along with it."""
-        base = base_key(event)
-        by_user = value.get("source") == "user"
-        role, agent = (Role.USER, "user") if by_user else (Role.AGENT, self._agents[-1])
-        answer = _answer(value)
+        role, agent = self._speaker(value)
         response = _response_id(value)
-        reasoning = answer.get("reasoning_content")
-        if isinstance(reasoning, str) and reasoning.strip() and response not in self._begun:
-            at = f"{base}/reasoning"
-            self._spans.add(event, at, SpanKind.REASONING, role, agent, reasoning)
+        reasoning = as_text(_answer(value).get("reasoning_content"))
+        if reasoning and response not in self._begun:
+            self._spans.say(event, role, agent, reasoning, SpanKind.REASONING, "/reasoning")
         if response:
             self._begun.add(response)
         thought = args.get("thought")
         thought_text = content_text(value.get("thought") if thought is None else thought)
         if action == "think":
             text = thought_text or content_text(args.get("content"))
-            self._spans.add(event, base, SpanKind.REASONING, role, agent, text)
+            self._spans.say(event, role, agent, text, SpanKind.REASONING)
             return
         if thought_text.strip():
-            self._spans.add(event, f"{base}/thought", SpanKind.MESSAGE, role, agent, thought_text)
-        metadata = mapping(value.get("tool_call_metadata"))
+            self._spans.say(event, role, agent, thought_text, part="/thought")
+        metadata = fields_of(value.get("tool_call_metadata"))
         name = name_of(args.get("name")) if action in ("mcp", "call_tool_mcp") else None
         name = name or name_of(metadata.get("function_name")) or action
         text = arguments_text(_told(args))
         if not text and not thought_text.strip():
             text = content_text(value.get("message"))
         call_id = identifier(metadata.get("tool_call_id"))
-        key = self._spans.add(
-            event, f"{call_id or base}:call", SpanKind.TOOL_CALL, role, agent, text, name=name
-        )
-        self._last = Call(key, agent, name)
-        for known in (call_id and f"tool {call_id}", f"event {base}"):
-            if known:
-                self._calls[known] = self._last
+        self._last = self._spans.call(event, call_id, agent, text, name, role)
         if action == "delegate":
             self._agents.append(name_of(args.get("agent")) or "delegate")
 
     def _observation(self, event: Event, value: Fields) -> None:
-        kind, extras = name_of(value["observation"]) or "", mapping(value.get("extras"))
+        kind, extras = name_of(value["observation"]) or "", fields_of(value.get("extras"))
         answered, self._last = self._last, None
         if kind == "agent_state_changed" and extras.get("agent_state") == "error":
             if reason := as_text(extras.get("reason")):
@@ -158,9 +140,9 @@ class OldEvents:
             return
         if kind == "delegate" and len(self._agents) > 1:
             self._agents.pop()
-        call_id = identifier(mapping(value.get("tool_call_metadata")).get("tool_call_id"))
+        call_id = identifier(fields_of(value.get("tool_call_metadata")).get("tool_call_id"))
         cause = identifier(value.get("cause"))
-        call = self._calls.get(f"tool {call_id}") or self._calls.get(f"event {cause}")
+        call = self._spans.call_of(call_id, cause)
         if call is None and not any((cause, call_id, identifier(value.get("id")))):
             call = answered  # the oldest histories have no ids, but pairs
         status = _status(kind, value, extras)
@@ -169,18 +151,7 @@ class OldEvents:
             return
         if not text.strip() and (outputs := extras.get("outputs")):
             text = dump_text(outputs)
-        self._spans.add(
-            event,
-            f"{call_id or base_key(event)}:result",
-            SpanKind.TOOL_RESULT,
-            Role.TOOL,
-            call.agent if call else "environment",
-            text,
-            name=call.name if call else kind,
-            parent=call.key if call else None,
-            status=status,
-        )
-        self._spans.end(call, event)
+        self._spans.result(event, call, text, status, call_id, None if call else kind)
 
 
 def _told(args: Fields) -> dict[str, object]:
@@ -194,7 +165,7 @@ def _told(args: Fields) -> dict[str, object]:
 
 def _response(value: Fields) -> Fields:
     """The model's response, which every action that came of it repeats."""
-    return mapping(mapping(value.get("tool_call_metadata")).get("model_response"))
+    return fields_of(value.get("tool_call_metadata"), "model_response")
 
 
 def _response_id(value: Fields) -> str | None:
@@ -206,14 +177,12 @@ def _response_id(value: Fields) -> str | None:
 
 
 def _answer(value: Fields) -> Fields:
-    choices = _response(value).get("choices")
-    return (
-        mapping(mapping(choices[0]).get("message")) if isinstance(choices, list) and choices else {}
-    )
+    choices = items_of(_response(value).get("choices"))
+    return fields_of(choices[0], "message") if choices else {}
 
 
 def _tokens(value: Fields) -> Tokens | None:
-    usage = mapping(_response(value).get("usage"))
+    usage = fields_of(_response(value).get("usage"))
     return tokens_of(usage.get("prompt_tokens"), usage.get("completion_tokens"))
 
 
@@ -223,7 +192,7 @@ def _status(kind: str, value: Fields, extras: Fields) -> SpanStatus:
     success = value.get("success")
     if success is False:
         return SpanStatus.ERROR
-    metadata = mapping(extras.get("metadata"))
+    metadata = fields_of(extras.get("metadata"))
     code = status_of_code(metadata.get("exit_code"), extras.get("exit_code"))
     if code is not SpanStatus.UNKNOWN:
         return code

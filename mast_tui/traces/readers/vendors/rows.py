@@ -261,17 +261,13 @@ def _called(rows: list[Row]) -> list[Row]:
 def _tool_names(message: Fields) -> Iterable[str]:
     calls = message.get("tool_calls")
     content = message.get("content")
-    for call in [*_items(calls), *_items(content), message]:
+    for call in [*items_of(calls), *items_of(content), message]:
         if not isinstance(call, Mapping) or "role" in call:
             continue
         function = call.get("function")
         name = as_text((function if isinstance(function, Mapping) else call).get("name"))
         if name is not None:
             yield name
-
-
-def _items(value: object) -> list[object]:
-    return items_of(value)
 
 
 _MOST_WRAPPERS: Final = 5
