@@ -68,8 +68,7 @@ def follows_the_standard(record: Fields) -> bool:
 
 def steps_of(record: Fields) -> Sequence[object]:
     """The steps of a trajectory."""
-    steps = record.get("steps")
-    return items_of(steps)
+    return items_of(record.get("steps"))
 
 
 def source_of(step: Fields) -> str:
@@ -81,9 +80,7 @@ def source_of(step: Fields) -> str:
 def calls_of(step: Fields) -> Sequence[object]:
     """The tool calls of a step."""
     calls = field(step, "tool_calls")
-    if isinstance(calls, Mapping):
-        return (calls,)
-    return items_of(calls)
+    return (calls,) if isinstance(calls, Mapping) else items_of(calls)
 
 
 def results_of(step: Fields) -> list[tuple[str, object]]:
@@ -142,8 +139,7 @@ def agent_name(record: Fields) -> str | None:
 
 def extra_of(record: Fields) -> Fields:
     """What a record holds beside the fields of the standard."""
-    extra = record.get("extra")
-    return fields_of(extra)
+    return fields_of(record.get("extra"))
 
 
 def is_log(step: Fields) -> bool:
@@ -153,9 +149,7 @@ def is_log(step: Fields) -> bool:
 
 def status_of(result: Fields) -> SpanStatus:
     """Whether a result went well: only what its record says outright."""
-    for holder in (result, result.get("extra")):
-        if not isinstance(holder, Mapping):
-            continue
+    for holder in (result, extra_of(result)):
         flag = field(holder, "is_error")
         if isinstance(flag, bool):
             return SpanStatus.ERROR if flag else SpanStatus.OK

@@ -11,15 +11,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
-from mast_tui.traces.identity import identity_by_content
-from mast_tui.traces.index.document import Step, StepList, StepSpans
+from mast_tui.traces.index.document import Step, StepList
 from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text, tokens_of
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import FileReport, Role, SpanKind, Tokens, Trace, TraceMeta
+from mast_tui.traces.model import FileReport, Role, SpanKind, Tokens, TraceMeta
 from mast_tui.traces.readers.answer_keys import answer_key_of
 from mast_tui.traces.readers.chat.messages import MessageMapper
 from mast_tui.traces.readers.chat.pieces import ASSISTANT, Piece, call_piece, noted
+from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
 from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of
 from mast_tui.traces.readers.run_facts import facts_of_record
 from mast_tui.traces.result_status import status_of_code
@@ -65,27 +65,16 @@ class MiniSweAgentReader:
 
     def read(self, source: Source) -> FileReport:
         """The file's one trace."""
-        document = source.json
-        record: Fields = fields_of(document)
-        steps = StepList()
+        record, steps = fields_of(source.json), StepList()
         messages = _MessageSpans(steps)
         pointer = "/messages" if record else ""
-        for number, message in enumerate(_messages(document) or ()):
+        for number, message in enumerate(_messages(source.json) or ()):
             messages.add(message, f"{pointer}/{number}")
-        info = record.get("info")
-        facts: Fields = fields_of(info)
-        _add_ending(steps, facts)
-        identity = identity_by_content(
-            source.path, None, source.data, reader=self.name, key_scheme=self.key_scheme
-        )
-        trace = Trace(
-            identity,
-            source.path,
-            StepSpans(steps.steps),
-            meta=_meta(facts, steps.steps),
-            problems=messages.problems,
-        )
-        return FileReport(source.path, format=self.name, traces=(trace,))
+        info = fields_of(record.get("info"))
+        _add_ending(steps, info)
+        meta, problems = _meta(info, steps.steps), messages.problems
+        trace = trace_of_steps(self, source.path, source.data, steps, meta=meta, problems=problems)
+        return report_of(self, source, [trace])
 
 
 READER: Final = MiniSweAgentReader()
@@ -134,15 +123,12 @@ def _add_ending(steps: StepList, info: Fields) -> None:
     for field in ("exit_status", "submission"):
         text = dump_text(info.get(field))
         if text.strip() and text.strip() not in shown:
-            pointer = f"/info/{field}"
-            steps.add(pointer, SpanKind.LOG, Role.LOG, "log", text, place=pointer, name=field)
+            steps.log(f"/info/{field}", text, name=field)
 
 
 def _meta(info: Fields, steps: Sequence[Step]) -> TraceMeta:
     meta = facts_of_record(info, steps)
-    config = info.get("config")
-    model = config.get("model") if isinstance(config, Mapping) else None
-    name = as_text(model.get("model_name")) if isinstance(model, Mapping) else None
+    name = as_text(fields_of(info, "config", "model").get("model_name"))
     handed_in = answer_key_of(info, {"submission": "patch"})
     return replace(meta, system=_FORMAT, model=name or meta.model, answer_key=handed_in)
 
@@ -327,23 +313,13 @@ def _blocks(text: str) -> Iterator[_Block]:
 
 def _commands(extra: Fields) -> list[str]:
     """The commands that the file says were taken from a message."""
-    actions = extra.get("actions")
-    return [
-        command
-        for action in items_of(actions)
-        if isinstance(action, Mapping) and (command := as_text(action.get("command")))
-    ]
+    actions = map(fields_of, items_of(extra.get("actions")))
+    return [command for action in actions if (command := as_text(action.get("command")))]
 
 
 def _tokens(message: Fields, extra: Fields) -> Tokens | None:
     """What the model call behind a message took in and gave out."""
-    usage = fields_of(fields_of(extra.get("response")).get("usage")) or fields_of(
-        message.get("usage")
+    usage = fields_of(extra, "response", "usage") or fields_of(message.get("usage"))
+    return tokens_of(usage.get("prompt_tokens"), usage.get("completion_tokens")) or tokens_of(
+        usage.get("input_tokens"), usage.get("output_tokens")
     )
-    for taken_in, given_out in (
-        ("prompt_tokens", "completion_tokens"),
-        ("input_tokens", "output_tokens"),
-    ):
-        if tokens := tokens_of(usage.get(taken_in), usage.get(given_out)):
-            return tokens
-    return None

@@ -11,22 +11,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
-from mast_tui.traces.identity import identity_by_content
-from mast_tui.traces.index.document import Step, StepList, StepSpans
+from mast_tui.traces.index.document import More, Step, StepList
 from mast_tui.traces.io.decoding import as_utf8
-from mast_tui.traces.io.json_values import (
-    InvalidJSON,
-    as_number,
-    as_text,
-    content_text,
-    dump_text,
-    load_json,
-)
+from mast_tui.traces.io.json_values import as_number, as_text, content_text, dump_text
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import AnswerKey, FileReport, Problem, Role, SpanKind, Trace, TraceMeta
+from mast_tui.traces.model import AnswerKey, FileReport, Problem, Role, SpanKind, TraceMeta
 from mast_tui.traces.preview import preview
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
-from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of
+from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
+from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, json_in
 from mast_tui.traces.readers.run_facts import facts_of_record, task_of
 from mast_tui.traces.times import unix_seconds
 
@@ -53,16 +46,11 @@ class SweAgentReader:
 
     def read(self, source: Source) -> FileReport:
         """The file's one trace."""
-        document = source.json
-        record: Fields = fields_of(document)
-        run = _Run(record)
-        identity = identity_by_content(
-            source.path, None, source.data, reader=self.name, key_scheme=self.key_scheme
+        run = _Run(fields_of(source.json))
+        trace = trace_of_steps(
+            self, source.path, source.data, run.steps, meta=run.meta, problems=run.problems
         )
-        trace = Trace(
-            identity, source.path, StepSpans(run.steps.steps), meta=run.meta, problems=run.problems
-        )
-        return FileReport(source.path, format=self.name, traces=(trace,))
+        return report_of(self, source, [trace])
 
 
 READER: Final = SweAgentReader()
@@ -104,8 +92,7 @@ class _Run:
     def __init__(self, record: Fields) -> None:
         self.steps = StepList()
         self.problems: list[Problem] = []
-        steps = record.get("trajectory")
-        trajectory: Sequence[object] = items_of(steps)
+        trajectory = items_of(record.get("trajectory"))
         prompts, turns = _parted(record, trajectory)
         self._agent = turns[0].agent if turns else _UNNAMED
         self._prompts(prompts)
@@ -117,10 +104,9 @@ class _Run:
             else:
                 self._log(pointer, step)
                 self.problems.append(Problem(pointer, "not a step but a bare value"))
-        info = record.get("info")
-        self._ending(fields_of(info))
-        attempts = record.get("attempts")
-        if isinstance(attempts, list) and len(attempts) > 1:
+        self._ending(fields_of(record.get("info")))
+        attempts = items_of(record.get("attempts"))
+        if len(attempts) > 1:
             message = f"the run made {len(attempts)} attempts; only the one it chose is shown"
             self.problems.append(Problem("/attempts", message))
         self.meta = _facts(record, self.steps.steps)
@@ -128,87 +114,39 @@ class _Run:
     def _prompts(self, prompts: Sequence[tuple[str, Fields]]) -> None:
         demonstrations = [one for one in prompts if _is_demonstration(one[1])]
         for pointer, message in prompts:
-            text = content_text(message.get("content"))
             if not _is_demonstration(message):
-                system = message.get("role") == "system"
-                self.steps.add(
-                    pointer,
-                    SpanKind.MESSAGE,
-                    Role.SYSTEM if system else Role.USER,
-                    "system" if system else "user",
-                    text,
-                    place=pointer,
-                )
+                role = Role.SYSTEM if message.get("role") == "system" else Role.USER
+                text = content_text(message.get("content"))
+                self.steps.add(pointer, SpanKind.MESSAGE, role, role.value, text)
             elif pointer == demonstrations[0][0]:
-                self.steps.add(
-                    pointer,
-                    SpanKind.LOG,
-                    Role.SYSTEM,
-                    "system",
-                    _as_one([message for _pointer, message in demonstrations]),
-                    place=pointer,
-                    name="demonstration",
-                )
+                text = _as_one([message for _pointer, message in demonstrations])
+                kind, role = SpanKind.LOG, Role.SYSTEM
+                self.steps.add(pointer, kind, role, "system", text, name="demonstration")
 
     def _step(self, step: Fields, pointer: str, turn: _Turn | None) -> None:
         before = len(self.steps)
         agent = turn.agent if turn else self._agent
         start = unix_seconds(step.get("timestamp"))
         if turn and (thinking := content_text(turn.message.get("thinking_blocks"))):
-            self.steps.add(
-                f"{pointer}/thinking",
-                SpanKind.REASONING,
-                Role.AGENT,
-                agent,
-                thinking,
-                place=f"{turn.pointer}/thinking_blocks",
-                start=start,
-            )
+            kind, key, place = SpanKind.REASONING, f"{pointer}/thinking", turn.pointer
+            more = More(place=f"{place}/thinking_blocks", start=start)
+            self.steps.add(key, kind, Role.AGENT, agent, thinking, **more)
         field, said = _said(step)
         if said:
-            self.steps.add(
-                f"{pointer}/{field}",
-                SpanKind.MESSAGE,
-                Role.AGENT,
-                agent,
-                said,
-                place=f"{pointer}/{field}",
-                start=start,
-            )
-        call = self._action(step, pointer, turn, agent, start)
+            key = f"{pointer}/{field}"
+            self.steps.add(key, SpanKind.MESSAGE, Role.AGENT, agent, said, start=start)
+        end, call, name = _later(start, step), None, None
+        if (action := dump_text(step.get("action"))).strip():
+            name = (turn.tool if turn else None) or _first_word(action)
+            key = f"{pointer}/action"
+            call = self.steps.call(key, agent, action, name=name, start=start, end=end)
         observation = step.get("observation")
         if observation is not None and (call or observation != ""):
-            self.steps.add(
-                f"{pointer}/observation",
-                SpanKind.TOOL_RESULT,
-                Role.TOOL,
-                agent if call else "environment",
-                content_text(observation),
-                place=f"{pointer}/observation",
-                name=self.steps.steps[-1].name if call else None,
-                parent=call,
-                start=_later(start, step),
-            )
+            key, by = f"{pointer}/observation", agent if call else "environment"
+            text = content_text(observation)
+            self.steps.result(key, by, text, name=name, parent=call, start=end)
         if len(self.steps) == before:
             self._log(pointer, {name: value for name, value in step.items() if name in _TOLD})
-
-    def _action(
-        self, step: Fields, pointer: str, turn: _Turn | None, agent: str, start: float | None
-    ) -> str | None:
-        action = dump_text(step.get("action"))
-        if not action.strip():
-            return None
-        return self.steps.add(
-            f"{pointer}/action",
-            SpanKind.TOOL_CALL,
-            Role.AGENT,
-            agent,
-            action,
-            place=f"{pointer}/action",
-            name=(turn.tool if turn else None) or _first_word(action),
-            start=start,
-            end=_later(start, step),
-        )
 
     def _ending(self, info: Fields) -> None:
         """How the run ended, and its patch unless the last step shows just that."""
@@ -216,13 +154,10 @@ class _Run:
         for field in ("exit_status", "submission"):
             text = dump_text(info.get(field))
             if text.strip() and text.strip() != shown:
-                pointer = f"/info/{field}"
-                self.steps.add(
-                    pointer, SpanKind.LOG, Role.LOG, "log", text, place=pointer, name=field
-                )
+                self.steps.log(f"/info/{field}", text, name=field)
 
     def _log(self, pointer: str, value: object) -> None:
-        self.steps.add(pointer, SpanKind.LOG, Role.LOG, "log", dump_text(value), place=pointer)
+        self.steps.log(pointer, dump_text(value))
 
 
 _TOLD: Final = ("thought", "action", "observation", "response", "execution_time", "extra_info")
@@ -254,7 +189,7 @@ def _parted(
     """
     pointer, messages = "/history", record.get("history")
     if not isinstance(messages, list) or not messages:
-        first = _mapping(trajectory[0]) if trajectory else {}
+        first = fields_of(trajectory[0]) if trajectory else {}
         for field in ("query", "messages"):
             pointer, messages = f"/trajectory/0/{field}", first.get(field)
             if isinstance(messages, list) and messages:
@@ -292,11 +227,8 @@ def _as_one(messages: Sequence[Fields]) -> str:
 
 def _tool(message: Fields) -> str | None:
     """The name of the only tool that a message calls."""
-    calls = message.get("tool_calls")
-    if not isinstance(calls, list) or len(calls) != 1 or not isinstance(calls[0], Mapping):
-        return None
-    function = calls[0].get("function")
-    name = as_text(function.get("name")) if isinstance(function, Mapping) else None
+    calls = items_of(message.get("tool_calls"))
+    name = as_text(fields_of(calls[0], "function").get("name")) if len(calls) == 1 else None
     return preview(name)[0] if name else None
 
 
@@ -326,18 +258,18 @@ def _later(start: float | None, step: Fields) -> float | None:
 
 
 def _facts(record: Fields, steps: Sequence[Step]) -> TraceMeta:
-    info = record.get("info")
-    meta = facts_of_record(fields_of(info), steps)
+    info = fields_of(record.get("info"))
+    meta = facts_of_record(info, steps)
     config = _config(record.get("replay_config"))
-    problem = _mapping(config.get("problem_statement"))
+    problem = fields_of(config.get("problem_statement"))
     task = task_of(problem.get("text"), problem.get("problem_statement"), steps=steps)
-    model = as_text(_mapping(_mapping(config.get("agent")).get("model")).get("name"))
+    model = as_text(fields_of(config, "agent", "model").get("name"))
     return replace(
         meta,
         task=task,
         system="SWE-agent",
         model=model or meta.model,
-        answer_key=_answer_key(record, _mapping(info)),
+        answer_key=_answer_key(record, info),
     )
 
 
@@ -355,13 +287,4 @@ def _answer_key(record: Fields, info: Fields) -> AnswerKey:
 
 def _config(value: object) -> Fields:
     """The configuration of the run, which is JSON within a JSON text."""
-    if isinstance(value, str):
-        try:
-            value = load_json(value)
-        except InvalidJSON:
-            return {}
-    return _mapping(value)
-
-
-def _mapping(value: object) -> Fields:
-    return fields_of(value)
+    return fields_of(json_in(value))
