@@ -25,8 +25,9 @@ from mast_tui.traces.model import (
 )
 from mast_tui.traces.native_format import FORMAT, OPENING, VERSION
 from mast_tui.traces.readers.answer_keys import from_json, sorted_by_name
+from mast_tui.traces.readers.document_traces import report_of
 from mast_tui.traces.readers.json_documents import read_lines
-from mast_tui.traces.readers.json_fields import Fields, items_of
+from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of
 from mast_tui.traces.readers.run_facts import clamp_score, task_id_of, trial_of
 
 _HASH_CHARS: Final = 64
@@ -50,9 +51,8 @@ class ConvertedReader:
         traces: list[Trace] = []
         lines = list(read_lines(source, problems))
         for record, line in enumerate(lines):
-            place = f"line {line.number}"
-            value = line.value
-            if not isinstance(value, Mapping) or value.get("format") != FORMAT:
+            place, value = f"line {line.number}", fields_of(line.value)
+            if value.get("format") != FORMAT:
                 problems.append(Problem(place, "no trace in this format, left out"))
             elif value.get("version") != VERSION:
                 message = f"version {dump_text(value.get('version'))} of the format is not known"
@@ -60,15 +60,12 @@ class ConvertedReader:
             else:
                 number = record if len(lines) > 1 else None
                 traces.append(self._trace(source, value, number, place))
-        return FileReport(
-            source.path, format=self.name, traces=tuple(traces), problems=tuple(problems)
-        )
+        return report_of(self, source, traces, problems)
 
     def _trace(self, source: Source, value: Fields, record: int | None, place: str) -> Trace:
         steps = StepList()
         problems = _problems(value.get("problems"))
-        spans = value.get("spans")
-        for number, span in enumerate(items_of(spans)):
+        for number, span in enumerate(items_of(value.get("spans"))):
             if isinstance(span, Mapping):
                 _add_span(steps, span, f"{place} /spans/{number}")
             else:
@@ -91,12 +88,10 @@ class ConvertedReader:
             reader=self.name,
             key_scheme=self.key_scheme,
         )
-        trace_id, first = as_text(value.get("id")), value.get("source")
-        if trace_id is None or not isinstance(first, Mapping):
-            return own
+        trace_id, first = as_text(value.get("id")), fields_of(value.get("source"))
         digest, size = as_text(first.get("content_hash")), first.get("content_bytes")
         reader, scheme = as_text(first.get("reader")), first.get("key_scheme")
-        if not digest or len(digest) != _HASH_CHARS or not reader:
+        if trace_id is None or not digest or len(digest) != _HASH_CHARS or not reader:
             return own
         if not isinstance(size, int) or not isinstance(scheme, int):
             return own
@@ -125,9 +120,8 @@ def _add_span(steps: StepList, span: Fields, place: str) -> None:
 
 
 def _tokens(value: object) -> Tokens | None:
-    if not isinstance(value, Mapping):
-        return None
-    return tokens_of(value.get("input"), value.get("output"))
+    counts = fields_of(value)
+    return tokens_of(counts.get("input"), counts.get("output"))
 
 
 def _meta(value: Fields) -> TraceMeta:
@@ -148,9 +142,7 @@ def _answer_key(value: Fields) -> AnswerKey:
     """The answer key; of a file by an older version what it hid, by its names."""
     if "answer_key" in value:
         return from_json(value["answer_key"])
-    hidden = value.get("hidden")
-    if not isinstance(hidden, Mapping):
-        return AnswerKey()
+    hidden = fields_of(value.get("hidden"))
     return sorted_by_name((name, dump_text(text)) for name, text in hidden.items())
 
 

@@ -7,14 +7,13 @@ interface of its own, and refuses logs that are damaged or still being written.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from mast_tui.traces.identity import identity_by_content
 from mast_tui.traces.index.document import Step, StepList, StepSpans
 from mast_tui.traces.io.json_values import as_count, as_number, as_text, canonical_bytes
-from mast_tui.traces.io.source import content_hash
 from mast_tui.traces.model import (
     AnswerKey,
     Outcome,
@@ -79,14 +78,9 @@ def read_sample(
         message = f"{attachments.left_out} attachments within longer texts were not filled in"
         problems.append(Problem(f"{prefix}/attachments", message))
     meta = facts_of_sample(sample, log.header, steps.steps, attachments, walk)
-    return Trace(
-        _identity(sample, log, record),
-        log.path,
-        StepSpans(steps.steps),
-        record=record,
-        meta=meta,
-        problems=problems,
-    )
+    spans_of = StepSpans(steps.steps)
+    identity = _identity(sample, log, record)
+    return Trace(identity, log.path, spans_of, record=record, meta=meta, problems=problems)
 
 
 def _add_spans(
@@ -99,9 +93,8 @@ def _add_spans(
 ) -> None:
     _earlier_attempts(sample, spans, attachments)
     messages = _messages(sample, pool)
-    events = sample.get("events")
-    events = items_of(events)
-    told = any(isinstance(event, Mapping) and event.get("event") == "model" for event in events)
+    events = items_of(sample.get("events"))
+    told = any(fields_of(event).get("event") == "model" for event in events)
     if not told:
         for pointer, message in messages:
             spans.add(message, pointer, Acting(), root.history, None)
@@ -117,9 +110,7 @@ def _messages(sample: Fields, pool: MessagePool) -> list[tuple[str, object]]:
     refs = sample.get("message_refs")
     if not isinstance(messages, list) and isinstance(refs, list):
         messages = pool.messages(refs, "/message_refs")
-    if not isinstance(messages, list):
-        return []
-    return [(f"/messages/{number}", message) for number, message in enumerate(messages)]
+    return [(f"/messages/{number}", message) for number, message in enumerate(items_of(messages))]
 
 
 def _last_messages(messages: list[tuple[str, object]], spans: MessageSpans, root: Scope) -> None:
@@ -132,8 +123,7 @@ def _last_messages(messages: list[tuple[str, object]], spans: MessageSpans, root
 
 
 def _earlier_attempts(sample: Fields, spans: MessageSpans, attachments: Attachments) -> None:
-    retries = sample.get("error_retries")
-    for number, error in enumerate(items_of(retries)):
+    for number, error in enumerate(items_of(sample.get("error_retries"))):
         text = f"an earlier attempt failed: {error_text(error, attachments)}"
         spans.log(text, f"/error_retries/{number}", Acting(), status=SpanStatus.ERROR)
 
@@ -152,22 +142,13 @@ def _ending(sample: Fields, spans: MessageSpans, walk: EventWalk, attachments: A
 
 def _identity(sample: Fields, log: Log, record: int) -> TraceIdentity:
     content = canonical_bytes(sample)
+    found = identity_by_content(log.path, record, content, reader=NAME, key_scheme=KEY_SCHEME)
     native = as_text(sample.get("uuid")) or _name_in_eval(sample, log.header)
-    if native is None:
-        return identity_by_content(log.path, record, content, reader=NAME, key_scheme=KEY_SCHEME)
-    return TraceIdentity(
-        trace_id=native,
-        content_hash=content_hash(content),
-        content_bytes=len(content),
-        reader=NAME,
-        key_scheme=KEY_SCHEME,
-        native=True,
-    )
+    return found if native is None else replace(found, trace_id=native, native=True)
 
 
 def _name_in_eval(sample: Fields, header: Fields) -> str | None:
-    spec = header.get("eval")
-    eval_id = as_text(spec.get("eval_id")) if isinstance(spec, Mapping) else None
+    eval_id = as_text(fields_of(header.get("eval")).get("eval_id"))
     name = sample.get("id")
     epoch = as_count(sample.get("epoch"))
     if isinstance(name, int) and not isinstance(name, bool):
@@ -196,8 +177,7 @@ def facts_of_sample(
     sample: Fields, header: Fields, steps: Sequence[Step], attachments: Attachments, walk: EventWalk
 ) -> TraceMeta:
     """The facts on one sample; ``walk`` has heard its scorers."""
-    spec = header.get("eval")
-    spec = fields_of(spec)
+    spec = fields_of(header.get("eval"))
     values = list(_values(_scores(sample)))
     outcome = _outcome(values) if sample.get("error") is None else Outcome.UNKNOWN
     score = values[0] if values and all(value == values[0] for value in values) else None
@@ -229,24 +209,18 @@ def _task(sample: Fields, attachments: Attachments) -> str | None:
 
 def _system(header: Fields, spec: Fields) -> str | None:
     """The solver or agent by name; of a plan of several steps the last, which does the work."""
-    plan = header.get("plan")
-    plan = fields_of(plan)
+    plan = fields_of(header.get("plan"))
     name = as_text(plan.get("name"))
-    steps = plan.get("steps")
-    solvers = [
-        solver
-        for step in items_of(steps)
-        if isinstance(step, Mapping) and (solver := as_text(step.get("solver")))
-    ]
+    steps = map(fields_of, items_of(plan.get("steps")))
+    solvers = [solver for step in steps if (solver := as_text(step.get("solver")))]
     named = name if name != _PLAIN_PLAN else None
     return as_text(spec.get("solver")) or named or (solvers[-1] if solvers else None)
 
 
 def _model(sample: Fields, spec: Fields) -> str | None:
     model = as_text(spec.get("model"))
-    output = sample.get("output")
-    if model in (None, _NO_MODEL) and isinstance(output, Mapping):
-        return as_text(output.get("model")) or model
+    if model in (None, _NO_MODEL):
+        return as_text(fields_of(sample.get("output")).get("model")) or model
     return model
 
 
@@ -313,8 +287,7 @@ def _answer_key(sample: Fields, attachments: Attachments, walk: EventWalk) -> An
         draft.add("reference", "target", attachments.dumped(target))
     if walk.grading:
         draft.add("explanations", "grading", "\n\n".join(walk.grading))
-    metadata = sample.get("metadata")
-    for name, value in metadata.items() if isinstance(metadata, Mapping) else ():
+    for name, value in fields_of(sample.get("metadata")).items():
         draft.add("other", name, attachments.dumped(value))
     return draft.key()
 
