@@ -27,8 +27,10 @@ from mast_tui.traces.readers.json_fields import (
     Fields,
     fields_of,
     first_in,
+    flag_in,
     identifier_in,
     items_of,
+    json_in,
     kind_of,
     name_in,
     name_set,
@@ -150,10 +152,8 @@ def result_of_block(block: Fields, at: str) -> Piece:
 
 def _result_status(result: Fields, content: object) -> SpanStatus:
     """Whether a tool result went well: only what its source says outright."""
-    for field in ("is_error", "isError"):
-        flag = result.get(field)
-        if isinstance(flag, bool):
-            return SpanStatus.ERROR if flag else SpanStatus.OK
+    if (flag := flag_in(result, "is_error", "isError")) is not None:
+        return SpanStatus.ERROR if flag else SpanStatus.OK
     status = result.get("status")
     if status in ("error", "failed", "failure"):
         return SpanStatus.ERROR
@@ -443,17 +443,15 @@ def _chat_calls(message: Fields, speaker: Speaker, inner: str) -> Iterator[Piece
         calls = _listed(holder.get("tool_calls"))
         if calls is not None and isinstance(calls, Mapping):
             calls = [calls]
-        if isinstance(calls, list):
-            for number, call in enumerate(calls):
-                found = True
-                yield call_piece(call, f"{at}/tool_calls/{number}", speaker.agent)
+        for number, call in enumerate(items_of(calls)):
+            found = True
+            yield call_piece(call, f"{at}/tool_calls/{number}", speaker.agent)
         legacy = holder.get("function_call")
         if legacy is not None and isinstance(legacy, Mapping):
             found = True
             yield call_piece(legacy, f"{at}/function_call", speaker.agent)
-    broken = message.get("invalid_tool_calls")
-    if not found and isinstance(broken, list):
-        for number, call in enumerate(broken):
+    if not found:
+        for number, call in enumerate(items_of(message.get("invalid_tool_calls"))):
             piece = call_piece(call, f"{inner}/invalid_tool_calls/{number}", speaker.agent)
             yield replace(piece, status=SpanStatus.ERROR)
 
@@ -461,10 +459,7 @@ def _chat_calls(message: Fields, speaker: Speaker, inner: str) -> Iterator[Piece
 def _listed(calls: object) -> object:
     """Calls that a table keeps as a JSON text; anything else as it is."""
     if isinstance(calls, str) and calls.lstrip()[:1] == "[":
-        try:
-            return load_json(calls)
-        except InvalidJSON:
-            return [calls]
+        return [calls] if (found := json_in(calls)) is None else found
     return calls
 
 
@@ -716,10 +711,8 @@ def _pydantic_pieces(message: Fields) -> Iterator[Piece]:
         yield Piece(
             SpanKind.MESSAGE, Role.SYSTEM, "system", instructions, "/instructions", standing=True
         )
-    parts = message.get("parts")
-    for number, part in enumerate(items_of(parts)):
-        piece = _pydantic_part(fields_of(part), "" if number == 0 else f"/parts/{number}")
-        yield piece
+    for number, part in enumerate(items_of(message.get("parts"))):
+        yield _pydantic_part(fields_of(part), f"/parts/{number}" if number else "")
 
 
 def _pydantic_part(part: Fields, at: str) -> Piece:
@@ -859,15 +852,9 @@ def _autogen_pieces(message: Fields) -> Iterator[Piece]:
     if kind in _AUTOGEN_NOTES:
         yield noted(content if content is not None else message, name=kind)
     elif kind == "CodeExecutionEvent":
-        result = message.get("result")
-        ran = fields_of(result)
-        yield result_piece(
-            message,
-            first_in(ran, "output"),
-            "",
-            name=_AUTOGEN_CODE_TOOL,
-            status=status_of_code(ran.get("exit_code")),
-        )
+        ran, name = fields_of(message.get("result")), _AUTOGEN_CODE_TOOL
+        status = status_of_code(ran.get("exit_code"))
+        yield result_piece(message, ran.get("output"), "", name=name, status=status)
     elif isinstance(content, list) and content and all(map(_is_autogen_call, content)):
         for number, call in enumerate(content):
             yield call_piece(call, f"/content/{number}", agent)

@@ -17,7 +17,7 @@ from typing import Final
 from mast_tui.traces.io.json_values import as_count, as_text, content_text, dump_text, tokens_of
 from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens
 from mast_tui.traces.preview import call_preview, preview
-from mast_tui.traces.readers.json_fields import Fields, name_set
+from mast_tui.traces.readers.json_fields import Fields, fields_of, flag_in, name_set
 from mast_tui.traces.result_status import status_of_result
 from mast_tui.traces.times import unix_seconds
 
@@ -84,8 +84,7 @@ def type_of(record: Fields) -> str:
     """The record's type; where it has none, the role of its message."""
     kind = record.get("type")
     if not isinstance(kind, str):
-        message = record.get("message")
-        kind = message.get("role") if isinstance(message, Mapping) else None
+        kind = fields_of(record.get("message")).get("role")
     return kind if isinstance(kind, str) else ""
 
 
@@ -195,11 +194,11 @@ def _block_part(
     if block_type.endswith("tool_result"):
         content = block.get("content")
         text = _outcome_text(outcome) if content is None else content_text(content)
-        failed = block.get("is_error")
-        if isinstance(failed, bool):
-            status = SpanStatus.ERROR if failed else SpanStatus.OK
-        else:
+        failed = flag_in(block, "is_error")
+        if failed is None:
             status = status_of_result(text)
+        else:
+            status = SpanStatus.ERROR if failed else SpanStatus.OK
         tool_id = as_text(block.get("tool_use_id"))
         return Part(number, SpanKind.TOOL_RESULT, Role.TOOL, text, tool_id=tool_id, status=status)
     if block_type in _UNREADABLE:
@@ -210,7 +209,7 @@ def _block_part(
 def _call(block: Fields, number: int) -> Part:
     arguments = block.get("input")
     name = as_text(block.get("name"))
-    spawns = name in SPAWNING_TOOLS and isinstance(arguments, Mapping)
+    task = fields_of(arguments if name in SPAWNING_TOOLS else None)
     return Part(
         number,
         SpanKind.TOOL_CALL,
@@ -218,29 +217,21 @@ def _call(block: Fields, number: int) -> Part:
         dump_text(arguments),
         name=name or as_text(block.get("type")),
         tool_id=as_text(block.get("id")),
-        prompt=_argument(arguments, "prompt") if spawns else None,
-        agent_type=_argument(arguments, "subagent_type") if spawns else None,
+        prompt=as_text(task.get("prompt")),
+        agent_type=as_text(task.get("subagent_type")),
     )
-
-
-def _argument(arguments: object, name: str) -> str | None:
-    return as_text(arguments.get(name)) if isinstance(arguments, Mapping) else None
 
 
 def _outcome_text(outcome: object) -> str:
     """The text of ``toolUseResult``, which repeats a result in a shape of the tool's own."""
-    if isinstance(outcome, Mapping):
-        printed = [text for name in ("stdout", "stderr") if (text := as_text(outcome.get(name)))]
-        if printed:
-            return "\n".join(printed)
-    return dump_text(outcome)
+    texts = (as_text(fields_of(outcome).get(name)) for name in ("stdout", "stderr"))
+    return "\n".join(text for text in texts if text) or dump_text(outcome)
 
 
 def _role(record: Fields, kind: str, text: str) -> Role:
     """On whose side a block of a message stands."""
     if kind == "assistant":
-        message = record.get("message")
-        model = message.get("model") if isinstance(message, Mapping) else None
+        model = fields_of(record.get("message")).get("model")
         return Role.SYSTEM if model == SYNTHETIC_MODEL else Role.AGENT
     if is_of_harness(record):
         return Role.SYSTEM
@@ -293,10 +284,7 @@ def is_interruption(text: str) -> bool:
 
 def usage_of(record: Fields) -> Tokens | None:
     """What the model call behind a record took and gave; what the cache held is taken in too."""
-    message = record.get("message")
-    usage = message.get("usage") if isinstance(message, Mapping) else None
-    if not isinstance(usage, Mapping):
-        return None
+    usage = fields_of(record.get("message"), "usage")
     fields = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
     counts = [count for field in fields if (count := as_count(usage.get(field))) is not None]
     return tokens_of(sum(counts) if counts else None, usage.get("output_tokens"))
@@ -304,8 +292,7 @@ def usage_of(record: Fields) -> Tokens | None:
 
 def message_field(record: Fields, name: str) -> str | None:
     """A text field of the record's message, such as ``id`` or ``model``."""
-    message = record.get("message")
-    return as_text(message.get(name)) if isinstance(message, Mapping) else None
+    return as_text(fields_of(record.get("message")).get(name))
 
 
 _AGENT_MARK: Final = "agentId: "
@@ -386,7 +373,7 @@ def facts_of(record: Fields, line: int, parts: Sequence[Part]) -> Facts:
         response=message_field(record, "id") if kind == "assistant" else None,
         tokens=usage_of(record) if kind == "assistant" else None,
         model=None if model == SYNTHETIC_MODEL else model,
-        worker=as_text(outcome.get("agentId")) if isinstance(outcome, Mapping) else None,
+        worker=as_text(fields_of(outcome).get("agentId")),
         worker_in_text=_worker_in_text(parts),
     )
 

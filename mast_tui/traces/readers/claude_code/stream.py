@@ -40,7 +40,7 @@ from mast_tui.traces.readers.claude_code.trace import (
     lines_of,
     short_name,
 )
-from mast_tui.traces.readers.json_fields import Fields, name_set
+from mast_tui.traces.readers.json_fields import Fields, fields_of, name_set
 
 _LINES: Final = 0
 """The part that stands for all lines of a span, of those counted from 1 on one line."""
@@ -81,12 +81,12 @@ class ClaudeStreamReader:
         for number, line, ends_open in lines_of(index):
             stream.feed(number, line, ends_open)
         stream.finish()
+        maker = stream.maker
         identity = identity_by_content(
             source.path, None, source.head, reader=self.name, key_scheme=self.key_scheme
         )
         if stream.session is not None:
             identity = replace(identity, trace_id=stream.session, native=True)
-        maker = stream.maker
         trace = Trace(
             identity,
             source.path,
@@ -156,21 +156,16 @@ def _event_of(line: bytes) -> tuple[str | None, Fields] | None:
     """Whose message a line brings a piece of, and the piece; None for other lines."""
     if _EVENT_MARK not in line:
         return None
-    try:
-        record = load_json(line)
-    except InvalidJSON:
-        return None
-    if not isinstance(record, Mapping) or record.get("type") != "stream_event":
-        return None
+    record = _object_of(line) or {}
     event = record.get("event")
-    if not isinstance(event, Mapping):
+    if record.get("type") != "stream_event" or not isinstance(event, Mapping):
         return None
     return as_text(record.get("parent_tool_use_id")), event
 
 
 def _piece(event: Fields) -> str:
-    delta = event.get("delta")
-    if event.get("type") != "content_block_delta" or not isinstance(delta, Mapping):
+    delta = fields_of(event.get("delta"))
+    if event.get("type") != "content_block_delta":
         return ""
     piece = delta.get("text", delta.get("thinking"))
     return piece if isinstance(piece, str) else ""

@@ -52,10 +52,10 @@ class _Waiting:
     text: str
     pointer: str
     acting: Acting
-    name: str | None
-    status: SpanStatus
     key: str
     history: History
+    name: str | None = None
+    status: SpanStatus = SpanStatus.UNKNOWN
     message_id: str | None = None
     shown: bool = False
     is_subtask: bool = False
@@ -179,14 +179,14 @@ class EventWalk:
             self._note_grading(event)
             return
         start, end = _times(event)
-        output = event.get("output")
-        output = fields_of(output)
+        output = fields_of(event.get("output"))
         took = as_number(output.get("time"))
         if end is None and start is not None and took is not None:
             end = start + took
         for message, place in self._asked(event, pointer, scope):
-            if isinstance(message, Mapping) and message.get("role") == "tool":
-                waiting = self._waiting_by_call.get(as_text(message.get("tool_call_id")) or "")
+            fields = fields_of(message)
+            if fields.get("role") == "tool":
+                waiting = self._waiting_by_call.get(as_text(fields.get("tool_call_id")) or "")
                 if waiting is not None and not waiting.shown:
                     self._show(waiting)
                     continue
@@ -196,10 +196,9 @@ class EventWalk:
         agent = scope.agent or short_name(event.get("role")) or "assistant"
         acting = Acting(agent, scope.parent, start, end)
         key = as_text(event.get("uuid"))
-        choices = output.get("choices")
         error = event.get("error") or output.get("error")
         last: str | None = None
-        for number, choice in enumerate(items_of(choices)):
+        for number, choice in enumerate(items_of(output.get("choices"))):
             message = choice.get("message") if isinstance(choice, Mapping) else choice
             if error is not None and _says_nothing(message):
                 continue
@@ -255,10 +254,10 @@ class EventWalk:
             text,
             pointer,
             Acting(acting.agent, call_key, start if end is None else end, end),
-            short_name(event.get("function")) or None,
-            SpanStatus.ERROR if failed or event.get("failed") is True else SpanStatus.UNKNOWN,
             f"{as_text(event.get('uuid')) or pointer}/result",
             scope.history,
+            short_name(event.get("function")) or None,
+            SpanStatus.ERROR if failed or event.get("failed") is True else SpanStatus.UNKNOWN,
             as_text(event.get("message_id")),
         )
         if call_id:
@@ -279,17 +278,10 @@ class EventWalk:
         if event.get("result") is None:
             return
         text = f"subtask {name} ends\n".replace("  ", " ")
-        waiting = _Waiting(
-            None,
-            text + self._attachments.piece(event["result"]),
-            pointer,
-            Acting(parent=key, start=start if end is None else end, end=end),
-            None,
-            SpanStatus.UNKNOWN,
-            f"{own_key or pointer}/result",
-            scope.history,
-            is_subtask=True,
-        )
+        text += self._attachments.piece(event["result"])
+        acting = Acting(parent=key, start=start if end is None else end, end=end)
+        key = f"{own_key or pointer}/result"
+        waiting = _Waiting(None, text, pointer, acting, key, scope.history, is_subtask=True)
         self._wait(waiting, None if nested else end)
 
     def _nested(self, event: Event, pointer: str, scope: Scope, depth: int) -> bool:
@@ -341,11 +333,8 @@ class EventWalk:
         )
 
     def _note_grading(self, event: Event) -> None:
-        output = event.get("output")
-        choices = output.get("choices") if isinstance(output, Mapping) else None
-        for choice in items_of(choices):
-            message = choice.get("message") if isinstance(choice, Mapping) else None
-            content = message.get("content") if isinstance(message, Mapping) else None
+        for choice in items_of(fields_of(event.get("output")).get("choices")):
+            content = fields_of(choice, "message").get("content")
             text = self._attachments.content(content)[: self._grading_left]
             self._grading_left -= len(text)
             if text:
@@ -396,11 +385,10 @@ def _says_nothing(message: object) -> bool:
 
 def _tokens(usage: object) -> Tokens | None:
     """The tokens of a call; what was read from or written to a cache was taken in, too."""
-    if not isinstance(usage, Mapping):
-        return None
+    counts = fields_of(usage)
     counted = ("input_tokens", "input_tokens_cache_read", "input_tokens_cache_write")
-    parts = [count for name in counted if (count := as_count(usage.get(name))) is not None]
-    return tokens_of(sum(parts) if parts else None, usage.get("output_tokens"))
+    parts = [count for name in counted if (count := as_count(counts.get(name))) is not None]
+    return tokens_of(sum(parts) if parts else None, counts.get("output_tokens"))
 
 
 NOISE: Final = frozenset({"state", "store", "sample_init", "span_end", "anchor", "checkpoint"})
@@ -433,13 +421,9 @@ def record_of(event: Fields, attachments: Attachments) -> Record:
 
 def error_text(error: object, attachments: Attachments) -> str:
     """The message of an error and the traceback that goes with it."""
-    if not isinstance(error, Mapping):
-        return attachments.dumped(error)
-    message = as_text(error.get("message"))
-    traceback = as_text(error.get("traceback"))
-    if message is None and traceback is None:
-        return attachments.dumped(error)
-    return "\n\n".join(attachments.piece(text) for text in (message, traceback) if text)
+    told = (as_text(fields_of(error).get(field)) for field in ("message", "traceback"))
+    texts = [attachments.piece(text) for text in told if text]
+    return "\n\n".join(texts) if texts else attachments.dumped(error)
 
 
 def _error(event: Fields, attachments: Attachments) -> Record | None:
@@ -474,8 +458,7 @@ def _approval(event: Fields, attachments: Attachments) -> Record | None:
     if decision is None:
         return None
     name = short_name(event.get("approver")) or short_name(event.get("reviewer"))
-    call = event.get("call")
-    tool = short_name(call.get("function")) if isinstance(call, Mapping) else ""
+    tool = short_name(fields_of(event.get("call")).get("function"))
     lines = [f"{decision} {tool}".rstrip()]
     if explanation := as_text(event.get("explanation")):
         lines.append(attachments.piece(explanation))

@@ -16,7 +16,7 @@ from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus
 from mast_tui.traces.readers.chat.messages import Call, MessageMapper
 from mast_tui.traces.readers.chat.pieces import Piece
 from mast_tui.traces.readers.inspect.attachments import Attachments, json_text
-from mast_tui.traces.readers.json_fields import Fields, items_of, short_name
+from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, short_name
 
 _LISTED_PROBLEMS: Final = 200
 _ROLES: Final[Mapping[str, Role]] = {
@@ -83,8 +83,7 @@ class MessageSpans:
         call_id = as_text(message.get("tool_call_id"))
         if role == "tool" and call_id:
             return role, call_id
-        calls = message.get("tool_calls")
-        ids = tuple(_id_of(call) for call in calls) if isinstance(calls, list) else ()
+        ids = tuple(map(_id_of, items_of(message.get("tool_calls"))))
         content = message.get("content")
         if isinstance(content, list):
             return role, tuple(map(self._attachments.part, content)), ids
@@ -254,8 +253,7 @@ class MessageSpans:
             last = self._parts(content, pointer, acting, key) or last
         elif text := self._attachments.content(content):
             last = self._say(SpanKind.MESSAGE, text, key, pointer, acting)
-        calls = message.get("tool_calls")
-        for number, call in enumerate(items_of(calls)):
+        for number, call in enumerate(items_of(message.get("tool_calls"))):
             last = self.call(call, f"{pointer}/tool_calls/{number}", acting, acting.end)
         if last is None:
             last = self._say(SpanKind.MESSAGE, "", key, pointer, acting)
@@ -273,12 +271,8 @@ class MessageSpans:
                 texts.append(part)
                 continue
             if text := self._attachments.content(texts):
-                own_key, place = (
-                    (key, pointer)
-                    if began == 0
-                    else (f"{key}/content/{began}", f"{pointer}/content/{began}")
-                )
-                last = self._say(SpanKind.MESSAGE, text, own_key, place, acting)
+                at = f"/content/{began}" if began else ""
+                last = self._say(SpanKind.MESSAGE, text, key + at, pointer + at, acting)
             texts = []
             if not isinstance(part, Mapping):
                 continue
@@ -329,7 +323,7 @@ def with_error(text: str, error: object, attachments: Attachments) -> tuple[str,
 
 
 def _message_id(message: object) -> str | None:
-    return as_text(message.get("id")) if isinstance(message, Mapping) else None
+    return as_text(fields_of(message).get("id"))
 
 
 def _is_of_a_call(identity: Hashable) -> bool:

@@ -12,9 +12,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from mast_tui.traces.io.json_values import InvalidJSON, as_number, as_text, dump_text, load_json
+from mast_tui.traces.io.json_values import as_number, as_text, dump_text
 from mast_tui.traces.model import SpanStatus
-from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, name_set, names
+from mast_tui.traces.readers.json_fields import (
+    Fields,
+    fields_of,
+    first_in,
+    items_of,
+    json_in,
+    name_set,
+    names,
+    text_in,
+)
 from mast_tui.traces.readers.span_tree.rows import Row, RowKind
 from mast_tui.traces.times import unix_seconds
 
@@ -33,6 +42,12 @@ _ATTRIBUTES: Final = ("attributes", "span_attributes")
 _COLUMN: Final = "attributes."
 _CONTENT: Final = "gen_ai.event.content"
 _UNKNOWN_SERVICE: Final = "unknown_service"
+_STATUS: Final = {
+    "1": SpanStatus.OK,
+    "OK": SpanStatus.OK,
+    "2": SpanStatus.ERROR,
+    "ERROR": SpanStatus.ERROR,
+}
 
 
 @dataclass(slots=True)
@@ -63,12 +78,11 @@ class OtelSpan:
 
     def text(self, *names: str) -> str | None:
         """The first of these attributes that is a text."""
-        return next((text for name in names if (text := as_text(self.attributes.get(name)))), None)
+        return text_in(self.attributes, *names)
 
     def value(self, *names: str) -> object:
         """The first of these attributes that is there."""
-        found = (self.attributes.get(name) for name in names)
-        return next((value for value in found if value is not None), None)
+        return first_in(self.attributes, *names)
 
     def row(self, row_id: str, kind: RowKind) -> Row:
         """The row of a span of this kind, with what every span tells."""
@@ -193,8 +207,7 @@ def _attributes(value: Fields) -> dict[str, object]:
 
 
 def _context(value: Fields) -> Fields:
-    context = _first(value, ("context", "spanContext", "span_context"))
-    return fields_of(context)
+    return fields_of(_first(value, ("context", "spanContext", "span_context")))
 
 
 def _parent(value: Fields) -> str | None:
@@ -216,33 +229,16 @@ def _status(value: Fields) -> tuple[SpanStatus, str | None]:
     if message is None:
         message = value.get("status_message")
     said = str(code).upper().removeprefix("STATUS_CODE_").removeprefix("STATUSCODE.")
-    found = {
-        "1": SpanStatus.OK,
-        "OK": SpanStatus.OK,
-        "2": SpanStatus.ERROR,
-        "ERROR": SpanStatus.ERROR,
-    }.get(said, SpanStatus.UNKNOWN)
-    return found, as_text(message)
+    return _STATUS.get(said, SpanStatus.UNKNOWN), as_text(message)
 
 
 def _events(value: object) -> list[Event]:
-    if isinstance(value, str):
-        value = json_in(value)
-    return (
-        [event_of(item) for item in value if isinstance(item, Mapping)]
-        if isinstance(value, list)
-        else []
-    )
+    return [event_of(item) for item in items_of(json_in(value)) if isinstance(item, Mapping)]
 
 
 def _service(value: Fields, attributes: Attributes) -> str | None:
-    resource = value.get("resource")
-    inner = resource.get("attributes") if isinstance(resource, Mapping) else None
-    for candidate in (
-        attributes,
-        attributes_of(inner),
-        attributes_of(value.get("resource_attributes")),
-    ):
+    resource = attributes_of(fields_of(value.get("resource")).get("attributes"))
+    for candidate in (attributes, resource, attributes_of(value.get("resource_attributes"))):
         if name := service_of(candidate):
             return name
     return as_text(value.get("service_name"))
@@ -250,17 +246,13 @@ def _service(value: Fields, attributes: Attributes) -> str | None:
 
 def _scope(value: Fields) -> str | None:
     for name in ("instrumentation_scope", "instrumentationScope", "scope", "instrumentation_info"):
-        scope = value.get(name)
-        if isinstance(scope, Mapping) and (text := as_text(scope.get("name"))):
+        if text := as_text(fields_of(value.get(name)).get("name")):
             return text
     return as_text(value.get("scope_name"))
 
 
 def _is_mlflow(value: Fields) -> bool:
-    attributes = value.get("attributes")
-    return isinstance(attributes, Mapping) and any(
-        isinstance(name, str) and name.startswith("mlflow.") for name in attributes
-    )
+    return any(str(name).startswith("mlflow.") for name in fields_of(value.get("attributes")))
 
 
 def _first(value: Fields, names: tuple[str, ...]) -> object:
@@ -308,15 +300,14 @@ def any_value(value: object, depth: int = 0) -> object:
 
 def attributes_of(value: object, depth: int = 0) -> dict[str, object]:
     """Attributes by name, from OTLP's list of keys and values or from an object."""
-    if isinstance(value, str):
-        value = json_in(value)
+    value = json_in(value)
     if isinstance(value, Mapping):
         return {str(name): any_value(inner, depth) for name, inner in value.items()}
-    found: dict[str, object] = {}
-    for item in items_of(value):
-        if isinstance(item, Mapping) and isinstance(item.get("key"), str):
-            found[item["key"]] = any_value(item.get("value"), depth)
-    return found
+    return {
+        key: any_value(item.get("value"), depth)
+        for item in map(fields_of, items_of(value))
+        if isinstance(key := item.get("key"), str)
+    }
 
 
 def dotted(attributes: Attributes) -> dict[str, object]:
@@ -346,8 +337,8 @@ def grouped(attributes: Attributes, name: str) -> object:
         return own
     prefix = f"{name}."
     below = {
-        path.removeprefix(prefix): v
-        for path, v in attributes.items()
+        path[len(prefix) :]: inner
+        for path, inner in attributes.items()
         if path[: len(prefix)] == prefix
     }
     return unflattened(below) if below else None
@@ -383,16 +374,6 @@ def _settled(node: dict[str, object]) -> object:
     if settled and all(name.isascii() and name.isdigit() for name in settled):
         return [settled[name] for name in sorted(settled, key=lambda name: (len(name), name))]
     return settled
-
-
-def json_in(text: str) -> object:
-    """The object or list in a JSON text; None where it is none."""
-    if text.lstrip()[:1] not in ("{", "["):
-        return None
-    try:
-        return load_json(text)
-    except InvalidJSON:
-        return None
 
 
 def span_id(value: object) -> str | None:
