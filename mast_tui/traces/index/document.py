@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, TypedDict, Unpack
+from typing import TypedDict, Unpack
 
 from mast_tui.traces.index.span_columns import ColumnsOfSteps
 from mast_tui.traces.keys import UniqueKeys
@@ -48,9 +48,6 @@ class Step:
     shown: str | None = None
 
 
-_UNKNOWN: Final = SpanStatus.UNKNOWN
-
-
 class More(TypedDict, total=False):
     """What else ``StepList.add`` may be told of a step; ``place`` is the key where it is not."""
 
@@ -77,18 +74,36 @@ class StepList:
         return len(self.steps)
 
     def add(
-        self, key: str, kind: SpanKind, role: Role, agent: str, text: str, **more: Unpack[More]
+        self,
+        key: str,
+        kind: SpanKind,
+        role: Role,
+        agent: str,
+        text: str,
+        *,
+        place: str | None = None,
+        name: str | None = None,
+        parent: str | None = None,
+        start: float | None = None,
+        end: float | None = None,
+        status: SpanStatus = SpanStatus.UNKNOWN,
+        lead: int = 0,
+        tokens: Tokens | None = None,
+        shown: str | None = None,
     ) -> str:
         """Append a step and return the key it got: ``key``, or ``key~2`` where that is taken.
 
-        How a tool result went is told from its text where ``status`` leaves it unknown.
+        Its place is ``key`` where none is told. How a tool result went is told from its text where
+        ``status`` leaves it unknown.
         """
-        if kind is SpanKind.TOOL_RESULT and more.get("status", _UNKNOWN) is _UNKNOWN:
-            more["status"] = status_of_result(text)
-        more.setdefault("place", key)
+        if kind is SpanKind.TOOL_RESULT and status is SpanStatus.UNKNOWN:
+            status = status_of_result(text)
+        if place is None:
+            place = key
         unique = self._keys.take(key)
         self._places[unique] = len(self.steps)
-        self.steps.append(Step(unique, kind, role, agent, text, **more))
+        more = (place, name, parent, start, end, status, lead, tokens, shown)
+        self.steps.append(Step(unique, kind, role, agent, text, *more))
         return unique
 
     def call(self, key: str, agent: str, text: str, **more: Unpack[More]) -> str:

@@ -28,7 +28,14 @@ from mast_tui.traces.preview import task_of_text
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
 from mast_tui.traces.readers.chat.pieces import role_of
 from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
-from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, json_in, short_name
+from mast_tui.traces.readers.json_fields import (
+    Fields,
+    fields_at,
+    fields_of,
+    items_of,
+    json_in,
+    short_name,
+)
 
 _SCHEMA: Final = "otel-json-local-v0"
 _MARKS: Final = (b'"substeps"', _SCHEMA.encode())
@@ -176,7 +183,7 @@ def _seconds(value: object) -> float | None:
 def _framework(spans: Sequence[object]) -> str | None:
     """The framework that the span around the run names."""
     for span in spans:
-        if name := as_text(fields_of(span, "attributes").get("gen_ai.agent.framework")):
+        if name := as_text(fields_at(span, "attributes").get("gen_ai.agent.framework")):
             return name
     return None
 

@@ -27,19 +27,18 @@ def name_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def fields_of(value: object, *path: str) -> Fields:
-    """The JSON object that ``value`` is, or that it holds at the end of a path of fields.
-
-    Args:
-        value: Any JSON value.
-        path: Names of fields, each of an object in the one before.
-
-    Returns:
-        The object; an empty one where something else stands there.
-    """
+def fields_of(value: object) -> Fields:
+    """``value`` where it is a JSON object, else an empty one."""
     # Most fields are not there, and None is told from an object sooner than by its class.
-    found = value if value is not None and isinstance(value, Mapping) else _NO_FIELDS
-    return fields_of(found.get(path[0]), *path[1:]) if path else found
+    return value if value is not None and isinstance(value, Mapping) else _NO_FIELDS
+
+
+def fields_at(value: object, *path: str) -> Fields:
+    """The object to which a path of fields leads from ``value``, else an empty one."""
+    found = fields_of(value)
+    for field in path:
+        found = fields_of(found.get(field))
+    return found
 
 
 def items_of(value: object) -> Sequence[object]:

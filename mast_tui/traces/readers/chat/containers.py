@@ -237,7 +237,8 @@ def _own_answer(record: Fields, at: str) -> _Answer | None:
 
 def _message_list(value: object) -> Sequence[object] | None:
     """The list of messages that ``value`` is, or that it holds as a JSON text."""
-    value = json_in(value)
+    if isinstance(value, str) and value.lstrip()[:1] == "[":
+        value = json_in(value)
     if not isinstance(value, list) or not value:
         return None
     if isinstance(value[0], str) and value[0].lstrip()[:1] == "{":
@@ -255,7 +256,8 @@ def _unpacked(element: object) -> object:
 
 def _object(value: object) -> Fields | None:
     """The JSON object that ``value`` is, or that it holds as a text."""
-    value = json_in(value)
+    if isinstance(value, str) and value.lstrip()[:1] == "{":
+        value = json_in(value)
     return value if isinstance(value, Mapping) else None
 
 

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mast_tui.traces.index.document import More, StepList
+from mast_tui.traces.index.document import StepList
 from mast_tui.traces.model import Problem, Role, SpanKind, Tokens
 from mast_tui.traces.readers.chat.langgraph import StreamUpdates, is_update
 from mast_tui.traces.readers.chat.pieces import BARE, Piece, Speaker, noted, speaker_of, turn_of
@@ -139,10 +139,19 @@ class MessageMapper:
             agent, name, parent = call.agent, call.name or name, call.key
         if piece.call_id is not None:
             pointer = f"{piece.call_id}:{'call' if piece.kind is SpanKind.TOOL_CALL else 'result'}"
-        more = More(
-            place=place, name=name, parent=parent, start=start, end=end, status=piece.status
+        self._last = self._steps.add(
+            pointer,
+            piece.kind,
+            piece.role,
+            agent,
+            piece.text,
+            place=place,
+            name=name,
+            parent=parent,
+            start=start,
+            end=end,
+            status=piece.status,
         )
-        self._last = self._steps.add(pointer, piece.kind, piece.role, agent, piece.text, **more)
         if piece.kind is SpanKind.TOOL_CALL:
             made = Call(self._last, agent, name, start)
             self._open.add(made)

@@ -17,7 +17,7 @@ from typing import Final
 from mast_tui.traces.io.json_values import as_count, as_text, content_text, dump_text, tokens_of
 from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens
 from mast_tui.traces.preview import call_preview, preview
-from mast_tui.traces.readers.json_fields import Fields, fields_of, flag_in, name_set
+from mast_tui.traces.readers.json_fields import Fields, fields_at, fields_of, flag_in, name_set
 from mast_tui.traces.result_status import status_of_result
 from mast_tui.traces.times import unix_seconds
 
@@ -284,7 +284,7 @@ def is_interruption(text: str) -> bool:
 
 def usage_of(record: Fields) -> Tokens | None:
     """What the model call behind a record took and gave; what the cache held is taken in too."""
-    usage = fields_of(record.get("message"), "usage")
+    usage = fields_at(record.get("message"), "usage")
     fields = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
     counts = [count for field in fields if (count := as_count(usage.get(field))) is not None]
     return tokens_of(sum(counts) if counts else None, usage.get("output_tokens"))

@@ -21,7 +21,14 @@ from mast_tui.traces.readers.inspect.messages import (
     MessageSpans,
     with_error,
 )
-from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, name_set, short_name
+from mast_tui.traces.readers.json_fields import (
+    Fields,
+    fields_at,
+    fields_of,
+    items_of,
+    name_set,
+    short_name,
+)
 from mast_tui.traces.times import unix_seconds
 
 Event = Fields
@@ -334,7 +341,7 @@ class EventWalk:
 
     def _note_grading(self, event: Event) -> None:
         for choice in items_of(fields_of(event.get("output")).get("choices")):
-            content = fields_of(choice, "message").get("content")
+            content = fields_at(choice, "message").get("content")
             text = self._attachments.content(content)[: self._grading_left]
             self._grading_left -= len(text)
             if text:

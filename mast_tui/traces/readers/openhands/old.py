@@ -7,7 +7,7 @@ from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text, identifier, tokens_of
 from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens
-from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, name_set
+from mast_tui.traces.readers.json_fields import Fields, fields_at, fields_of, items_of, name_set
 from mast_tui.traces.readers.openhands.events import (
     DEFAULT_AGENT,
     Call,
@@ -165,7 +165,7 @@ def _told(args: Fields) -> dict[str, object]:
 
 def _response(value: Fields) -> Fields:
     """The model's response, which every action that came of it repeats."""
-    return fields_of(value.get("tool_call_metadata"), "model_response")
+    return fields_at(value.get("tool_call_metadata"), "model_response")
 
 
 def _response_id(value: Fields) -> str | None:
@@ -178,7 +178,7 @@ def _response_id(value: Fields) -> str | None:
 
 def _answer(value: Fields) -> Fields:
     choices = items_of(_response(value).get("choices"))
-    return fields_of(choices[0], "message") if choices else {}
+    return fields_at(choices[0], "message") if choices else {}
 
 
 def _tokens(value: Fields) -> Tokens | None:

@@ -37,7 +37,7 @@ from mast_tui.traces.model import (
 )
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft, Section
 from mast_tui.traces.readers.document_traces import records_by_line, records_listed, report_of
-from mast_tui.traces.readers.json_fields import Fields, fields_of, flag_in, items_of
+from mast_tui.traces.readers.json_fields import Fields, fields_at, fields_of, flag_in, items_of
 from mast_tui.traces.readers.openhands.events import (
     Event,
     EventSpans,
@@ -193,7 +193,7 @@ def _trace_of(source: Source, run: _Run, number: int | None = None) -> Trace:
 
 
 def _trace(run: _Run, identity: TraceIdentity, path: Path, number: int | None) -> Trace:
-    spans = EventSpans(name_of(fields_of(run.record, "metadata").get("agent_class")))
+    spans = EventSpans(name_of(fields_at(run.record, "metadata").get("agent_class")))
     sdk = sum(is_sdk_event(event.value) for event in run.events)
     if 2 * sdk >= len(run.events):
         SdkEvents(spans).run(run.events)
@@ -264,7 +264,7 @@ def _facts(record: Fields, spans: EventSpans) -> TraceMeta:
     metadata, instance = fields_of(record.get("metadata")), fields_of(record.get("instance"))
     told = facts_of_record(record, spans.steps.steps)
     llm = fields_of(metadata.get("llm_config")) or fields_of(metadata.get("llm"))
-    agent = fields_of(record.get("agent"), "llm")
+    agent = fields_at(record.get("agent"), "llm")
     return replace(
         told,
         task=task_of(

@@ -8,7 +8,7 @@ from typing import Final
 from mast_tui.traces.index.document import More
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text, identifier
 from mast_tui.traces.model import Role, SpanKind, SpanStatus
-from mast_tui.traces.readers.json_fields import Fields, fields_of
+from mast_tui.traces.readers.json_fields import Fields, fields_at, fields_of
 from mast_tui.traces.readers.openhands.events import (
     Call,
     Event,
@@ -59,7 +59,7 @@ class SdkEvents:
         elif kind == "ACPToolCallEvent":
             self._report(event, value, number)
         elif kind == "ConversationStateUpdateEvent":
-            llm = fields_of(value.get("value"), "agent", "llm")
+            llm = fields_at(value.get("value"), "agent", "llm")
             self._spans.model = self._spans.model or as_text(llm.get("model"))
         elif kind == "ConversationErrorEvent":
             parts = [content_text(value.get(one)) for one in ("code", "detail")]

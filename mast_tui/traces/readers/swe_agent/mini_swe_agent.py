@@ -20,7 +20,7 @@ from mast_tui.traces.readers.answer_keys import answer_key_of
 from mast_tui.traces.readers.chat.messages import MessageMapper
 from mast_tui.traces.readers.chat.pieces import ASSISTANT, Piece, call_piece, noted
 from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
-from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of
+from mast_tui.traces.readers.json_fields import Fields, fields_at, fields_of, items_of
 from mast_tui.traces.readers.run_facts import facts_of_record
 from mast_tui.traces.result_status import status_of_code
 from mast_tui.traces.times import unix_seconds
@@ -128,7 +128,7 @@ def _add_ending(steps: StepList, info: Fields) -> None:
 
 def _meta(info: Fields, steps: Sequence[Step]) -> TraceMeta:
     meta = facts_of_record(info, steps)
-    name = as_text(fields_of(info, "config", "model").get("model_name"))
+    name = as_text(fields_at(info, "config", "model").get("model_name"))
     handed_in = answer_key_of(info, {"submission": "patch"})
     return replace(meta, system=_FORMAT, model=name or meta.model, answer_key=handed_in)
 
@@ -319,7 +319,7 @@ def _commands(extra: Fields) -> list[str]:
 
 def _tokens(message: Fields, extra: Fields) -> Tokens | None:
     """What the model call behind a message took in and gave out."""
-    usage = fields_of(extra, "response", "usage") or fields_of(message.get("usage"))
+    usage = fields_at(extra, "response", "usage") or fields_of(message.get("usage"))
     return tokens_of(usage.get("prompt_tokens"), usage.get("completion_tokens")) or tokens_of(
         usage.get("input_tokens"), usage.get("output_tokens")
     )

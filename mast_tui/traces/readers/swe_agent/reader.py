@@ -19,7 +19,7 @@ from mast_tui.traces.model import AnswerKey, FileReport, Problem, Role, SpanKind
 from mast_tui.traces.preview import preview
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
 from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
-from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, json_in
+from mast_tui.traces.readers.json_fields import Fields, fields_at, fields_of, items_of, json_in
 from mast_tui.traces.readers.run_facts import facts_of_record, task_of
 from mast_tui.traces.times import unix_seconds
 
@@ -228,7 +228,7 @@ def _as_one(messages: Sequence[Fields]) -> str:
 def _tool(message: Fields) -> str | None:
     """The name of the only tool that a message calls."""
     calls = items_of(message.get("tool_calls"))
-    name = as_text(fields_of(calls[0], "function").get("name")) if len(calls) == 1 else None
+    name = as_text(fields_at(calls[0], "function").get("name")) if len(calls) == 1 else None
     return preview(name)[0] if name else None
 
 
@@ -263,7 +263,7 @@ def _facts(record: Fields, steps: Sequence[Step]) -> TraceMeta:
     config = _config(record.get("replay_config"))
     problem = fields_of(config.get("problem_statement"))
     task = task_of(problem.get("text"), problem.get("problem_statement"), steps=steps)
-    model = as_text(fields_of(config, "agent", "model").get("name"))
+    model = as_text(fields_at(config, "agent", "model").get("name"))
     return replace(
         meta,
         task=task,
