@@ -102,8 +102,24 @@ class StepList:
             place = key
         unique = self._keys.take(key)
         self._places[unique] = len(self.steps)
-        more = (place, name, parent, start, end, status, lead, tokens, shown)
-        self.steps.append(Step(unique, kind, role, agent, text, *more))
+        self.steps.append(
+            Step(
+                unique,
+                kind,
+                role,
+                agent,
+                text,
+                place,
+                name,
+                parent,
+                start,
+                end,
+                status,
+                lead,
+                tokens,
+                shown,
+            )
+        )
         return unique
 
     def call(self, key: str, agent: str, text: str, **more: Unpack[More]) -> str:

@@ -59,16 +59,16 @@ class MessageListReader:
     def read(self, source: Source) -> FileReport:
         """One trace per conversation; elements that are none are listed as problems."""
         problems: list[Problem] = []
+        whole: Conversation | None = None
+        records: Iterable[Record]
         if source.json_lines:
             records = list(records_by_line(source, problems))
             if mostly_messages(record.value for record in records):
                 messages = tuple((record.place, record.value) for record in records)
-                whole: Conversation | None = Conversation(messages, {})
-            else:
-                whole = None
+                whole = Conversation(messages, {})
         else:
             whole = conversation_in(source.json)
-            records = list(records_listed(items_of(source.json)))
+            records = records_listed(items_of(source.json))
         if whole is not None:
             traces = [trace_of(source.path, whole, None, source.data, "")]
         else:
