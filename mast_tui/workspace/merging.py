@@ -128,6 +128,10 @@ def _renamed_study(study: Study | None, names: Mapping[str, str]) -> Study | Non
         study,
         batches=tuple(map(renamed, study.batches)),
         releases=tuple(one._replace(traces=renamed(one.traces)) for one in study.releases),
+        assignments=tuple(
+            one._replace(trace_id=names.get(one.trace_id, one.trace_id))
+            for one in study.assignments
+        ),
     )
 
 

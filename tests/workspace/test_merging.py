@@ -11,7 +11,7 @@ import pytest
 
 from mast_tui.gold import Guideline
 from mast_tui.labels import AnnotatorKind
-from mast_tui.study import Draw, Membership, Release, Study
+from mast_tui.study import Assignment, Draw, Membership, Release, Study
 from mast_tui.workspace import NewEvent, RunTrace, TraceRecord, Workspace, WorkspaceError, merge
 from mast_tui.workspace.events.types import (
     GuidelineSet,
@@ -106,6 +106,7 @@ def test_a_study_and_its_guidelines_speak_of_the_traces_under_their_names_here(
         memberships=(Membership("alice", 0, 2), Membership("alice", 3)),
         releases=(Release("alice", ("not there", TRACE)),),
         draws=(Draw(1, 7, ("outcome", "length"), 3),),
+        assignments=(Assignment(TRACE, ("bob",)),),
     )
     words = Guideline("g", MAST.modes[0].slug, "only with a reason", "bob", "now", TRACE)
     there.append(
@@ -120,6 +121,7 @@ def test_a_study_and_its_guidelines_speak_of_the_traces_under_their_names_here(
         study,
         batches=((moved,), ("not there",)),
         releases=(Release("alice", ("not there", moved)),),
+        assignments=(Assignment(moved, ("bob",)),),
     )
     assert here.guidelines(MAST.ref) == (replace(words, trace_id=moved),)
     assert merge(here, there).added == 0
