@@ -242,6 +242,9 @@ def keep(connection: Connection) -> None:
     driver = driver_of(connection)
     script = "\n".join(_script())
     stamp = hashlib.sha256(script.encode()).hexdigest()[:16]
+    may_hush: bool = driver.execute("SHOW is_superuser").fetchone()[0] == "on"
+    if may_hush and shows_who_is_connected(connection):
+        driver.execute(_hush())
     there = driver.execute(
         "SELECT obj_description(to_regnamespace('seen'), 'pg_namespace')"
     ).fetchone()
@@ -250,8 +253,6 @@ def keep(connection: Connection) -> None:
     driver.execute("\n".join(_tables()))
     driver.execute(script)
     driver.execute(f"COMMENT ON SCHEMA seen IS '{stamp}'")
-    if driver.execute("SHOW is_superuser").fetchone()[0] == "on":
-        driver.execute(_hush())
     for one in members(connection):
         _give_rights(driver, one)
 
@@ -566,6 +567,12 @@ def _of(row: str, columns: Collection[str]) -> str:
 
 
 # What the server tells of itself
+
+
+def shows_who_is_connected(connection: Connection) -> bool:
+    """Whether everybody may ask who is connected."""
+    asked = "SELECT has_function_privilege('public', 'pg_stat_get_activity(integer)', 'EXECUTE')"
+    return bool(driver_of(connection).execute(asked).fetchone()[0])
 
 
 def _hush() -> str:

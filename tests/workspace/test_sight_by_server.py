@@ -521,6 +521,7 @@ def test_a_member_is_taken_in_with_a_password_that_nobody_keeps(
     assert code == 0, told
     password = line.strip().rpartition(":")[2]
     assert len(password) >= 24
+    assert "see who is connected" in told
     assert password not in told
     assert password not in postgres.log()
     role = '"' + name.replace('"', '""') + '"'
@@ -540,6 +541,7 @@ def test_a_member_is_taken_in_with_a_password_that_nobody_keeps(
         # What somebody is can change, and who is out sees nothing more.
         lead = command(capsys, *team[:4], "lead", *team[5:], "--json")
         assert lead[0] == 0, lead
+        assert "see who is connected" not in lead[2]
         assert json.loads(lead[1])["password_line"] is None
         listed = json.loads(command(capsys, "team", "list", *team[5:], "--json")[1])
         assert listed == {"members": [{"name": name, "role": "lead", "assisted": False}]}
@@ -557,6 +559,11 @@ def test_a_member_is_taken_in_with_a_password_that_nobody_keeps(
         assert not workspace.labels()
     with psycopg.connect(url.replace("boss@", "known@")) as known:
         assert "permission denied" in asked(known, "SELECT * FROM public.labels")
+    # A superuser has the server keep to itself who is connected.
+    theirs = postgres.url("of%20a%20team")
+    assert command(capsys, *team[:2], "known", *team[3:-1], theirs)[0] == 0
+    with closing(Workspace.open(theirs)) as workspace:
+        assert not workspace.shows_who_is_connected()
     assert command(capsys, "team", "remove", "known", *team[5:])[1].endswith("elsewhere\n")
     for other in ("postgres", "pg_x", "ä" * 40, "judge:x"):
         code, _, told = command(capsys, *team[:2], other, *team[3:])
