@@ -57,8 +57,8 @@ def add_command(name: str, role: str, assisted: bool, workspace: str | None, as_
     line = None if password is None else _password_line(address, name, password)
     if is_first and place.shows_who_is_connected():
         say(
-            "Members can see who is connected just now, as only a superuser of the server can keep "
-            "that from them: mast-tui team add once more as one does (docs/team.md)."
+            "Members can see who is connected: only a superuser of the server can keep that from "
+            "them, by running mast-tui team add (docs/team.md)."
         )
     if as_json:
         print_json(

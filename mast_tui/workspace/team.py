@@ -282,7 +282,7 @@ def _tables() -> Iterator[str]:
     yield "AND trace_id IS NOT NULL AND taxonomy IS NOT NULL AND pass_number IS NOT NULL"
     yield "ON CONFLICT DO NOTHING;"
     yield "WITH mine AS (DELETE FROM team.settings WHERE"
-    yield f"{_OWN_TAGS.format('key').replace(_ME, 'name')} RETURNING key, value)"
+    yield f"{_is_tags_of('name', 'key')} RETURNING key, value)"
     yield "INSERT INTO public.settings SELECT * FROM mine ON CONFLICT DO NOTHING;"
     # No key of one person may collide with another's, as that would tell of it.
     yield "ALTER TABLE public.events DROP CONSTRAINT events_pkey, ADD PRIMARY KEY (id, annotator);"
@@ -362,7 +362,13 @@ $$;
 """
 _REVEALED_TRACES: Final = f"SELECT trace_id FROM team.revealed WHERE annotator = {_ME}"
 _OF_JUDGES: Final = f"seen.sees_judges() OR r.trace_id IN ({_REVEALED_TRACES})"
-_OWN_TAGS: Final = f"{{0}} = '{TAGS}:' || split_part({{0}}, ':', 2) || ':' || {_ME}"
+
+
+def _is_tags_of(who: str, key: str) -> str:
+    """Whether a setting keeps the tags that somebody gives."""
+    return f"{key} = '{TAGS}:' || split_part({key}, ':', 2) || ':' || {who}"
+
+
 _TAGS_OF_OTHERS: Final = f"""
   SELECT s.key, (SELECT json_agg(one)::text FROM json_array_elements(s.value::json) one
     WHERE (SELECT two::text FROM json_array_elements(one) WITH ORDINALITY AS of_it(two, number)
@@ -370,7 +376,7 @@ _TAGS_OF_OTHERS: Final = f"""
       WHERE v.annotator = {_ME}
       AND starts_with(v.taxonomy, split_part(s.key, ':', 2) || '@'))) AS tags
   FROM public.settings s
-  WHERE starts_with(s.key, '{TAGS}:') AND NOT ({_OWN_TAGS.format("s.key")})
+  WHERE starts_with(s.key, '{TAGS}:') AND NOT ({_is_tags_of(_ME, "s.key")})
 """
 """Of the tags that others gave those about traces of which others may be seen."""
 
@@ -384,7 +390,7 @@ _ROWS: Final[Mapping[str, str]] = {
     "asked": _OF_JUDGES,
     "imports": f"r.format = '{MIGRATION}'",
     "imported_events": "false",
-    "settings": f"r.key = '{SET_ASIDE}' OR {_OWN_TAGS.format('r.key')} "
+    "settings": f"r.key = '{SET_ASIDE}' OR {_is_tags_of(_ME, 'r.key')} "
     f"UNION ALL SELECT key, value FROM team.settings WHERE name = {_ME} "
     f"UNION ALL SELECT key, tags FROM ({_TAGS_OF_OTHERS}) others WHERE tags IS NOT NULL",
 }
@@ -512,7 +518,7 @@ _SETTINGS_INSERT: Final = f"""
 CREATE FUNCTION seen.settings_insert() RETURNS trigger LANGUAGE plpgsql {_AS_OWNER} AS $$
 BEGIN
   PERFORM seen.check_write({_ME}, NULL, NULL, NULL);
-  IF {_OWN_TAGS.format("NEW.key")} THEN
+  IF {_is_tags_of(_ME, "NEW.key")} THEN
     -- It is what others can read: a list of lists.
     PERFORM two FROM json_array_elements(NEW.value::json) one, json_array_elements(one) two;
     INSERT INTO public.settings VALUES (NEW.key, NEW.value)
