@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypedDict, Unpack
 
 from mast_tui.traces.index.span_columns import ColumnsOfSteps
 from mast_tui.traces.keys import UniqueKeys
@@ -47,6 +48,20 @@ class Step:
     shown: str | None = None
 
 
+class More(TypedDict, total=False):
+    """What else ``StepList.add`` may be told of a step; ``place`` is the key where it is not."""
+
+    place: str
+    name: str | None
+    parent: str | None
+    start: float | None
+    end: float | None
+    status: SpanStatus
+    lead: int
+    tokens: Tokens | None
+    shown: str | None
+
+
 class StepList:
     """The steps of one trace in reading order, each under a key of its own."""
 
@@ -66,7 +81,7 @@ class StepList:
         agent: str,
         text: str,
         *,
-        place: str,
+        place: str | None = None,
         name: str | None = None,
         parent: str | None = None,
         start: float | None = None,
@@ -78,10 +93,13 @@ class StepList:
     ) -> str:
         """Append a step and return the key it got: ``key``, or ``key~2`` where that is taken.
 
-        How a tool result went is told from its text where ``status`` leaves it unknown.
+        Its place is ``key`` where none is told. How a tool result went is told from its text where
+        ``status`` leaves it unknown.
         """
         if kind is SpanKind.TOOL_RESULT and status is SpanStatus.UNKNOWN:
             status = status_of_result(text)
+        if place is None:
+            place = key
         unique = self._keys.take(key)
         self._places[unique] = len(self.steps)
         self.steps.append(
@@ -103,6 +121,18 @@ class StepList:
             )
         )
         return unique
+
+    def call(self, key: str, agent: str, text: str, **more: Unpack[More]) -> str:
+        """Append a tool call of an agent; its key is returned."""
+        return self.add(key, SpanKind.TOOL_CALL, Role.AGENT, agent, text, **more)
+
+    def result(self, key: str, agent: str, text: str, **more: Unpack[More]) -> str:
+        """Append what a tool gave back to an agent; its key is returned."""
+        return self.add(key, SpanKind.TOOL_RESULT, Role.TOOL, agent, text, **more)
+
+    def log(self, key: str, text: str, **more: Unpack[More]) -> str:
+        """Append what nobody in particular said; its key is returned."""
+        return self.add(key, SpanKind.LOG, Role.LOG, "log", text, **more)
 
     def amend(
         self,

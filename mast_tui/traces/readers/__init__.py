@@ -14,26 +14,14 @@ from typing import Final
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport
 from mast_tui.traces.readers.base import Reader
+from mast_tui.traces.readers.json_fields import names
 from mast_tui.traces.readers.plugins import PluginReader, plugins
 
-_MODULES: Final = (
-    "codex.reader",
-    "codex.exec",
-    "codex.otel_logs",
-    "claude_code.reader",
-    "claude_code.stream",
-    "converted",
-    "inspect.reader",
-    "mast_data.reader",
-    "swe_agent.reader",
-    "swe_agent.mini_swe_agent",
-    "agentrx",
-    "atif.reader",
-    "vendors.reader",
-    "openhands.reader",
-    "otel.reader",
-    "otel.trail",
-)
+_MODULES: Final = names("""
+    codex.reader codex.exec codex.otel_logs claude_code.reader claude_code.stream converted
+    inspect.reader mast_data.reader swe_agent.reader swe_agent.mini_swe_agent agentrx
+    atif.reader vendors.reader openhands.reader otel.reader otel.trail
+""")
 """Readers of text that know their format by marks of its own, in the order they are tried in."""
 
 _BINARY: Final = ("inspect.reader", "mast_data.parquet")

@@ -11,17 +11,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from mast_tui.traces.identity import identity_by_content
-from mast_tui.traces.index.document import StepList, StepSpans
-from mast_tui.traces.io.json_values import (
-    InvalidJSON,
-    as_number,
-    as_text,
-    content_text,
-    dump_text,
-    load_json,
-    tokens_of,
-)
+from mast_tui.traces.index.document import More, StepList
+from mast_tui.traces.io.json_values import as_number, as_text, content_text, dump_text, tokens_of
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import (
     AnswerKey,
@@ -31,13 +22,20 @@ from mast_tui.traces.model import (
     Role,
     SpanKind,
     SpanStatus,
-    Trace,
     TraceMeta,
 )
 from mast_tui.traces.preview import task_of_text
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
 from mast_tui.traces.readers.chat.pieces import role_of
-from mast_tui.traces.readers.chat.values import fields_of, short_name
+from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
+from mast_tui.traces.readers.json_fields import (
+    Fields,
+    fields_at,
+    fields_of,
+    items_of,
+    json_in,
+    short_name,
+)
 
 _SCHEMA: Final = "otel-json-local-v0"
 _MARKS: Final = (b'"substeps"', _SCHEMA.encode())
@@ -70,11 +68,8 @@ class AgentRxReader:
         steps, problems = StepList(), list[Problem]()
         read = _read_recorded if _is_recorded(document) else _read_intermediate
         meta = read(document, steps, problems)
-        identity = identity_by_content(
-            source.path, None, source.data, reader=self.name, key_scheme=self.key_scheme
-        )
-        trace = Trace(identity, source.path, StepSpans(steps.steps), meta=meta, problems=problems)
-        return FileReport(source.path, format=self.name, traces=(trace,), problems=())
+        trace = trace_of_steps(self, source.path, source.data, steps, meta=meta, problems=problems)
+        return report_of(self, source, [trace])
 
 
 READER: Final = AgentRxReader()
@@ -91,11 +86,8 @@ def _is_recorded(document: object) -> bool:
     return isinstance(document, Mapping) and document.get("schema") == _SCHEMA
 
 
-def _read_intermediate(
-    document: Mapping[str, object], steps: StepList, problems: list[Problem]
-) -> TraceMeta:
-    listed = document.get("steps")
-    for number, step in enumerate(listed if isinstance(listed, list) else ()):
+def _read_intermediate(document: Fields, steps: StepList, problems: list[Problem]) -> TraceMeta:
+    for number, step in enumerate(items_of(document.get("steps"))):
         substeps = fields_of(step).get("substeps")
         if not isinstance(substeps, list):
             problems.append(Problem(f"/steps/{number}", "no step, left out"))
@@ -106,42 +98,31 @@ def _read_intermediate(
     return TraceMeta(task=task_of_text(task) if task else None)
 
 
-def _add_substep(steps: StepList, substep: Mapping[str, object], place: str) -> None:
+def _add_substep(steps: StepList, substep: Fields, place: str) -> None:
     text = content_text(substep.get("content"))
     told = _told(text)
     said = short_name(substep.get("role")) or "agent"
     role = Role.TOOL if told.get("role") == _A_TOOL else role_of(said) or Role.AGENT
     status = _STATUSES.get(str(told.get("status")).upper(), SpanStatus.UNKNOWN)
-    steps.add(
-        place,
-        SpanKind.TOOL_RESULT if role is Role.TOOL else SpanKind.MESSAGE,
-        role,
-        said,
-        text,
-        place=place,
-        name=short_name(told.get("tool_name")) or None if role is Role.TOOL else None,
-        status=status,
-    )
+    if role is Role.TOOL:
+        name = short_name(told.get("tool_name")) or None
+        steps.result(place, said, text, name=name, status=status)
+    else:
+        steps.add(place, SpanKind.MESSAGE, role, said, text, status=status)
 
 
-def _told(text: str) -> Mapping[str, object]:
+def _told(text: str) -> Fields:
     """What a substep tells of itself: in lines, or as a JSON object."""
     if text.startswith("{"):
-        try:
-            return fields_of(load_json(text))
-        except InvalidJSON:
-            return {}
+        return fields_of(json_in(text))
     return {_FIELDS[found[1]]: found[2].strip() for found in reversed(list(_LINE.finditer(text)))}
 
 
-def _read_recorded(
-    document: Mapping[str, object], steps: StepList, problems: list[Problem]
-) -> TraceMeta:
+def _read_recorded(document: Fields, steps: StepList, problems: list[Problem]) -> TraceMeta:
     task = as_text(document.get("task"))
     if task:
-        steps.add("/task", SpanKind.MESSAGE, Role.USER, "user", task, place="/task")
-    listed = document.get("spans")
-    spans = listed if isinstance(listed, list) else []
+        steps.add("/task", SpanKind.MESSAGE, Role.USER, "user", task)
+    spans = items_of(document.get("spans"))
     model = None
     open_calls: dict[str, str] = {}
     for number, span in sorted(enumerate(spans), key=lambda pair: _began(pair[1])):
@@ -166,11 +147,7 @@ def _began(span: object) -> float:
 
 
 def _add_span(
-    steps: StepList,
-    span: Mapping[str, object],
-    attributes: Mapping[str, object],
-    place: str,
-    open_calls: dict[str, str],
+    steps: StepList, span: Fields, attributes: Fields, place: str, open_calls: dict[str, str]
 ) -> None:
     """What an agent said and called, or what a tool gave back; a span around them says nothing."""
     key = as_text(span.get("span_id")) or place
@@ -180,50 +157,22 @@ def _add_span(
     start, end = (_seconds(span.get(f"{when}_time_unix_ns")) for when in ("start", "end"))
     code = fields_of(span.get("status")).get("status_code")
     status = _STATUSES.get(str(code), SpanStatus.UNKNOWN)
+    more = More(place=place, start=start, end=end, status=status)
     tool = short_name(attributes.get("tool.name"))
     said = dump_text(attributes.get("agent.output_message"))
     if attributes.get("experiment.operation_type") == "tool_call":
         result = dump_text(attributes.get("tool.result_json")) or said
-        steps.add(
-            key,
-            SpanKind.TOOL_RESULT,
-            Role.TOOL,
-            agent,
-            result,
-            place=place,
-            name=tool or None,
-            parent=open_calls.pop(tool, None),
-            start=start,
-            end=end,
-            status=status,
-        )
+        more["name"], more["parent"] = tool or None, open_calls.pop(tool, None)
+        steps.result(key, agent, result, **more)
         return
-    tokens = tokens_of(
-        attributes.get("gen_ai.usage.input_tokens"), attributes.get("gen_ai.usage.output_tokens")
-    )
-    steps.add(
-        key,
-        SpanKind.MESSAGE,
-        Role.AGENT,
-        agent,
-        said,
-        place=place,
-        start=start,
-        end=end,
-        status=status,
-        tokens=tokens,
-    )
+    usage = (attributes.get(f"gen_ai.usage.{way}_tokens") for way in ("input", "output"))
+    more["tokens"] = tokens_of(*usage)
+    steps.add(key, SpanKind.MESSAGE, Role.AGENT, agent, said, **more)
     if tool:
-        open_calls[tool] = steps.add(
-            f"{key}:call",
-            SpanKind.TOOL_CALL,
-            Role.AGENT,
-            agent,
-            dump_text(attributes.get("tool.args_json")),
-            place=f"{place}/attributes/tool.args_json",
-            name=tool,
-            start=end,
-        )
+        asked = dump_text(attributes.get("tool.args_json"))
+        place = f"{place}/attributes/tool.args_json"
+        key = f"{key}:call"
+        open_calls[tool] = steps.call(key, agent, asked, place=place, name=tool, start=end)
 
 
 def _seconds(value: object) -> float | None:
@@ -234,13 +183,12 @@ def _seconds(value: object) -> float | None:
 def _framework(spans: Sequence[object]) -> str | None:
     """The framework that the span around the run names."""
     for span in spans:
-        name = as_text(fields_of(fields_of(span).get("attributes")).get("gen_ai.agent.framework"))
-        if name:
+        if name := as_text(fields_at(span, "attributes").get("gen_ai.agent.framework")):
             return name
     return None
 
 
-def _answer_key(document: Mapping[str, object], spans: Sequence[object]) -> AnswerKey:
+def _answer_key(document: Fields, spans: Sequence[object]) -> AnswerKey:
     """What was expected, how the run ended, and which fault was planted where."""
     task = fields_of(document.get("task_metadata"))
     draft = AnswerKeyDraft()
@@ -254,8 +202,7 @@ def _answer_key(document: Mapping[str, object], spans: Sequence[object]) -> Answ
     )
     draft.add("scores", "status", document.get("status"))
     for span in spans:
-        events = fields_of(span).get("events")
-        for event in events if isinstance(events, list) else ():
+        for event in items_of(fields_of(span).get("events")):
             if fields_of(event).get("name") == _FAULT:
                 step = as_text(fields_of(span).get("span_id")) or _FAULT
                 draft.add("step_scores", step, fields_of(event).get("attributes"))

@@ -12,6 +12,7 @@ from typing import Final, Literal, TypeGuard
 
 from mast_tui.traces.io.json_values import as_text, dump_text
 from mast_tui.traces.model import AnswerKey, Named
+from mast_tui.traces.readers.json_fields import Fields, items_of, name_set, names
 
 Section = Literal[
     "expected_actions",
@@ -27,46 +28,19 @@ Section = Literal[
 
 _SECTIONS: Final[Mapping[Section, tuple[str, ...]]] = {
     "expected_actions": ("expected_actions", "gold_actions"),
-    "reference": (
-        "ground_truth",
-        "groundtruth",
-        "answer",
-        "correct_answer",
-        "gold_answer",
-        "reference_answer",
-        "reference_outputs",
-        "expected",
-        "expected_answer",
-        "expected_output",
-        "expected_result",
-        "success_criteria",
-    ),
-    "scores": (
-        "reward",
-        "rewards",
-        "reward_info",
-        "score",
-        "scores",
-        "success",
-        "resolved",
-        "outcome",
-        "is_correct",
-        "is_corrected",
-        "is_resolved",
-        "feedback",
-        "feedback_stats",
-        "assessments",
-    ),
+    "reference": names("""
+        ground_truth groundtruth answer correct_answer gold_answer reference_answer
+        reference_outputs expected expected_answer expected_output expected_result
+        success_criteria
+    """),
+    "scores": names("""
+        reward rewards reward_info score scores success resolved outcome is_correct is_corrected
+        is_resolved feedback feedback_stats assessments
+    """),
     "patch": ("gold_patch", "test_patch"),
     "tests": ("test_result", "parser_results", "FAIL_TO_PASS", "PASS_TO_PASS"),
-    "failures": (
-        "labels",
-        "mast_annotation",
-        "human_labels",
-        "human_label_summary",
-        "failures",
-        "root_cause",
-        "note",
+    "failures": names(
+        "labels mast_annotation human_labels human_label_summary failures root_cause note"
     ),
 }
 _SECTION_OF: Final[Mapping[str, Section]] = {
@@ -76,17 +50,8 @@ _ASKED_FOR: Final = frozenset({"note", "FAIL_TO_PASS", "PASS_TO_PASS", "feedback
 """Names too common to be taken for an answer key unless a reader knows them to be one."""
 
 _MISTAKE: Final = "mistake_"
-_WORDS: Final = frozenset(
-    {
-        "comment",
-        "explanation",
-        "feedback",
-        "justification",
-        "rationale",
-        "reason",
-        "reasoning",
-        "why",
-    }
+_WORDS: Final = name_set(
+    "comment explanation feedback justification rationale reason reasoning why"
 )
 """Under which names a scorer tells in words how it came to what it says."""
 
@@ -107,9 +72,7 @@ class AnswerKeyDraft:
         if value not in _NOTHING:
             self._sections.setdefault(section, []).append((name, dump_text(value)))
 
-    def fields(
-        self, record: Mapping[str, object], also: Mapping[str, Section] | None = None
-    ) -> None:
+    def fields(self, record: Fields, also: Mapping[str, Section] | None = None) -> None:
         """Add what stands in the fields of a record that are known by their names.
 
         Args:
@@ -169,7 +132,7 @@ class AnswerKeyDraft:
             else:
                 self.scored(f"{name} {part}", of_part, depth + 1)
 
-    def _named_score(self, score: Mapping[str, object], depth: int) -> None:
+    def _named_score(self, score: Fields, depth: int) -> None:
         """Add a score that brings its name; what is neither value nor words stands apart."""
         name = str(score["name"])
         told = {part: value for part, value in score.items() if part in _VALUES or part in _WORDS}
@@ -182,13 +145,11 @@ class AnswerKeyDraft:
         return AnswerKey(**{name: tuple(found) for name, found in self._sections.items()})
 
 
-def _is_named(score: object) -> TypeGuard[Mapping[str, object]]:
+def _is_named(score: object) -> TypeGuard[Fields]:
     return isinstance(score, Mapping) and as_text(score.get("name")) is not None
 
 
-def answer_key_of(
-    record: Mapping[str, object], also: Mapping[str, Section] | None = None
-) -> AnswerKey:
+def answer_key_of(record: Fields, also: Mapping[str, Section] | None = None) -> AnswerKey:
     """What the fields of a record tell that are known by their names.
 
     Args:
@@ -233,6 +194,6 @@ def from_json(value: object) -> AnswerKey:
 def _entries(value: object) -> Named:
     return tuple(
         (as_text(entry.get("name")) or "", dump_text(entry.get("text")))
-        for entry in (value if isinstance(value, list) else ())
+        for entry in items_of(value)
         if isinstance(entry, Mapping)
     )

@@ -8,13 +8,7 @@ from typing import Final, TypeVar
 
 from mast_tui.traces.identity import identity_by_content
 from mast_tui.traces.index.document import StepList, StepSpans
-from mast_tui.traces.io.json_values import (
-    as_number,
-    as_text,
-    canonical_bytes,
-    dump_text,
-    tokens_of,
-)
+from mast_tui.traces.io.json_values import as_number, as_text, canonical_bytes, dump_text, tokens_of
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import (
     AnswerKey,
@@ -31,7 +25,9 @@ from mast_tui.traces.model import (
 )
 from mast_tui.traces.native_format import FORMAT, OPENING, VERSION
 from mast_tui.traces.readers.answer_keys import from_json, sorted_by_name
+from mast_tui.traces.readers.document_traces import report_of
 from mast_tui.traces.readers.json_documents import read_lines
+from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of
 from mast_tui.traces.readers.run_facts import clamp_score, task_id_of, trial_of
 
 _HASH_CHARS: Final = 64
@@ -55,9 +51,8 @@ class ConvertedReader:
         traces: list[Trace] = []
         lines = list(read_lines(source, problems))
         for record, line in enumerate(lines):
-            place = f"line {line.number}"
-            value = line.value
-            if not isinstance(value, Mapping) or value.get("format") != FORMAT:
+            place, value = f"line {line.number}", fields_of(line.value)
+            if value.get("format") != FORMAT:
                 problems.append(Problem(place, "no trace in this format, left out"))
             elif value.get("version") != VERSION:
                 message = f"version {dump_text(value.get('version'))} of the format is not known"
@@ -65,17 +60,12 @@ class ConvertedReader:
             else:
                 number = record if len(lines) > 1 else None
                 traces.append(self._trace(source, value, number, place))
-        return FileReport(
-            source.path, format=self.name, traces=tuple(traces), problems=tuple(problems)
-        )
+        return report_of(self, source, traces, problems)
 
-    def _trace(
-        self, source: Source, value: Mapping[str, object], record: int | None, place: str
-    ) -> Trace:
+    def _trace(self, source: Source, value: Fields, record: int | None, place: str) -> Trace:
         steps = StepList()
         problems = _problems(value.get("problems"))
-        spans = value.get("spans")
-        for number, span in enumerate(spans if isinstance(spans, list) else ()):
+        for number, span in enumerate(items_of(value.get("spans"))):
             if isinstance(span, Mapping):
                 _add_span(steps, span, f"{place} /spans/{number}")
             else:
@@ -89,9 +79,7 @@ class ConvertedReader:
             problems=problems,
         )
 
-    def _identity(
-        self, source: Source, value: Mapping[str, object], record: int | None
-    ) -> TraceIdentity:
+    def _identity(self, source: Source, value: Fields, record: int | None) -> TraceIdentity:
         """The identity of the first reading, so that labels of either find the other."""
         own = identity_by_content(
             source.path,
@@ -100,12 +88,10 @@ class ConvertedReader:
             reader=self.name,
             key_scheme=self.key_scheme,
         )
-        trace_id, first = as_text(value.get("id")), value.get("source")
-        if trace_id is None or not isinstance(first, Mapping):
-            return own
+        trace_id, first = as_text(value.get("id")), fields_of(value.get("source"))
         digest, size = as_text(first.get("content_hash")), first.get("content_bytes")
         reader, scheme = as_text(first.get("reader")), first.get("key_scheme")
-        if not digest or len(digest) != _HASH_CHARS or not reader:
+        if trace_id is None or not digest or len(digest) != _HASH_CHARS or not reader:
             return own
         if not isinstance(size, int) or not isinstance(scheme, int):
             return own
@@ -115,7 +101,7 @@ class ConvertedReader:
 READER: Final = ConvertedReader()
 
 
-def _add_span(steps: StepList, span: Mapping[str, object], place: str) -> None:
+def _add_span(steps: StepList, span: Fields, place: str) -> None:
     steps.add(
         as_text(span.get("key")) or place,
         _choice(SpanKind, span.get("kind"), SpanKind.LOG),
@@ -134,12 +120,11 @@ def _add_span(steps: StepList, span: Mapping[str, object], place: str) -> None:
 
 
 def _tokens(value: object) -> Tokens | None:
-    if not isinstance(value, Mapping):
-        return None
-    return tokens_of(value.get("input"), value.get("output"))
+    counts = fields_of(value)
+    return tokens_of(counts.get("input"), counts.get("output"))
 
 
-def _meta(value: Mapping[str, object]) -> TraceMeta:
+def _meta(value: Fields) -> TraceMeta:
     return TraceMeta(
         task=as_text(value.get("task")),
         system=as_text(value.get("system")),
@@ -153,20 +138,18 @@ def _meta(value: Mapping[str, object]) -> TraceMeta:
     )
 
 
-def _answer_key(value: Mapping[str, object]) -> AnswerKey:
+def _answer_key(value: Fields) -> AnswerKey:
     """The answer key; of a file by an older version what it hid, by its names."""
     if "answer_key" in value:
         return from_json(value["answer_key"])
-    hidden = value.get("hidden")
-    if not isinstance(hidden, Mapping):
-        return AnswerKey()
+    hidden = fields_of(value.get("hidden"))
     return sorted_by_name((name, dump_text(text)) for name, text in hidden.items())
 
 
 def _problems(value: object) -> list[Problem]:
     return [
         Problem(dump_text(problem.get("place")), dump_text(problem.get("message")))
-        for problem in (value if isinstance(value, list) else ())
+        for problem in items_of(value)
         if isinstance(problem, Mapping)
     ]
 

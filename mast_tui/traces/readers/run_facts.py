@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from mast_tui.traces.index.document import Step
@@ -10,6 +10,7 @@ from mast_tui.traces.io.json_values import as_number, as_text
 from mast_tui.traces.model import Outcome, Role, SpanKind, TraceMeta
 from mast_tui.traces.preview import task_of_text
 from mast_tui.traces.readers.answer_keys import answer_key_of
+from mast_tui.traces.readers.json_fields import Fields
 
 _TASK_IDS: Final = ("task_id", "instance_id", "question_ID", "question_id", "problem_id")
 _LONGEST_ID: Final = 200
@@ -24,7 +25,7 @@ _OUTCOMES: Final = {
 }
 
 
-def facts_of_record(record: Mapping[str, object], steps: Sequence[Step]) -> TraceMeta:
+def facts_of_record(record: Fields, steps: Sequence[Step]) -> TraceMeta:
     """The facts in a record's own fields, and where it has none in the spans.
 
     A benchmark's reward, answer and labels go to the answer key.
@@ -86,7 +87,7 @@ def outcome_of_reward(value: object) -> Outcome:
     return Outcome.SUCCEEDED if number >= 1 else Outcome.FAILED
 
 
-def _outcome(record: Mapping[str, object]) -> Outcome:
+def _outcome(record: Fields) -> Outcome:
     said = as_text(record.get("outcome"))
     if said is not None:
         return _OUTCOMES.get(said.strip().lower(), Outcome.UNKNOWN)
@@ -99,12 +100,12 @@ def _outcome(record: Mapping[str, object]) -> Outcome:
     return outcome_of_reward(record.get("reward"))
 
 
-def _score(record: Mapping[str, object]) -> float | None:
+def _score(record: Fields) -> float | None:
     for field in ("reward", "score"):
         if (score := clamp_score(record.get(field))) is not None:
             return score
     return None
 
 
-def _first_text(record: Mapping[str, object], *fields: str) -> str | None:
+def _first_text(record: Fields, *fields: str) -> str | None:
     return next((text for field in fields if (text := as_text(record.get(field)))), None)

@@ -12,6 +12,7 @@ from typing import Final
 from mast_tui.traces.io.json_values import as_text, identifier
 from mast_tui.traces.model import SpanStatus
 from mast_tui.traces.preview import preview
+from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, names
 from mast_tui.traces.result_status import status_of_code
 
 AGENT_SOURCES: Final = frozenset({"agent", "assistant", "model"})
@@ -24,35 +25,16 @@ _CALL_IDS: Final = ("tool_call_id", "source_call_id", "call_id")
 
 _CAMEL_CASE: Final[Mapping[str, str]] = {
     "".join(("_" + char.lower()) if char.isupper() else char for char in name): name
-    for name in (
-        "callId",
-        "completionTokens",
-        "continuedTrajectoryRef",
-        "exitCode",
-        "functionName",
-        "inputTokens",
-        "isCopiedContext",
-        "isError",
-        "llmCallCount",
-        "modelName",
-        "outputTokens",
-        "promptTokens",
-        "reasoningContent",
-        "schemaVersion",
-        "sessionId",
-        "sourceCallId",
-        "stepId",
-        "subagentTrajectories",
-        "subagentTrajectoryRef",
-        "toolCallId",
-        "toolCalls",
-        "trajectoryId",
-        "trajectoryPath",
-    )
+    for name in names("""
+        callId completionTokens continuedTrajectoryRef exitCode functionName inputTokens
+        isCopiedContext isError llmCallCount modelName outputTokens promptTokens
+        reasoningContent schemaVersion sessionId sourceCallId stepId subagentTrajectories
+        subagentTrajectoryRef toolCallId toolCalls trajectoryId trajectoryPath
+    """)
 }
 
 
-def field(record: Mapping[str, object], name: str) -> object:
+def field(record: Fields, name: str) -> object:
     """The field under its name or its name in camel case; None where there is neither."""
     value = record.get(name)
     return record.get(_CAMEL_CASE[name]) if value is None and name in _CAMEL_CASE else value
@@ -79,32 +61,29 @@ def is_trajectory(value: object) -> bool:
     return found > 0 and 2 * found >= len(looked_at)
 
 
-def follows_the_standard(record: Mapping[str, object]) -> bool:
+def follows_the_standard(record: Fields) -> bool:
     """Whether a trajectory says that it is ATIF, of whatever version."""
     return "ATIF" in (as_text(field(record, "schema_version")) or "").upper()
 
 
-def steps_of(record: Mapping[str, object]) -> Sequence[object]:
+def steps_of(record: Fields) -> Sequence[object]:
     """The steps of a trajectory."""
-    steps = record.get("steps")
-    return steps if isinstance(steps, list) else ()
+    return items_of(record.get("steps"))
 
 
-def source_of(step: Mapping[str, object]) -> str:
+def source_of(step: Fields) -> str:
     """Who a step comes from; empty where that is not told."""
     source = as_text(step.get("source")) or as_text(step.get("role")) or ""
     return preview(source)[0].lower()
 
 
-def calls_of(step: Mapping[str, object]) -> Sequence[object]:
+def calls_of(step: Fields) -> Sequence[object]:
     """The tool calls of a step."""
     calls = field(step, "tool_calls")
-    if isinstance(calls, Mapping):
-        return (calls,)
-    return calls if isinstance(calls, list) else ()
+    return (calls,) if isinstance(calls, Mapping) else items_of(calls)
 
 
-def results_of(step: Mapping[str, object]) -> list[tuple[str, object]]:
+def results_of(step: Fields) -> list[tuple[str, object]]:
     """The results of a step, each under its JSON pointer within the step."""
     observation = step.get("observation")
     if isinstance(observation, Mapping):
@@ -125,7 +104,7 @@ def call_id_of(value: object) -> str | None:
     return next((found for name in names if (found := identifier(field(value, name)))), None)
 
 
-def ids_of(record: Mapping[str, object]) -> list[str]:
+def ids_of(record: Fields) -> list[str]:
     """The ids that a trajectory goes by: its own before that of its session."""
     found = (identifier(field(record, name)) for name in ("trajectory_id", "session_id"))
     return [one for one in found if one]
@@ -139,7 +118,7 @@ class Reference:
     path: str | None = None
 
 
-def refers_to(result: Mapping[str, object]) -> list[Reference]:
+def refers_to(result: Fields) -> list[Reference]:
     """The sub-agents that a result refers to."""
     refs = field(result, "subagent_trajectory_ref")
     found = []
@@ -151,29 +130,26 @@ def refers_to(result: Mapping[str, object]) -> list[Reference]:
     return found
 
 
-def agent_name(record: Mapping[str, object]) -> str | None:
+def agent_name(record: Fields) -> str | None:
     """The name of the agent whose trajectory this is."""
     agent = record.get("agent")
     name = as_text(agent.get("name")) if isinstance(agent, Mapping) else as_text(agent)
     return preview(name)[0] if name else None
 
 
-def extra_of(record: Mapping[str, object]) -> Mapping[str, object]:
+def extra_of(record: Fields) -> Fields:
     """What a record holds beside the fields of the standard."""
-    extra = record.get("extra")
-    return extra if isinstance(extra, Mapping) else {}
+    return fields_of(record.get("extra"))
 
 
-def is_log(step: Mapping[str, object]) -> bool:
+def is_log(step: Fields) -> bool:
     """Whether a step is a line of a log, which ``mast-tui convert`` writes as of the system."""
     return source_of(step) == "system" and extra_of(step).get("kind") == "log"
 
 
-def status_of(result: Mapping[str, object]) -> SpanStatus:
+def status_of(result: Fields) -> SpanStatus:
     """Whether a result went well: only what its record says outright."""
-    for holder in (result, result.get("extra")):
-        if not isinstance(holder, Mapping):
-            continue
+    for holder in (result, extra_of(result)):
         flag = field(holder, "is_error")
         if isinstance(flag, bool):
             return SpanStatus.ERROR if flag else SpanStatus.OK

@@ -7,16 +7,15 @@ or bundle of them, or one a line; a trajectory that another of the file refers t
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
-from mast_tui.traces.identity import identity_by_content
-from mast_tui.traces.index.document import Step, StepSpans
+from mast_tui.traces.index.document import Step
 from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.json_values import as_text, canonical_bytes
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import AnswerKey, FileReport, Problem, Trace, TraceIdentity, TraceMeta
+from mast_tui.traces.model import AnswerKey, FileReport, Problem, Trace, TraceMeta
 from mast_tui.traces.readers.answer_keys import answer_key_of
 from mast_tui.traces.readers.atif.fields import (
     agent_name,
@@ -28,7 +27,14 @@ from mast_tui.traces.readers.atif.fields import (
     steps_of,
 )
 from mast_tui.traces.readers.atif.steps import Located, TrajectorySpans, by_id
-from mast_tui.traces.readers.json_documents import read_lines
+from mast_tui.traces.readers.document_traces import (
+    Record,
+    records_by_line,
+    records_listed,
+    report_of,
+    trace_of_steps,
+)
+from mast_tui.traces.readers.json_fields import Fields, fields_of
 from mast_tui.traces.readers.run_facts import facts_of_record, task_of
 
 _MARKS: Final = (b"ATIF", b'"steps"', b'"schema_version"', b'"schemaVersion"')
@@ -64,7 +70,9 @@ class AtifReader:
         if len(lines) > 1:
             return _mostly(lines)
         document = source.json
-        return _mostly(lines if document is None else [one for _place, one in _contained(document)])
+        return _mostly(
+            lines if document is None else [record.value for record in _contained(document)]
+        )
 
     def read(self, source: Source) -> FileReport:
         """One trace per trajectory that no other refers to."""
@@ -79,49 +87,39 @@ class AtifReader:
             for place, record in enumerate(records):
                 if roots[place] is wanted and record.found.place not in shown:
                     traces[place] = self._trace(source, record, scope, shown)
-        return FileReport(
-            source.path,
-            format=self.name,
-            traces=tuple(traces[place] for place in sorted(traces)),
-            problems=tuple(problems),
-        )
+        return report_of(self, source, [traces[place] for place in sorted(traces)], problems)
 
     def _trace(
         self, source: Source, record: _Record, scope: ChainMap[str, Located], shown: set[str]
     ) -> Trace:
-        spans = TrajectorySpans(shown)
+        value, spans = record.found.record, TrajectorySpans(shown)
         spans.add(record.found, scope)
-        return Trace(
-            self._identity(source, record),
+        return trace_of_steps(
+            self,
             source.path,
-            StepSpans(spans.steps.steps),
+            source.data if record.number is None else canonical_bytes(value),
+            spans.steps,
+            meta=_facts(value, spans.steps.steps),
             record=record.number,
-            meta=_facts(record.found.record, spans.steps.steps),
+            native=_own_id(value),
             problems=spans.problems,
         )
 
-    def _identity(self, source: Source, record: _Record) -> TraceIdentity:
-        """The trajectory's own id; that of its session only where one file has the session.
-
-        A file that begins with copied steps goes on with a session which another file began,
-        unless the session's id says which part it is.
-        """
-        value = record.found.record
-        content = source.data if record.number is None else canonical_bytes(value)
-        identity = identity_by_content(
-            source.path, record.number, content, reader=self.name, key_scheme=self.key_scheme
-        )
-        ids = ids_of(value)
-        continues = field(value, "trajectory_id") is None and any(
-            isinstance(step, Mapping) and field(step, "is_copied_context") is True
-            for step in steps_of(value)
-        )
-        if not ids or (continues and _PART not in ids[0]):
-            return identity
-        return replace(identity, trace_id=ids[0], native=True)
-
 
 READER: Final = AtifReader()
+
+
+def _own_id(record: Fields) -> str | None:
+    """The trajectory's own id; that of its session only where one file has the session.
+
+    A file that begins with copied steps goes on with a session which another file began, unless
+    the session's id says which part it is.
+    """
+    ids = ids_of(record)
+    continues = field(record, "trajectory_id") is None and any(
+        field(fields_of(step), "is_copied_context") is True for step in steps_of(record)
+    )
+    return None if not ids or (continues and _PART not in ids[0]) else ids[0]
 
 
 def _mostly(values: Sequence[object]) -> bool:
@@ -130,43 +128,32 @@ def _mostly(values: Sequence[object]) -> bool:
     return found > 0 and 2 * found >= len(looked_at)
 
 
-def _contained(document: object) -> list[tuple[str, object]]:
-    """The trajectories of a document under their JSON pointers: itself, or those in a list."""
+def _contained(document: object) -> Iterator[Record]:
+    """The trajectories of a document: itself, or those in a list."""
+    bundle = fields_of(document).get("trajectories")
     if isinstance(document, list):
-        return [(f"/{number}", value) for number, value in enumerate(document)]
-    if isinstance(document, Mapping) and not is_trajectory(document):
-        bundle = document.get("trajectories")
-        if isinstance(bundle, list):
-            return [(f"/trajectories/{number}", value) for number, value in enumerate(bundle)]
-    return [("", document)]
+        yield from records_listed(document)
+    elif isinstance(bundle, list) and not is_trajectory(document):
+        yield from records_listed(bundle, "/trajectories")
+    else:
+        yield Record(document)
 
 
 def _records(source: Source, problems: list[Problem]) -> list[_Record]:
     """The trajectories of a file; what is none of them goes to ``problems``."""
-    document = None
-    found: list[tuple[str, int | None, object]]
-    if len(source.json_lines) < 2:
-        document = source.json
-    if document is None:
-        found = [
-            (f"line {line.number} ", line.record, line.value)
-            for line in read_lines(source, problems)
-        ]
-    else:
-        found = [
-            (place, number if place else None, value)
-            for number, (place, value) in enumerate(_contained(document))
-        ]
+    document = source.json if len(source.json_lines) < 2 else None
+    found = records_by_line(source, problems) if document is None else _contained(document)
     records = []
-    for place, number, value in found:
-        if isinstance(value, Mapping) and is_trajectory(value):
-            records.append(_Record(Located(value, place), number))
+    for record in found:
+        if isinstance(record.value, Mapping) and is_trajectory(record.value):
+            records.append(_Record(Located(record.value, record.prefix), record.number))
         else:
-            problems.append(Problem(place.strip() or "whole file", "no trajectory, left out"))
+            place = record.prefix.strip() or "whole file"
+            problems.append(Problem(place, "no trajectory, left out"))
     return records
 
 
-def _referred(record: Mapping[str, object]) -> set[str]:
+def _referred(record: Fields) -> set[str]:
     """The ids of the sub-agents that a trajectory refers to, its own ids left out."""
     names = {
         name
@@ -180,7 +167,7 @@ def _referred(record: Mapping[str, object]) -> set[str]:
     return names.difference(ids_of(record))
 
 
-def _facts(record: Mapping[str, object], steps: Sequence[Step]) -> TraceMeta:
+def _facts(record: Fields, steps: Sequence[Step]) -> TraceMeta:
     """What a trajectory and its ``extra`` tell about the run."""
     extra = record.get("extra")
     meta = facts_of_record(extra if isinstance(extra, Mapping) else record, steps)
@@ -194,12 +181,9 @@ def _facts(record: Mapping[str, object], steps: Sequence[Step]) -> TraceMeta:
     )
 
 
-def _model(record: Mapping[str, object]) -> str | None:
+def _model(record: Fields) -> str | None:
     """The model of the agent, or of the first step that names one."""
-    agent = record.get("agent")
-    for holder in (agent, *steps_of(record)[:_LOOKED_AT]):
-        if not isinstance(holder, Mapping):
-            continue
+    for holder in map(fields_of, (record.get("agent"), *steps_of(record)[:_LOOKED_AT])):
         if name := as_text(field(holder, "model_name")) or as_text(holder.get("model")):
             return name
     return None

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from mast_tui.traces.index.document import StepList
+from mast_tui.traces.index.document import More, StepList
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text, tokens_of
 from mast_tui.traces.model import Problem, Role, SpanKind, Tokens
 from mast_tui.traces.preview import preview
@@ -32,6 +32,7 @@ from mast_tui.traces.readers.atif.fields import (
     status_of,
     steps_of,
 )
+from mast_tui.traces.readers.json_fields import Fields, first_in, items_of
 from mast_tui.traces.times import unix_seconds
 
 _DEEPEST: Final = 16
@@ -42,7 +43,7 @@ _DEEPEST: Final = 16
 class Located:
     """A trajectory and where it stands in its file."""
 
-    record: Mapping[str, object]
+    record: Fields
     place: str
 
 
@@ -71,7 +72,7 @@ class TrajectorySpans:
 class _Result:
     """A tool result before it is known which call it answers."""
 
-    value: Mapping[str, object]
+    value: Fields
     text: str
     pointer: str
     start: float | None
@@ -135,7 +136,7 @@ class _Reading:
             line, _whole = preview(dump_text(refs))
             self._complain("/continued_trajectory_ref", f"the run goes on in {line}")
 
-    def _step(self, number: int, step: Mapping[str, object], pointer: str) -> None:
+    def _step(self, number: int, step: Fields, pointer: str) -> None:
         before = len(self._steps)
         start = unix_seconds(step.get("timestamp"))
         source = source_of(step)
@@ -158,9 +159,7 @@ class _Reading:
         self._flush(step, calls, number)
         self._results(step, results, pointer, start, calls, number, own)
 
-    def _said(
-        self, step: Mapping[str, object], text: str, pointer: str, start: float | None
-    ) -> str | None:
+    def _said(self, step: Fields, text: str, pointer: str, start: float | None) -> str | None:
         """Add what the step says; the key of its first span."""
         first = None
         thought = field(step, "reasoning_content")
@@ -175,31 +174,18 @@ class _Reading:
         return first
 
     def _say(
-        self,
-        pointer: str,
-        kind: SpanKind,
-        step: Mapping[str, object],
-        text: str,
-        start: float | None,
+        self, pointer: str, kind: SpanKind, step: Fields, text: str, start: float | None
     ) -> str:
         source = source_of(step)
         role = {"system": Role.SYSTEM, "user": Role.USER}.get(source, Role.AGENT)
         agent = source if role is not Role.AGENT else self._agent
         if role is Role.AGENT and source not in AGENT_SOURCES:
             agent = source or self._agent
-        name = None
+        more = More(place=self._place(pointer), start=start)
         if is_log(step):
-            kind, role, name = SpanKind.LOG, Role.LOG, _beside(step, "name")
-        return self._steps.add(
-            self._key(pointer),
-            kind,
-            role,
-            _beside(step, "agent") or agent,
-            text,
-            place=self._place(pointer),
-            name=name,
-            start=start,
-        )
+            kind, role, more["name"] = SpanKind.LOG, Role.LOG, _beside(step, "name")
+        agent = _beside(step, "agent") or agent
+        return self._steps.add(self._key(pointer), kind, role, agent, text, **more)
 
     def _call(
         self, call: object, pointer: str, start: float | None, agent: str | None
@@ -211,29 +197,19 @@ class _Reading:
         function = call.get("function")
         asked = function if isinstance(function, Mapping) else call
         name = as_text(field(asked, "function_name")) or as_text(asked.get("name"))
-        arguments = next(
-            (asked[one] for one in ("arguments", "args", "input") if asked.get(one) is not None),
-            None,
-        )
         name = preview(name)[0] if name else None
+        arguments = dump_text(first_in(asked, "arguments", "args", "input"))
         call_id = call_id_of(call)
-        key = self._steps.add(
-            self._id_key(call_id, "call") if call_id else self._key(pointer),
-            SpanKind.TOOL_CALL,
-            Role.AGENT,
-            agent or self._agent,
-            dump_text(arguments),
-            place=self._place(pointer),
-            name=name,
-            start=start,
-        )
+        own = self._id_key(call_id, "call") if call_id else self._key(pointer)
+        more = More(place=self._place(pointer), name=name, start=start)
+        key = self._steps.call(own, agent or self._agent, arguments, **more)
         if call_id:
             self._calls[call_id] = key
         self._made[key] = _Call(name, start, agent)
         self._open[key] = None
         return key
 
-    def _flush(self, step: Mapping[str, object], calls: Sequence[str | None], number: int) -> None:
+    def _flush(self, step: Fields, calls: Sequence[str | None], number: int) -> None:
         """Add the results that stand before these calls in the file."""
         for call_id in map(call_id_of, calls_of(step)):
             for result in self._postponed.pop(call_id, ()) if call_id else ():
@@ -245,7 +221,7 @@ class _Reading:
 
     def _results(
         self,
-        step: Mapping[str, object],
+        step: Fields,
         values: Sequence[tuple[str, object]],
         pointer: str,
         start: float | None,
@@ -301,18 +277,20 @@ class _Reading:
             return
         of_tool = call is not None or source not in ("system", "user")
         made = self._made[call] if call else _Call(None, None)
-        self._steps.add(
-            self._id_key(result.call_id, "result") if result.call_id else self._key(result.pointer),
-            SpanKind.TOOL_RESULT if of_tool else SpanKind.LOG,
-            Role.TOOL if of_tool else Role.LOG,
-            _beside(result.value, "agent") or made.agent or self._agent if of_tool else source,
-            result.text,
+        more = More(
             place=self._place(result.pointer),
             name=_beside(result.value, "name") or made.name,
             parent=call or step,
             start=result.start,
             status=status_of(result.value),
         )
+        id_key = self._id_key(result.call_id, "result") if result.call_id else None
+        key = id_key or self._key(result.pointer)
+        if of_tool:
+            agent = _beside(result.value, "agent") or made.agent or self._agent
+            self._steps.result(key, agent, result.text, **more)
+        else:
+            self._steps.add(key, SpanKind.LOG, Role.LOG, source, result.text, **more)
         if call:
             self._open.pop(call, None)
             if made.start is not None and result.start is not None and result.start > made.start:
@@ -339,15 +317,8 @@ class _Reading:
         self._spans.add(found, self._scope, thread, self._depth + 1)
 
     def _log(self, pointer: str, value: object, name: str | None = None) -> None:
-        self._steps.add(
-            self._key(pointer),
-            SpanKind.LOG,
-            Role.LOG,
-            "log",
-            dump_text(value),
-            place=self._place(pointer),
-            name=name,
-        )
+        place = self._place(pointer)
+        self._steps.log(self._key(pointer), dump_text(value), place=place, name=name)
 
     def _key(self, pointer: str) -> str:
         return (self._thread or "") + pointer
@@ -368,10 +339,9 @@ class _Reading:
 
 def _children(found: Located) -> list[Located]:
     """The trajectories that are embedded in another."""
-    embedded = field(found.record, "subagent_trajectories")
     return [
         Located(record, f"{found.place}/subagent_trajectories/{number}")
-        for number, record in enumerate(embedded if isinstance(embedded, list) else ())
+        for number, record in enumerate(items_of(field(found.record, "subagent_trajectories")))
         if isinstance(record, Mapping)
     ]
 
@@ -389,27 +359,23 @@ def by_id(trajectories: Sequence[Located], without: Sequence[str] = ()) -> dict[
     return found
 
 
-def _beside(record: Mapping[str, object], name: str) -> str | None:
+def _beside(record: Fields, name: str) -> str | None:
     """A name that a record tells beside the standard, which has one agent for all steps."""
     text = as_text(extra_of(record).get(name))
     return preview(text)[0] if text else None
 
 
-def _tokens(step: Mapping[str, object]) -> Tokens | None:
+def _tokens(step: Fields) -> Tokens | None:
     """The tokens of the step's model calls; None where no model was called."""
     metrics = step.get("metrics")
     if not isinstance(metrics, Mapping) or field(step, "llm_call_count") == 0:
         return None
-    for taken_in, given_out in (
-        ("prompt_tokens", "completion_tokens"),
-        ("input_tokens", "output_tokens"),
-    ):
-        if tokens := tokens_of(field(metrics, taken_in), field(metrics, given_out)):
-            return tokens
-    return None
+    return tokens_of(
+        field(metrics, "prompt_tokens"), field(metrics, "completion_tokens")
+    ) or tokens_of(field(metrics, "input_tokens"), field(metrics, "output_tokens"))
 
 
-_NONE: Final[tuple[tuple[int, Mapping[str, object]], ...]] = ()
+_NONE: Final[tuple[tuple[int, Fields], ...]] = ()
 
 
 class LateResults:
@@ -421,7 +387,7 @@ class LateResults:
     and no other result answers those calls. ``moved`` holds the numbers of those steps.
     """
 
-    def __init__(self, record: Mapping[str, object], steps: Sequence[object]) -> None:
+    def __init__(self, record: Fields, steps: Sequence[object]) -> None:
         self._steps = steps
         self._made = dict(_calls_by_id(steps))
         self._before: dict[int, tuple[int, ...]] = {}
@@ -433,7 +399,7 @@ class LateResults:
         """Whether the call with this id is made in a step after ``number``."""
         return self._made.get(call_id, -1) > number
 
-    def before(self, number: int) -> Sequence[tuple[int, Mapping[str, object]]]:
+    def before(self, number: int) -> Sequence[tuple[int, Fields]]:
         """The steps that hold the results of the calls of step ``number``, one for each call."""
         if number not in self._before:
             return _NONE

@@ -6,50 +6,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from mast_tui.traces.io.json_values import InvalidJSON, as_text, canonical_bytes, load_json
+from mast_tui.traces.io.json_values import as_text, canonical_bytes
 from mast_tui.traces.model import Tokens
 from mast_tui.traces.readers.chat.pieces import is_message
-from mast_tui.traces.readers.chat.values import Fields, fields_of, kind_of, model_of, usage_of
+from mast_tui.traces.readers.chat.values import model_of, usage_of
+from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, json_in, kind_of, names
 
 Messages = tuple[tuple[str, object], ...]
 """Messages in reading order, each under its JSON pointer."""
 
-_CONTAINERS: Final = (
-    "messages",
-    "history",
-    "traj",
-    "trajectory",
-    "conversation",
-    "conversations",
-    "input",
-    "contents",
-    "events",
-    "chat_history",
-    "message_history",
-    "all_messages",
-)
+_CONTAINERS: Final = names("""
+    messages history traj trajectory conversation conversations input contents events
+    chat_history message_history all_messages
+""")
 _ANSWERED: Final = frozenset({"messages", "input", "contents"})
 """The containers that hold what a model was asked: beside them its response may stand."""
 
-_NESTS: Final = (
-    "data",
-    "request",
-    "request_body",
-    "body",
-    "inputs",
-    "input",
-    "values",
-    "state",
-    "result",
-    "session",
-    "conversation",
-    "trajectory",
-    "trace",
-    "run",
-    "response",
-    "output",
-    "outputs",
-)
+_NESTS: Final = names("""
+    data request request_body body inputs input values state result session conversation
+    trajectory trace run response output outputs
+""")
 _RESPONSES: Final = ("response", "completion", "response_body", "output")
 _PROMPTS: Final = ("input", "prompt")
 _SYSTEMS: Final = ("system", "systemInstruction", "system_instruction")
@@ -240,13 +216,13 @@ def _own_answer(record: Fields, at: str) -> _Answer | None:
     if kind_of(record) == "message" and record.get("role") == "assistant" and "content" in record:
         return _Answer(((at, record),), None, None)
     found: list[tuple[str, object]] = []
-    for number, choice in enumerate(_listed(record.get("choices"))):
+    for number, choice in enumerate(items_of(record.get("choices"))):
         message = fields_of(choice).get("message")
         if is_message(message):
             found.append((f"{at}/choices/{number}/message", message))
         elif isinstance(text := fields_of(choice).get("text"), str):
             found.append((f"{at}/choices/{number}", {"role": "assistant", "content": text}))
-    for number, candidate in enumerate(_listed(record.get("candidates"))):
+    for number, candidate in enumerate(items_of(record.get("candidates"))):
         content = fields_of(candidate).get("content")
         if isinstance(content, Mapping) and isinstance(content.get("parts"), list):
             found.append((f"{at}/candidates/{number}/content", {"role": "model", **content}))
@@ -262,7 +238,7 @@ def _own_answer(record: Fields, at: str) -> _Answer | None:
 def _message_list(value: object) -> Sequence[object] | None:
     """The list of messages that ``value`` is, or that it holds as a JSON text."""
     if isinstance(value, str) and value.lstrip()[:1] == "[":
-        value = _parsed(value)
+        value = json_in(value)
     if not isinstance(value, list) or not value:
         return None
     if isinstance(value[0], str) and value[0].lstrip()[:1] == "{":
@@ -281,19 +257,8 @@ def _unpacked(element: object) -> object:
 def _object(value: object) -> Fields | None:
     """The JSON object that ``value`` is, or that it holds as a text."""
     if isinstance(value, str) and value.lstrip()[:1] == "{":
-        value = _parsed(value)
+        value = json_in(value)
     return value if isinstance(value, Mapping) else None
-
-
-def _parsed(text: str) -> object:
-    try:
-        return load_json(text)
-    except InvalidJSON:
-        return None
-
-
-def _listed(value: object) -> Sequence[object]:
-    return value if isinstance(value, list) else ()
 
 
 def _pointers(container: str, messages: Sequence[object]) -> Messages:

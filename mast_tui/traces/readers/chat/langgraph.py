@@ -24,7 +24,8 @@ from mast_tui.traces.readers.chat.pieces import (
     result_piece,
     turn_of,
 )
-from mast_tui.traces.readers.chat.values import Fields, fields_of, identifier_in, name_in, start_of
+from mast_tui.traces.readers.chat.values import start_of
+from mast_tui.traces.readers.json_fields import Fields, fields_of, identifier_in, name_in
 
 _UPDATE: Final = re.compile(r'\{\s*"[^"\\]{1,80}"\s*:\s*\{\s*"messages"\s*:\s*\[')
 _NODES: Final = frozenset({"agent", "assistant", "call_model", "model", "model_request", "tools"})

@@ -12,14 +12,8 @@ from dataclasses import dataclass
 from mast_tui.traces.index.document import StepList
 from mast_tui.traces.model import Problem, Role, SpanKind, Tokens
 from mast_tui.traces.readers.chat.langgraph import StreamUpdates, is_update
-from mast_tui.traces.readers.chat.pieces import (
-    BARE,
-    Piece,
-    Speaker,
-    noted,
-    speaker_of,
-    turn_of,
-)
+from mast_tui.traces.readers.chat.pieces import BARE, Piece, Speaker, noted, speaker_of, turn_of
+from mast_tui.traces.readers.json_fields import Fields
 from mast_tui.traces.result_status import status_of_message
 
 
@@ -76,7 +70,7 @@ class MessageMapper:
         if tokens is not None and self._last is not None:
             self._steps.amend(self._last, tokens=tokens)
 
-    def _add_plain(self, message: Mapping[str, object], key: str) -> bool:
+    def _add_plain(self, message: Fields, key: str) -> bool:
         """Add a message that is a role and a text, as most are; whether it was that.
 
         It has one piece and nothing around it, which need not be looked for.

@@ -16,18 +16,25 @@ from typing import Final
 from mast_tui.traces.io.json_values import InvalidJSON, as_text, content_text, dump_text, load_json
 from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens
 from mast_tui.traces.readers.chat.values import (
-    Fields,
-    fields_of,
-    first_in,
-    identifier_in,
-    kind_of,
     model_of,
-    name_in,
     output_text,
     said_text,
     start_of,
     thought_text,
     usage_of,
+)
+from mast_tui.traces.readers.json_fields import (
+    Fields,
+    fields_of,
+    first_in,
+    flag_in,
+    identifier_in,
+    items_of,
+    json_in,
+    kind_of,
+    name_in,
+    name_set,
+    names,
 )
 from mast_tui.traces.result_status import status_of_code, status_of_message
 from mast_tui.traces.times import unix_seconds
@@ -145,10 +152,8 @@ def result_of_block(block: Fields, at: str) -> Piece:
 
 def _result_status(result: Fields, content: object) -> SpanStatus:
     """Whether a tool result went well: only what its source says outright."""
-    for field in ("is_error", "isError"):
-        flag = result.get(field)
-        if isinstance(flag, bool):
-            return SpanStatus.ERROR if flag else SpanStatus.OK
+    if (flag := flag_in(result, "is_error", "isError")) is not None:
+        return SpanStatus.ERROR if flag else SpanStatus.OK
     status = result.get("status")
     if status in ("error", "failed", "failure"):
         return SpanStatus.ERROR
@@ -319,28 +324,16 @@ def _is_session_line(value: Fields) -> bool:
     return kind_of(value) == "system" and bool({"sessionId", "session_id", "uuid"} & value.keys())
 
 
-_CALL_BLOCKS: Final = frozenset(
-    {
-        "tool_use",
-        "tool-call",
-        "tool_call",
-        "server_tool_use",
-        "server_tool_call",
-        "mcp_tool_use",
-        "function_call",
-        "input_json_delta",
-    }
-)
+_CALL_BLOCKS: Final = name_set("""
+    tool_use tool-call tool_call server_tool_use server_tool_call mcp_tool_use function_call
+    input_json_delta
+""")
 _RESULT_BLOCKS: Final = frozenset(
     {"tool_result", "tool-result", "tool_call_response", "server_tool_result"}
 )
 _THINKING_BLOCKS: Final = frozenset({"thinking", "reasoning", "redacted_thinking"})
-_REASONING_FIELDS: Final = (
-    "reasoning_content",
-    "reasoning",
-    "thinking",
-    "thinking_blocks",
-    "reasoning_details",
+_REASONING_FIELDS: Final = names(
+    "reasoning_content reasoning thinking thinking_blocks reasoning_details"
 )
 _SHAREGPT_CALLS: Final = ("function_call", "tool_call")
 
@@ -450,17 +443,15 @@ def _chat_calls(message: Fields, speaker: Speaker, inner: str) -> Iterator[Piece
         calls = _listed(holder.get("tool_calls"))
         if calls is not None and isinstance(calls, Mapping):
             calls = [calls]
-        if isinstance(calls, list):
-            for number, call in enumerate(calls):
-                found = True
-                yield call_piece(call, f"{at}/tool_calls/{number}", speaker.agent)
+        for number, call in enumerate(items_of(calls)):
+            found = True
+            yield call_piece(call, f"{at}/tool_calls/{number}", speaker.agent)
         legacy = holder.get("function_call")
         if legacy is not None and isinstance(legacy, Mapping):
             found = True
             yield call_piece(legacy, f"{at}/function_call", speaker.agent)
-    broken = message.get("invalid_tool_calls")
-    if not found and isinstance(broken, list):
-        for number, call in enumerate(broken):
+    if not found:
+        for number, call in enumerate(items_of(message.get("invalid_tool_calls"))):
             piece = call_piece(call, f"{inner}/invalid_tool_calls/{number}", speaker.agent)
             yield replace(piece, status=SpanStatus.ERROR)
 
@@ -468,10 +459,7 @@ def _chat_calls(message: Fields, speaker: Speaker, inner: str) -> Iterator[Piece
 def _listed(calls: object) -> object:
     """Calls that a table keeps as a JSON text; anything else as it is."""
     if isinstance(calls, str) and calls.lstrip()[:1] == "[":
-        try:
-            return load_json(calls)
-        except InvalidJSON:
-            return [calls]
+        return [calls] if (found := json_in(calls)) is None else found
     return calls
 
 
@@ -501,22 +489,11 @@ def _has_blocks(content: object, wanted: Callable[[str], bool]) -> bool:
     )
 
 
-_ITEM_CALLS: Final = frozenset(
-    {
-        "apply_patch_call",
-        "code_interpreter_call",
-        "computer_call",
-        "custom_tool_call",
-        "file_search_call",
-        "function_call",
-        "image_generation_call",
-        "local_shell_call",
-        "mcp_call",
-        "shell_call",
-        "tool_search_call",
-        "web_search_call",
-    }
-)
+_ITEM_CALLS: Final = name_set("""
+    apply_patch_call code_interpreter_call computer_call custom_tool_call file_search_call
+    function_call image_generation_call local_shell_call mcp_call shell_call tool_search_call
+    web_search_call
+""")
 _ITEM_NOTES: Final = frozenset(
     {"mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "compaction"}
 )
@@ -559,7 +536,7 @@ def _is_item_output(kind: str) -> bool:
 def _shell_status(output: object) -> SpanStatus | None:
     """How the commands of a shell went that lists them with their exit codes; None if unknown."""
     found = None
-    for part in output if isinstance(output, list) else ():
+    for part in items_of(output):
         outcome = fields_of(fields_of(part).get("outcome"))
         status = status_of_code(outcome.get("exit_code"))
         if status is SpanStatus.ERROR or outcome.get("type") == "timeout":
@@ -682,7 +659,7 @@ def _parts_pieces(message: Fields) -> Iterator[Piece]:
 
 def _parts(parts: object, speaker: Speaker, at: str) -> Iterator[Piece]:
     """Calls, results and thoughts are pieces by themselves; texts between them are joined."""
-    found = parts if isinstance(parts, list) else []
+    found = items_of(parts)
     texts: list[object] = []
     text_at = ""
     for number, part in enumerate([*found, None]):
@@ -734,10 +711,8 @@ def _pydantic_pieces(message: Fields) -> Iterator[Piece]:
         yield Piece(
             SpanKind.MESSAGE, Role.SYSTEM, "system", instructions, "/instructions", standing=True
         )
-    parts = message.get("parts")
-    for number, part in enumerate(parts if isinstance(parts, list) else []):
-        piece = _pydantic_part(fields_of(part), "" if number == 0 else f"/parts/{number}")
-        yield piece
+    for number, part in enumerate(items_of(message.get("parts"))):
+        yield _pydantic_part(fields_of(part), f"/parts/{number}" if number else "")
 
 
 def _pydantic_part(part: Fields, at: str) -> Piece:
@@ -839,15 +814,10 @@ _MODEL_MESSAGES: Final = {
 }
 """What an agent keeps as its model's context, in saved states."""
 
-_AUTOGEN_NOTES: Final = frozenset(
-    {
-        "MemoryQueryEvent",
-        "ModelClientStreamingChunkEvent",
-        "SelectSpeakerEvent",
-        "SelectorEvent",
-        "UserInputRequestedEvent",
-    }
-)
+_AUTOGEN_NOTES: Final = name_set("""
+    MemoryQueryEvent ModelClientStreamingChunkEvent SelectSpeakerEvent SelectorEvent
+    UserInputRequestedEvent
+""")
 _AUTOGEN_KINDS: Final = re.compile(r"(?:Message|Event)(?:\[[^\[\]]*\])?\Z")
 _NOT_AUTOGEN: Final = frozenset({"action", "observation", "args", "extras", "sessionId", "payload"})
 _WITHOUT_SOURCE: Final = ("ToolCallRequestEvent", "ToolCallExecutionEvent")
@@ -882,15 +852,9 @@ def _autogen_pieces(message: Fields) -> Iterator[Piece]:
     if kind in _AUTOGEN_NOTES:
         yield noted(content if content is not None else message, name=kind)
     elif kind == "CodeExecutionEvent":
-        result = message.get("result")
-        ran = result if isinstance(result, Mapping) else {}
-        yield result_piece(
-            message,
-            first_in(ran, "output"),
-            "",
-            name=_AUTOGEN_CODE_TOOL,
-            status=status_of_code(ran.get("exit_code")),
-        )
+        ran, name = fields_of(message.get("result")), _AUTOGEN_CODE_TOOL
+        status = status_of_code(ran.get("exit_code"))
+        yield result_piece(message, ran.get("output"), "", name=name, status=status)
     elif isinstance(content, list) and content and all(map(_is_autogen_call, content)):
         for number, call in enumerate(content):
             yield call_piece(call, f"/content/{number}", agent)

@@ -7,13 +7,12 @@ or one message a line.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Final
 
-from mast_tui.traces.identity import identity_by_content
-from mast_tui.traces.index.document import Step, StepList, StepSpans
+from mast_tui.traces.index.document import Step, StepList
 from mast_tui.traces.io.json_values import as_text, canonical_bytes
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import AnswerKey, FileReport, Outcome, Problem, Trace, TraceMeta
@@ -27,8 +26,14 @@ from mast_tui.traces.readers.chat.containers import (
 )
 from mast_tui.traces.readers.chat.messages import MessageMapper
 from mast_tui.traces.readers.chat.pieces import speaks_by_name
-from mast_tui.traces.readers.chat.values import fields_of, first_in
-from mast_tui.traces.readers.json_documents import read_lines
+from mast_tui.traces.readers.document_traces import (
+    Record,
+    records_by_line,
+    records_listed,
+    report_of,
+    trace_of_steps,
+)
+from mast_tui.traces.readers.json_fields import Fields, fields_of, first_in, items_of
 from mast_tui.traces.readers.run_facts import facts_of_record, task_of
 
 NAME: Final = "message-list"
@@ -54,48 +59,36 @@ class MessageListReader:
     def read(self, source: Source) -> FileReport:
         """One trace per conversation; elements that are none are listed as problems."""
         problems: list[Problem] = []
+        whole: Conversation | None = None
+        records: Iterable[Record]
         if source.json_lines:
-            traces = _read_lines(source, problems)
+            records = list(records_by_line(source, problems))
+            if mostly_messages(record.value for record in records):
+                messages = tuple((record.place, record.value) for record in records)
+                whole = Conversation(messages, {})
         else:
-            document = source.json
-            if (conversation := conversation_in(document)) is not None:
-                traces = [trace_of(source.path, conversation, None, source.data, "")]
-            else:
-                traces = _read_set(source, document, problems)
-        return FileReport(
-            source.path, format=format_of(traces), traces=tuple(traces), problems=tuple(problems)
-        )
+            whole = conversation_in(source.json)
+            records = records_listed(items_of(source.json))
+        if whole is not None:
+            traces = [trace_of(source.path, whole, None, source.data, "")]
+        else:
+            traces = traces_of(source.path, records, problems)
+        return report_of(self, source, traces, problems, format_of(traces))
 
 
 READER: Final = MessageListReader()
 
 
-def _read_lines(source: Source, problems: list[Problem]) -> list[Trace]:
-    lines = list(read_lines(source, problems))
-    if mostly_messages(line.value for line in lines):
-        messages = tuple((f"line {line.number}", line.value) for line in lines)
-        return [trace_of(source.path, Conversation(messages, {}), None, source.data, "")]
+def traces_of(path: Path, records: Iterable[Record], problems: list[Problem]) -> list[Trace]:
+    """The traces of the records that hold messages; those that hold none go to ``problems``."""
     traces = []
-    for line in lines:
-        conversation = conversation_in(line.value)
+    for record in records:
+        conversation = conversation_in(record.value)
         if conversation is None:
-            problems.append(Problem(f"line {line.number}", "no list of messages, left out"))
+            problems.append(Problem(record.place, "no list of messages, left out"))
             continue
-        content = canonical_bytes(line.value)
-        prefix = f"line {line.number} "
-        traces.append(trace_of(source.path, conversation, line.record, content, prefix))
-    return traces
-
-
-def _read_set(source: Source, document: object, problems: list[Problem]) -> list[Trace]:
-    traces = []
-    for record, value in enumerate(document if isinstance(document, list) else ()):
-        conversation = conversation_in(value)
-        if conversation is None:
-            problems.append(Problem(f"/{record}", "no list of messages, left out"))
-            continue
-        content = canonical_bytes(value)
-        traces.append(trace_of(source.path, conversation, record, content, f"/{record}"))
+        content = canonical_bytes(record.value)
+        traces.append(trace_of(path, conversation, record.number, content, record.prefix))
     return traces
 
 
@@ -109,16 +102,10 @@ def trace_of(
     for key, message in conversation.messages:
         mapper.add(message, key)
     mapper.count_tokens(conversation.usage)
-    identity = identity_by_content(path, record, content, reader=NAME, key_scheme=KEY_SCHEME)
     meta = _facts(conversation.record, conversation.messages, steps.steps)
-    model = conversation.model or meta.model or mapper.model
-    return Trace(
-        identity,
-        path,
-        StepSpans(steps.steps),
-        record=record,
-        meta=replace(meta, model=model),
-        problems=mapper.problems,
+    meta = replace(meta, model=conversation.model or meta.model or mapper.model)
+    return trace_of_steps(
+        READER, path, content, steps, meta=meta, record=record, problems=mapper.problems
     )
 
 
@@ -128,7 +115,7 @@ def format_of(traces: Sequence[Trace]) -> str:
     return formats.pop() if len(formats) == 1 else NAME
 
 
-def _facts(record: Mapping[str, object], messages: Messages, steps: Sequence[Step]) -> TraceMeta:
+def _facts(record: Fields, messages: Messages, steps: Sequence[Step]) -> TraceMeta:
     meta = facts_of_record(record, steps)
     system = meta.system or _system(messages)
     if "history" in record and "mistake_agent" in record:
@@ -146,13 +133,12 @@ def _facts(record: Mapping[str, object], messages: Messages, steps: Sequence[Ste
     return replace(meta, system=system)
 
 
-def _tau_bench_key(info: Mapping[str, object]) -> AnswerKey:
+def _tau_bench_key(info: Fields) -> AnswerKey:
     """The actions and answers that tau-bench expects, and the parts that its reward is made of."""
     task, reward = fields_of(info.get("task")), fields_of(info.get("reward_info"))
     draft = AnswerKeyDraft()
     draft.actions(first_in(task, "actions") or first_in(reward, "actions") or [])
-    outputs = task.get("outputs")
-    for output in outputs if isinstance(outputs, list) else ():
+    for output in items_of(task.get("outputs")):
         draft.add("reference", "output", output)
     for name, value in fields_of(reward.get("info")).items():
         if name.startswith("r_") or isinstance(value, bool | Mapping):

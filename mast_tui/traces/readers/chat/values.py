@@ -7,81 +7,29 @@ from typing import Final
 
 from mast_tui.traces.io.json_values import as_count, as_text, content_text, dump_text, tokens_of
 from mast_tui.traces.model import Tokens
+from mast_tui.traces.readers.json_fields import (
+    Fields,
+    fields_of,
+    first_in,
+    kind_of,
+    name_in,
+    name_set,
+    names,
+)
 from mast_tui.traces.times import unix_seconds
 
-Fields = Mapping[str, object]
-"""A JSON object of unknown content."""
-
-NO_FIELDS: Final[Fields] = {}
-
-_NAME_CHARS: Final = 100
 _TIME_FIELDS: Final = ("timestamp", "created_at", "createdAt", "time", "created")
 _USAGE_FIELDS: Final = ("usage", "usage_metadata", "usageMetadata", "models_usage", "token_usage")
 _MODEL_FIELDS: Final = ("model", "model_name", "model_version", "modelVersion", "model_id")
 _METADATA_FIELDS: Final = ("response_metadata", "metadata")
-_TAKEN_IN: Final = (
-    "input_tokens",
-    "prompt_tokens",
-    "request_tokens",
-    "prompt_token_count",
-    "promptTokenCount",
+_TAKEN_IN: Final = names(
+    "input_tokens prompt_tokens request_tokens prompt_token_count promptTokenCount"
 )
-_GIVEN_OUT: Final = (
-    "output_tokens",
-    "completion_tokens",
-    "response_tokens",
-    "candidates_token_count",
-    "candidatesTokenCount",
+_GIVEN_OUT: Final = names(
+    "output_tokens completion_tokens response_tokens candidates_token_count candidatesTokenCount"
 )
 _CACHED_APART: Final = ("cache_read_input_tokens", "cache_creation_input_tokens")
 _THOUGHTS_APART: Final = ("thoughts_token_count", "thoughtsTokenCount")
-
-
-def fields_of(value: object) -> Fields:
-    """``value`` where it is a JSON object, else an empty one."""
-    # Most fields are not there, and None is told from an object sooner than by its class.
-    return value if value is not None and isinstance(value, Mapping) else NO_FIELDS
-
-
-def kind_of(value: object) -> str:
-    """The ``type`` of a message, item or block; empty where it has none."""
-    kind = value.get("type") if isinstance(value, Mapping) else None
-    return kind if isinstance(kind, str) else ""
-
-
-def short_name(value: object) -> str:
-    """A name on one line, no longer than a name may be; empty for anything else."""
-    if not isinstance(value, str):
-        return ""
-    return " ".join(value[: 2 * _NAME_CHARS].split())[:_NAME_CHARS]
-
-
-def name_in(value: Fields, *fields: str) -> str | None:
-    """The first field that is a text, as a name."""
-    for field in fields:
-        if text := as_text(value.get(field)):
-            return short_name(text) or None
-    return None
-
-
-def first_in(value: Fields, *fields: str) -> object:
-    """The first field that is there and not null, else None."""
-    return next((value[field] for field in fields if value.get(field) is not None), None)
-
-
-def identifier_in(value: Fields, *fields: str) -> str | None:
-    """The first field that is an id: a text, or a whole number."""
-    for field in fields:
-        found = value.get(field)
-        if (
-            isinstance(found, int)
-            and not isinstance(found, bool)
-            and as_count(abs(found)) is not None
-        ):
-            return str(found)
-        if text := as_text(found):
-            return text
-    return None
 
 
 def start_of(message: Fields) -> float | None:
@@ -124,34 +72,11 @@ def _sum(usage: Fields, base: object, more: tuple[str, ...]) -> int | None:
     return None if count is None else count + sum(as_count(usage.get(name)) or 0 for name in more)
 
 
-_THOUGHT_FIELDS: Final = (
-    "thinking",
-    "reasoning",
-    "reasoning_content",
-    "text",
-    "content",
-    "summary",
-)
-_FILE_KINDS: Final = frozenset(
-    {
-        "audio",
-        "binary",
-        "computer_screenshot",
-        "document",
-        "document-url",
-        "file",
-        "image",
-        "image-url",
-        "image_url",
-        "input_audio",
-        "input_file",
-        "input_image",
-        "media",
-        "video",
-        "video-url",
-        "video_url",
-    }
-)
+_THOUGHT_FIELDS: Final = names("thinking reasoning reasoning_content text content summary")
+_FILE_KINDS: Final = name_set("""
+    audio binary computer_screenshot document document-url file image image-url image_url
+    input_audio input_file input_image media video video-url video_url
+""")
 _FILE_NAMES: Final = ("filename", "file_name", "title", "name", "display_name", "displayName")
 _MEDIA_TYPES: Final = ("media_type", "mime_type", "mimeType", "mediaType")
 _SOURCES: Final = ("file", "source", "inline_data", "inlineData", "file_data", "fileData")
@@ -215,9 +140,9 @@ def file_note(part: Fields) -> str | None:
     if kind not in _FILE_KINDS and (inner is None or kind):
         return None
     holders = (part, inner or part)
-    for names in (_FILE_NAMES, _MEDIA_TYPES if kind in ("", "binary") else ()):
+    for fields in (_FILE_NAMES, _MEDIA_TYPES if kind in ("", "binary") else ()):
         for holder in holders:
-            if name := name_in(holder, *names):
+            if name := name_in(holder, *fields):
                 return f"[{kind or 'file'} {name}]"
     return f"[{kind or 'file'}]"
 

@@ -52,6 +52,7 @@ from mast_tui.traces.readers.claude_code.trace import (
     lines_of,
     short_name,
 )
+from mast_tui.traces.readers.json_fields import Fields
 
 _CUT_RECORD: Final = re.compile(
     rb'\s*\{"parentUuid":\s*(?:null|"[^"]{1,100}"),[^{}]{0,300}"isSidechain":'
@@ -87,12 +88,7 @@ class ClaudeCodeReader:
             meta=TraceMeta(system=AGENT, model=session.model, task=maker.task(index, _texts_of)),
             problems=session.problems.found,
         )
-        return FileReport(
-            source.path,
-            format=self.name,
-            traces=(trace,),
-            thread=session.thread,
-        )
+        return FileReport(source.path, format=self.name, traces=(trace,), thread=session.thread)
 
     def _identity(self, source: Source, session: _Session) -> TraceIdentity:
         identity = identity_by_content(
@@ -108,7 +104,7 @@ class ClaudeCodeReader:
 READER: Final = ClaudeCodeReader()
 
 
-def _is_record(record: Mapping[str, object]) -> bool:
+def _is_record(record: Fields) -> bool:
     return (
         as_text(record.get("sessionId")) is not None
         and as_text(record.get("uuid")) is not None

@@ -40,6 +40,7 @@ from mast_tui.traces.readers.claude_code.trace import (
     lines_of,
     short_name,
 )
+from mast_tui.traces.readers.json_fields import Fields, fields_of, name_set
 
 _LINES: Final = 0
 """The part that stands for all lines of a span, of those counted from 1 on one line."""
@@ -48,27 +49,12 @@ _CUT_INIT: Final = re.compile(
     rb'\s*\{"type":\s*"system",\s*"subtype":\s*"init",.{0,2000}"session_id"'
 )
 _EVENT_MARK: Final = b'"stream_event"'
-_BOOKKEEPING: Final = frozenset(
-    {
-        "control_cancel_request",
-        "control_request",
-        "control_response",
-        "keep_alive",
-        "rate_limit_event",
-        "stream_event",
-        "tool_progress",
-    }
-)
-_SYSTEM_BOOKKEEPING: Final = frozenset(
-    {
-        "hook_progress",
-        "hook_started",
-        "init",
-        "session_state_changed",
-        "status",
-        "task_progress",
-        "task_updated",
-    }
+_BOOKKEEPING: Final = name_set("""
+    control_cancel_request control_request control_response keep_alive rate_limit_event
+    stream_event tool_progress
+""")
+_SYSTEM_BOOKKEEPING: Final = name_set(
+    "hook_progress hook_started init session_state_changed status task_progress task_updated"
 )
 
 
@@ -95,12 +81,12 @@ class ClaudeStreamReader:
         for number, line, ends_open in lines_of(index):
             stream.feed(number, line, ends_open)
         stream.finish()
+        maker = stream.maker
         identity = identity_by_content(
             source.path, None, source.head, reader=self.name, key_scheme=self.key_scheme
         )
         if stream.session is not None:
             identity = replace(identity, trace_id=stream.session, native=True)
-        maker = stream.maker
         trace = Trace(
             identity,
             source.path,
@@ -114,7 +100,7 @@ class ClaudeStreamReader:
 READER: Final = ClaudeStreamReader()
 
 
-def _is_message(record: Mapping[str, object]) -> bool:
+def _is_message(record: Fields) -> bool:
     if as_text(record.get("session_id")) is None:
         return False
     kind = record.get("type")
@@ -125,7 +111,7 @@ def _is_message(record: Mapping[str, object]) -> bool:
     return kind == "result" and "subtype" in record and "num_turns" in record
 
 
-def _parts(record: Mapping[str, object]) -> list[Part]:
+def _parts(record: Fields) -> list[Part]:
     kind = type_of(record)
     if kind in _BOOKKEEPING:
         return []
@@ -137,7 +123,7 @@ def _parts(record: Mapping[str, object]) -> list[Part]:
     return parts_of(record)
 
 
-def _result(record: Mapping[str, object]) -> Part:
+def _result(record: Fields) -> Part:
     """The end of a run: its last words, or what went wrong."""
     subtype = as_text(record.get("subtype")) or "result"
     text = as_text(record.get("result"))
@@ -166,25 +152,20 @@ def _lines_text(data: bytes) -> str:
     return "".join(_piece(event) for caller, event in events if caller == first[0])
 
 
-def _event_of(line: bytes) -> tuple[str | None, Mapping[str, object]] | None:
+def _event_of(line: bytes) -> tuple[str | None, Fields] | None:
     """Whose message a line brings a piece of, and the piece; None for other lines."""
     if _EVENT_MARK not in line:
         return None
-    try:
-        record = load_json(line)
-    except InvalidJSON:
-        return None
-    if not isinstance(record, Mapping) or record.get("type") != "stream_event":
-        return None
+    record = _object_of(line) or {}
     event = record.get("event")
-    if not isinstance(event, Mapping):
+    if record.get("type") != "stream_event" or not isinstance(event, Mapping):
         return None
     return as_text(record.get("parent_tool_use_id")), event
 
 
-def _piece(event: Mapping[str, object]) -> str:
-    delta = event.get("delta")
-    if event.get("type") != "content_block_delta" or not isinstance(delta, Mapping):
+def _piece(event: Fields) -> str:
+    delta = fields_of(event.get("delta"))
+    if event.get("type") != "content_block_delta":
         return ""
     piece = delta.get("text", delta.get("thinking"))
     return piece if isinstance(piece, str) else ""
@@ -238,7 +219,7 @@ class _Stream:
             self._show_pieces(caller)
         self.maker.set_tokens()
 
-    def _take(self, number: int, record: Mapping[str, object]) -> None:
+    def _take(self, number: int, record: Fields) -> None:
         caller = as_text(record.get("parent_tool_use_id"))
         parts = _parts(record)
         facts = facts_of(record, number, parts)
@@ -298,7 +279,7 @@ class _Stream:
             text = "\n".join(plain.texts)
             self._show(plain, Part(_LINES, SpanKind.LOG, Role.LOG, text, name="text"), None)
 
-    def _take_event(self, number: int, record: Mapping[str, object]) -> None:
+    def _take_event(self, number: int, record: Fields) -> None:
         caller = as_text(record.get("parent_tool_use_id"))
         event = record.get("event")
         if not isinstance(event, Mapping):
@@ -322,7 +303,7 @@ class _Stream:
         self.maker.add(facts, self._voice(caller))
 
 
-def _object_of(line: bytes) -> Mapping[str, object] | None:
+def _object_of(line: bytes) -> Fields | None:
     if not line.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"{"):
         return None
     try:

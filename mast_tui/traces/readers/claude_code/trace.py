@@ -31,6 +31,7 @@ from mast_tui.traces.model import (
 )
 from mast_tui.traces.preview import task_of_text
 from mast_tui.traces.readers.claude_code.records import AGENT, SPAWNING_TOOLS, Facts, Place, Seen
+from mast_tui.traces.readers.json_fields import Fields
 
 _READ_AT_ONCE: Final = 4 << 20
 """How much of a file is taken in at a time, in bytes."""
@@ -61,7 +62,7 @@ class Problems:
         elif len(self.found) == _LISTED_PROBLEMS:
             self.found.append(Problem(f"line {line}", "from here on problems are not listed"))
 
-    def record_of(self, line: bytes, number: int, cut_off: bool) -> Mapping[str, object] | None:
+    def record_of(self, line: bytes, number: int, cut_off: bool) -> Fields | None:
         """The JSON object on a line; None, with a problem noted, where there is none."""
         try:
             value = load_json(line)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 from mast_tui.traces.io.json_values import content_text
@@ -10,6 +9,7 @@ from mast_tui.traces.model import Outcome
 from mast_tui.traces.readers.chat.messages import MessageMapper
 from mast_tui.traces.readers.chat.pieces import speaks_by_name
 from mast_tui.traces.readers.frameworks.base import Framework, Reading, Transcript, study_key
+from mast_tui.traces.readers.json_fields import Fields, fields_of, flag_in, items_of
 
 
 def _sniff(transcript: Transcript) -> bool:
@@ -20,28 +20,22 @@ def _split(transcript: Transcript, reading: Reading) -> None:
     record = _record(transcript)
     if record is None:
         return
-    messages = record["trajectory"]
-    assert isinstance(messages, list)
+    messages = items_of(record["trajectory"])
     mapper = MessageMapper(reading.steps, by_name=speaks_by_name(messages))
     for number, message in enumerate(messages):
         mapper.add(message, f"/trajectory/{number}")
     reading.problems.extend(mapper.problems)
     reading.task = content_text(record.get("problem_statement")) or None
     reading.answer_key = study_key(record)
-    other = record.get("other_data")
-    if isinstance(other, Mapping) and isinstance(other.get("correct"), bool):
-        reading.outcome = Outcome.SUCCEEDED if other["correct"] else Outcome.FAILED
+    correct = flag_in(fields_of(record.get("other_data")), "correct")
+    if correct is not None:
+        reading.outcome = Outcome.SUCCEEDED if correct else Outcome.FAILED
 
 
-def _record(transcript: Transcript) -> Mapping[str, object] | None:
-    record = transcript.json
-    if not isinstance(record, Mapping):
-        return None
-    messages = record.get("trajectory")
-    if not isinstance(messages, list) or not messages:
-        return None
-    first = messages[0]
-    has_shape = isinstance(first, Mapping) and {"content", "role", "name"} <= first.keys()
+def _record(transcript: Transcript) -> Fields | None:
+    record = fields_of(transcript.json)
+    messages = items_of(record.get("trajectory"))
+    has_shape = messages and {"content", "role", "name"} <= fields_of(messages[0]).keys()
     return record if has_shape else None
 
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from mast_tui.traces.io.json_values import InvalidJSON, load_json
-from mast_tui.traces.model import AnswerKey, Outcome, Role, SpanKind
+from mast_tui.traces.model import AnswerKey, Outcome, Role
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
 from mast_tui.traces.readers.frameworks.base import (
     Block,
@@ -21,6 +20,7 @@ from mast_tui.traces.readers.frameworks.base import (
     add_message,
     blocks,
 )
+from mast_tui.traces.readers.json_fields import Fields, fields_of, flag_in, items_of, json_in
 
 _TASK_LINE: Final = r"\*+ Task \d+/\d+ \((?P<task>[^)\n]*)\) +\*+"
 _SNIFF: Final = re.compile(rf"^{_TASK_LINE}[ \t]*$", re.MULTILINE)
@@ -62,14 +62,8 @@ class _Run:
             self.outcomes.append(_outcome(block.body))
         elif agent := match["responder"]:
             self._asked.add(agent.lower())
-            self._last_code[agent.lower()] = self._reading.steps.add(
-                block.key,
-                SpanKind.TOOL_CALL,
-                Role.AGENT,
-                agent,
-                block.body,
-                place=block.key,
-                name="python",
+            self._last_code[agent.lower()] = self._reading.steps.call(
+                block.key, agent, block.body, name="python"
             )
         elif agent := match["recipient"]:
             if agent.lower() in self._asked:
@@ -88,16 +82,8 @@ class _Run:
             add_log(self._reading, block, match[0].strip())
 
     def _output(self, block: Block, agent: str, name: str) -> None:
-        self._reading.steps.add(
-            block.key,
-            SpanKind.TOOL_RESULT,
-            Role.TOOL,
-            agent,
-            block.body,
-            place=block.key,
-            name=name,
-            parent=self._last_code.get(agent.lower()),
-        )
+        parent = self._last_code.get(agent.lower())
+        self._reading.steps.result(block.key, agent, block.body, name=name, parent=parent)
 
 
 def _sniff(transcript: Transcript) -> bool:
@@ -123,8 +109,7 @@ def _answer_key(evaluations: list[str]) -> AnswerKey:
         report = _report(evaluation)
         draft.add("scores", f"{task}success", report.get("success"))
         for name in ("passes", "failures"):
-            checks = report.get(name)
-            for check in checks if isinstance(checks, list) else ():
+            for check in items_of(report.get(name)):
                 draft.add("tests", f"{task}{_CHECKED[name]}", _requirement(check))
         rest = {name: value for name, value in report.items() if name not in _TOLD}
         draft.add("other", f"{task}evaluation", rest if report else evaluation)
@@ -139,19 +124,15 @@ def _requirement(check: object) -> object:
 
 
 def _outcome(evaluation: str) -> Outcome:
-    success = _report(evaluation).get("success")
-    if not isinstance(success, bool):
+    success = flag_in(_report(evaluation), "success")
+    if success is None:
         return Outcome.UNKNOWN
     return Outcome.SUCCEEDED if success else Outcome.FAILED
 
 
-def _report(evaluation: str) -> dict[str, object]:
+def _report(evaluation: str) -> Fields:
     """An evaluation's fields; none where it is no JSON object."""
-    try:
-        report = load_json(evaluation)
-    except InvalidJSON:
-        return {}
-    return report if isinstance(report, dict) else {}
+    return fields_of(json_in(evaluation))
 
 
 READER: Final = Framework("appworld", "AppWorld", _sniff, _split)

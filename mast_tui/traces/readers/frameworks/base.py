@@ -6,10 +6,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final
+from typing import Final, Unpack
 
-from mast_tui.traces.identity import identity_by_content
-from mast_tui.traces.index.document import StepList, StepSpans
+from mast_tui.traces.index.document import More, StepList
 from mast_tui.traces.io.decoding import as_utf8, decode
 from mast_tui.traces.io.json_values import InvalidJSON, load_json
 from mast_tui.traces.io.source import Source
@@ -21,14 +20,12 @@ from mast_tui.traces.model import (
     Role,
     SpanKind,
     SpanStatus,
-    Trace,
     TraceMeta,
 )
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft, Section
+from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
+from mast_tui.traces.readers.json_fields import Fields
 from mast_tui.traces.readers.run_facts import task_of
-
-LOG_AGENT: Final = "log"
-"""Stands as agent of records that no agent wrote."""
 
 _LEVELS_OF_ERROR: Final = frozenset({"ERROR", "CRITICAL", "FATAL"})
 
@@ -113,17 +110,11 @@ class Framework:
         reading = self.read_transcript(Transcript(text, source.json))
         if problem is not None and problem not in source.damage:
             reading.problems.append(problem)
-        identity = identity_by_content(
-            source.path, None, source.data, reader=self.name, key_scheme=self.key_scheme
+        meta, problems = reading.meta(self.system), reading.problems
+        trace = trace_of_steps(
+            self, source.path, source.data, reading.steps, meta=meta, problems=problems
         )
-        trace = Trace(
-            identity,
-            source.path,
-            StepSpans(reading.steps.steps),
-            meta=reading.meta(self.system),
-            problems=reading.problems,
-        )
-        return FileReport(source.path, format=self.name, traces=(trace,))
+        return report_of(self, source, [trace])
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,26 +166,12 @@ def paragraphs(text: str) -> Iterator[Block]:
 
 
 def add_log(
-    reading: Reading,
-    block: Block,
-    text: str,
-    *,
-    start: float | None = None,
-    level: str = "",
-    shown: str | None = None,
-) -> str:
-    """Add a record that is no step of an agent."""
-    return reading.steps.add(
-        block.key,
-        SpanKind.LOG,
-        Role.LOG,
-        LOG_AGENT,
-        text,
-        place=block.key,
-        start=start,
-        status=status_of_level(level),
-        shown=shown,
-    )
+    reading: Reading, block: Block, text: str, level: str = "", **more: Unpack[More]
+) -> None:
+    """Add a record that is no step of an agent; a log level of error makes it an error."""
+    if level.upper() in _LEVELS_OF_ERROR:
+        more["status"] = SpanStatus.ERROR
+    reading.steps.log(block.key, text, **more)
 
 
 def add_message(
@@ -202,28 +179,14 @@ def add_message(
     block: Block,
     agent: str,
     text: str,
-    *,
     role: Role = Role.AGENT,
-    kind: SpanKind = SpanKind.MESSAGE,
-    start: float | None = None,
-    lead: int = 0,
-    shown: str | None = None,
-) -> str:
+    **more: Unpack[More],
+) -> None:
     """Add what an agent, the user or the framework on its behalf said."""
-    return reading.steps.add(
-        block.key,
-        kind,
-        role,
-        agent,
-        text,
-        place=block.key,
-        start=start,
-        lead=lead,
-        shown=shown,
-    )
+    reading.steps.add(block.key, SpanKind.MESSAGE, role, agent, text, **more)
 
 
-def study_key(record: Mapping[str, object]) -> AnswerKey:
+def study_key(record: Fields) -> AnswerKey:
     """What a record of the MAST study tells beside the log: the benchmark's fields, and notes."""
     draft = AnswerKeyDraft()
     draft.fields(record, {"note": "failures"})
@@ -235,8 +198,3 @@ def study_key(record: Mapping[str, object]) -> AnswerKey:
     else:
         draft.add("other", "other_data", other)
     return draft.key()
-
-
-def status_of_level(level: str) -> SpanStatus:
-    """A log level of error is an error; any other tells nothing."""
-    return SpanStatus.ERROR if level.upper() in _LEVELS_OF_ERROR else SpanStatus.UNKNOWN

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from mast_tui.traces.model import Role, SpanKind
+from mast_tui.traces.model import Role
 from mast_tui.traces.readers.frameworks.base import (
     Framework,
     Reading,
@@ -60,16 +60,7 @@ def _split(transcript: Transcript, reading: Reading) -> None:
                 reading, block, prompt["role"], block.body, role=Role.SYSTEM, start=start, lead=lead
             )
         elif _TESTS.match(block.body):
-            reading.steps.add(
-                block.key,
-                SpanKind.TOOL_RESULT,
-                Role.TOOL,
-                "ChatDev",
-                block.body,
-                place=block.key,
-                name="test run",
-                start=start,
-            )
+            reading.steps.result(block.key, "ChatDev", block.body, name="test run", start=start)
         else:
             add_log(reading, block, block.body, start=start, level=block.match["level"])
 

@@ -60,8 +60,8 @@ def _split(transcript: Transcript, reading: Reading) -> None:
             shown = _shown(block.body, printed)
             add_message(reading, block, handover["actor"], block.body, shown=shown)
         else:
-            level, shown = block.match["level"], _shown(block.body, printed)
-            add_log(reading, block, block.body, level=level, shown=shown)
+            shown = _shown(block.body, printed)
+            add_log(reading, block, block.body, block.match["level"], shown=shown)
 
 
 def _once(found: Iterable[Block]) -> Iterator[tuple[Block, int]]:

@@ -6,13 +6,7 @@ import re
 from typing import Final
 
 from mast_tui.traces.model import Role, SpanKind
-from mast_tui.traces.readers.frameworks.base import (
-    Framework,
-    Reading,
-    Transcript,
-    add_log,
-    blocks,
-)
+from mast_tui.traces.readers.frameworks.base import Framework, Reading, Transcript, add_log, blocks
 
 _SNIFF: Final = re.compile(
     r"^(?:SCENARIO\.PY STARTING !#!#|export AUTOGEN_TESTBED_SETTING="
@@ -55,7 +49,7 @@ def _add_turn(reading: Reading, key: str, agent: str, event: str, text: str) -> 
     if kind is SpanKind.TOOL_RESULT and reading.steps.steps:
         last = reading.steps.steps[-1]
         parent = last.key if last.kind is SpanKind.TOOL_CALL else None
-    reading.steps.add(key, kind, role, agent, text, place=key, parent=parent)
+    reading.steps.add(key, kind, role, agent, text, parent=parent)
 
 
 READER: Final = Framework("magentic-one", "Magentic-One", _sniff, _split)

@@ -16,6 +16,7 @@ from mast_tui.traces.readers.frameworks.base import (
     add_message,
     blocks,
 )
+from mast_tui.traces.readers.json_fields import Fields
 from mast_tui.traces.times import unix_seconds
 
 _LOGGER_LINE: Final = re.compile(
@@ -51,7 +52,7 @@ def _split(transcript: Transcript, reading: Reading) -> None:
     _split_logger(content if isinstance(content, str) else "", reading)
 
 
-def _record(transcript: Transcript) -> Mapping[str, object] | None:
+def _record(transcript: Transcript) -> Fields | None:
     """The JSON record of one run, whose ``content`` is the logger's output."""
     value = transcript.json
     if isinstance(value, Mapping) and {"run_id", "prompt", "content"} <= value.keys():

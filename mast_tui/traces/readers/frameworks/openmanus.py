@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from mast_tui.traces.index.document import More
 from mast_tui.traces.io.python_literals import literal
 from mast_tui.traces.model import Role, SpanKind
 from mast_tui.traces.readers.frameworks.base import (
@@ -13,7 +14,6 @@ from mast_tui.traces.readers.frameworks.base import (
     Reading,
     Transcript,
     add_log,
-    add_message,
     blocks,
 )
 from mast_tui.traces.result_status import status_of_result
@@ -56,11 +56,11 @@ class _Run:
         if thoughts := _THOUGHTS.match(body):
             self._agent = thoughts["agent"]
             said = body[thoughts.end() :]
-            kind = SpanKind.REASONING if said.strip() else SpanKind.LOG
-            if kind is SpanKind.LOG:
-                add_log(self._reading, block, body, start=start)
+            if said.strip():
+                kind, role = SpanKind.REASONING, Role.AGENT
+                self._reading.steps.add(block.key, kind, role, self._agent, said, start=start)
             else:
-                add_message(self._reading, block, self._agent, said, kind=kind, start=start)
+                add_log(self._reading, block, body, start=start)
         elif arguments := _ARGUMENTS.match(body):
             self._announced = self._prepared[0] if self._prepared else ""
             self._call(block, self._announced or None, body[arguments.end() :], start)
@@ -80,32 +80,15 @@ class _Run:
             add_log(self._reading, block, body, start=start, level=match["level"])
 
     def _call(self, block: Block, name: str | None, text: str, start: float | None) -> None:
-        key = self._reading.steps.add(
-            block.key,
-            SpanKind.TOOL_CALL,
-            Role.AGENT,
-            self._agent,
-            text,
-            place=block.key,
-            name=name,
-            start=start,
-        )
+        key = self._reading.steps.call(block.key, self._agent, text, name=name, start=start)
         self._open.setdefault(name or "", []).append(key)
 
     def _result(self, block: Block, name: str, text: str, start: float | None) -> None:
         calls = self._open.get(name) or self._open.get("") or []
-        self._reading.steps.add(
-            block.key,
-            SpanKind.TOOL_RESULT,
-            Role.TOOL,
-            self._agent,
-            text,
-            place=block.key,
-            name=name,
-            parent=calls.pop(0) if calls else None,
-            start=start,
-            status=status_of_result(_SAID_BEFORE.sub("", text, count=1)),
-        )
+        parent = calls.pop(0) if calls else None
+        status = status_of_result(_SAID_BEFORE.sub("", text, count=1))
+        more = More(name=name, parent=parent, start=start, status=status)
+        self._reading.steps.result(block.key, self._agent, text, **more)
 
 
 def _sniff(transcript: Transcript) -> bool:

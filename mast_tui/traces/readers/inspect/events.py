@@ -6,14 +6,13 @@ What scorers do is left out, and kept for those who may see it: it tells the gro
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from typing import Final
 
 from mast_tui.traces.io.json_values import as_count, as_number, as_text, tokens_of
 from mast_tui.traces.model import SpanStatus, Tokens
-from mast_tui.traces.readers.chat.values import short_name
 from mast_tui.traces.readers.inspect.attachments import Attachments, json_text
 from mast_tui.traces.readers.inspect.messages import (
     Acting,
@@ -22,9 +21,17 @@ from mast_tui.traces.readers.inspect.messages import (
     MessageSpans,
     with_error,
 )
+from mast_tui.traces.readers.json_fields import (
+    Fields,
+    fields_at,
+    fields_of,
+    items_of,
+    name_set,
+    short_name,
+)
 from mast_tui.traces.times import unix_seconds
 
-Event = Mapping[str, object]
+Event = Fields
 
 _DEEPEST: Final = 30
 _COMPARED_RESULTS: Final = 8
@@ -52,10 +59,10 @@ class _Waiting:
     text: str
     pointer: str
     acting: Acting
-    name: str | None
-    status: SpanStatus
     key: str
     history: History
+    name: str | None = None
+    status: SpanStatus = SpanStatus.UNKNOWN
     message_id: str | None = None
     shown: bool = False
     is_subtask: bool = False
@@ -89,14 +96,14 @@ class EventWalk:
         self._number = 0
         self._grading_left = _GRADING_CHARS
 
-    def walk(self, events: list[object], *, answered: bool = False) -> None:
+    def walk(self, events: Sequence[object], *, answered: bool = False) -> None:
         """Add the spans of all events; ``answered`` says that messages have shown the results."""
         if answered:
             self._answered = set(self._spans.calls)
         self._walk(events, "/events", self._root, 0)
         self._show_until(None)
 
-    def _walk(self, events: list[object], pointer: str, base: Scope, depth: int) -> None:
+    def _walk(self, events: Sequence[object], pointer: str, base: Scope, depth: int) -> None:
         stack = [base]
         for number, event in enumerate(events):
             here = f"{pointer}/{number}"
@@ -179,14 +186,14 @@ class EventWalk:
             self._note_grading(event)
             return
         start, end = _times(event)
-        output = event.get("output")
-        output = output if isinstance(output, Mapping) else {}
+        output = fields_of(event.get("output"))
         took = as_number(output.get("time"))
         if end is None and start is not None and took is not None:
             end = start + took
         for message, place in self._asked(event, pointer, scope):
-            if isinstance(message, Mapping) and message.get("role") == "tool":
-                waiting = self._waiting_by_call.get(as_text(message.get("tool_call_id")) or "")
+            fields = fields_of(message)
+            if fields.get("role") == "tool":
+                waiting = self._waiting_by_call.get(as_text(fields.get("tool_call_id")) or "")
                 if waiting is not None and not waiting.shown:
                     self._show(waiting)
                     continue
@@ -196,10 +203,9 @@ class EventWalk:
         agent = scope.agent or short_name(event.get("role")) or "assistant"
         acting = Acting(agent, scope.parent, start, end)
         key = as_text(event.get("uuid"))
-        choices = output.get("choices")
         error = event.get("error") or output.get("error")
         last: str | None = None
-        for number, choice in enumerate(choices if isinstance(choices, list) else ()):
+        for number, choice in enumerate(items_of(output.get("choices"))):
             message = choice.get("message") if isinstance(choice, Mapping) else choice
             if error is not None and _says_nothing(message):
                 continue
@@ -221,7 +227,7 @@ class EventWalk:
         scope.history.ranges = []
         if isinstance(given, str):
             given = [{"role": "user", "content": given}]
-        for number, message in enumerate(given if isinstance(given, list) else ()):
+        for number, message in enumerate(items_of(given)):
             identity = self._spans.identity(message)
             if self._spans.is_new(message, identity, scope.history):
                 yield message, f"{pointer}/input/{number}"
@@ -255,10 +261,10 @@ class EventWalk:
             text,
             pointer,
             Acting(acting.agent, call_key, start if end is None else end, end),
-            short_name(event.get("function")) or None,
-            SpanStatus.ERROR if failed or event.get("failed") is True else SpanStatus.UNKNOWN,
             f"{as_text(event.get('uuid')) or pointer}/result",
             scope.history,
+            short_name(event.get("function")) or None,
+            SpanStatus.ERROR if failed or event.get("failed") is True else SpanStatus.UNKNOWN,
             as_text(event.get("message_id")),
         )
         if call_id:
@@ -279,17 +285,10 @@ class EventWalk:
         if event.get("result") is None:
             return
         text = f"subtask {name} ends\n".replace("  ", " ")
-        waiting = _Waiting(
-            None,
-            text + self._attachments.piece(event["result"]),
-            pointer,
-            Acting(parent=key, start=start if end is None else end, end=end),
-            None,
-            SpanStatus.UNKNOWN,
-            f"{own_key or pointer}/result",
-            scope.history,
-            is_subtask=True,
-        )
+        text += self._attachments.piece(event["result"])
+        acting = Acting(parent=key, start=start if end is None else end, end=end)
+        key = f"{own_key or pointer}/result"
+        waiting = _Waiting(None, text, pointer, acting, key, scope.history, is_subtask=True)
         self._wait(waiting, None if nested else end)
 
     def _nested(self, event: Event, pointer: str, scope: Scope, depth: int) -> bool:
@@ -341,11 +340,8 @@ class EventWalk:
         )
 
     def _note_grading(self, event: Event) -> None:
-        output = event.get("output")
-        choices = output.get("choices") if isinstance(output, Mapping) else None
-        for choice in choices if isinstance(choices, list) else ():
-            message = choice.get("message") if isinstance(choice, Mapping) else None
-            content = message.get("content") if isinstance(message, Mapping) else None
+        for choice in items_of(fields_of(event.get("output")).get("choices")):
+            content = fields_at(choice, "message").get("content")
             text = self._attachments.content(content)[: self._grading_left]
             self._grading_left -= len(text)
             if text:
@@ -396,27 +392,17 @@ def _says_nothing(message: object) -> bool:
 
 def _tokens(usage: object) -> Tokens | None:
     """The tokens of a call; what was read from or written to a cache was taken in, too."""
-    if not isinstance(usage, Mapping):
-        return None
+    counts = fields_of(usage)
     counted = ("input_tokens", "input_tokens_cache_read", "input_tokens_cache_write")
-    parts = [count for name in counted if (count := as_count(usage.get(name))) is not None]
-    return tokens_of(sum(parts) if parts else None, usage.get("output_tokens"))
+    parts = [count for name in counted if (count := as_count(counts.get(name))) is not None]
+    return tokens_of(sum(parts) if parts else None, counts.get("output_tokens"))
 
 
 NOISE: Final = frozenset({"state", "store", "sample_init", "span_end", "anchor", "checkpoint"})
 """Events without anything to read: state is told by the messages that it consists of."""
 
-_FRAME: Final = frozenset(
-    {
-        "uuid",
-        "span_id",
-        "timestamp",
-        "working_start",
-        "working_time",
-        "completed",
-        "pending",
-        "metadata",
-    }
+_FRAME: Final = name_set(
+    "uuid span_id timestamp working_start working_time completed pending metadata"
 )
 _FAILED_LEVELS: Final = frozenset({"error", "critical"})
 
@@ -430,7 +416,7 @@ class Record:
     name: str = "log"
 
 
-def record_of(event: Mapping[str, object], attachments: Attachments) -> Record:
+def record_of(event: Fields, attachments: Attachments) -> Record:
     """What an event tells, whatever its kind."""
     kind = event.get("event")
     teller = _TELLERS.get(kind) if isinstance(kind, str) else None
@@ -442,32 +428,28 @@ def record_of(event: Mapping[str, object], attachments: Attachments) -> Record:
 
 def error_text(error: object, attachments: Attachments) -> str:
     """The message of an error and the traceback that goes with it."""
-    if not isinstance(error, Mapping):
-        return attachments.dumped(error)
-    message = as_text(error.get("message"))
-    traceback = as_text(error.get("traceback"))
-    if message is None and traceback is None:
-        return attachments.dumped(error)
-    return "\n\n".join(attachments.piece(text) for text in (message, traceback) if text)
+    told = (as_text(fields_of(error).get(field)) for field in ("message", "traceback"))
+    texts = [attachments.piece(text) for text in told if text]
+    return "\n\n".join(texts) if texts else attachments.dumped(error)
 
 
-def _error(event: Mapping[str, object], attachments: Attachments) -> Record | None:
+def _error(event: Fields, attachments: Attachments) -> Record | None:
     if event.get("error") is None:
         return None
     return Record(error_text(event["error"], attachments), SpanStatus.ERROR)
 
 
-def _limit(event: Mapping[str, object], attachments: Attachments) -> Record | None:
+def _limit(event: Fields, attachments: Attachments) -> Record | None:
     message = as_text(event.get("message"))
     return None if message is None else Record(attachments.text(message))
 
 
-def _info(event: Mapping[str, object], attachments: Attachments) -> Record:
+def _info(event: Fields, attachments: Attachments) -> Record:
     name = short_name(event.get("source")) or "log"
     return Record(attachments.dumped(event.get("data")), name=name)
 
 
-def _logger(event: Mapping[str, object], attachments: Attachments) -> Record | None:
+def _logger(event: Fields, attachments: Attachments) -> Record | None:
     logged = event.get("message")
     if not isinstance(logged, Mapping):
         return None
@@ -478,13 +460,12 @@ def _logger(event: Mapping[str, object], attachments: Attachments) -> Record | N
     return Record(f"{level}: {text}" if level else text, status, name)
 
 
-def _approval(event: Mapping[str, object], attachments: Attachments) -> Record | None:
+def _approval(event: Fields, attachments: Attachments) -> Record | None:
     decision = as_text(event.get("decision"))
     if decision is None:
         return None
     name = short_name(event.get("approver")) or short_name(event.get("reviewer"))
-    call = event.get("call")
-    tool = short_name(call.get("function")) if isinstance(call, Mapping) else ""
+    tool = short_name(fields_of(event.get("call")).get("function"))
     lines = [f"{decision} {tool}".rstrip()]
     if explanation := as_text(event.get("explanation")):
         lines.append(attachments.piece(explanation))
@@ -493,7 +474,7 @@ def _approval(event: Mapping[str, object], attachments: Attachments) -> Record |
     return Record("\n".join(lines), name=name or "log")
 
 
-def _sandbox(event: Mapping[str, object], attachments: Attachments) -> Record | None:
+def _sandbox(event: Fields, attachments: Attachments) -> Record | None:
     action = as_text(event.get("action"))
     if action is None:
         return None
@@ -513,25 +494,25 @@ def _sandbox(event: Mapping[str, object], attachments: Attachments) -> Record | 
     return Record("\n".join(lines), status, "sandbox")
 
 
-def _compaction(event: Mapping[str, object], _attachments: Attachments) -> Record:
+def _compaction(event: Fields, _attachments: Attachments) -> Record:
     before, after = as_count(event.get("tokens_before")), as_count(event.get("tokens_after"))
     if before is None or after is None:
         return Record("history compacted")
     return Record(f"history compacted from {before} to {after} tokens")
 
 
-def _interrupt(event: Mapping[str, object], _attachments: Attachments) -> Record:
+def _interrupt(event: Fields, _attachments: Attachments) -> Record:
     source = short_name(event.get("source")) or "somebody"
     doing = short_name(event.get("interrupted")) or "the run"
     return Record(f"interrupted by {source} during {doing}")
 
 
-def _score(_event: Mapping[str, object], _attachments: Attachments) -> Record:
+def _score(_event: Fields, _attachments: Attachments) -> Record:
     # What it came to is the ground truth that a blind annotator must not see.
     return Record("scored")
 
 
-_TELLERS: Final[Mapping[str, Callable[[Mapping[str, object], Attachments], Record | None]]] = {
+_TELLERS: Final[Mapping[str, Callable[[Fields, Attachments], Record | None]]] = {
     "error": _error,
     "sample_limit": _limit,
     "info": _info,

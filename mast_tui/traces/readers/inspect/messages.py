@@ -15,8 +15,8 @@ from mast_tui.traces.io.json_values import as_count, as_text
 from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus
 from mast_tui.traces.readers.chat.messages import Call, MessageMapper
 from mast_tui.traces.readers.chat.pieces import Piece
-from mast_tui.traces.readers.chat.values import short_name
 from mast_tui.traces.readers.inspect.attachments import Attachments, json_text
+from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, short_name
 
 _LISTED_PROBLEMS: Final = 200
 _ROLES: Final[Mapping[str, Role]] = {
@@ -83,8 +83,7 @@ class MessageSpans:
         call_id = as_text(message.get("tool_call_id"))
         if role == "tool" and call_id:
             return role, call_id
-        calls = message.get("tool_calls")
-        ids = tuple(_id_of(call) for call in calls) if isinstance(calls, list) else ()
+        ids = tuple(map(_id_of, items_of(message.get("tool_calls"))))
         content = message.get("content")
         if isinstance(content, list):
             return role, tuple(map(self._attachments.part, content)), ids
@@ -225,7 +224,7 @@ class MessageSpans:
             call=call,
         )
 
-    def _tool_message(self, message: Mapping[str, object], pointer: str, acting: Acting) -> str:
+    def _tool_message(self, message: Fields, pointer: str, acting: Acting) -> str:
         text, failed = with_error(
             self._attachments.content(message.get("content")),
             message.get("error"),
@@ -242,9 +241,7 @@ class MessageSpans:
             key=_message_id(message),
         )
 
-    def _assistant(
-        self, message: Mapping[str, object], pointer: str, acting: Acting, key: str
-    ) -> str | None:
+    def _assistant(self, message: Fields, pointer: str, acting: Acting, key: str) -> str | None:
         last: str | None = None
         thought = message.get("reasoning")
         if isinstance(thought, str) and thought:
@@ -256,8 +253,7 @@ class MessageSpans:
             last = self._parts(content, pointer, acting, key) or last
         elif text := self._attachments.content(content):
             last = self._say(SpanKind.MESSAGE, text, key, pointer, acting)
-        calls = message.get("tool_calls")
-        for number, call in enumerate(calls if isinstance(calls, list) else ()):
+        for number, call in enumerate(items_of(message.get("tool_calls"))):
             last = self.call(call, f"{pointer}/tool_calls/{number}", acting, acting.end)
         if last is None:
             last = self._say(SpanKind.MESSAGE, "", key, pointer, acting)
@@ -275,15 +271,8 @@ class MessageSpans:
                 texts.append(part)
                 continue
             if text := self._attachments.content(texts):
-                own_key, place = (
-                    (key, pointer)
-                    if began == 0
-                    else (
-                        f"{key}/content/{began}",
-                        f"{pointer}/content/{began}",
-                    )
-                )
-                last = self._say(SpanKind.MESSAGE, text, own_key, place, acting)
+                at = f"/content/{began}" if began else ""
+                last = self._say(SpanKind.MESSAGE, text, key + at, pointer + at, acting)
             texts = []
             if not isinstance(part, Mapping):
                 continue
@@ -295,7 +284,7 @@ class MessageSpans:
                 last = self._server_tool(part, place, acting)
         return last
 
-    def _reasoning(self, part: Mapping[str, object]) -> str:
+    def _reasoning(self, part: Fields) -> str:
         """A block's thoughts; of hidden ones the summary, else a note that they are hidden."""
         summary = as_text(part.get("summary"))
         if part.get("redacted") is True:
@@ -303,7 +292,7 @@ class MessageSpans:
         text = as_text(part.get("reasoning")) or summary
         return self._attachments.text(text) if text else ""
 
-    def _server_tool(self, part: Mapping[str, object], place: str, acting: Acting) -> str:
+    def _server_tool(self, part: Fields, place: str, acting: Acting) -> str:
         """A tool that the model's provider ran: call and result stand in one part."""
         last = self.call(part, place, acting)
         if part.get("result") is None and part.get("error") is None:
@@ -334,7 +323,7 @@ def with_error(text: str, error: object, attachments: Attachments) -> tuple[str,
 
 
 def _message_id(message: object) -> str | None:
-    return as_text(message.get("id")) if isinstance(message, Mapping) else None
+    return as_text(fields_of(message).get("id"))
 
 
 def _is_of_a_call(identity: Hashable) -> bool:
@@ -361,7 +350,7 @@ class MessagePool:
     the last messages of an input are looked at.
     """
 
-    def __init__(self, sample: Mapping[str, object], spans: MessageSpans) -> None:
+    def __init__(self, sample: Fields, spans: MessageSpans) -> None:
         self._pool: list[object] = []
         self._pointer = ""
         self._spans = spans

@@ -20,6 +20,7 @@ from mast_tui.traces.io.regular_files import open_regular
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, Trace
 from mast_tui.traces.readers.inspect.samples import KEY_SCHEME, MOST_SPANS, NAME, Log, read_sample
+from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of
 
 _HEADERS: Final = ("header.json", "_journal/start.json", "start.json")
 _SAMPLE: Final = re.compile(r"samples/.+_epoch_\d+\.json", re.DOTALL)
@@ -91,23 +92,16 @@ class InspectReader:
                 left -= len(read)
             else:
                 refused.append(read)
-        return FileReport(
-            log.path,
-            format=self.name,
-            traces=tuple(traces),
-            problems=(*problems, *refused),
-        )
+        return FileReport(log.path, self.name, tuple(traces), (*problems, *refused))
 
 
 READER: Final = InspectReader()
 
 
-def samples_in(source: Source) -> Iterator[tuple[int, Mapping[str, object]]]:
+def samples_in(source: Source) -> Iterator[tuple[int, Fields]]:
     """The samples of a log as they are kept, one by one, with the numbers of their traces."""
     if not source.is_binary:
-        document = source.json
-        samples = document.get("samples") if isinstance(document, Mapping) else None
-        for record, sample in enumerate(samples if isinstance(samples, list) else ()):
+        for record, sample in enumerate(items_of(fields_of(source.json).get("samples"))):
             if isinstance(sample, Mapping):
                 yield record, sample
         return
@@ -177,10 +171,8 @@ def _opened(source: Source) -> IO[bytes]:
 
 
 def _is_header(value: object) -> bool:
-    if not isinstance(value, Mapping):
-        return False
-    spec = value.get("eval")
-    return isinstance(spec, Mapping) and "task" in spec and ("plan" in value or "status" in value)
+    header = fields_of(value)
+    return "task" in fields_of(header.get("eval")) and ("plan" in header or "status" in header)
 
 
 class _Members:
@@ -196,7 +188,7 @@ class _Members:
             if match := _CHUNK.fullmatch(name):
                 self._chunks[match[1], match[2]].append((int(match[3]), name))
 
-    def header(self) -> Mapping[str, object]:
+    def header(self) -> Fields:
         """The log's header; of a log that is not finished what was written at its beginning."""
         for name in _HEADERS:
             if name in self._names:
@@ -251,20 +243,17 @@ class _Members:
     def _value(self, name: str) -> object | None:
         try:
             data = self._archive.read(name)
+            reason = self._why_too_much(data)
+            if reason is None:
+                return load_json(data)
         except UnreadableMember as error:
-            self.problems.append(Problem(name, f"left out: {error}"))
-            return None
+            reason = str(error)
         except OSError as error:
-            self.problems.append(Problem(name, f"left out: {error.strerror or error}"))
-            return None
-        if (reason := self._why_too_much(data)) is not None:
-            self.problems.append(Problem(name, f"left out: {reason}"))
-            return None
-        try:
-            return load_json(data)
+            reason = error.strerror or str(error)
         except InvalidJSON as error:
-            self.problems.append(Problem(name, f"left out: not JSON, {error}"))
-            return None
+            reason = f"not JSON, {error}"
+        self.problems.append(Problem(name, f"left out: {reason}"))
+        return None
 
     def _why_too_much(self, data: bytes) -> str | None:
         """Why parsing this would take more memory than the data's length suggests; else None."""

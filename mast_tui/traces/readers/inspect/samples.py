@@ -7,14 +7,13 @@ interface of its own, and refuses logs that are damaged or still being written.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from mast_tui.traces.identity import identity_by_content
 from mast_tui.traces.index.document import Step, StepList, StepSpans
 from mast_tui.traces.io.json_values import as_count, as_number, as_text, canonical_bytes
-from mast_tui.traces.io.source import content_hash
 from mast_tui.traces.model import (
     AnswerKey,
     Outcome,
@@ -29,6 +28,7 @@ from mast_tui.traces.readers.answer_keys import AnswerKeyDraft, Section
 from mast_tui.traces.readers.inspect.attachments import Attachments
 from mast_tui.traces.readers.inspect.events import EventWalk, Scope, error_text
 from mast_tui.traces.readers.inspect.messages import Acting, MessagePool, MessageSpans, TooManySpans
+from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of
 from mast_tui.traces.readers.run_facts import task_id_of, task_of, trial_of
 
 NAME: Final = "inspect"
@@ -47,7 +47,7 @@ class Log:
     """What all samples of a log share: its path and its header, as far as there is one."""
 
     path: Path
-    header: Mapping[str, object]
+    header: Fields
 
 
 def read_sample(
@@ -78,18 +78,13 @@ def read_sample(
         message = f"{attachments.left_out} attachments within longer texts were not filled in"
         problems.append(Problem(f"{prefix}/attachments", message))
     meta = facts_of_sample(sample, log.header, steps.steps, attachments, walk)
-    return Trace(
-        _identity(sample, log, record),
-        log.path,
-        StepSpans(steps.steps),
-        record=record,
-        meta=meta,
-        problems=problems,
-    )
+    spans_of = StepSpans(steps.steps)
+    identity = _identity(sample, log, record)
+    return Trace(identity, log.path, spans_of, record=record, meta=meta, problems=problems)
 
 
 def _add_spans(
-    sample: Mapping[str, object],
+    sample: Fields,
     spans: MessageSpans,
     walk: EventWalk,
     pool: MessagePool,
@@ -98,9 +93,8 @@ def _add_spans(
 ) -> None:
     _earlier_attempts(sample, spans, attachments)
     messages = _messages(sample, pool)
-    events = sample.get("events")
-    events = events if isinstance(events, list) else []
-    told = any(isinstance(event, Mapping) and event.get("event") == "model" for event in events)
+    events = items_of(sample.get("events"))
+    told = any(fields_of(event).get("event") == "model" for event in events)
     if not told:
         for pointer, message in messages:
             spans.add(message, pointer, Acting(), root.history, None)
@@ -110,15 +104,13 @@ def _add_spans(
     _ending(sample, spans, walk, attachments)
 
 
-def _messages(sample: Mapping[str, object], pool: MessagePool) -> list[tuple[str, object]]:
+def _messages(sample: Fields, pool: MessagePool) -> list[tuple[str, object]]:
     """The sample's final conversation; of a log in chunks it is kept as ranges of the pool."""
     messages = sample.get("messages")
     refs = sample.get("message_refs")
     if not isinstance(messages, list) and isinstance(refs, list):
         messages = pool.messages(refs, "/message_refs")
-    if not isinstance(messages, list):
-        return []
-    return [(f"/messages/{number}", message) for number, message in enumerate(messages)]
+    return [(f"/messages/{number}", message) for number, message in enumerate(items_of(messages))]
 
 
 def _last_messages(messages: list[tuple[str, object]], spans: MessageSpans, root: Scope) -> None:
@@ -130,21 +122,13 @@ def _last_messages(messages: list[tuple[str, object]], spans: MessageSpans, root
         spans.add(message, pointer, Acting(), root.history, None)
 
 
-def _earlier_attempts(
-    sample: Mapping[str, object], spans: MessageSpans, attachments: Attachments
-) -> None:
-    retries = sample.get("error_retries")
-    for number, error in enumerate(retries if isinstance(retries, list) else ()):
+def _earlier_attempts(sample: Fields, spans: MessageSpans, attachments: Attachments) -> None:
+    for number, error in enumerate(items_of(sample.get("error_retries"))):
         text = f"an earlier attempt failed: {error_text(error, attachments)}"
         spans.log(text, f"/error_retries/{number}", Acting(), status=SpanStatus.ERROR)
 
 
-def _ending(
-    sample: Mapping[str, object],
-    spans: MessageSpans,
-    walk: EventWalk,
-    attachments: Attachments,
-) -> None:
+def _ending(sample: Fields, spans: MessageSpans, walk: EventWalk, attachments: Attachments) -> None:
     """Add why the run ended before its time, where no event has told it."""
     limit = sample.get("limit")
     if isinstance(limit, Mapping) and not walk.limits:
@@ -156,24 +140,15 @@ def _ending(
             spans.log(text, "/error", Acting(), status=SpanStatus.ERROR)
 
 
-def _identity(sample: Mapping[str, object], log: Log, record: int) -> TraceIdentity:
+def _identity(sample: Fields, log: Log, record: int) -> TraceIdentity:
     content = canonical_bytes(sample)
+    found = identity_by_content(log.path, record, content, reader=NAME, key_scheme=KEY_SCHEME)
     native = as_text(sample.get("uuid")) or _name_in_eval(sample, log.header)
-    if native is None:
-        return identity_by_content(log.path, record, content, reader=NAME, key_scheme=KEY_SCHEME)
-    return TraceIdentity(
-        trace_id=native,
-        content_hash=content_hash(content),
-        content_bytes=len(content),
-        reader=NAME,
-        key_scheme=KEY_SCHEME,
-        native=True,
-    )
+    return found if native is None else replace(found, trace_id=native, native=True)
 
 
-def _name_in_eval(sample: Mapping[str, object], header: Mapping[str, object]) -> str | None:
-    spec = header.get("eval")
-    eval_id = as_text(spec.get("eval_id")) if isinstance(spec, Mapping) else None
+def _name_in_eval(sample: Fields, header: Fields) -> str | None:
+    eval_id = as_text(fields_of(header.get("eval")).get("eval_id"))
     name = sample.get("id")
     epoch = as_count(sample.get("epoch"))
     if isinstance(name, int) and not isinstance(name, bool):
@@ -199,15 +174,10 @@ _MOST_SCORES: Final = 200
 
 
 def facts_of_sample(
-    sample: Mapping[str, object],
-    header: Mapping[str, object],
-    steps: Sequence[Step],
-    attachments: Attachments,
-    walk: EventWalk,
+    sample: Fields, header: Fields, steps: Sequence[Step], attachments: Attachments, walk: EventWalk
 ) -> TraceMeta:
     """The facts on one sample; ``walk`` has heard its scorers."""
-    spec = header.get("eval")
-    spec = spec if isinstance(spec, Mapping) else {}
+    spec = fields_of(header.get("eval"))
     values = list(_values(_scores(sample)))
     outcome = _outcome(values) if sample.get("error") is None else Outcome.UNKNOWN
     score = values[0] if values and all(value == values[0] for value in values) else None
@@ -224,43 +194,37 @@ def facts_of_sample(
     )
 
 
-def _task(sample: Mapping[str, object], attachments: Attachments) -> str | None:
+def _task(sample: Fields, attachments: Attachments) -> str | None:
     """The sample's input: a text, or what the user says in its messages."""
     given = sample.get("input")
     if isinstance(given, str):
         return attachments.text(given)
     texts = [
         attachments.content(message.get("content"))
-        for message in (given if isinstance(given, list) else ())
+        for message in items_of(given)
         if isinstance(message, Mapping) and message.get("role") == "user"
     ]
     return "\n".join(text for text in texts if text) or None
 
 
-def _system(header: Mapping[str, object], spec: Mapping[str, object]) -> str | None:
+def _system(header: Fields, spec: Fields) -> str | None:
     """The solver or agent by name; of a plan of several steps the last, which does the work."""
-    plan = header.get("plan")
-    plan = plan if isinstance(plan, Mapping) else {}
+    plan = fields_of(header.get("plan"))
     name = as_text(plan.get("name"))
-    steps = plan.get("steps")
-    solvers = [
-        solver
-        for step in (steps if isinstance(steps, list) else ())
-        if isinstance(step, Mapping) and (solver := as_text(step.get("solver")))
-    ]
+    steps = map(fields_of, items_of(plan.get("steps")))
+    solvers = [solver for step in steps if (solver := as_text(step.get("solver")))]
     named = name if name != _PLAIN_PLAN else None
     return as_text(spec.get("solver")) or named or (solvers[-1] if solvers else None)
 
 
-def _model(sample: Mapping[str, object], spec: Mapping[str, object]) -> str | None:
+def _model(sample: Fields, spec: Fields) -> str | None:
     model = as_text(spec.get("model"))
-    output = sample.get("output")
-    if model in (None, _NO_MODEL) and isinstance(output, Mapping):
-        return as_text(output.get("model")) or model
+    if model in (None, _NO_MODEL):
+        return as_text(fields_of(sample.get("output")).get("model")) or model
     return model
 
 
-def _scores(sample: Mapping[str, object]) -> list[tuple[str, object]]:
+def _scores(sample: Fields) -> list[tuple[str, object]]:
     """The scores by the scorer's name; the oldest logs have a single one without a name."""
     scores = sample.get("scores")
     if isinstance(scores, Mapping):
@@ -307,9 +271,7 @@ def _outcome(values: Sequence[float | None]) -> Outcome:
     return Outcome.UNKNOWN
 
 
-def _answer_key(
-    sample: Mapping[str, object], attachments: Attachments, walk: EventWalk
-) -> AnswerKey:
+def _answer_key(sample: Fields, attachments: Attachments, walk: EventWalk) -> AnswerKey:
     """Scores with the scorers' words, the target, and the sample's metadata."""
     draft = AnswerKeyDraft()
     for name, score in _scores(sample):
@@ -325,8 +287,7 @@ def _answer_key(
         draft.add("reference", "target", attachments.dumped(target))
     if walk.grading:
         draft.add("explanations", "grading", "\n\n".join(walk.grading))
-    metadata = sample.get("metadata")
-    for name, value in metadata.items() if isinstance(metadata, Mapping) else ():
+    for name, value in fields_of(sample.get("metadata")).items():
         draft.add("other", name, attachments.dumped(value))
     return draft.key()
 

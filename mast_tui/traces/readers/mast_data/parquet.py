@@ -5,21 +5,23 @@ Needs pyarrow, which comes with the extra ``parquet``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from importlib import import_module
 from io import BytesIO
-from itertools import islice
+from itertools import chain, islice
 from typing import ClassVar, Final, Protocol
 
-from mast_tui.traces.io.json_values import canonical_bytes, replace_surrogates
+from mast_tui.traces.io.json_values import replace_surrogates
 from mast_tui.traces.io.regular_files import open_regular
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import FileReport, Problem, Trace
+from mast_tui.traces.model import FileReport, Problem
 from mast_tui.traces.readers.chat.containers import conversation_in
-from mast_tui.traces.readers.chat.reader import KEY_SCHEME, format_of, trace_of
+from mast_tui.traces.readers.chat.reader import KEY_SCHEME, format_of, traces_of
+from mast_tui.traces.readers.document_traces import Record, report_of
+from mast_tui.traces.readers.json_fields import Fields
 from mast_tui.traces.readers.mast_data import reader as mast_data
 
 MOST_BYTES: Final = 256 << 20
@@ -32,7 +34,7 @@ _LOOKED_AT: Final = 20
 _DEEPEST: Final = 64
 _ALWAYS_KEPT: Final = frozenset({"content"})
 
-Row = tuple[int, Mapping[str, object]]
+Row = tuple[int, Fields]
 """A row's number, from 0, and its values by column."""
 
 
@@ -144,37 +146,17 @@ def _one_line(error: Exception) -> str:
 def _read(source: Source, rows: Iterator[Row]) -> FileReport:
     """What the first rows are decides how all are read."""
     first = list(islice(rows, _LOOKED_AT))
+    records = (Record(row, number, f"row {number + 1} ") for number, row in chain(first, rows))
     problems: list[Problem] = []
     if any(mast_data.is_record(row) for _number, row in first):
-        records = ((n, f"row {n + 1}", row) for n, row in _chained(first, rows))
-        traces = mast_data.traces_of_records(source.path, records, problems)
+        traces = mast_data.traces_of_records(source, records, problems)
         format_name = mast_data.READER.name
     elif any(conversation_in(row) is not None for _number, row in first):
-        traces = _message_lists(source, _chained(first, rows), problems)
+        traces = traces_of(source.path, records, problems)
         format_name = format_of(traces)
     else:
         return FileReport(source.path, skipped="a Parquet table without traces")
-    return FileReport(
-        source.path, format=format_name, traces=tuple(traces), problems=tuple(problems)
-    )
-
-
-def _message_lists(source: Source, rows: Iterable[Row], problems: list[Problem]) -> list[Trace]:
-    traces = []
-    for number, row in rows:
-        place = f"row {number + 1}"
-        conversation = conversation_in(row)
-        if conversation is None:
-            problems.append(Problem(place, "no list of messages, left out"))
-            continue
-        content = canonical_bytes(row)
-        traces.append(trace_of(source.path, conversation, number, content, f"{place} "))
-    return traces
-
-
-def _chained(first: list[Row], rest: Iterator[Row]) -> Iterator[Row]:
-    yield from first
-    yield from rest
+    return report_of(READER, source, traces, problems, format_name)
 
 
 def _plain(value: object, depth: int) -> object:

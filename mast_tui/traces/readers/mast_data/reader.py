@@ -8,25 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import ClassVar, Final
 
-from mast_tui.traces.identity import identity_by_content
-from mast_tui.traces.index.document import StepSpans
-from mast_tui.traces.io.json_values import (
-    InvalidJSON,
-    as_text,
-    canonical_bytes,
-    dump_text,
-    load_json,
-)
+from mast_tui.traces.io.json_values import InvalidJSON, as_text, dump_text, load_json
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, Role, Trace, TraceMeta
 from mast_tui.traces.readers.chat.messages import MessageMapper
 from mast_tui.traces.readers.chat.pieces import is_message
+from mast_tui.traces.readers.document_traces import Record, records_in, report_of, trace_of_steps
 from mast_tui.traces.readers.frameworks import framework_of
 from mast_tui.traces.readers.frameworks.base import Reading, Transcript, add_message, paragraphs
-from mast_tui.traces.readers.json_documents import read_lines
+from mast_tui.traces.readers.json_fields import Fields
 from mast_tui.traces.readers.run_facts import facts_of_record
 
 _MARKS: Final = ("mas_name", "mast_annotation", "human_labels", "benchmark_name")
@@ -34,7 +26,6 @@ _WRAPPER: Final = frozenset({"key", "index"})
 """Fields beside a log's text, of which at least one stands in the object around it."""
 
 _LOOKED_AT: Final = 20
-_NO_LOG: Final = "no record with a log of a run, left out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,40 +50,22 @@ class MastDataReader:
     def read(self, source: Source) -> FileReport:
         """One trace per record; elements that are none are listed as problems."""
         problems: list[Problem] = []
-        if source.json_lines:
-            lines = read_lines(source, problems)
-            records = ((line.record, f"line {line.number}", line.value) for line in lines)
-            traces = traces_of_records(source.path, records, problems)
-        else:
-            document = source.json
-            if isinstance(document, list):
-                listed = ((number, f"/{number}", value) for number, value in enumerate(document))
-                traces = traces_of_records(source.path, listed, problems)
-            elif (trace := _trace(source.path, document, None, "", source.data)) is not None:
-                traces = [trace]
-            else:
-                traces = []
-                problems.append(Problem("/", _NO_LOG))
-        return FileReport(
-            source.path, format=self.name, traces=tuple(traces), problems=tuple(problems)
-        )
+        traces = traces_of_records(source, records_in(source, problems), problems)
+        return report_of(self, source, traces, problems)
 
 
 READER: Final = MastDataReader()
 
 
 def traces_of_records(
-    path: Path, records: Iterable[tuple[int, str, object]], problems: list[Problem]
+    source: Source, records: Iterable[Record], problems: list[Problem]
 ) -> list[Trace]:
-    """One trace for each record, given with its number and its place in the file at ``path``.
-
-    Records without a log are added to ``problems``.
-    """
+    """One trace for each record of a file; those without a log are added to ``problems``."""
     traces = []
-    for number, place, value in records:
-        trace = _trace(path, value, number, place, None)
+    for record in records:
+        trace = _trace(source, record)
         if trace is None:
-            problems.append(Problem(place, _NO_LOG))
+            problems.append(Problem(record.place, "no record with a log of a run, left out"))
         else:
             traces.append(trace)
     return traces
@@ -107,31 +80,32 @@ def is_record(value: object) -> bool:
     )
 
 
-def _trace(
-    path: Path, value: object, record: int | None, place: str, content: bytes | None
-) -> Trace | None:
+def _trace(source: Source, record: Record) -> Trace | None:
     """The trace of a record; None where it holds no log."""
+    value = record.value
     if not isinstance(value, Mapping) or (found := _log(value)) is None:
         return None
     pointer, log = found
     reading, system = _read(log)
-    identity = identity_by_content(
-        path,
-        record,
-        canonical_bytes(value) if content is None else content,
-        reader=MastDataReader.name,
-        key_scheme=MastDataReader.key_scheme,
+
+    def place(inner: str) -> str:
+        """The place in the file: the record, the log in it, the line in that."""
+        return f"{record.prefix}{pointer}{'' if inner.startswith('/') else ' '}{inner}"
+
+    steps = reading.steps.steps
+    steps[:] = [replace(step, place=place(step.place)) for step in steps]
+    return trace_of_steps(
+        READER,
+        source.path,
+        record.content(source),
+        reading.steps,
+        record=record.number,
+        meta=_facts(value, reading, system),
+        problems=[Problem(place(one.place), one.message) for one in reading.problems],
     )
-    steps = [replace(step, place=_join(place, pointer, step.place)) for step in reading.steps.steps]
-    problems = [
-        Problem(_join(place, pointer, problem.place), problem.message)
-        for problem in reading.problems
-    ]
-    meta = _facts(value, reading, system)
-    return Trace(identity, path, StepSpans(steps), record=record, meta=meta, problems=problems)
 
 
-def _log(record: Mapping[str, object]) -> tuple[str, object] | None:
+def _log(record: Fields) -> tuple[str, object] | None:
     """The pointer to the record's log and the log itself."""
     trace = record.get("trace")
     if isinstance(trace, str) and trace.lstrip()[:1] == "{":
@@ -178,7 +152,7 @@ def _read(log: object) -> tuple[Reading, str | None]:
     return reading, None
 
 
-def _facts(record: Mapping[str, object], reading: Reading, system: str | None) -> TraceMeta:
+def _facts(record: Fields, reading: Reading, system: str | None) -> TraceMeta:
     """The record's facts and those of its log; the framework as the log tells it."""
     meta = facts_of_record(record, reading.steps.steps)
     of_log = reading.meta(system or meta.system or "")
@@ -205,11 +179,3 @@ def _same_name(one: str | None, other: str) -> bool:
 
 def _letters(name: str) -> str:
     return "".join(filter(str.isalnum, name)).lower()
-
-
-def _join(place: str, pointer: str, inner: str) -> str:
-    """The place of a span in the file: the record, the log in it, the line in that."""
-    separator = "" if inner.startswith("/") else " "
-    if place.startswith(("line ", "row ")):
-        place += " "
-    return f"{place}{pointer}{separator}{inner}"

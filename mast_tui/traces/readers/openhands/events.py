@@ -4,38 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Unpack
 
-from mast_tui.traces.index.document import StepList
+from mast_tui.traces.index.document import More, StepList
 from mast_tui.traces.io.json_values import as_text, dump_text, identifier
 from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus, Tokens
 from mast_tui.traces.preview import preview
+from mast_tui.traces.readers.json_fields import Fields, fields_of, name_set
 from mast_tui.traces.times import unix_seconds
 
 DEFAULT_AGENT: Final = "agent"
 
 _SOURCES: Final = frozenset({"agent", "user", "environment"})
-_SDK_KINDS: Final = frozenset(
-    {
-        "ACPToolCallEvent",
-        "ActionEvent",
-        "AgentErrorEvent",
-        "Condensation",
-        "CondensationRequest",
-        "CondensationSummaryEvent",
-        "ConversationErrorEvent",
-        "ConversationStateUpdateEvent",
-        "InterruptEvent",
-        "LLMCompletionLogEvent",
-        "MessageEvent",
-        "ObservationEvent",
-        "PauseEvent",
-        "StreamingDeltaEvent",
-        "SystemPromptEvent",
-        "TokenEvent",
-        "UserRejectObservation",
-    }
-)
+_SDK_KINDS: Final = name_set("""
+    ACPToolCallEvent ActionEvent AgentErrorEvent Condensation CondensationRequest
+    CondensationSummaryEvent ConversationErrorEvent ConversationStateUpdateEvent InterruptEvent
+    LLMCompletionLogEvent MessageEvent ObservationEvent PauseEvent StreamingDeltaEvent
+    SystemPromptEvent TokenEvent UserRejectObservation
+""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,40 +77,26 @@ def is_sdk_event(value: object) -> bool:
 
 
 class EventSpans:
-    """The spans of one run, which both generations add to."""
+    """The spans of one run, which both generations add to, each at the event's time and place."""
 
     def __init__(self, agent: str | None = None) -> None:
         self.steps = StepList()
         self.problems: list[Problem] = []
         self.agent = agent or DEFAULT_AGENT
         self.model: str | None = None
+        self._calls: dict[str, Call] = {}
 
-    def add(
+    def say(
         self,
         event: Event,
-        key: str,
-        kind: SpanKind,
         role: Role,
         agent: str,
         text: str,
-        *,
-        name: str | None = None,
-        parent: str | None = None,
-        status: SpanStatus = SpanStatus.UNKNOWN,
-    ) -> str:
-        """Append a span of an event at the event's time and place; return its key."""
-        return self.steps.add(
-            key,
-            kind,
-            role,
-            agent,
-            text,
-            place=event.place,
-            name=name,
-            parent=parent,
-            start=time_of(event),
-            status=status,
-        )
+        kind: SpanKind = SpanKind.MESSAGE,
+        part: str = "",
+    ) -> None:
+        """Append what was said or thought; ``part`` tells it from the rest of the event."""
+        self._add(event, base_key(event) + part, kind, role, agent, text)
 
     def log(
         self,
@@ -134,33 +106,87 @@ class EventSpans:
         status: SpanStatus = SpanStatus.UNKNOWN,
     ) -> None:
         """Append a log span for an event."""
-        self.add(
-            event, base_key(event), SpanKind.LOG, Role.LOG, "log", text, name=name, status=status
+        key = base_key(event)
+        self._add(event, key, SpanKind.LOG, Role.LOG, "log", text, name=name, status=status)
+
+    def call(
+        self,
+        event: Event,
+        call_id: str | None,
+        agent: str,
+        text: str,
+        name: str | None,
+        role: Role = Role.AGENT,
+    ) -> Call:
+        """Append a tool call, which ``call_of`` then knows by its id and by its event's."""
+        base = base_key(event)
+        kind, key = SpanKind.TOOL_CALL, f"{call_id or base}:call"
+        call = Call(self._add(event, key, kind, role, agent, text, name=name), agent, name)
+        self._calls[f"event {base}"] = call
+        if call_id:
+            self._calls[f"tool {call_id}"] = call
+        return call
+
+    def call_of(self, call_id: str | None, cause: str | None = None) -> Call | None:
+        """The call with this id, else the one that this event made."""
+        return self._calls.get(f"tool {call_id}") or self._calls.get(f"event {cause}")
+
+    def result(
+        self,
+        event: Event,
+        call: Call | None,
+        text: str,
+        status: SpanStatus,
+        call_id: str | None,
+        name: str | None = None,
+    ) -> None:
+        """Append what came of a call, which was over then; ``name`` where the call has none."""
+        agent, parent = (call.agent, call.key) if call else ("environment", None)
+        self._add(
+            event,
+            f"{call_id or base_key(event)}:result",
+            SpanKind.TOOL_RESULT,
+            Role.TOOL,
+            agent,
+            text,
+            name=name if call is None or call.name is None else call.name,
+            parent=parent,
+            status=status,
         )
+        if parent is not None:
+            self.steps.amend(parent, end=time_of(event))
 
     def complain(self, event: Event, message: str) -> None:
         """Note a problem with an event."""
         self.problems.append(Problem(event.place, message))
-
-    def end(self, call: Call | None, event: Event) -> None:
-        """Tell that a call was over at the time of this event."""
-        if call is not None:
-            self.steps.amend(call.key, end=time_of(event))
 
     def spent(self, tokens: Tokens | None) -> None:
         """Give the last span the tokens of its model call."""
         if tokens is not None and len(self.steps):
             self.steps.amend(self.steps.steps[-1].key, tokens=tokens)
 
+    def _add(
+        self,
+        event: Event,
+        key: str,
+        kind: SpanKind,
+        role: Role,
+        agent: str,
+        text: str,
+        **more: Unpack[More],
+    ) -> str:
+        more["place"], more["start"] = event.place, time_of(event)
+        return self.steps.add(key, kind, role, agent, text, **more)
+
 
 def base_key(event: Event) -> str:
     """The event's own id, or its place in the file."""
-    return identifier(mapping(event.value).get("id")) or event.key
+    return identifier(fields_of(event.value).get("id")) or event.key
 
 
 def time_of(event: Event) -> float | None:
     """When the event was recorded."""
-    return unix_seconds(mapping(event.value).get("timestamp"))
+    return unix_seconds(fields_of(event.value).get("timestamp"))
 
 
 def name_of(value: object) -> str | None:
@@ -169,12 +195,7 @@ def name_of(value: object) -> str | None:
     return preview(text)[0] if text else None
 
 
-def mapping(value: object) -> Mapping[str, object]:
-    """``value`` where it is an object, else an empty one."""
-    return value if isinstance(value, Mapping) else {}
-
-
-def arguments_text(values: Mapping[str, object]) -> str:
+def arguments_text(values: Fields) -> str:
     """The arguments of a call as text; empty where there are none."""
     return dump_text(dict(values)) if values else ""
 

@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text, identifier, tokens_of
 from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens
+from mast_tui.traces.readers.json_fields import Fields, fields_at, fields_of, items_of, name_set
 from mast_tui.traces.readers.openhands.events import (
     DEFAULT_AGENT,
     Call,
     Event,
     EventSpans,
     arguments_text,
-    base_key,
-    mapping,
     name_of,
     status_of_code,
 )
 
 _NOISE: Final = frozenset({"null", "change_agent_state", "agent_state_changed"})
-_LOGGED: Final = frozenset(
-    {
-        "condensation",
-        "condensation_request",
-        "condense",
-        "loop_detection_recovery",
-        "loop_recovery",
-        "recall",
-        "summarize",
-    }
-)
+_LOGGED: Final = name_set("""
+    condensation condensation_request condense loop_detection_recovery loop_recovery recall
+    summarize
+""")
 _NO_ARGUMENTS: Final = frozenset(
     {"thought", "confirmation_state", "is_confirmed", "hidden", "security_risk", "keep_prompt"}
 )
@@ -42,7 +34,6 @@ class OldEvents:
     def __init__(self, spans: EventSpans) -> None:
         self._spans = spans
         self._agents = [spans.agent]
-        self._calls: dict[str, Call] = {}
         self._last: Call | None = None
         self._asked = ""
         self._ends_response: dict[str, int] = {}
@@ -51,11 +42,11 @@ class OldEvents:
     def run(self, events: Sequence[Event]) -> None:
         """Add every event; values that are none become logs."""
         for number, event in enumerate(events):
-            value = mapping(event.value)
+            value = fields_of(event.value)
             if isinstance(value.get("action"), str) and (response := _response_id(value)):
                 self._ends_response[response] = number
         for number, event in enumerate(events):
-            value = mapping(event.value)
+            value = fields_of(event.value)
             if isinstance(value.get("action"), str):
                 self._action(event, value)
                 if self._ends_response.get(_response_id(value) or "") == number:
@@ -67,8 +58,8 @@ class OldEvents:
                 if not value:
                     self._spans.complain(event, "not an event but a bare value")
 
-    def _action(self, event: Event, value: Mapping[str, object]) -> None:
-        action, args = name_of(value["action"]) or "", mapping(value.get("args"))
+    def _action(self, event: Event, value: Fields) -> None:
+        action, args = name_of(value["action"]) or "", fields_of(value.get("args"))
         self._last = None
         if action in _NOISE:
             return
@@ -80,84 +71,61 @@ class OldEvents:
             if self._agents == [DEFAULT_AGENT]:
                 self._agents = [name_of(args.get("agent_class")) or DEFAULT_AGENT]
             text = content_text(args.get("content")) or content_text(value.get("message"))
-            key = base_key(event)
-            self._spans.add(event, key, SpanKind.MESSAGE, Role.SYSTEM, "system", text)
+            self._spans.say(event, Role.SYSTEM, "system", text)
         else:
             self._work(event, value, action, args)
 
-    def _message(
-        self, event: Event, value: Mapping[str, object], args: Mapping[str, object]
-    ) -> None:
-        text = next(
-            (
-                found
-                for content in (args.get("content"), value.get("content"), value.get("message"))
-                if (found := content_text(content)).strip()
-            ),
-            "",
-        )
-        images = args.get("image_urls")
-        if isinstance(images, list) and images:
+    def _message(self, event: Event, value: Fields, args: Fields) -> None:
+        contents = (args.get("content"), value.get("content"), value.get("message"))
+        text = next((text for text in map(content_text, contents) if text.strip()), "")
+        if images := items_of(args.get("image_urls")):
             text = "\n".join((text, *["[image]"] * len(images))).lstrip("\n")
-        by_user = value.get("source") == "user"
-        if by_user:
+        role, agent = self._speaker(value)
+        if role is Role.USER:
             self._asked = text.strip()
-        role, agent = (Role.USER, "user") if by_user else (Role.AGENT, self._agents[-1])
-        self._spans.add(event, base_key(event), SpanKind.MESSAGE, role, agent, text)
+        self._spans.say(event, role, agent, text)
 
-    def _logged(self, event: Event, action: str, args: Mapping[str, object]) -> None:
+    def _speaker(self, value: Fields) -> tuple[Role, str]:
+        by_user = value.get("source") == "user"
+        return (Role.USER, "user") if by_user else (Role.AGENT, self._agents[-1])
+
+    def _logged(self, event: Event, action: str, args: Fields) -> None:
         query = content_text(args.get("query"))
         if action == "recall" and query.strip() == self._asked:
             return  # the framework looks up what the user's message, just shown, calls for
         text = content_text(args.get("summary")) or query or arguments_text(_told(args))
         self._spans.log(event, text, action)
 
-    def _work(
-        self,
-        event: Event,
-        value: Mapping[str, object],
-        action: str,
-        args: Mapping[str, object],
-    ) -> None:
+    def _work(self, event: Event, value: Fields, action: str, args: Fields) -> None:
         """A tool call or a thought, after what the model said along with it."""
-        base = base_key(event)
-        by_user = value.get("source") == "user"
-        role, agent = (Role.USER, "user") if by_user else (Role.AGENT, self._agents[-1])
-        answer = _answer(value)
+        role, agent = self._speaker(value)
         response = _response_id(value)
-        reasoning = answer.get("reasoning_content")
-        if isinstance(reasoning, str) and reasoning.strip() and response not in self._begun:
-            at = f"{base}/reasoning"
-            self._spans.add(event, at, SpanKind.REASONING, role, agent, reasoning)
+        reasoning = as_text(_answer(value).get("reasoning_content"))
+        if reasoning and response not in self._begun:
+            self._spans.say(event, role, agent, reasoning, SpanKind.REASONING, "/reasoning")
         if response:
             self._begun.add(response)
         thought = args.get("thought")
         thought_text = content_text(value.get("thought") if thought is None else thought)
         if action == "think":
             text = thought_text or content_text(args.get("content"))
-            self._spans.add(event, base, SpanKind.REASONING, role, agent, text)
+            self._spans.say(event, role, agent, text, SpanKind.REASONING)
             return
         if thought_text.strip():
-            self._spans.add(event, f"{base}/thought", SpanKind.MESSAGE, role, agent, thought_text)
-        metadata = mapping(value.get("tool_call_metadata"))
+            self._spans.say(event, role, agent, thought_text, part="/thought")
+        metadata = fields_of(value.get("tool_call_metadata"))
         name = name_of(args.get("name")) if action in ("mcp", "call_tool_mcp") else None
         name = name or name_of(metadata.get("function_name")) or action
         text = arguments_text(_told(args))
         if not text and not thought_text.strip():
             text = content_text(value.get("message"))
         call_id = identifier(metadata.get("tool_call_id"))
-        key = self._spans.add(
-            event, f"{call_id or base}:call", SpanKind.TOOL_CALL, role, agent, text, name=name
-        )
-        self._last = Call(key, agent, name)
-        for known in (call_id and f"tool {call_id}", f"event {base}"):
-            if known:
-                self._calls[known] = self._last
+        self._last = self._spans.call(event, call_id, agent, text, name, role)
         if action == "delegate":
             self._agents.append(name_of(args.get("agent")) or "delegate")
 
-    def _observation(self, event: Event, value: Mapping[str, object]) -> None:
-        kind, extras = name_of(value["observation"]) or "", mapping(value.get("extras"))
+    def _observation(self, event: Event, value: Fields) -> None:
+        kind, extras = name_of(value["observation"]) or "", fields_of(value.get("extras"))
         answered, self._last = self._last, None
         if kind == "agent_state_changed" and extras.get("agent_state") == "error":
             if reason := as_text(extras.get("reason")):
@@ -172,9 +140,9 @@ class OldEvents:
             return
         if kind == "delegate" and len(self._agents) > 1:
             self._agents.pop()
-        call_id = identifier(mapping(value.get("tool_call_metadata")).get("tool_call_id"))
+        call_id = identifier(fields_of(value.get("tool_call_metadata")).get("tool_call_id"))
         cause = identifier(value.get("cause"))
-        call = self._calls.get(f"tool {call_id}") or self._calls.get(f"event {cause}")
+        call = self._spans.call_of(call_id, cause)
         if call is None and not any((cause, call_id, identifier(value.get("id")))):
             call = answered  # the oldest histories have no ids, but pairs
         status = _status(kind, value, extras)
@@ -183,21 +151,10 @@ class OldEvents:
             return
         if not text.strip() and (outputs := extras.get("outputs")):
             text = dump_text(outputs)
-        self._spans.add(
-            event,
-            f"{call_id or base_key(event)}:result",
-            SpanKind.TOOL_RESULT,
-            Role.TOOL,
-            call.agent if call else "environment",
-            text,
-            name=call.name if call else kind,
-            parent=call.key if call else None,
-            status=status,
-        )
-        self._spans.end(call, event)
+        self._spans.result(event, call, text, status, call_id, None if call else kind)
 
 
-def _told(args: Mapping[str, object]) -> dict[str, object]:
+def _told(args: Fields) -> dict[str, object]:
     """The fields that say something: not the framework's own, and not those left empty."""
     return {
         name: value
@@ -206,12 +163,12 @@ def _told(args: Mapping[str, object]) -> dict[str, object]:
     }
 
 
-def _response(value: Mapping[str, object]) -> Mapping[str, object]:
+def _response(value: Fields) -> Fields:
     """The model's response, which every action that came of it repeats."""
-    return mapping(mapping(value.get("tool_call_metadata")).get("model_response"))
+    return fields_at(value.get("tool_call_metadata"), "model_response")
 
 
-def _response_id(value: Mapping[str, object]) -> str | None:
+def _response_id(value: Fields) -> str | None:
     """What tells one model response from another; None for an action that came of none."""
     response = _response(value)
     if not response:
@@ -219,25 +176,23 @@ def _response_id(value: Mapping[str, object]) -> str | None:
     return identifier(response.get("id")) or f"of event {identifier(value.get('id'))}"
 
 
-def _answer(value: Mapping[str, object]) -> Mapping[str, object]:
-    choices = _response(value).get("choices")
-    return (
-        mapping(mapping(choices[0]).get("message")) if isinstance(choices, list) and choices else {}
-    )
+def _answer(value: Fields) -> Fields:
+    choices = items_of(_response(value).get("choices"))
+    return fields_at(choices[0], "message") if choices else {}
 
 
-def _tokens(value: Mapping[str, object]) -> Tokens | None:
-    usage = mapping(_response(value).get("usage"))
+def _tokens(value: Fields) -> Tokens | None:
+    usage = fields_of(_response(value).get("usage"))
     return tokens_of(usage.get("prompt_tokens"), usage.get("completion_tokens"))
 
 
-def _status(kind: str, value: Mapping[str, object], extras: Mapping[str, object]) -> SpanStatus:
+def _status(kind: str, value: Fields, extras: Fields) -> SpanStatus:
     if kind in ("error", "user_rejected"):
         return SpanStatus.ERROR
     success = value.get("success")
     if success is False:
         return SpanStatus.ERROR
-    metadata = mapping(extras.get("metadata"))
+    metadata = fields_of(extras.get("metadata"))
     code = status_of_code(metadata.get("exit_code"), extras.get("exit_code"))
     if code is not SpanStatus.UNKNOWN:
         return code

@@ -30,22 +30,20 @@ from mast_tui.traces.model import (
     FileReport,
     Outcome,
     Problem,
-    Role,
-    SpanKind,
     SpanStatus,
     Trace,
     TraceIdentity,
     TraceMeta,
 )
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft, Section
-from mast_tui.traces.readers.json_documents import read_lines
+from mast_tui.traces.readers.document_traces import records_by_line, records_listed, report_of
+from mast_tui.traces.readers.json_fields import Fields, fields_at, fields_of, flag_in, items_of
 from mast_tui.traces.readers.openhands.events import (
     Event,
     EventSpans,
     is_identified_old_event,
     is_old_event,
     is_sdk_event,
-    mapping,
     name_of,
 )
 from mast_tui.traces.readers.openhands.old import OldEvents
@@ -66,7 +64,7 @@ class _Run:
     """The events of one run and the record around them."""
 
     events: list[Event]
-    record: Mapping[str, object]
+    record: Fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,43 +97,21 @@ class OpenHandsReader:
         traces = []
         document = source.json if len(source.json_lines) < 2 else None
         if document is None:
-            lines = list(read_lines(source, problems))
-            if _are_events([line.value for line in lines[:_LOOKED_AT]]):
-                places = [f"line {line.number}" for line in lines]
-                values = [line.value for line in lines]
-                events = [Event(*pair) for pair in zip(places, places, values, strict=True)]
-                return self._report(source, [self._trace(source, _Run(events, {}), None)], problems)
-            found = [(f"line {line.number} ", line.record, line.value) for line in lines]
+            found = list(records_by_line(source, problems))
+            if _are_events([record.value for record in found]):
+                events = [Event(one.place, one.place, one.value) for one in found]
+                return report_of(self, source, [_trace_of(source, _Run(events, {}))], problems)
         elif (run := _run_of(document)) is not None:
-            return self._report(source, [self._trace(source, run, None)], problems)
+            return report_of(self, source, [_trace_of(source, run)], problems)
         else:
-            values = document if isinstance(document, list) else []
-            found = [(f"/{number}", number, value) for number, value in enumerate(values)]
-        for place, number, value in found:
-            run = _run_of(value, place)
+            found = list(records_listed(items_of(document)))
+        for record in found:
+            run = _run_of(record.value, record.prefix)
             if run is None:
-                problems.append(Problem(place.strip(), "no run of OpenHands, left out"))
+                problems.append(Problem(record.place, "no run of OpenHands, left out"))
             else:
-                traces.append(self._trace(source, run, number))
-        return self._report(source, traces, problems)
-
-    def _report(
-        self, source: Source, traces: Sequence[Trace], problems: Sequence[Problem]
-    ) -> FileReport:
-        return FileReport(
-            source.path, format=self.name, traces=tuple(traces), problems=tuple(problems)
-        )
-
-    def _trace(self, source: Source, run: _Run, number: int | None) -> Trace:
-        content = source.data if number is None else canonical_bytes(run.record)
-        identity = identity_by_content(
-            source.path, number, content, reader=self.name, key_scheme=self.key_scheme
-        )
-        if instance := identifier(run.record.get("instance_id")):
-            # Runs of several models share the instance, so that it alone is no id.
-            trace_id = f"{instance}-{identity.content_hash[:8]}"
-            identity = replace(identity, trace_id=trace_id)
-        return _trace_of(run, identity, source.path, number)
+                traces.append(_trace_of(source, run, record.number))
+        return report_of(self, source, traces, problems)
 
 
 READER: Final = OpenHandsReader()
@@ -160,14 +136,14 @@ def read_event_folder(folder: Path) -> FileReport | None:
             events.append(Event(path.name, path.name, value))
     above = folder.parent if folder.name == "events" else folder
     _data, state = _event_in(above / "base_state.json", problems)
-    run = _Run(events, mapping(state))
+    run = _Run(events, fields_of(state))
     identity = identity_by_content(
         Path(above.name), None, b"\n".join(contents), reader=READER.name, key_scheme=1
     )
     native = as_text(run.record.get("id")) or (above.name if _UUID.fullmatch(above.name) else None)
     if native:
         identity = replace(identity, trace_id=native, native=True)
-    trace = _trace_of(run, identity, folder, None)
+    trace = _trace(run, identity, folder, None)
     return FileReport(folder, format=READER.name, traces=(trace,), problems=tuple(problems))
 
 
@@ -205,22 +181,28 @@ def _event_in(path: Path, problems: list[Problem]) -> tuple[bytes, object]:
         return data, None
 
 
-def _trace_of(run: _Run, identity: TraceIdentity, path: Path, number: int | None) -> Trace:
-    spans = EventSpans(agent_of(run.record))
+def _trace_of(source: Source, run: _Run, number: int | None = None) -> Trace:
+    content = source.data if number is None else canonical_bytes(run.record)
+    identity = identity_by_content(
+        source.path, number, content, reader=READER.name, key_scheme=READER.key_scheme
+    )
+    if instance := identifier(run.record.get("instance_id")):
+        # Runs of several models share the instance, so that it alone is no id.
+        identity = replace(identity, trace_id=f"{instance}-{identity.content_hash[:8]}")
+    return _trace(run, identity, source.path, number)
+
+
+def _trace(run: _Run, identity: TraceIdentity, path: Path, number: int | None) -> Trace:
+    spans = EventSpans(name_of(fields_at(run.record, "metadata").get("agent_class")))
     sdk = sum(is_sdk_event(event.value) for event in run.events)
     if 2 * sdk >= len(run.events):
         SdkEvents(spans).run(run.events)
     else:
         OldEvents(spans).run(run.events)
-    add_error(spans, run.record)
-    return Trace(
-        identity,
-        path,
-        StepSpans(spans.steps.steps),
-        record=number,
-        meta=facts(run.record, spans),
-        problems=spans.problems,
-    )
+    if error := as_text(run.record.get("error")):
+        spans.steps.log("/error", error, name="error", status=SpanStatus.ERROR)
+    meta, steps = _facts(run.record, spans), StepSpans(spans.steps.steps)
+    return Trace(identity, path, steps, record=number, meta=meta, problems=spans.problems)
 
 
 def _is_event(value: object) -> bool:
@@ -277,33 +259,12 @@ def _located(values: Sequence[object], pointer: str, place: str) -> list[Event]:
     return events
 
 
-def agent_of(record: Mapping[str, object]) -> str | None:
-    """The class of the agent, as a benchmark's record has it."""
-    return name_of(mapping(record.get("metadata")).get("agent_class"))
-
-
-def add_error(spans: EventSpans, record: Mapping[str, object]) -> None:
-    """Add the error that ended the run, where the record has one."""
-    if text := as_text(record.get("error")):
-        spans.steps.add(
-            "/error",
-            SpanKind.LOG,
-            Role.LOG,
-            "log",
-            text,
-            place="/error",
-            name="error",
-            status=SpanStatus.ERROR,
-        )
-
-
-def facts(record: Mapping[str, object], spans: EventSpans) -> TraceMeta:
+def _facts(record: Fields, spans: EventSpans) -> TraceMeta:
     """Task, model, benchmark and the benchmark's verdict; the latter is hidden as well."""
-    metadata = mapping(record.get("metadata"))
+    metadata, instance = fields_of(record.get("metadata")), fields_of(record.get("instance"))
     told = facts_of_record(record, spans.steps.steps)
-    llm = mapping(metadata.get("llm_config")) or mapping(metadata.get("llm"))
-    agent = mapping(mapping(record.get("agent")).get("llm"))
-    instance = mapping(record.get("instance"))
+    llm = fields_of(metadata.get("llm_config")) or fields_of(metadata.get("llm"))
+    agent = fields_at(record.get("agent"), "llm")
     return replace(
         told,
         task=task_of(
@@ -320,10 +281,10 @@ def facts(record: Mapping[str, object], spans: EventSpans) -> TraceMeta:
 _TESTS: Final[dict[str, Section]] = {"FAIL_TO_PASS": "tests", "PASS_TO_PASS": "tests"}
 
 
-def _answer_key(record: Mapping[str, object], instance: Mapping[str, object]) -> AnswerKey:
+def _answer_key(record: Fields, instance: Fields) -> AnswerKey:
     """What the benchmark says of the run, the patch it made and the one that was wanted."""
     draft = AnswerKeyDraft()
-    result = mapping(record.get("test_result"))
+    result = fields_of(record.get("test_result"))
     draft.take("git_patch", result.get("git_patch"), "patch")
     rest = {name: value for name, value in result.items() if name != "git_patch"}
     draft.fields({**record, "test_result": rest}, {"report": "tests"})
@@ -331,11 +292,11 @@ def _answer_key(record: Mapping[str, object], instance: Mapping[str, object]) ->
     return draft.key()
 
 
-def _outcome(record: Mapping[str, object], told: Outcome) -> Outcome:
+def _outcome(record: Fields, told: Outcome) -> Outcome:
     """The verdict of the benchmark's own check; that a run was finished is none."""
-    result = mapping(record.get("test_result"))
-    for holder in (record, mapping(record.get("report")), mapping(result.get("report")), result):
-        resolved = holder.get("resolved")
-        if isinstance(resolved, bool):
+    result = fields_of(record.get("test_result"))
+    reports = fields_of(record.get("report")), fields_of(result.get("report"))
+    for holder in (record, *reports, result):
+        if (resolved := flag_in(holder, "resolved")) is not None:
             return Outcome.SUCCEEDED if resolved else Outcome.FAILED
     return told

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from mast_tui.traces.index.document import More
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text, identifier
 from mast_tui.traces.model import Role, SpanKind, SpanStatus
+from mast_tui.traces.readers.json_fields import Fields, fields_at, fields_of
 from mast_tui.traces.readers.openhands.events import (
     Call,
     Event,
     EventSpans,
     arguments_text,
     base_key,
-    mapping,
     name_of,
     status_of_code,
+    time_of,
 )
 
 _NOISE: Final = frozenset({"TokenEvent", "StreamingDeltaEvent", "LLMCompletionLogEvent"})
@@ -27,23 +29,22 @@ class SdkEvents:
 
     def __init__(self, spans: EventSpans) -> None:
         self._spans = spans
-        self._calls: dict[str, Call] = {}
         self._thoughts: set[str] = set()
         self._reports: dict[str, int] = {}
-        self._reported: dict[int, Mapping[str, object]] = {}
+        self._reported: dict[int, Fields] = {}
 
     def run(self, events: Sequence[Event]) -> None:
         """Add every event; what is of no known kind becomes a log."""
         for number, event in enumerate(events):
-            value = mapping(event.value)
+            value = fields_of(event.value)
             if value.get("kind") == "ACPToolCallEvent":
                 call_id = identifier(value.get("tool_call_id"))
                 self._reports[call_id or event.key] = number
                 self._reported[number] = value
         for number, event in enumerate(events):
-            self._add(event, mapping(event.value), number)
+            self._add(event, fields_of(event.value), number)
 
-    def _add(self, event: Event, value: Mapping[str, object], number: int) -> None:
+    def _add(self, event: Event, value: Fields, number: int) -> None:
         kind = as_text(value.get("kind")) or ""
         if kind == "ActionEvent":
             self._action(event, value)
@@ -53,19 +54,12 @@ class SdkEvents:
             self._message(event, value)
         elif kind == "SystemPromptEvent":
             parts = [content_text(value.get(one)) for one in ("system_prompt", "dynamic_context")]
-            self._spans.add(
-                event,
-                base_key(event),
-                SpanKind.MESSAGE,
-                Role.SYSTEM,
-                "system",
-                "\n\n".join(part for part in parts if part),
-            )
+            text = "\n\n".join(part for part in parts if part)
+            self._spans.say(event, Role.SYSTEM, "system", text)
         elif kind == "ACPToolCallEvent":
             self._report(event, value, number)
         elif kind == "ConversationStateUpdateEvent":
-            state = mapping(value.get("value"))
-            llm = mapping(mapping(state.get("agent")).get("llm"))
+            llm = fields_at(value.get("value"), "agent", "llm")
             self._spans.model = self._spans.model or as_text(llm.get("model"))
         elif kind == "ConversationErrorEvent":
             parts = [content_text(value.get(one)) for one in ("code", "detail")]
@@ -81,8 +75,8 @@ class SdkEvents:
             if not value:
                 self._spans.complain(event, "not an event but a bare value")
 
-    def _message(self, event: Event, value: Mapping[str, object]) -> None:
-        base, said = base_key(event), mapping(value.get("llm_message"))
+    def _message(self, event: Event, value: Fields) -> None:
+        said = fields_of(value.get("llm_message"))
         by_agent = value.get("source") == "agent"
         sender = name_of(value.get("sender"))
         agent = (sender or self._spans.agent) if by_agent else "user"
@@ -90,77 +84,47 @@ class SdkEvents:
         if value.get("source") == "environment" or said.get("role") == "system":
             role, agent = Role.SYSTEM, "system"
         if thought := _reasoning(said):
-            at = f"{base}/reasoning"
-            self._spans.add(event, at, SpanKind.REASONING, role, agent, thought)
-        text = content_text(said.get("content"))
-        self._spans.add(event, base, SpanKind.MESSAGE, role, agent, text)
+            self._spans.say(event, role, agent, thought, SpanKind.REASONING, "/reasoning")
+        self._spans.say(event, role, agent, content_text(said.get("content")))
         if added := content_text(value.get("extended_content")):
-            self._spans.add(
-                event,
-                f"{base}/extended_content",
-                SpanKind.LOG,
-                Role.SYSTEM,
-                "system",
-                added,
-                name="extended_content",
-            )
+            key = f"{base_key(event)}/extended_content"
+            more = More(place=event.place, start=time_of(event), name="extended_content")
+            self._spans.steps.add(key, SpanKind.LOG, Role.SYSTEM, "system", added, **more)
 
-    def _action(self, event: Event, value: Mapping[str, object]) -> None:
+    def _action(self, event: Event, value: Fields) -> None:
         base, agent = base_key(event), self._spans.agent
         if thought := _reasoning(value):
-            at = f"{base}/reasoning"
-            self._spans.add(event, at, SpanKind.REASONING, Role.AGENT, agent, thought)
+            self._spans.say(event, Role.AGENT, agent, thought, SpanKind.REASONING, "/reasoning")
         if (said := content_text(value.get("thought"))).strip():
-            at = f"{base}/thought"
-            self._spans.add(event, at, SpanKind.MESSAGE, Role.AGENT, agent, said)
-        call, action = mapping(value.get("tool_call")), mapping(value.get("action"))
-        asked = mapping(call.get("function")) or call
+            self._spans.say(event, Role.AGENT, agent, said, part="/thought")
+        call, action = fields_of(value.get("tool_call")), fields_of(value.get("action"))
+        asked = fields_of(call.get("function")) or call
         name = name_of(value.get("tool_name")) or name_of(asked.get("name"))
         call_id = identifier(value.get("tool_call_id")) or identifier(call.get("id"))
         if name == "think" and (thought := content_text(action.get("thought"))):
-            self._spans.add(event, base, SpanKind.REASONING, Role.AGENT, agent, thought)
+            self._spans.say(event, Role.AGENT, agent, thought, SpanKind.REASONING)
             self._thoughts.update(one for one in (call_id, base) if one)
             return
         arguments = asked.get("arguments")
         text = dump_text(arguments)
         if arguments is None:
             text = arguments_text({key: one for key, one in action.items() if key != "kind"})
-        key = self._spans.add(
-            event, f"{call_id or base}:call", SpanKind.TOOL_CALL, Role.AGENT, agent, text, name=name
-        )
-        self._remember(Call(key, agent, name), call_id, base)
+        self._spans.call(event, call_id, agent, text, name)
 
-    def _remember(self, call: Call, call_id: str | None, base: str) -> None:
-        self._calls[f"event {base}"] = call
-        if call_id:
-            self._calls[f"tool {call_id}"] = call
-
-    def _answer(self, event: Event, value: Mapping[str, object], kind: str) -> None:
+    def _answer(self, event: Event, value: Fields, kind: str) -> None:
         call_id, cause = identifier(value.get("tool_call_id")), identifier(value.get("action_id"))
         if self._thoughts.intersection(one for one in (call_id, cause) if one):
             return  # the tool for thinking says no more than that it was called
-        call = self._calls.get(f"tool {call_id}") or self._calls.get(f"event {cause}")
-        observation = mapping(value.get("observation"))
+        call = self._spans.call_of(call_id, cause)
+        observation = fields_of(value.get("observation"))
         if kind == "ObservationEvent":
             text, status = _output(value.get("observation")), _status(observation)
         else:
             text = content_text(value.get("error")) or content_text(value.get("rejection_reason"))
             status = SpanStatus.ERROR
-        base = base_key(event)
-        self._spans.add(
-            event,
-            f"{call_id or base}:result",
-            SpanKind.TOOL_RESULT,
-            Role.TOOL,
-            call.agent if call else "environment",
-            text,
-            name=(call.name if call else None) or name_of(value.get("tool_name")),
-            parent=call.key if call else None,
-            status=status,
-        )
-        self._spans.end(call, event)
+        self._spans.result(event, call, text, status, call_id, name_of(value.get("tool_name")))
 
-    def _report(self, event: Event, value: Mapping[str, object], number: int) -> None:
+    def _report(self, event: Event, value: Fields, number: int) -> None:
         """A tool of another agent, which is reported several times while it is at work.
 
         Its call stands where it was reported first, with what the last report tells of it, and its
@@ -170,44 +134,27 @@ class SdkEvents:
         base = call_id or base_key(event)
         last = self._reports[call_id or event.key]
         told = self._reported[last]
-        call = self._calls.get(f"tool {base}")
+        call = self._spans.call_of(base)
+        title = name_of(told.get("title"))
         if call is None:
-            agent, name = self._spans.agent, name_of(told.get("title"))
-            key = self._spans.add(
-                event,
-                f"{base}:call",
-                SpanKind.TOOL_CALL,
-                Role.AGENT,
-                agent,
-                dump_text(told.get("raw_input")) or (name or ""),
-                name=name or name_of(told.get("tool_kind")),
-            )
-            call = Call(key, agent, name)
-            self._calls[f"tool {base}"] = call
+            text = dump_text(told.get("raw_input")) or (title or "")
+            name = title or name_of(told.get("tool_kind"))
+            call = self._spans.call(event, base, self._spans.agent, text, name)
         output = told.get("raw_output") or told.get("content")
         ended = told.get("status") in ("completed", "failed")
         if number != last or not (ended or output):
             return
         failed = told.get("is_error") is True or told.get("status") == "failed"
-        self._spans.add(
-            event,
-            f"{base}:result",
-            SpanKind.TOOL_RESULT,
-            Role.TOOL,
-            call.agent,
-            content_text(output),
-            name=call.name,
-            parent=call.key,
-            status=SpanStatus.ERROR if failed else SpanStatus.OK,
-        )
-        self._spans.end(call, event)
+        status = SpanStatus.ERROR if failed else SpanStatus.OK
+        answered = Call(call.key, call.agent, title)
+        self._spans.result(event, answered, content_text(output), status, base)
 
 
-def _reasoning(value: Mapping[str, object]) -> str:
+def _reasoning(value: Fields) -> str:
     """What the model thought before it acted, as far as it can be read."""
     if text := as_text(value.get("reasoning_content")):
         return text
-    item = mapping(value.get("responses_reasoning_item"))
+    item = fields_of(value.get("responses_reasoning_item"))
     for found in (value.get("thinking_blocks"), item.get("summary"), item.get("content")):
         if isinstance(found, list) and (text := content_text(found)):
             return text
@@ -227,11 +174,11 @@ def _output(observation: object) -> str:
     return arguments_text({key: one for key, one in observation.items() if key != "kind"})
 
 
-def _status(observation: Mapping[str, object]) -> SpanStatus:
+def _status(observation: Fields) -> SpanStatus:
     flag = observation.get("is_error")
     if flag is True or as_text(observation.get("error")):
         return SpanStatus.ERROR
-    metadata = mapping(observation.get("metadata"))
+    metadata = fields_of(observation.get("metadata"))
     codes = (observation.get("exit_code"), metadata.get("exit_code"))
     if any(code is not None for code in codes):
         return status_of_code(*codes)

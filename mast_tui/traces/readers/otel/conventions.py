@@ -16,14 +16,8 @@ from typing import Final
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text, tokens_of
 from mast_tui.traces.io.python_literals import literal
 from mast_tui.traces.readers.chat.pieces import is_message
-from mast_tui.traces.readers.otel.spans import (
-    Event,
-    OtelSpan,
-    event_of,
-    grouped,
-    json_in,
-    unflattened,
-)
+from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, json_in, names, text_in
+from mast_tui.traces.readers.otel.spans import Event, OtelSpan, event_of, grouped, unflattened
 from mast_tui.traces.readers.span_tree.rows import Message, Row, RowKind
 
 _OPERATIONS: Final = {
@@ -188,15 +182,14 @@ def _answered(span: OtelSpan) -> list[Message]:
     )
     if text is not None or isinstance(calls_made, list):
         return [{"role": "assistant", "content": text or "", "tool_calls": calls_made or []}]
-    response = grouped(span.attributes, "gcp.vertex.agent.llm_response")
-    content = response.get("content") if isinstance(response, Mapping) else None
+    response = fields_of(grouped(span.attributes, "gcp.vertex.agent.llm_response"))
+    content = response.get("content")
     return [content] if isinstance(content, Mapping) else []
 
 
 def _events(span: OtelSpan) -> Iterable[Event]:
     """The events of a span, and those that Logfire keeps in an attribute instead."""
-    kept = grouped(span.attributes, "events")
-    listed = kept if isinstance(kept, list) else []
+    listed = items_of(grouped(span.attributes, "events"))
     return [*span.events, *(event_of({"body": one}) for one in listed if isinstance(one, Mapping))]
 
 
@@ -205,7 +198,7 @@ def _role(name: str) -> str | None:
     return role if role in _GENAI_ROLES and name == f"gen_ai.{role}.message" else None
 
 
-def _event_message(attributes: Mapping[str, object], role: str) -> Message:
+def _event_message(attributes: Fields, role: str) -> Message:
     message: dict[str, object] = {
         "role": as_text(attributes.get("role")) or role,
         "content": _parsed(grouped(attributes, "content")) or "",
@@ -219,7 +212,7 @@ def _event_message(attributes: Mapping[str, object], role: str) -> Message:
     return message
 
 
-def _choice(attributes: Mapping[str, object]) -> Message:
+def _choice(attributes: Fields) -> Message:
     inner = grouped(attributes, "message")
     if isinstance(inner, str):
         return {"role": "assistant", "content": inner}
@@ -241,10 +234,8 @@ def _instructions(value: object) -> list[Message]:
 
 def _any_agent_calls(output: object) -> list[Message]:
     """The tool calls that any-agent writes as ``[{"tool.name", "tool.args"}]``."""
-    calls = json_in(output) if isinstance(output, str) else output
-    if not isinstance(calls, list) or not calls:
-        return []
-    if not all(isinstance(call, Mapping) and "tool.name" in call for call in calls):
+    calls = [fields_of(call) for call in items_of(json_in(output))]
+    if not calls or not all("tool.name" in call for call in calls):
         return []
     made = [
         {"function": {"name": call["tool.name"], "arguments": call.get("tool.args")}}
@@ -255,11 +246,8 @@ def _any_agent_calls(output: object) -> list[Message]:
 
 def _vertex_request(span: OtelSpan) -> list[Message]:
     """The messages of Google's ADK: contents, with the instruction beside them."""
-    request = grouped(span.attributes, "gcp.vertex.agent.llm_request")
-    if not isinstance(request, Mapping):
-        return []
-    config = request.get("config")
-    instruction = config.get("system_instruction") if isinstance(config, Mapping) else None
+    request = fields_of(grouped(span.attributes, "gcp.vertex.agent.llm_request"))
+    instruction = fields_of(request.get("config")).get("system_instruction")
     return _instructions(instruction) + listed_messages(request.get("contents"))
 
 
@@ -354,9 +342,7 @@ def _openinference_messages(span: OtelSpan, name: str, role: str) -> list[Messag
 
 def _prompts(span: OtelSpan) -> list[Message]:
     """The prompts of a completion that has no messages."""
-    prompts = grouped(span.attributes, "llm.prompts")
-    if not isinstance(prompts, list):
-        return []
+    prompts = items_of(grouped(span.attributes, "llm.prompts"))
     return [{"role": "user", "content": content_text(prompt)} for prompt in prompts]
 
 
@@ -375,17 +361,15 @@ def _arguments(value: object) -> object:
 
 def _tool_output(value: object) -> tuple[object, str | None]:
     """What a tool gave back, and the call's id where LangChain's message around it has one."""
-    parsed = json_in(value) if isinstance(value, str) else value
-    inner: object = value
-    if isinstance(parsed, Mapping) and set(parsed) == {"output"}:
-        inner = parsed["output"]
+    parsed = fields_of(json_in(value))
+    inner: object = parsed["output"] if set(parsed) == {"output"} else value
     if isinstance(inner, str):
         message = tool_message(inner)
         return (inner, None) if message is None else message
-    fields = inner
-    if isinstance(fields, Mapping) and isinstance(fields.get("kwargs"), Mapping):
-        fields = fields["kwargs"]
-    if isinstance(fields, Mapping) and (call_id := as_text(fields.get("tool_call_id"))):
+    fields = fields_of(inner)
+    if isinstance(kwargs := fields.get("kwargs"), Mapping):
+        fields = kwargs
+    if call_id := as_text(fields.get("tool_call_id")):
         return content_text(fields.get("content")), call_id
     return inner, None
 
@@ -400,24 +384,12 @@ def _documents(span: OtelSpan) -> str | None:
 
 
 def _document(value: object) -> str:
-    if isinstance(value, Mapping):
-        inner = value.get("document")
-        fields = inner if isinstance(inner, Mapping) else value
-        text = as_text(fields.get("content")) or as_text(fields.get("document.content"))
-        return text or dump_text(value)
-    return dump_text(value)
+    inner = fields_of(value).get("document")
+    fields = fields_of(inner if isinstance(inner, Mapping) else value)
+    return text_in(fields, "content", "document.content") or dump_text(value)
 
 
-_LISTS: Final = (
-    "messages",
-    "input",
-    "contents",
-    "args",
-    "prompts",
-    "output",
-    "choices",
-    "generations",
-)
+_LISTS: Final = names("messages input contents args prompts output choices generations")
 _DEEPEST: Final = 4
 
 _OBSERVATION: Final = re.compile(r"(?:Call id: (?P<id>\S+)\n)?Observation:\n?")
@@ -436,20 +408,15 @@ def messages_in(value: object, role: str = "user") -> list[Message]:
 
     A value without messages is one message of ``role``: its text, or its JSON.
     """
-    if isinstance(value, str):
-        parsed = json_in(value)
-        if parsed is None:
-            return [{"role": role, "content": value}] if value.strip() else []
-        found = _found(parsed, 0)
-        return found or [{"role": role, "content": value}]
-    if value is None:
+    text = dump_text(value)
+    if value is None or not text.strip():
         return []
-    return _found(value, 0) or [{"role": role, "content": dump_text(value)}]
+    return listed_messages(value) or [{"role": role, "content": text}]
 
 
 def listed_messages(value: object) -> list[Message]:
     """The messages in a value; none where it holds none."""
-    return _found(json_in(value) if isinstance(value, str) else value, 0)
+    return _found(json_in(value), 0)
 
 
 def _found(value: object, depth: int) -> list[Message]:
@@ -484,10 +451,8 @@ def openinference_messages(value: object) -> list[Message]:
     return [_openinference_message(item) for item in items if isinstance(item, Mapping)]
 
 
-def _openinference_message(item: Mapping[str, object]) -> Message:
-    nested = _nested(item)
-    inner = nested.get("message")
-    fields = _nested(inner) if isinstance(inner, Mapping) else nested
+def _openinference_message(item: Fields) -> Message:
+    fields = _nested(item, "message")
     message: dict[str, object] = {"role": as_text(fields.get("role")) or "assistant"}
     for name in ("content", "name", "tool_call_id", "reasoning_content", "refusal"):
         if fields.get(name) is not None:
@@ -508,9 +473,7 @@ def _openinference_message(item: Mapping[str, object]) -> Message:
 def _content_part(part: object) -> object:
     if not isinstance(part, Mapping):
         return part
-    nested = _nested(part)
-    inner = nested.get("message_content")
-    content = _nested(inner) if isinstance(inner, Mapping) else nested
+    content = _nested(part, "message_content")
     if isinstance(content.get("text"), str):
         kind = content.get("type")
         return {"type": kind if isinstance(kind, str) else "text", "text": content["text"]}
@@ -518,19 +481,16 @@ def _content_part(part: object) -> object:
 
 
 def _tool_call(call: object) -> object:
-    if not isinstance(call, Mapping):
-        return call
-    nested = _nested(call)
-    inner = nested.get("tool_call")
-    return _nested(inner) if isinstance(inner, Mapping) else nested
+    return _nested(call, "tool_call") if isinstance(call, Mapping) else call
 
 
-def _nested(value: Mapping[str, object]) -> Mapping[str, object]:
-    """An object with its dotted names taken apart."""
-    if not any("." in str(name) for name in value):
-        return value
-    nested = unflattened({str(name): inner for name, inner in value.items()})
-    return nested if isinstance(nested, Mapping) else value
+def _nested(value: Fields, within: str | None = None) -> Fields:
+    """An object with its dotted names taken apart; the one ``within`` it where there is such."""
+    if any("." in str(name) for name in value):
+        nested = unflattened({str(name): inner for name, inner in value.items()})
+        value = nested if isinstance(nested, Mapping) else value
+    inner = None if within is None else value.get(within)
+    return _nested(inner) if isinstance(inner, Mapping) else value
 
 
 def fuller(told: Sequence[Message], raw: Sequence[Message]) -> list[Message]:
@@ -550,7 +510,7 @@ def _says_all(message: Message) -> bool:
     if not isinstance(calls, list):
         return bool(message.get("content"))
     functions = [call.get("function") for call in calls if isinstance(call, Mapping)]
-    return all(isinstance(one, Mapping) and "arguments" in one for one in functions)
+    return all("arguments" in fields_of(one) for one in functions)
 
 
 def retold_by_smolagents(messages: Sequence[Message]) -> list[Message]:

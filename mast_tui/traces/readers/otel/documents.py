@@ -13,6 +13,7 @@ from mast_tui.traces.io.json_values import InvalidJSON, as_text, load_json
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Problem
 from mast_tui.traces.readers.json_documents import read_lines
+from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of
 from mast_tui.traces.readers.otel.spans import (
     BIG_INT,
     attributes_of,
@@ -176,7 +177,7 @@ def _layout_of_otlp(value: object) -> bool:
     return isinstance(value, Mapping) and _is_otlp(value)
 
 
-def _is_otlp(value: Mapping[str, object]) -> bool:
+def _is_otlp(value: Fields) -> bool:
     if any(isinstance(value.get(name), list) for name in _RESOURCE_SPANS[:2]):
         return True
     resources = _listed(value, _RESOURCE_SPANS)
@@ -230,39 +231,32 @@ def _in_value(value: object, prefix: str, problems: list[Problem]) -> Iterator[R
 
 
 def _is_other_signal(value: object) -> bool:
-    return isinstance(value, Mapping) and (
-        "resourceMetrics" in value or "resource_metrics" in value
-    )
+    return not {"resourceMetrics", "resource_metrics"}.isdisjoint(fields_of(value))
 
 
-def _otlp(value: Mapping[str, object], prefix: str) -> Iterator[Raw]:
+def _otlp(value: Fields, prefix: str) -> Iterator[Raw]:
     for is_log, resources, scopes, items in (
         (False, _RESOURCE_SPANS, _SCOPE_SPANS, ("spans",)),
         (True, _RESOURCE_LOGS, _SCOPE_LOGS, _LOG_RECORDS),
     ):
         for at_resource, resource in _each(value, resources, prefix):
-            described = resource.get("resource")
-            inner = described.get("attributes") if isinstance(described, Mapping) else None
-            service = service_of(attributes_of(inner))
+            described = fields_of(resource.get("resource"))
+            service = service_of(attributes_of(described.get("attributes")))
             for at_scope, scoped in _each(resource, scopes, at_resource):
                 found = (scoped.get(name) for name in _SCOPES)
                 scope = next((one for one in found if isinstance(one, Mapping)), {})
                 name = next((one for one in items if isinstance(scoped.get(one), list)), None)
-                listed = scoped[name] if name is not None else None
-                for number, item in enumerate(listed if isinstance(listed, list) else ()):
+                for number, item in enumerate(items_of(scoped.get(name or ""))):
                     place = f"{at_scope}/{name}/{number}"
                     yield Raw(item, place, service, as_text(scope.get("name")), is_log)
 
 
-def _each(
-    value: Mapping[str, object], names: tuple[str, ...], prefix: str
-) -> Iterator[tuple[str, Mapping[str, object]]]:
+def _each(value: Fields, names: tuple[str, ...], prefix: str) -> Iterator[tuple[str, Fields]]:
     for name in names:
-        inner = value.get(name)
-        for number, one in enumerate(inner if isinstance(inner, list) else ()):
+        for number, one in enumerate(items_of(value.get(name))):
             if isinstance(one, Mapping):
                 yield f"{prefix}/{name}/{number}", one
 
 
-def _listed(value: Mapping[str, object], names: tuple[str, ...]) -> list[object]:
+def _listed(value: Fields, names: tuple[str, ...]) -> list[object]:
     return next((inner for name in names if isinstance(inner := value.get(name), list)), [])

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final
 
-from mast_tui.traces.identity import identity_by_content
-from mast_tui.traces.index.document import StepSpans
 from mast_tui.traces.io.json_values import as_text, canonical_bytes, dump_text
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import AnswerKey, FileReport, Problem, Trace, TraceMeta
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
+from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
+from mast_tui.traces.readers.json_fields import Fields, fields_of
 from mast_tui.traces.readers.otel.conventions import (
     genai_row,
     is_genai,
@@ -70,7 +70,7 @@ class _Run:
     trace_id: str | None
     spans: list[OtelSpan] = field(default_factory=list)
     logs: list[tuple[Raw, str | None, Event]] = field(default_factory=list)
-    contents: list[Mapping[str, object]] = field(default_factory=list)
+    contents: list[Fields] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,34 +95,21 @@ class OtelReader:
             self._trace(source, run, None if len(runs) == 1 else number)
             for number, run in enumerate(runs)
         ]
-        return FileReport(
-            source.path,
-            format=layout_of(source) or self.name,
-            traces=tuple(traces),
-            problems=tuple(problems),
-        )
+        return report_of(self, source, traces, problems, layout_of(source))
 
     def _trace(self, source: Source, run: _Run, record: int | None) -> Trace:
         content = source.data if record is None else canonical_bytes(run.contents)
-        identity = identity_by_content(
-            source.path, record, content, reader=self.name, key_scheme=self.key_scheme
-        )
-        if run.trace_id is not None:
-            identity = replace(identity, trace_id=run.trace_id, native=True)
         rows = rows_of(run.spans) + _log_rows(run)
         service = next((span.service for span in run.spans if span.service), None)
-        observed = observed_steps(rows, service=service)
-        return Trace(
-            identity,
-            source.path,
-            StepSpans(observed.steps.steps),
-            record=record,
-            meta=TraceMeta(
-                task=task_of(steps=observed.steps.steps),
-                system=system_of(run.spans),
-                model=next((row.model for row in rows if row.model), None),
-                answer_key=_answer_key(run),
-            ),
+        steps = observed_steps(rows, service=service).steps
+        meta = TraceMeta(
+            task=task_of(steps=steps.steps),
+            system=system_of(run.spans),
+            model=next((row.model for row in rows if row.model), None),
+            answer_key=_answer_key(run),
+        )
+        return trace_of_steps(
+            self, source.path, content, steps, meta=meta, record=record, native=run.trace_id
         )
 
 
@@ -266,7 +253,7 @@ def _folded(
 def _log_rows(run: _Run) -> list[Row]:
     rows = []
     for raw, owner, event in run.logs:
-        fields = raw.value if isinstance(raw.value, Mapping) else {}
+        fields = fields_of(raw.value)
         severity = as_text(fields.get("severityText")) or as_text(fields.get("severity_text"))
         said = dict(event.attributes)
         texts = (dump_text(said.pop("content", None)), _lines(said))
@@ -286,6 +273,6 @@ def _log_rows(run: _Run) -> list[Row]:
 
 
 def _time(raw: Raw) -> float | None:
-    fields = raw.value if isinstance(raw.value, Mapping) else {}
+    fields = fields_of(raw.value)
     names = ("timeUnixNano", "time_unix_nano", "observedTimeUnixNano", "observed_time_unix_nano")
     return next((time for name in names if (time := moment(fields.get(name))) is not None), None)

@@ -12,42 +12,42 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from mast_tui.traces.io.json_values import InvalidJSON, as_number, as_text, dump_text, load_json
+from mast_tui.traces.io.json_values import as_number, as_text, dump_text
 from mast_tui.traces.model import SpanStatus
+from mast_tui.traces.readers.json_fields import (
+    Fields,
+    fields_of,
+    first_in,
+    items_of,
+    json_in,
+    name_set,
+    names,
+    text_in,
+)
 from mast_tui.traces.readers.span_tree.rows import Row, RowKind
 from mast_tui.traces.times import unix_seconds
 
-_KINDS: Final = frozenset(
-    {
-        "LLM",
-        "TOOL",
-        "AGENT",
-        "CHAIN",
-        "RETRIEVER",
-        "EMBEDDING",
-        "RERANKER",
-        "GUARDRAIL",
-        "EVALUATOR",
-        "PROMPT",
-    }
+_KINDS: Final = name_set(
+    "LLM TOOL AGENT CHAIN RETRIEVER EMBEDDING RERANKER GUARDRAIL EVALUATOR PROMPT"
 )
 _TRACE: Final = ("traceId", "trace_id", "context.trace_id", "traceID")
 _SPAN: Final = ("spanId", "span_id", "context.span_id", "spanID")
 _PARENT: Final = ("parentSpanId", "parent_span_id", "parent_id", "parentId", "parentSpanID")
 _NAME: Final = ("name", "span_name")
-_START: Final = (
-    "startTimeUnixNano",
-    "start_time_unix_nano",
-    "start_time",
-    "startTime",
-    "start_timestamp",
-    "timestamp",
+_START: Final = names(
+    "startTimeUnixNano start_time_unix_nano start_time startTime start_timestamp timestamp"
 )
 _END: Final = ("endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime", "end_timestamp")
 _ATTRIBUTES: Final = ("attributes", "span_attributes")
 _COLUMN: Final = "attributes."
 _CONTENT: Final = "gen_ai.event.content"
 _UNKNOWN_SERVICE: Final = "unknown_service"
+_STATUS: Final = {
+    "1": SpanStatus.OK,
+    "OK": SpanStatus.OK,
+    "2": SpanStatus.ERROR,
+    "ERROR": SpanStatus.ERROR,
+}
 
 
 @dataclass(slots=True)
@@ -78,12 +78,11 @@ class OtelSpan:
 
     def text(self, *names: str) -> str | None:
         """The first of these attributes that is a text."""
-        return next((text for name in names if (text := as_text(self.attributes.get(name)))), None)
+        return text_in(self.attributes, *names)
 
     def value(self, *names: str) -> object:
         """The first of these attributes that is there."""
-        found = (self.attributes.get(name) for name in names)
-        return next((value for value in found if value is not None), None)
+        return first_in(self.attributes, *names)
 
     def row(self, row_id: str, kind: RowKind) -> Row:
         """The row of a span of this kind, with what every span tells."""
@@ -142,11 +141,7 @@ def is_of_phoenix(value: object) -> bool:
 
 
 def span_of(
-    value: Mapping[str, object],
-    place: str,
-    *,
-    service: str | None = None,
-    scope: str | None = None,
+    value: Fields, place: str, *, service: str | None = None, scope: str | None = None
 ) -> OtelSpan:
     """The span in a JSON object; what of it is missing or of another type is left open.
 
@@ -180,7 +175,7 @@ def span_of(
     )
 
 
-def event_of(value: Mapping[str, object]) -> Event:
+def event_of(value: Fields) -> Event:
     """An event of a span, or a log record that is one."""
     attributes = dotted(attributes_of(value.get("attributes")))
     name = as_text(_first(value, ("eventName", "event_name", "name")))
@@ -203,7 +198,7 @@ def service_of(attributes: Attributes) -> str | None:
     return None if name is None or name.startswith(_UNKNOWN_SERVICE) else name
 
 
-def _attributes(value: Mapping[str, object]) -> dict[str, object]:
+def _attributes(value: Fields) -> dict[str, object]:
     found = attributes_of(_first(value, _ATTRIBUTES))
     for name, column in value.items():
         if isinstance(name, str) and name.startswith(_COLUMN) and column is not None:
@@ -211,19 +206,18 @@ def _attributes(value: Mapping[str, object]) -> dict[str, object]:
     return dotted(found)
 
 
-def _context(value: Mapping[str, object]) -> Mapping[str, object]:
-    context = _first(value, ("context", "spanContext", "span_context"))
-    return context if isinstance(context, Mapping) else {}
+def _context(value: Fields) -> Fields:
+    return fields_of(_first(value, ("context", "spanContext", "span_context")))
 
 
-def _parent(value: Mapping[str, object]) -> str | None:
+def _parent(value: Fields) -> str | None:
     parent = _first(value, (*_PARENT, "parent"))
     if isinstance(parent, Mapping):
         parent = _first(parent, _SPAN)
     return span_id(parent)
 
 
-def _status(value: Mapping[str, object]) -> tuple[SpanStatus, str | None]:
+def _status(value: Fields) -> tuple[SpanStatus, str | None]:
     status = value.get("status")
     code: object = status
     message: object = None
@@ -235,58 +229,37 @@ def _status(value: Mapping[str, object]) -> tuple[SpanStatus, str | None]:
     if message is None:
         message = value.get("status_message")
     said = str(code).upper().removeprefix("STATUS_CODE_").removeprefix("STATUSCODE.")
-    found = {
-        "1": SpanStatus.OK,
-        "OK": SpanStatus.OK,
-        "2": SpanStatus.ERROR,
-        "ERROR": SpanStatus.ERROR,
-    }.get(said, SpanStatus.UNKNOWN)
-    return found, as_text(message)
+    return _STATUS.get(said, SpanStatus.UNKNOWN), as_text(message)
 
 
 def _events(value: object) -> list[Event]:
-    if isinstance(value, str):
-        value = json_in(value)
-    return (
-        [event_of(item) for item in value if isinstance(item, Mapping)]
-        if isinstance(value, list)
-        else []
-    )
+    return [event_of(item) for item in items_of(json_in(value)) if isinstance(item, Mapping)]
 
 
-def _service(value: Mapping[str, object], attributes: Attributes) -> str | None:
-    resource = value.get("resource")
-    inner = resource.get("attributes") if isinstance(resource, Mapping) else None
-    for candidate in (
-        attributes,
-        attributes_of(inner),
-        attributes_of(value.get("resource_attributes")),
-    ):
+def _service(value: Fields, attributes: Attributes) -> str | None:
+    resource = attributes_of(fields_of(value.get("resource")).get("attributes"))
+    for candidate in (attributes, resource, attributes_of(value.get("resource_attributes"))):
         if name := service_of(candidate):
             return name
     return as_text(value.get("service_name"))
 
 
-def _scope(value: Mapping[str, object]) -> str | None:
+def _scope(value: Fields) -> str | None:
     for name in ("instrumentation_scope", "instrumentationScope", "scope", "instrumentation_info"):
-        scope = value.get(name)
-        if isinstance(scope, Mapping) and (text := as_text(scope.get("name"))):
+        if text := as_text(fields_of(value.get(name)).get("name")):
             return text
     return as_text(value.get("scope_name"))
 
 
-def _is_mlflow(value: Mapping[str, object]) -> bool:
-    attributes = value.get("attributes")
-    return isinstance(attributes, Mapping) and any(
-        isinstance(name, str) and name.startswith("mlflow.") for name in attributes
-    )
+def _is_mlflow(value: Fields) -> bool:
+    return any(str(name).startswith("mlflow.") for name in fields_of(value.get("attributes")))
 
 
-def _first(value: Mapping[str, object], names: tuple[str, ...]) -> object:
+def _first(value: Fields, names: tuple[str, ...]) -> object:
     return next((value[name] for name in names if value.get(name) not in (None, "")), None)
 
 
-Attributes = Mapping[str, object]
+Attributes = Fields
 """Attributes by their dotted names."""
 
 _DEEPEST: Final = 32
@@ -295,22 +268,11 @@ _DIGITS: Final = re.compile(r"\d{1,30}")
 _DURATION: Final = re.compile(
     r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", re.ASCII
 )
-_WHOLE: Final = frozenset(
-    {
-        "gen_ai.input.messages",
-        "gen_ai.output.messages",
-        "gen_ai.system_instructions",
-        "gen_ai.tool.call.arguments",
-        "gen_ai.tool.call.result",
-        "gen_ai.tool.definitions",
-        "input.value",
-        "output.value",
-        "llm.invocation_parameters",
-        "metadata",
-        "tool.parameters",
-        "tool_call.function.arguments",
-    }
-)
+_WHOLE: Final = name_set("""
+    gen_ai.input.messages gen_ai.output.messages gen_ai.system_instructions
+    gen_ai.tool.call.arguments gen_ai.tool.call.result gen_ai.tool.definitions input.value
+    output.value llm.invocation_parameters metadata tool.parameters tool_call.function.arguments
+""")
 """Attributes whose value is an object of its own, not a level of dotted names."""
 
 
@@ -338,15 +300,14 @@ def any_value(value: object, depth: int = 0) -> object:
 
 def attributes_of(value: object, depth: int = 0) -> dict[str, object]:
     """Attributes by name, from OTLP's list of keys and values or from an object."""
-    if isinstance(value, str):
-        value = json_in(value)
+    value = json_in(value)
     if isinstance(value, Mapping):
         return {str(name): any_value(inner, depth) for name, inner in value.items()}
-    found: dict[str, object] = {}
-    for item in value if isinstance(value, list) else ():
-        if isinstance(item, Mapping) and isinstance(item.get("key"), str):
-            found[item["key"]] = any_value(item.get("value"), depth)
-    return found
+    return {
+        key: any_value(item.get("value"), depth)
+        for item in map(fields_of, items_of(value))
+        if isinstance(key := item.get("key"), str)
+    }
 
 
 def dotted(attributes: Attributes) -> dict[str, object]:
@@ -376,8 +337,8 @@ def grouped(attributes: Attributes, name: str) -> object:
         return own
     prefix = f"{name}."
     below = {
-        path.removeprefix(prefix): v
-        for path, v in attributes.items()
+        path[len(prefix) :]: inner
+        for path, inner in attributes.items()
         if path[: len(prefix)] == prefix
     }
     return unflattened(below) if below else None
@@ -413,16 +374,6 @@ def _settled(node: dict[str, object]) -> object:
     if settled and all(name.isascii() and name.isdigit() for name in settled):
         return [settled[name] for name in sorted(settled, key=lambda name: (len(name), name))]
     return settled
-
-
-def json_in(text: str) -> object:
-    """The object or list in a JSON text; None where it is none."""
-    if text.lstrip()[:1] not in ("{", "["):
-        return None
-    try:
-        return load_json(text)
-    except InvalidJSON:
-        return None
 
 
 def span_id(value: object) -> str | None:

@@ -7,16 +7,16 @@ a file of their own as a rule; those carried in the trace's file are hidden.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import islice
 from typing import ClassVar, Final
 
-from mast_tui.traces.identity import identity_by_content
-from mast_tui.traces.index.document import StepSpans
-from mast_tui.traces.io.json_values import as_text, canonical_bytes
+from mast_tui.traces.io.json_values import as_text
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, Trace, TraceMeta
 from mast_tui.traces.readers.answer_keys import answer_key_of
-from mast_tui.traces.readers.json_documents import read_lines
+from mast_tui.traces.readers.document_traces import Record, records_in, report_of, trace_of_steps
+from mast_tui.traces.readers.json_fields import fields_of, items_of
 from mast_tui.traces.readers.otel.reader import rows_of, system_of
 from mast_tui.traces.readers.otel.spans import OtelSpan, span_of, trace_id
 from mast_tui.traces.readers.run_facts import task_of
@@ -39,50 +39,40 @@ class TrailReader:
             return False
         if head := source.json_lines:
             return any(map(_is_trace, head))
-        document = source.json
-        if isinstance(document, list):
-            return any(map(_is_trace, document[:_LOOKED_AT]))
-        return _is_trace(document)
+        records = records_in(source, [])
+        return any(_is_trace(record.value) for record in islice(records, _LOOKED_AT))
 
     def read(self, source: Source) -> FileReport:
         """One trace per record; elements that are none are listed as problems."""
         problems: list[Problem] = []
         traces = []
-        for value, record, place in _records(source, problems):
-            if isinstance(value, Mapping) and _is_trace(value):
-                traces.append(self._trace(source, value, record, place))
+        for record in records_in(source, problems):
+            if _is_trace(record.value):
+                traces.append(self._trace(source, record))
             else:
-                problems.append(Problem(place.strip() or "/", "no trace of spans, left out"))
-        return FileReport(
-            source.path, format=self.name, traces=tuple(traces), problems=tuple(problems)
-        )
+                problems.append(Problem(record.place, "no trace of spans, left out"))
+        return report_of(self, source, traces, problems)
 
-    def _trace(
-        self, source: Source, value: Mapping[str, object], record: int | None, place: str
-    ) -> Trace:
-        problems: list[Problem] = []
-        spans = list(_spans(value.get("spans"), f"{place}/spans", problems))
+    def _trace(self, source: Source, record: Record) -> Trace:
+        value, problems = fields_of(record.value), list[Problem]()
+        spans = list(_spans(value.get("spans"), f"{record.prefix}/spans", problems))
         rows = rows_of(spans)
-        observed = observed_steps(rows, every_row=True)
-        content = source.data if record is None else canonical_bytes(value)
-        identity = identity_by_content(
-            source.path, record, content, reader=self.name, key_scheme=self.key_scheme
-        )
-        if native := trace_id(value.get("trace_id")):
-            identity = replace(identity, trace_id=native, native=True)
+        steps = observed_steps(rows, every_row=True).steps
         meta = TraceMeta(
-            task=task_of(value.get("task"), steps=observed.steps.steps),
+            task=task_of(value.get("task"), steps=steps.steps),
             system=system_of(spans),
             model=next((row.model for row in rows if row.model), None),
             benchmark=as_text(value.get("benchmark")),
             answer_key=answer_key_of(value, {"errors": "failures"}),
         )
-        return Trace(
-            identity,
+        return trace_of_steps(
+            self,
             source.path,
-            StepSpans(observed.steps.steps),
-            record=record,
+            record.content(source),
+            steps,
             meta=meta,
+            record=record.number,
+            native=trace_id(value.get("trace_id")),
             problems=problems,
         )
 
@@ -91,28 +81,11 @@ READER: Final = TrailReader()
 
 
 def _is_trace(value: object) -> bool:
-    if not isinstance(value, Mapping) or not isinstance(value.get("spans"), list):
-        return False
     return any(
-        isinstance(span, Mapping)
-        and "span_id" in span
-        and ("child_spans" in span or ("span_attributes" in span and "span_name" in span))
-        for span in value["spans"][:_LOOKED_AT]
+        "span_id" in span
+        and ("child_spans" in span or {"span_attributes", "span_name"} <= span.keys())
+        for span in map(fields_of, items_of(fields_of(value).get("spans"))[:_LOOKED_AT])
     )
-
-
-def _records(source: Source, problems: list[Problem]) -> Iterator[tuple[object, int | None, str]]:
-    """The records of a file, each with its number and its place; a sole one has no number."""
-    if source.json_lines:
-        for line in read_lines(source, problems):
-            yield line.value, line.record, f"line {line.number} "
-        return
-    document = source.json
-    if isinstance(document, list):
-        for record, value in enumerate(document):
-            yield value, record, f"/{record}"
-    else:
-        yield document, None, ""
 
 
 def _spans(value: object, place: str, problems: list[Problem]) -> Iterator[OtelSpan]:

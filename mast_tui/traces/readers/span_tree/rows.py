@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from mast_tui.traces.model import SpanStatus, Tokens
+from mast_tui.traces.readers.json_fields import Fields
 
-Message = Mapping[str, object]
+Message = Fields
 """A chat message in a shape that ``MessageMapper`` reads: role, content, tool_calls and so on."""
 
 

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from mast_tui.traces.index.document import StepList
+from mast_tui.traces.index.document import More, StepList
 from mast_tui.traces.io.json_values import InvalidJSON, as_text, content_text, dump_text, load_json
 from mast_tui.traces.model import Role, SpanKind, SpanStatus
+from mast_tui.traces.readers.json_fields import names
 from mast_tui.traces.readers.span_tree.history import Call, Calls, History, Part, Parts, canonical
 from mast_tui.traces.readers.span_tree.rows import Message, Row, RowKind, RowTree, tells
 
@@ -28,11 +29,7 @@ class Observed:
 
 
 def observed_steps(
-    rows: Sequence[Row],
-    *,
-    service: str | None = None,
-    prefix: str = "",
-    every_row: bool = False,
+    rows: Sequence[Row], *, service: str | None = None, prefix: str = "", every_row: bool = False
 ) -> Observed:
     """Make the spans of one run from its rows, which may come in any order.
 
@@ -248,25 +245,14 @@ class ModelRows:
             self._answer(frame)
 
     def _ask(self, frame: Frame) -> None:
-        row = frame.row
-        keys: list[str] = []
-        parts: list[Part] = []
-        for number, message in enumerate(asked_of(row)):
-            for part in self._board.parts.of(message):
-                keys.append(f"{row.id}/asked/{number}")
-                parts.append(part)
+        keys, parts = self._parts(frame.row, "asked", asked_of(frame.row))
         for new in self._board.history.ask(parts, frame.agent):
             part = parts[new.number]
             self._show(frame, part, self._key(keys[new.number], part), new.node, call=new.call)
 
     def _answer(self, frame: Frame) -> None:
         row = frame.row
-        keys: list[str] = []
-        parts: list[Part] = []
-        for number, message in enumerate(answered_of(row)):
-            for part in self._board.parts.of(message):
-                keys.append(f"{row.id}/answered/{number}")
-                parts.append(part)
+        keys, parts = self._parts(row, "answered", answered_of(row))
         places = self._board.history.answer(parts)
         for number, (part, node) in enumerate(zip(parts, places, strict=True), 1):
             own_key = row.id if number == len(parts) and self._board.every_row else None
@@ -278,6 +264,17 @@ class ModelRows:
             last = self._board.log(frame, row.id if last is None else f"{row.id}/error", text)
         frame.own = frame.own or last
         self._board.steps.amend(last, tokens=row.tokens)
+
+    def _parts(
+        self, row: Row, side: str, messages: Sequence[Message]
+    ) -> tuple[list[str], list[Part]]:
+        """The parts of messages, each with the key of its message."""
+        found = [
+            (f"{row.id}/{side}/{number}", part)
+            for number, message in enumerate(messages)
+            for part in self._board.parts.of(message)
+        ]
+        return [key for key, _part in found], [part for _key, part in found]
 
     def _key(self, message: str, part: Part) -> str:
         """The key of a message's part: by the call's id where that counts, else by its place."""
@@ -306,12 +303,7 @@ class ModelRows:
             status = row.status
         if step.kind is SpanKind.TOOL_RESULT and call is not None:
             agent, parent = call.agent, call.key
-        shown = self._board.steps.add(
-            self._board.prefix + key,
-            step.kind,
-            step.role,
-            agent,
-            step.text,
+        more = More(
             place=row.place,
             name=step.name or (call.name if call else None),
             parent=parent,
@@ -319,6 +311,8 @@ class ModelRows:
             end=row.end if answered else None,
             status=status,
         )
+        key = self._board.prefix + key
+        shown = self._board.steps.add(key, step.kind, step.role, agent, step.text, **more)
         self._board.history.shown.add(part.content)
         if step.kind is SpanKind.TOOL_CALL:
             made = Call(shown, agent, step.name, not canonical(step.text))
@@ -348,18 +342,10 @@ class ToolRows:
         call = self._board.calls.of_row(row.name, row.input, row.call_id)
         if call is None:
             content = self._board.parts.content(SpanKind.TOOL_CALL, text, row.name)
-            key = self._board.steps.add(
-                self._board.prefix + self._key(row, "call", f"{row.id}/call"),
-                SpanKind.TOOL_CALL,
-                Role.AGENT,
-                frame.agent,
-                text,
-                place=row.place,
-                name=row.name,
-                parent=frame.within,
-                start=row.start,
-                end=row.end,
-            )
+            key = self._board.prefix + self._key(row, "call", f"{row.id}/call")
+            more = More(place=row.place, name=row.name, parent=frame.within)
+            more["start"], more["end"] = row.start, row.end
+            key = self._board.steps.call(key, frame.agent, text, **more)
             call = Call(key, frame.agent, row.name, not canonical(text))
             self._board.calls.performed(call, row.call_id, text)
             self._board.history.shown.add(content)
@@ -393,22 +379,17 @@ class ToolRows:
         ):
             return
         self._board.history.shown.add(content)
-        call.result = frame.own = self._board.steps.add(
-            self._board.prefix + self._key(row, "result", row.id),
-            SpanKind.TOOL_RESULT,
-            Role.TOOL,
-            call.agent,
-            text,
-            place=row.place,
-            name=row.name,
-            parent=call.key,
-            start=row.start,
-            end=row.end,
-            status=SpanStatus.ERROR if row.error is not None else row.status,
-        )
+        more = More(place=row.place, name=row.name, parent=call.key)
+        more["start"], more["end"], more["status"] = row.start, row.end, _status(row)
+        key = self._board.prefix + self._key(row, "result", row.id)
+        call.result = frame.own = self._board.steps.result(key, call.agent, text, **more)
 
     def _key(self, row: Row, part: str, without: str) -> str:
         return without if self._board.every_row or not row.call_id else f"{row.call_id}:{part}"
+
+
+def _status(row: Row) -> SpanStatus:
+    return row.status if row.error is None else SpanStatus.ERROR
 
 
 def _same_call(outer: Row, row: Row) -> bool:
@@ -467,33 +448,17 @@ class Board:
         """A message that is a row's whole input or output."""
         row = frame.row
         self.history.shown.add(self.parts.content(SpanKind.MESSAGE, text))
-        self.steps.add(
-            f"{self.prefix}{row.id}/{part}",
-            SpanKind.MESSAGE,
-            role,
-            frame.agent if role is Role.AGENT else "user",
-            text,
-            place=row.place,
-            parent=frame.within,
-            start=row.start if role is Role.USER else row.end,
-        )
+        agent, start = (frame.agent, row.end) if role is Role.AGENT else ("user", row.start)
+        more = More(place=row.place, parent=frame.within, start=start)
+        key = f"{self.prefix}{row.id}/{part}"
+        self.steps.add(key, SpanKind.MESSAGE, role, agent, text, **more)
 
     def log(self, frame: Frame, key: str, text: str, *, role: Role = Role.LOG) -> str:
         """A log span of a row; returns its key."""
         row = frame.row
-        return self.steps.add(
-            self.prefix + key,
-            SpanKind.LOG,
-            role,
-            frame.agent,
-            text,
-            place=row.place,
-            name=row.name or None,
-            parent=frame.within,
-            start=row.start,
-            end=row.end,
-            status=SpanStatus.ERROR if row.error is not None else row.status,
-        )
+        more = More(place=row.place, name=row.name or None, parent=frame.within)
+        more["start"], more["end"], more["status"] = row.start, row.end, _status(row)
+        return self.steps.add(self.prefix + key, SpanKind.LOG, role, frame.agent, text, **more)
 
 
 def asked_of(row: Row) -> tuple[Message, ...]:
@@ -514,18 +479,7 @@ def _content(value: object) -> str:
     return value if isinstance(value, str) else plain_text(value) or dump_text(value)
 
 
-_SAYING: Final = (
-    "output",
-    "input",
-    "answer",
-    "result",
-    "response",
-    "content",
-    "text",
-    "question",
-    "query",
-    "task",
-)
+_SAYING: Final = names("output input answer result response content text question query task")
 _LOOKED_INTO: Final = 16 * 1024
 
 

@@ -11,16 +11,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
-from mast_tui.traces.identity import identity_by_content
-from mast_tui.traces.index.document import Step, StepList, StepSpans
+from mast_tui.traces.index.document import Step, StepList
 from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text, tokens_of
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import FileReport, Role, SpanKind, Tokens, Trace, TraceMeta
+from mast_tui.traces.model import FileReport, Role, SpanKind, Tokens, TraceMeta
 from mast_tui.traces.readers.answer_keys import answer_key_of
 from mast_tui.traces.readers.chat.messages import MessageMapper
 from mast_tui.traces.readers.chat.pieces import ASSISTANT, Piece, call_piece, noted
-from mast_tui.traces.readers.chat.values import Fields, fields_of
+from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
+from mast_tui.traces.readers.json_fields import Fields, fields_at, fields_of, items_of
 from mast_tui.traces.readers.run_facts import facts_of_record
 from mast_tui.traces.result_status import status_of_code
 from mast_tui.traces.times import unix_seconds
@@ -65,27 +65,16 @@ class MiniSweAgentReader:
 
     def read(self, source: Source) -> FileReport:
         """The file's one trace."""
-        document = source.json
-        record: Mapping[str, object] = document if isinstance(document, Mapping) else {}
-        steps = StepList()
+        record, steps = fields_of(source.json), StepList()
         messages = _MessageSpans(steps)
         pointer = "/messages" if record else ""
-        for number, message in enumerate(_messages(document) or ()):
+        for number, message in enumerate(_messages(source.json) or ()):
             messages.add(message, f"{pointer}/{number}")
-        info = record.get("info")
-        facts: Mapping[str, object] = info if isinstance(info, Mapping) else {}
-        _add_ending(steps, facts)
-        identity = identity_by_content(
-            source.path, None, source.data, reader=self.name, key_scheme=self.key_scheme
-        )
-        trace = Trace(
-            identity,
-            source.path,
-            StepSpans(steps.steps),
-            meta=_meta(facts, steps.steps),
-            problems=messages.problems,
-        )
-        return FileReport(source.path, format=self.name, traces=(trace,))
+        info = fields_of(record.get("info"))
+        _add_ending(steps, info)
+        meta, problems = _meta(info, steps.steps), messages.problems
+        trace = trace_of_steps(self, source.path, source.data, steps, meta=meta, problems=problems)
+        return report_of(self, source, [trace])
 
 
 READER: Final = MiniSweAgentReader()
@@ -128,21 +117,18 @@ def _is_bare_run(messages: list[object]) -> bool:
     return answered > 0 and asked - 1 <= answered <= asked
 
 
-def _add_ending(steps: StepList, info: Mapping[str, object]) -> None:
+def _add_ending(steps: StepList, info: Fields) -> None:
     """How the run ended, and its submission unless a message shows just that."""
     shown = {step.text.strip() for step in steps.steps[-2:]}
     for field in ("exit_status", "submission"):
         text = dump_text(info.get(field))
         if text.strip() and text.strip() not in shown:
-            pointer = f"/info/{field}"
-            steps.add(pointer, SpanKind.LOG, Role.LOG, "log", text, place=pointer, name=field)
+            steps.log(f"/info/{field}", text, name=field)
 
 
-def _meta(info: Mapping[str, object], steps: Sequence[Step]) -> TraceMeta:
+def _meta(info: Fields, steps: Sequence[Step]) -> TraceMeta:
     meta = facts_of_record(info, steps)
-    config = info.get("config")
-    model = config.get("model") if isinstance(config, Mapping) else None
-    name = as_text(model.get("model_name")) if isinstance(model, Mapping) else None
+    name = as_text(fields_at(info, "config", "model").get("model_name"))
     handed_in = answer_key_of(info, {"submission": "patch"})
     return replace(meta, system=_FORMAT, model=name or meta.model, answer_key=handed_in)
 
@@ -204,7 +190,7 @@ class _MessageSpans:
             text, commands = _parted(text, commands)
         if text.strip():
             pieces.append(_said(text))
-        for number, item in enumerate(output if isinstance(output, list) else ()):
+        for number, item in enumerate(items_of(output)):
             if isinstance(item, Mapping):
                 pieces += _of_item(item, f"/output/{number}")
         if isinstance(calls, list) and calls:
@@ -232,12 +218,7 @@ class _MessageSpans:
             self._put(replace(piece, role=Role.USER, agent="user"), pointer, start)
 
     def _result(
-        self,
-        content: object,
-        extra: Fields,
-        pointer: str,
-        start: float | None,
-        call_id: str | None,
+        self, content: object, extra: Fields, pointer: str, start: float | None, call_id: str | None
     ) -> None:
         text, code = content_text(content), extra.get("returncode")
         if match := _OBSERVATION.match(text):
@@ -330,25 +311,15 @@ def _blocks(text: str) -> Iterator[_Block]:
         yield _Block(opening.start(), end, text[opening.end() : close])
 
 
-def _commands(extra: Mapping[str, object]) -> list[str]:
+def _commands(extra: Fields) -> list[str]:
     """The commands that the file says were taken from a message."""
-    actions = extra.get("actions")
-    return [
-        command
-        for action in (actions if isinstance(actions, list) else ())
-        if isinstance(action, Mapping) and (command := as_text(action.get("command")))
-    ]
+    actions = map(fields_of, items_of(extra.get("actions")))
+    return [command for action in actions if (command := as_text(action.get("command")))]
 
 
-def _tokens(message: Mapping[str, object], extra: Mapping[str, object]) -> Tokens | None:
+def _tokens(message: Fields, extra: Fields) -> Tokens | None:
     """What the model call behind a message took in and gave out."""
-    usage = fields_of(fields_of(extra.get("response")).get("usage")) or fields_of(
-        message.get("usage")
+    usage = fields_at(extra, "response", "usage") or fields_of(message.get("usage"))
+    return tokens_of(usage.get("prompt_tokens"), usage.get("completion_tokens")) or tokens_of(
+        usage.get("input_tokens"), usage.get("output_tokens")
     )
-    for taken_in, given_out in (
-        ("prompt_tokens", "completion_tokens"),
-        ("input_tokens", "output_tokens"),
-    ):
-        if tokens := tokens_of(usage.get(taken_in), usage.get(given_out)):
-            return tokens
-    return None

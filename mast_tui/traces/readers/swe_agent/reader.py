@@ -11,21 +11,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
-from mast_tui.traces.identity import identity_by_content
-from mast_tui.traces.index.document import Step, StepList, StepSpans
+from mast_tui.traces.index.document import More, Step, StepList
 from mast_tui.traces.io.decoding import as_utf8
-from mast_tui.traces.io.json_values import (
-    InvalidJSON,
-    as_number,
-    as_text,
-    content_text,
-    dump_text,
-    load_json,
-)
+from mast_tui.traces.io.json_values import as_number, as_text, content_text, dump_text
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import AnswerKey, FileReport, Problem, Role, SpanKind, Trace, TraceMeta
+from mast_tui.traces.model import AnswerKey, FileReport, Problem, Role, SpanKind, TraceMeta
 from mast_tui.traces.preview import preview
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
+from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
+from mast_tui.traces.readers.json_fields import Fields, fields_at, fields_of, items_of, json_in
 from mast_tui.traces.readers.run_facts import facts_of_record, task_of
 from mast_tui.traces.times import unix_seconds
 
@@ -52,16 +46,11 @@ class SweAgentReader:
 
     def read(self, source: Source) -> FileReport:
         """The file's one trace."""
-        document = source.json
-        record: Mapping[str, object] = document if isinstance(document, Mapping) else {}
-        run = _Run(record)
-        identity = identity_by_content(
-            source.path, None, source.data, reader=self.name, key_scheme=self.key_scheme
+        run = _Run(fields_of(source.json))
+        trace = trace_of_steps(
+            self, source.path, source.data, run.steps, meta=run.meta, problems=run.problems
         )
-        trace = Trace(
-            identity, source.path, StepSpans(run.steps.steps), meta=run.meta, problems=run.problems
-        )
-        return FileReport(source.path, format=self.name, traces=(trace,))
+        return report_of(self, source, [trace])
 
 
 READER: Final = SweAgentReader()
@@ -92,7 +81,7 @@ class _Turn:
     """What the history tells of one step: who acted, and by which tool."""
 
     pointer: str
-    message: Mapping[str, object]
+    message: Fields
     agent: str
     tool: str | None
 
@@ -100,11 +89,10 @@ class _Turn:
 class _Run:
     """The spans of one run, and what the file tells about it."""
 
-    def __init__(self, record: Mapping[str, object]) -> None:
+    def __init__(self, record: Fields) -> None:
         self.steps = StepList()
         self.problems: list[Problem] = []
-        steps = record.get("trajectory")
-        trajectory: Sequence[object] = steps if isinstance(steps, list) else ()
+        trajectory = items_of(record.get("trajectory"))
         prompts, turns = _parted(record, trajectory)
         self._agent = turns[0].agent if turns else _UNNAMED
         self._prompts(prompts)
@@ -116,117 +104,60 @@ class _Run:
             else:
                 self._log(pointer, step)
                 self.problems.append(Problem(pointer, "not a step but a bare value"))
-        info = record.get("info")
-        self._ending(info if isinstance(info, Mapping) else {})
-        attempts = record.get("attempts")
-        if isinstance(attempts, list) and len(attempts) > 1:
+        self._ending(fields_of(record.get("info")))
+        attempts = items_of(record.get("attempts"))
+        if len(attempts) > 1:
             message = f"the run made {len(attempts)} attempts; only the one it chose is shown"
             self.problems.append(Problem("/attempts", message))
         self.meta = _facts(record, self.steps.steps)
 
-    def _prompts(self, prompts: Sequence[tuple[str, Mapping[str, object]]]) -> None:
+    def _prompts(self, prompts: Sequence[tuple[str, Fields]]) -> None:
         demonstrations = [one for one in prompts if _is_demonstration(one[1])]
         for pointer, message in prompts:
-            text = content_text(message.get("content"))
             if not _is_demonstration(message):
-                system = message.get("role") == "system"
-                self.steps.add(
-                    pointer,
-                    SpanKind.MESSAGE,
-                    Role.SYSTEM if system else Role.USER,
-                    "system" if system else "user",
-                    text,
-                    place=pointer,
-                )
+                role = Role.SYSTEM if message.get("role") == "system" else Role.USER
+                text = content_text(message.get("content"))
+                self.steps.add(pointer, SpanKind.MESSAGE, role, role.value, text)
             elif pointer == demonstrations[0][0]:
-                self.steps.add(
-                    pointer,
-                    SpanKind.LOG,
-                    Role.SYSTEM,
-                    "system",
-                    _as_one([message for _pointer, message in demonstrations]),
-                    place=pointer,
-                    name="demonstration",
-                )
+                text = _as_one([message for _pointer, message in demonstrations])
+                kind, role = SpanKind.LOG, Role.SYSTEM
+                self.steps.add(pointer, kind, role, "system", text, name="demonstration")
 
-    def _step(self, step: Mapping[str, object], pointer: str, turn: _Turn | None) -> None:
+    def _step(self, step: Fields, pointer: str, turn: _Turn | None) -> None:
         before = len(self.steps)
         agent = turn.agent if turn else self._agent
         start = unix_seconds(step.get("timestamp"))
         if turn and (thinking := content_text(turn.message.get("thinking_blocks"))):
-            self.steps.add(
-                f"{pointer}/thinking",
-                SpanKind.REASONING,
-                Role.AGENT,
-                agent,
-                thinking,
-                place=f"{turn.pointer}/thinking_blocks",
-                start=start,
-            )
+            kind, key, place = SpanKind.REASONING, f"{pointer}/thinking", turn.pointer
+            more = More(place=f"{place}/thinking_blocks", start=start)
+            self.steps.add(key, kind, Role.AGENT, agent, thinking, **more)
         field, said = _said(step)
         if said:
-            self.steps.add(
-                f"{pointer}/{field}",
-                SpanKind.MESSAGE,
-                Role.AGENT,
-                agent,
-                said,
-                place=f"{pointer}/{field}",
-                start=start,
-            )
-        call = self._action(step, pointer, turn, agent, start)
+            key = f"{pointer}/{field}"
+            self.steps.add(key, SpanKind.MESSAGE, Role.AGENT, agent, said, start=start)
+        end, call, name = _later(start, step), None, None
+        if (action := dump_text(step.get("action"))).strip():
+            name = (turn.tool if turn else None) or _first_word(action)
+            key = f"{pointer}/action"
+            call = self.steps.call(key, agent, action, name=name, start=start, end=end)
         observation = step.get("observation")
         if observation is not None and (call or observation != ""):
-            self.steps.add(
-                f"{pointer}/observation",
-                SpanKind.TOOL_RESULT,
-                Role.TOOL,
-                agent if call else "environment",
-                content_text(observation),
-                place=f"{pointer}/observation",
-                name=self.steps.steps[-1].name if call else None,
-                parent=call,
-                start=_later(start, step),
-            )
+            key, by = f"{pointer}/observation", agent if call else "environment"
+            text = content_text(observation)
+            self.steps.result(key, by, text, name=name, parent=call, start=end)
         if len(self.steps) == before:
             self._log(pointer, {name: value for name, value in step.items() if name in _TOLD})
 
-    def _action(
-        self,
-        step: Mapping[str, object],
-        pointer: str,
-        turn: _Turn | None,
-        agent: str,
-        start: float | None,
-    ) -> str | None:
-        action = dump_text(step.get("action"))
-        if not action.strip():
-            return None
-        return self.steps.add(
-            f"{pointer}/action",
-            SpanKind.TOOL_CALL,
-            Role.AGENT,
-            agent,
-            action,
-            place=f"{pointer}/action",
-            name=(turn.tool if turn else None) or _first_word(action),
-            start=start,
-            end=_later(start, step),
-        )
-
-    def _ending(self, info: Mapping[str, object]) -> None:
+    def _ending(self, info: Fields) -> None:
         """How the run ended, and its patch unless the last step shows just that."""
         shown = self.steps.steps[-1].text.strip() if len(self.steps) else ""
         for field in ("exit_status", "submission"):
             text = dump_text(info.get(field))
             if text.strip() and text.strip() != shown:
-                pointer = f"/info/{field}"
-                self.steps.add(
-                    pointer, SpanKind.LOG, Role.LOG, "log", text, place=pointer, name=field
-                )
+                self.steps.log(f"/info/{field}", text, name=field)
 
     def _log(self, pointer: str, value: object) -> None:
-        self.steps.add(pointer, SpanKind.LOG, Role.LOG, "log", dump_text(value), place=pointer)
+        self.steps.log(pointer, dump_text(value))
 
 
 _TOLD: Final = ("thought", "action", "observation", "response", "execution_time", "extra_info")
@@ -239,7 +170,7 @@ class _Turns:
         self._turns = turns
         self._next = 0
 
-    def of(self, step: Mapping[str, object]) -> _Turn | None:
+    def of(self, step: Fields) -> _Turn | None:
         """The turn with the step's action, among the next few that no step has taken."""
         for number in range(self._next, min(self._next + _LOOKED_AHEAD, len(self._turns))):
             message = self._turns[number].message
@@ -250,20 +181,20 @@ class _Turns:
 
 
 def _parted(
-    record: Mapping[str, object], trajectory: Sequence[object]
-) -> tuple[list[tuple[str, Mapping[str, object]]], list[_Turn]]:
+    record: Fields, trajectory: Sequence[object]
+) -> tuple[list[tuple[str, Fields]], list[_Turn]]:
     """The prompts that stand before the first step, and the agent's turns.
 
     A file without a history has the prompts in the query of its first step, if at all.
     """
     pointer, messages = "/history", record.get("history")
     if not isinstance(messages, list) or not messages:
-        first = _mapping(trajectory[0]) if trajectory else {}
+        first = fields_of(trajectory[0]) if trajectory else {}
         for field in ("query", "messages"):
             pointer, messages = f"/trajectory/0/{field}", first.get(field)
             if isinstance(messages, list) and messages:
                 break
-    prompts: list[tuple[str, Mapping[str, object]]] = []
+    prompts: list[tuple[str, Fields]] = []
     turns: list[_Turn] = []
     for place, message in _messages(messages, pointer):
         if message.get("role") == "assistant" and not _is_demonstration(message):
@@ -274,17 +205,17 @@ def _parted(
     return prompts, turns
 
 
-def _messages(messages: object, pointer: str) -> Iterator[tuple[str, Mapping[str, object]]]:
-    for number, message in enumerate(messages if isinstance(messages, list) else ()):
+def _messages(messages: object, pointer: str) -> Iterator[tuple[str, Fields]]:
+    for number, message in enumerate(items_of(messages)):
         if isinstance(message, Mapping):
             yield f"{pointer}/{number}", message
 
 
-def _is_demonstration(message: Mapping[str, object]) -> bool:
+def _is_demonstration(message: Fields) -> bool:
     return message.get("is_demo") is True or message.get("message_type") == "demonstration"
 
 
-def _as_one(messages: Sequence[Mapping[str, object]]) -> str:
+def _as_one(messages: Sequence[Fields]) -> str:
     """A demonstration as one text; one of several messages says who speaks each."""
     if len(messages) == 1:
         return content_text(messages[0].get("content"))
@@ -294,13 +225,10 @@ def _as_one(messages: Sequence[Mapping[str, object]]) -> str:
     )
 
 
-def _tool(message: Mapping[str, object]) -> str | None:
+def _tool(message: Fields) -> str | None:
     """The name of the only tool that a message calls."""
-    calls = message.get("tool_calls")
-    if not isinstance(calls, list) or len(calls) != 1 or not isinstance(calls[0], Mapping):
-        return None
-    function = calls[0].get("function")
-    name = as_text(function.get("name")) if isinstance(function, Mapping) else None
+    calls = items_of(message.get("tool_calls"))
+    name = as_text(fields_at(calls[0], "function").get("name")) if len(calls) == 1 else None
     return preview(name)[0] if name else None
 
 
@@ -309,7 +237,7 @@ def _first_word(action: str) -> str | None:
     return line.split(" ", 1)[0] or None
 
 
-def _said(step: Mapping[str, object]) -> tuple[str, str]:
+def _said(step: Fields) -> tuple[str, str]:
     """Under which field stands what the agent said beside its action, and that text.
 
     The response holds the thought and the action once more.
@@ -323,29 +251,29 @@ def _said(step: Mapping[str, object]) -> tuple[str, str]:
     return "thought", ""
 
 
-def _later(start: float | None, step: Mapping[str, object]) -> float | None:
+def _later(start: float | None, step: Fields) -> float | None:
     """When the step's action was over; None where its beginning or its time is not known."""
     took = as_number(step.get("execution_time"))
     return None if start is None or took is None or took < 0 else start + took
 
 
-def _facts(record: Mapping[str, object], steps: Sequence[Step]) -> TraceMeta:
-    info = record.get("info")
-    meta = facts_of_record(info if isinstance(info, Mapping) else {}, steps)
+def _facts(record: Fields, steps: Sequence[Step]) -> TraceMeta:
+    info = fields_of(record.get("info"))
+    meta = facts_of_record(info, steps)
     config = _config(record.get("replay_config"))
-    problem = _mapping(config.get("problem_statement"))
+    problem = fields_of(config.get("problem_statement"))
     task = task_of(problem.get("text"), problem.get("problem_statement"), steps=steps)
-    model = as_text(_mapping(_mapping(config.get("agent")).get("model")).get("name"))
+    model = as_text(fields_at(config, "agent", "model").get("name"))
     return replace(
         meta,
         task=task,
         system="SWE-agent",
         model=model or meta.model,
-        answer_key=_answer_key(record, _mapping(info)),
+        answer_key=_answer_key(record, info),
     )
 
 
-def _answer_key(record: Mapping[str, object], info: Mapping[str, object]) -> AnswerKey:
+def _answer_key(record: Fields, info: Fields) -> AnswerKey:
     """The patch that was handed in, and what the tests of the benchmark said of it."""
     draft = AnswerKeyDraft()
     for holder in (info, record):
@@ -357,15 +285,6 @@ def _answer_key(record: Mapping[str, object], info: Mapping[str, object]) -> Ans
     return draft.key()
 
 
-def _config(value: object) -> Mapping[str, object]:
+def _config(value: object) -> Fields:
     """The configuration of the run, which is JSON within a JSON text."""
-    if isinstance(value, str):
-        try:
-            value = load_json(value)
-        except InvalidJSON:
-            return {}
-    return _mapping(value)
-
-
-def _mapping(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, Mapping) else {}
+    return fields_of(json_in(value))

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from mast_tui.traces.identity import identity_by_content
-from mast_tui.traces.index.document import Step, StepSpans
+from mast_tui.traces.index.document import Step
 from mast_tui.traces.io.json_values import as_text, canonical_bytes
-from mast_tui.traces.io.source import Source, content_hash
-from mast_tui.traces.model import AnswerKey, FileReport, Problem, Trace, TraceIdentity, TraceMeta
+from mast_tui.traces.io.source import Source
+from mast_tui.traces.model import AnswerKey, FileReport, Problem, Trace, TraceMeta
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
+from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
 from mast_tui.traces.readers.run_facts import task_of
 from mast_tui.traces.readers.span_tree.rows import Row, RowKind
 from mast_tui.traces.readers.span_tree.steps import observed_steps
@@ -49,48 +49,28 @@ class VendorExportReader:
             return FileReport(source.path, skipped="no records of a known vendor")
         problems: list[Problem] = []
         found = traces_in(source, vendor, problems)
-        traces = []
-        for record, one in enumerate(found):
-            number = record if len(found) > 1 else None
-            content = source.data if number is None else _content(one)
-            traces.append(self._trace(source, vendor, one, number, content))
-        return FileReport(
-            source.path, format=vendor.name, traces=tuple(traces), problems=tuple(problems)
-        )
+        traces = [
+            self._trace(source, vendor, records, number if len(found) > 1 else None)
+            for number, records in enumerate(found)
+        ]
+        return report_of(self, source, traces, problems, vendor.name)
 
     def _trace(
-        self,
-        source: Source,
-        vendor: Vendor,
-        records: TraceRecords,
-        number: int | None,
-        content: bytes,
+        self, source: Source, vendor: Vendor, records: TraceRecords, number: int | None
     ) -> Trace:
         judged = _judged(vendor, records)
         ran = [found for found in records.found.values() if found.id not in judged]
         rows = rows_of(vendor, ran) or [_trace_row(records)]
-        observed = observed_steps(rows)
-        if records.id is None:
-            identity = identity_by_content(
-                source.path, number, content, reader=self.name, key_scheme=self.key_scheme
-            )
-        else:
-            identity = TraceIdentity(
-                trace_id=records.id,
-                content_hash=content_hash(content),
-                content_bytes=len(content),
-                reader=self.name,
-                key_scheme=self.key_scheme,
-                native=True,
-            )
+        steps = observed_steps(rows).steps
         meta = TraceMeta(
-            task=_task(rows, observed.steps.steps),
+            task=_task(rows, steps.steps),
             system=_system(vendor, records, rows),
             model=next((row.model for row in rows if row.model), None),
             answer_key=_answer_key(vendor, records, judged),
         )
-        return Trace(
-            identity, source.path, StepSpans(observed.steps.steps), record=number, meta=meta
+        content = source.data if number is None else _content(records)
+        return trace_of_steps(
+            self, source.path, content, steps, meta=meta, record=number, native=records.id
         )
 
 

@@ -10,10 +10,9 @@ from typing import Final
 from mast_tui.traces.io.json_values import InvalidJSON, as_text, load_json
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Problem
-from mast_tui.traces.readers.json_documents import read_lines
+from mast_tui.traces.readers.document_traces import Record, records_by_line
+from mast_tui.traces.readers.json_fields import Fields, items_of
 from mast_tui.traces.readers.vendors.tables import VENDORS, Paths, Vendor
-
-Record = Mapping[str, object]
 
 _LOOKED_AT: Final = 5
 _ABSENT: Final = object()
@@ -25,7 +24,7 @@ class Found:
 
     id: str
     parent: str | None
-    record: Record
+    record: Fields
     place: str
 
 
@@ -38,7 +37,7 @@ class TraceRecords:
 
     id: str | None
     found: dict[str, Found] = field(default_factory=dict)
-    head: Record = field(default_factory=dict)
+    head: Fields = field(default_factory=dict)
     place: str = ""
 
     def add(self, found: Found) -> None:
@@ -135,7 +134,7 @@ def _is_trace(vendor: Vendor, value: object) -> bool:
     return bool(vendor.head_needs) and _has(_head(vendor, value), vendor.head_needs)
 
 
-def _head(vendor: Vendor, value: object) -> Record:
+def _head(vendor: Vendor, value: object) -> Fields:
     """What a trace tells of itself; empty where ``value`` is no object."""
     if not isinstance(value, Mapping):
         return {}
@@ -165,13 +164,10 @@ def _entries(vendor: Vendor, value: object, place: str) -> Iterator[tuple[str, o
 def traces_in(source: Source, vendor: Vendor, problems: list[Problem]) -> list[TraceRecords]:
     """The traces of an export in the order of their first records."""
     gathering = _Gathering(vendor, problems)
-    if source.json_lines:
-        for line in read_lines(source, problems):
-            for pointer, entry in _entries(vendor, line.value, ""):
-                gathering.take(entry, _under(f"line {line.number}", pointer))
-    else:
-        for pointer, entry in _entries(vendor, source.json, ""):
-            gathering.take(entry, pointer)
+    by_line = records_by_line(source, problems) if source.json_lines else None
+    for record in by_line or [Record(source.json)]:
+        for pointer, entry in _entries(vendor, record.value, ""):
+            gathering.take(entry, _under(record.place, pointer))
     return gathering.done()
 
 
@@ -181,7 +177,7 @@ class _Gathering:
     def __init__(self, vendor: Vendor, problems: list[Problem]) -> None:
         self._vendor = vendor
         self._problems = problems
-        self._heads: dict[str, tuple[Record, str]] = {}
+        self._heads: dict[str, tuple[Fields, str]] = {}
         self._found: list[tuple[Found, str | None]] = []
 
     def take(self, entry: object, place: str) -> None:
@@ -198,13 +194,13 @@ class _Gathering:
     def _refuse(self, place: str) -> None:
         self._problems.append(Problem(place, f"no record of {self._vendor.name}, left out"))
 
-    def _take_trace(self, entry: Record, place: str) -> None:
+    def _take_trace(self, entry: Fields, place: str) -> None:
         vendor = self._vendor
         head = _head(vendor, entry)
         trace = text_at(head, vendor.trace_id) or text_at(entry, vendor.trace_id) or place
         self._heads.setdefault(trace, (head, place))
         members = value_at(entry, vendor.members)
-        for number, member in enumerate(members if isinstance(members, list) else ()):
+        for number, member in enumerate(items_of(members)):
             where = _under(place, f"/{vendor.members[0]}/{number}")
             if isinstance(member, Mapping):
                 self._take_record(member, where, trace, None)
@@ -212,7 +208,7 @@ class _Gathering:
                 self._refuse(where)
 
     def _take_record(
-        self, record: Record, place: str, trace: str | None, parent: str | None
+        self, record: Fields, place: str, trace: str | None, parent: str | None
     ) -> None:
         """Add a record and those nested in it; deep nesting costs no stack."""
         fields, children = self._vendor.fields, self._vendor.children
@@ -277,7 +273,7 @@ def _root(own: str, parents: Mapping[str, str | None], told: dict[str, str]) -> 
     return trace
 
 
-def _order(record: Record) -> list[str]:
+def _order(record: Fields) -> list[str]:
     """The ids from the root down to a run, as its ``dotted_order`` tells them."""
     order = as_text(record.get("dotted_order"))
     if order is None:

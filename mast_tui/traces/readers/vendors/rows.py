@@ -18,9 +18,9 @@ from mast_tui.traces.io.json_values import (
 from mast_tui.traces.io.python_literals import literal
 from mast_tui.traces.model import Role, SpanStatus
 from mast_tui.traces.readers.chat.pieces import is_message, unwrap_langchain
-from mast_tui.traces.readers.chat.values import short_name
+from mast_tui.traces.readers.json_fields import Fields, items_of, short_name
 from mast_tui.traces.readers.span_tree.rows import Message, Row, RowKind
-from mast_tui.traces.readers.vendors.records import Found, Record, json_in, text_at, value_at
+from mast_tui.traces.readers.vendors.records import Found, json_in, text_at, value_at
 from mast_tui.traces.readers.vendors.tables import Vendor
 from mast_tui.traces.times import unix_seconds
 
@@ -87,7 +87,7 @@ def _row(vendor: Vendor, found: Found) -> Row:
     return _as_tool(row) if kind is RowKind.TOOL else _as_model(row)
 
 
-def _decoded(vendor: Vendor, record: Record) -> Record:
+def _decoded(vendor: Vendor, record: Fields) -> Fields:
     """The record with the JSON texts among its fields read, once for all paths."""
     read: dict[str, object] = {name: json_in(value) for name, value in record.items()}
     attributes = read.get("attributes")
@@ -105,12 +105,12 @@ def _unquoted(value: object) -> object:
         return value
 
 
-def _raw(vendor: Vendor, record: Record, decoded: Record, paths: tuple[str, ...]) -> object:
+def _raw(vendor: Vendor, record: Fields, decoded: Fields, paths: tuple[str, ...]) -> object:
     """A value as the source has it: a text that happens to be JSON stays a text."""
     return value_at(decoded if vendor.encoded else record, paths)
 
 
-def _kind(vendor: Vendor, record: Record) -> str:
+def _kind(vendor: Vendor, record: Fields) -> str:
     return (text_at(record, vendor.fields.kind) or "").upper()
 
 
@@ -126,7 +126,7 @@ def _time(value: object) -> float | None:
     return unix_seconds(value)
 
 
-def _result(vendor: Vendor, record: Record) -> tuple[SpanStatus, str | None]:
+def _result(vendor: Vendor, record: Fields) -> tuple[SpanStatus, str | None]:
     """How a call ended, where the vendor tells, and what went wrong."""
     said = text_at(record, vendor.fields.status)
     status = _STATUS.get(said.lower(), SpanStatus.UNKNOWN) if said else SpanStatus.UNKNOWN
@@ -258,20 +258,16 @@ def _called(rows: list[Row]) -> list[Row]:
     ]
 
 
-def _tool_names(message: Mapping[str, object]) -> Iterable[str]:
+def _tool_names(message: Fields) -> Iterable[str]:
     calls = message.get("tool_calls")
     content = message.get("content")
-    for call in [*_items(calls), *_items(content), message]:
+    for call in [*items_of(calls), *items_of(content), message]:
         if not isinstance(call, Mapping) or "role" in call:
             continue
         function = call.get("function")
         name = as_text((function if isinstance(function, Mapping) else call).get("name"))
         if name is not None:
             yield name
-
-
-def _items(value: object) -> list[object]:
-    return value if isinstance(value, list) else []
 
 
 _MOST_WRAPPERS: Final = 5

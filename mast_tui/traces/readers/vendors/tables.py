@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from mast_tui.traces.readers.json_fields import names
 from mast_tui.traces.readers.span_tree.rows import RowKind
 
 Paths = tuple[str, ...]
@@ -100,13 +101,10 @@ LANGSMITH: Final = Vendor(
         output=("outputs",),
         error=("error",),
         status=("status",),
-        model=(
-            "extra/metadata/ls_model_name",
-            "extra/invocation_params/model",
-            "extra/invocation_params/model_name",
-            "outputs/llm_output/model_name",
-            "outputs/model",
-        ),
+        model=names("""
+            extra/metadata/ls_model_name extra/invocation_params/model
+            extra/invocation_params/model_name outputs/llm_output/model_name outputs/model
+        """),
         tokens_in=(
             "prompt_tokens",
             "extra/metadata/usage_metadata/input_tokens",
@@ -141,15 +139,10 @@ LANGFUSE: Final = Vendor(
     needs=(
         ("type",),
         ("startTime", "start_time"),
-        (
-            "parentObservationId",
-            "parent_observation_id",
-            "traceId",
-            "usageDetails",
-            "usage_details",
-            "statusMessage",
-            "status_message",
-        ),
+        names("""
+            parentObservationId parent_observation_id traceId usageDetails usage_details
+            statusMessage status_message
+        """),
     ),
     containers=("data", "observations", "traces"),
     members=("observations",),
@@ -168,30 +161,16 @@ LANGFUSE: Final = Vendor(
         error=("statusMessage", "status_message"),
         status=("level",),
         model=("model", "providedModelName", "provided_model_name"),
-        tokens_in=(
-            "usageDetails/input",
-            "usage_details/input",
-            "usageDetails/input_tokens",
-            "usage_details/input_tokens",
-            "usageDetails/prompt_tokens",
-            "usage/input",
-            "usage/promptTokens",
-            "usage/prompt_tokens",
-            "promptTokens",
-            "inputUsage",
-        ),
-        tokens_out=(
-            "usageDetails/output",
-            "usage_details/output",
-            "usageDetails/output_tokens",
-            "usage_details/output_tokens",
-            "usageDetails/completion_tokens",
-            "usage/output",
-            "usage/completionTokens",
-            "usage/completion_tokens",
-            "completionTokens",
-            "outputUsage",
-        ),
+        tokens_in=names("""
+            usageDetails/input usage_details/input usageDetails/input_tokens
+            usage_details/input_tokens usageDetails/prompt_tokens usage/input usage/promptTokens
+            usage/prompt_tokens promptTokens inputUsage
+        """),
+        tokens_out=names("""
+            usageDetails/output usage_details/output usageDetails/output_tokens
+            usage_details/output_tokens usageDetails/completion_tokens usage/output
+            usage/completionTokens usage/completion_tokens completionTokens outputUsage
+        """),
         metadata=("metadata",),
         call_id=(
             "metadata/tool_call_id",
@@ -232,11 +211,7 @@ MLFLOW: Final = Vendor(
         end=("end_time_unix_nano", "end_time_ns", "end_time"),
         input=("attributes/mlflow.spanInputs",),
         output=("attributes/mlflow.spanOutputs",),
-        error=(
-            "status/message",
-            "status_message",
-            "events/0/attributes/exception.message",
-        ),
+        error=("status/message", "status_message", "events/0/attributes/exception.message"),
         status=("status/code", "status/status_code", "status_code"),
         model=(
             "attributes/mlflow.llm.model",

@@ -1,0 +1,105 @@
+"""What most readers of whole documents do alike: find the records, and make traces of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from mast_tui.traces.identity import identity_by_content
+from mast_tui.traces.index.document import StepList, StepSpans
+from mast_tui.traces.io.json_values import canonical_bytes
+from mast_tui.traces.io.source import Source
+from mast_tui.traces.model import FileReport, Problem, Trace, TraceMeta
+from mast_tui.traces.readers.base import Reader
+from mast_tui.traces.readers.json_documents import read_lines
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A JSON value that may be a run.
+
+    ``number`` counts the records of a file from 0 and is None where the file is that record;
+    ``prefix`` goes before a JSON pointer in the value to make a place in the file.
+    """
+
+    value: object
+    number: int | None = None
+    prefix: str = ""
+
+    @property
+    def place(self) -> str:
+        """Where the record stands in the file."""
+        return self.prefix.strip() or "/"
+
+    def content(self, source: Source) -> bytes:
+        """The bytes by which the record is known again."""
+        return source.data if self.number is None else canonical_bytes(self.value)
+
+
+def records_in(source: Source, problems: list[Problem]) -> Iterator[Record]:
+    """The records of a JSON file: one a line, those of a list, or the one document."""
+    if source.json_lines:
+        yield from records_by_line(source, problems)
+    elif isinstance(document := source.json, list):
+        yield from records_listed(document)
+    else:
+        yield Record(document)
+
+
+def records_by_line(source: Source, problems: list[Problem]) -> Iterator[Record]:
+    """The records of a file that has one a line."""
+    for line in read_lines(source, problems):
+        yield Record(line.value, line.record, f"line {line.number} ")
+
+
+def records_listed(values: Iterable[object], pointer: str = "") -> Iterator[Record]:
+    """The records in the list at a JSON pointer."""
+    for number, value in enumerate(values):
+        yield Record(value, number, f"{pointer}/{number}")
+
+
+def trace_of_steps(
+    reader: Reader,
+    path: Path,
+    content: bytes,
+    steps: StepList,
+    *,
+    meta: TraceMeta,
+    record: int | None = None,
+    native: str | None = None,
+    problems: Iterable[Problem] = (),
+) -> Trace:
+    """Make the trace of a run that was read whole.
+
+    Args:
+        reader: Who has read it.
+        path: The file that it was read from.
+        content: The bytes by which it is known again.
+        steps: Its spans.
+        meta: What the file tells about the run.
+        record: Its number among the runs of the file; None for the only one.
+        native: The id that it brings itself, if any.
+        problems: What of it could not be read.
+
+    Returns:
+        The trace; where it brings no id it goes by its content.
+    """
+    identity = identity_by_content(
+        path, record, content, reader=reader.name, key_scheme=reader.key_scheme
+    )
+    if native is not None:
+        identity = replace(identity, trace_id=native, native=True)
+    spans = StepSpans(steps.steps)
+    return Trace(identity, path, spans, record=record, meta=meta, problems=problems)
+
+
+def report_of(
+    reader: Reader,
+    source: Source,
+    traces: Iterable[Trace],
+    problems: Iterable[Problem] = (),
+    name: str | None = None,
+) -> FileReport:
+    """What came of a file; ``name`` is that of its format where it is not the reader's own."""
+    return FileReport(source.path, name or reader.name, tuple(traces), tuple(problems))

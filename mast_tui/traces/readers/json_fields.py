@@ -1,0 +1,106 @@
+"""Foreign JSON taken apart without trust: each part is of the type asked for, or empty.
+
+So damaged files need no code of their own: what is of another type counts as not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from mast_tui.traces.io.json_values import InvalidJSON, as_count, as_text, load_json
+
+Fields = Mapping[str, object]
+"""A JSON object of unknown content."""
+
+_NO_FIELDS: Final[Fields] = {}
+_NAME_CHARS: Final = 100
+
+
+def names(text: str) -> tuple[str, ...]:
+    """The words of a text: how a long list of names that others gave is written."""
+    return tuple(text.split())
+
+
+def name_set(text: str) -> frozenset[str]:
+    """The words of a text, where their order does not matter."""
+    return frozenset(text.split())
+
+
+def fields_of(value: object) -> Fields:
+    """``value`` where it is a JSON object, else an empty one."""
+    # Most fields are not there, and None is told from an object sooner than by its class.
+    return value if value is not None and isinstance(value, Mapping) else _NO_FIELDS
+
+
+def fields_at(value: object, *path: str) -> Fields:
+    """The object to which a path of fields leads from ``value``, else an empty one."""
+    found = fields_of(value)
+    for field in path:
+        found = fields_of(found.get(field))
+    return found
+
+
+def items_of(value: object) -> Sequence[object]:
+    """``value`` where it is a JSON list, else an empty one."""
+    return value if isinstance(value, list) else ()
+
+
+def kind_of(value: object) -> str:
+    """The ``type`` of a message, item or block; empty where it has none."""
+    kind = value.get("type") if isinstance(value, Mapping) else None
+    return kind if isinstance(kind, str) else ""
+
+
+def json_in(value: object) -> object:
+    """The object or list in a JSON text, None where it is none; any other value as it is."""
+    if not isinstance(value, str):
+        return value
+    if value.lstrip()[:1] not in ("{", "["):
+        return None
+    try:
+        return load_json(value)
+    except InvalidJSON:
+        return None
+
+
+def first_in(value: Fields, *fields: str) -> object:
+    """The first field that is there and not null, else None."""
+    return next((value[field] for field in fields if value.get(field) is not None), None)
+
+
+def text_in(value: Fields, *fields: str) -> str | None:
+    """The first field that is a text with more than blanks in it, else None."""
+    return next((text for field in fields if (text := as_text(value.get(field)))), None)
+
+
+def flag_in(value: Fields, *fields: str) -> bool | None:
+    """The first field that is true or false, else None."""
+    return next((flag for one in fields if isinstance(flag := value.get(one), bool)), None)
+
+
+def short_name(value: object) -> str:
+    """A name on one line, no longer than a name may be; empty for anything else."""
+    if not isinstance(value, str):
+        return ""
+    return " ".join(value[: 2 * _NAME_CHARS].split())[:_NAME_CHARS]
+
+
+def name_in(value: Fields, *fields: str) -> str | None:
+    """The first field that is a text, as a name."""
+    for field in fields:
+        if text := as_text(value.get(field)):
+            return short_name(text) or None
+    return None
+
+
+def identifier_in(value: Fields, *fields: str) -> str | None:
+    """The first field that is an id: a text, or a whole number."""
+    for field in fields:
+        found = value.get(field)
+        if isinstance(found, int) and not isinstance(found, bool):
+            if as_count(abs(found)) is not None:
+                return str(found)
+        elif text := as_text(found):
+            return text
+    return None
