@@ -366,18 +366,15 @@ class KeptSpans(Spans):
     def sift(self, sieve: Sieve | None, begin: int, limit: int, max_bytes: int, /) -> Sifted:
         """The texts that may hold what the sieve is for; one that cannot be read holds nothing.
 
-        Previews stand on the lines of their texts, so that rows are sifted with them by one word.
+        Previews stand on the lines of their texts, so that rows are sifted with them.
         """
-        words = None if sieve is None else sieve.by_word()
-        used = words or sieve
         end = bisect_left(self._starts, self._starts[begin] + max_bytes, begin + 1)
         end = max(begin + 1, min(end, limit, begin + _SIFTED_AT_ONCE))
-        rows = sieve is None or words is not None
         try:
-            spans = self._spans_hit(used, words is not None, begin, end, max_bytes)
+            spans = self._spans_hit(sieve, begin, end, max_bytes)
         except OSError:
             return Sifted(limit, ())
-        return Sifted(end, ((index, self.text(index)) for index in spans), rows)
+        return Sifted(end, ((index, self.text(index)) for index in spans), rows=True)
 
     def one_thread(self, first: int, end: int, /) -> bool:
         """Whether the keys of the spans from ``first`` up to ``end`` name one thread or none."""
@@ -440,13 +437,12 @@ class KeptSpans(Spans):
         return shown
 
     def _spans_hit(
-        self, sieve: Sieve | None, names_too: bool, begin: int, end: int, max_bytes: int
+        self, sieve: Sieve | None, begin: int, end: int, max_bytes: int
     ) -> Sequence[int]:
-        """The spans whose lines may hold what is looked for, and where asked those whose name
-        does."""
+        """The spans whose lines or names may hold what is looked for."""
         if sieve is None:
             return range(begin, end)
-        found = set(self._table.rows_with(sieve, begin, end) if names_too else ())
+        found = set(self._table.rows_with(sieve, begin, end))
         start, stop = self._starts[begin], self._starts[end]
         most = max(max_bytes, 2 * sieve.overlap)
         while start < stop:  # of one very long line only a piece is in memory at a time

@@ -92,15 +92,25 @@ def needs_of(pattern: str, *, exact: bool) -> tuple[str, ...] | None:
         where none are told.
     """
     rest = re.sub(r"\{\d*,?\d*\}", "{", _ONE_CHARACTER.sub(".", pattern))
-    if whole := _GROUP.fullmatch(rest):
-        rest = whole[1]
-    while (without := _GROUP.sub(".", rest)) != rest:
-        rest = without
-    if "(" in rest:  # flags of its own
+    outside = rest
+    while (without := _GROUP.sub(".", outside)) != outside:
+        outside = without
+    if "(" in outside:  # flags of its own
         return None
+    parts = [outside]
+    if "|" not in outside:  # a group that cannot be missing
+        parts += [
+            group[1]
+            for group in _GROUP.finditer(rest)
+            if rest.count("(", 0, group.start()) == rest.count(")", 0, group.start())
+            and rest[group.end() : group.end() + 1] not in ("*", "?", "{")
+        ]
     plain = _PLAIN if exact else _PLAIN_IN_ANY_CASE
-    needs = [max(plain.findall(part), key=len, default="") for part in rest.split("|")]
-    return tuple(needs) if all(needs) else None
+    for part in parts:
+        needs = [max(plain.findall(one), key=len, default="") for one in part.split("|")]
+        if all(needs):
+            return tuple(needs)
+    return None
 
 
 def compile_pattern(pattern: str, flags: str) -> re2._Regexp:
