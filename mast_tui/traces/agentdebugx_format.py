@@ -6,13 +6,11 @@ Outcome, score and answer key are left out, as in ATIF.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Final
 
-import orjson
-
-from mast_tui.traces.io.json_values import replace_surrogates
+from mast_tui.traces.io.json_values import dump_line
 from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus, Trace
+from mast_tui.traces.times import iso_time
 
 AGENTDEBUGX_OPENING: Final = b'{"framework":"mast-tui convert",'
 """What every trajectory begins with that is written here."""
@@ -33,42 +31,32 @@ def agentdebugx_line(trace: Trace) -> bytes:
     Args:
         trace: The trace; its index must be complete.
     """
-    events = [
-        _event(trace.identity.trace_id, trace.span(index), trace.text(index))
-        for index in range(len(trace))
-    ]
+    own_id = trace.identity.trace_id
+    spans = [_event(own_id, trace.span(index), trace.text(index)) for index in range(len(trace))]
     record = {
         "framework": "mast-tui convert",
-        "trace_id": trace.identity.trace_id,
+        "trace_id": own_id,
         "task_id": trace.meta.task_id,
-        "goal": None if trace.meta.task is None else replace_surrogates(trace.meta.task),
-        "events": events,
+        "goal": trace.meta.task,
+        "events": spans,
     }
-    return orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE)
+    return dump_line(record)
 
 
 def _event(trace_id: str, span: Span, text: str) -> dict[str, object]:
-    text = replace_surrogates(text)
     event: dict[str, object] = {
         "event_id": span.key,
         "trace_id": trace_id,
-        "agent_name": replace_surrogates(span.agent),
+        "agent_name": span.agent,
         "event_type": _KINDS.get(span.kind) or _ROLES.get(span.role, "agent.step"),
         "step_index": span.index,
     }
-    if span.start is not None and (told := _iso(span.start)) is not None:
+    if span.start is not None and (told := iso_time(span.start)) is not None:
         event["timestamp"] = told
     if span.kind is SpanKind.TOOL_CALL:
-        event["input"] = {"tool": replace_surrogates(span.name or ""), "args": text}
+        event["input"] = {"tool": span.name or "", "args": text}
     else:
         event["output"] = text
     if span.status is SpanStatus.ERROR:
         event["error"] = text[:_MOST_OF_AN_ERROR] or "error"
     return event
-
-
-def _iso(seconds: float) -> str | None:
-    try:
-        return datetime.fromtimestamp(seconds, UTC).isoformat()
-    except (OverflowError, ValueError, OSError):
-        return None

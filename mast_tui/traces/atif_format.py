@@ -18,13 +18,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Final
 
-import orjson
-
-from mast_tui.traces.io.json_values import InvalidJSON, load_json, replace_surrogates
+from mast_tui.traces.io.json_values import InvalidJSON, dump_line, load_json
 from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus, Trace
+from mast_tui.traces.times import iso_time
 
 SCHEMA: Final = "ATIF-v1.7"
 ATIF_OPENING: Final = b'{"schema_version":"ATIF-v1.7","extra":{"written_by":"mast-tui convert",'
@@ -71,10 +69,7 @@ def atif_line(trace: Trace) -> bytes:
         },
         "steps": _Steps(trace, agent).steps,
     }
-    try:
-        return orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE)
-    except TypeError:  # A lone surrogate, or a number beyond 64 bits in a call.
-        return orjson.dumps(_encodable(record), option=orjson.OPT_APPEND_NEWLINE)
+    return dump_line(record)
 
 
 class _Steps:
@@ -172,7 +167,7 @@ class _Steps:
         """Add a step, which ends the turn that was open."""
         self._turn = None
         step: Record = {"step_id": len(self.steps) + 1}
-        if span.start is not None and (told := _iso(span.start)) is not None:
+        if span.start is not None and (told := iso_time(span.start)) is not None:
             step["timestamp"] = told
         usual = self._agent if source == "agent" else source
         if span.agent != usual:
@@ -218,23 +213,3 @@ def _arguments(text: str) -> Record:
     except InvalidJSON:
         value = text
     return value if isinstance(value, dict) else {"input": value}
-
-
-def _iso(seconds: float) -> str | None:
-    try:
-        return datetime.fromtimestamp(seconds, UTC).isoformat()
-    except (OverflowError, ValueError, OSError):
-        return None
-
-
-def _encodable(value: object) -> object:
-    """The value with what JSON cannot hold made fit: halves of characters, and huge numbers."""
-    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 64:
-        return str(value)
-    if isinstance(value, str):
-        return replace_surrogates(value)
-    if isinstance(value, list):
-        return [_encodable(item) for item in value]
-    if isinstance(value, dict):
-        return {replace_surrogates(str(name)): _encodable(item) for name, item in value.items()}
-    return value

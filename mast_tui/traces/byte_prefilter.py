@@ -48,27 +48,17 @@ def folded(text: str) -> str:
 class Sieve:
     """Lets through whatever may become a text that holds one of some needles, and little else.
 
-    It looks for a part of each needle that a JSON file can only write as it is or letter by letter
-    as ``\\u0061``. It rests on this: what a reader adds to a text of its own stands within the
-    preview, or is set off by line feeds or punctuation; numbers may be written anew. For digits it
-    lets through every line with a number that would come out otherwise.
+    It looks for the longest word of each, which a JSON file can only write as it is or letter by
+    letter as ``\\u0061``. It rests on this: what a reader adds to a text of its own stands within
+    the preview, or is set off by line feeds or punctuation; numbers may be written anew. For digits
+    it lets through every line with a number that would come out otherwise.
     """
 
     def __init__(self, *parts: str) -> None:
         self._parts = parts
-        self._numeric = any(map(_NUMBER.fullmatch, parts))
-        marks: list[bytes] = []
-        letters: set[str] = set()
-        for part in parts:
-            if part.isascii():
-                letters |= {*part.lower(), *part.upper()}
-                marks.append(part.encode())
-            else:
-                marks += [form for letter in _cases_of(part) for form in _forms_of(letter)]
-        self._marks = tuple(dict.fromkeys(marks))
-        codes = "|".join(f"{ord(letter):02x}" for letter in sorted(letters))
-        self._escape = re.compile(rb"\\u00(?:%b)" % codes.encode()) if letters else None
-        self.overlap = max(_ESCAPE_BYTES, _LOOKED_BACK, *map(len, self._marks)) + 2
+        self._words = tuple(dict.fromkeys(map(_word_of, parts)))
+        self._numeric = any(map(_NUMBER.fullmatch, self._words))
+        self.overlap = max(_LOOKED_BACK, *map(len, self._words)) + 2
         """How many bytes two pieces of one line must share for nothing to be lost between them."""
 
     @classmethod
@@ -83,80 +73,80 @@ class Sieve:
         found = tuple(dict.fromkeys(part for part in parts if part is not None))
         return cls(*found) if found and None not in parts else None
 
-    def by_word(self) -> Sieve | None:
-        """One that lets through whatever may become a row, too; None where any line might.
-
-        In a row one space stands for whatever parts two words, so it looks for one word alone.
-        """
-        return self._by_word
-
-    @cached_property
-    def _by_word(self) -> Sieve | None:
-        words = [_word_of(part) for part in self._parts]
-        found = tuple(word for word in words if word is not None)
-        if None in words:
-            return None
-        return self if found == self._parts else Sieve(*found)
-
     def any_in(self, block: bytes) -> bool:
         """Whether a part of a file may become a text, or a row, that holds the needle.
 
-        It looks at whole files at the speed of a disk, and so it asks for no more than this.
+        It looks at whole files at the speed of a disk: for all words of a needle, not only one.
         """
-        found = any(expression.search(block) for expression in self._expressions)
+        found = any(expression.search(block) for expression in self._whole)
         return found or (self._numeric and any(True for _ in _odd_numbers(block.lower())))
 
-    @cached_property
-    def _expressions(self) -> tuple[re2._Regexp, ...]:
-        import re2  # few sift whole files, and only in processes of their own
+    def hits(self, block: bytes) -> list[int]:
+        """For each line of the block that may hold the needle an offset on it, in order."""
+        found: set[int] = set()
+        for expression in self._single:
+            match = expression.search(block)
+            while match is not None:
+                found.add(match.start())
+                feed = block.find(b"\n", match.start())
+                match = expression.search(block, feed) if feed >= 0 else None
+        if self._numeric:
+            found.update(_odd_numbers(block.lower()))
+        return sorted(found)
 
-        options = re2.Options()
-        options.encoding = re2.Options.Encoding.LATIN1
-        options.log_errors = False
-        words = [map(re.escape, _WORD.findall(part)) for part in self._parts if part.isascii()]
-        parts = [b"(?i)" + _GAP.join(word.encode() for word in of_part) for of_part in words]
-        marks = [mark for mark in self._marks if b"\\" in mark or not mark.isascii()]
-        parts += [b"(?i)" + re.escape(mark) for mark in marks]
-        if self._escape is not None:  # its first letters are found quickest as they are
-            parts.append(self._escape.pattern.replace(b"(?:", b"(?i:"))
-        return tuple(re2.compile(part, options) for part in parts)
+    @cached_property
+    def _whole(self) -> tuple[re2._Regexp, ...]:
+        return _expressions(self._parts)
+
+    @cached_property
+    def _single(self) -> tuple[re2._Regexp, ...]:
+        return _expressions(self._words)
 
     def may_be_in(self, shown: str) -> bool:
         """Whether a line that is shown to people holds that part of one of the needles."""
         line = folded(shown)
-        return any(part in line for part in self._parts)
+        return any(word in line for word in self._words)
 
-    def hits(self, block: bytes) -> list[int]:
-        """For each line of the block that may hold the needle an offset on it, in order."""
-        lowered = block.lower()
-        found: set[int] = set()
-        for mark in self._marks:
-            found.update(_each_line(lowered, mark))
-        if self._escape is not None:
-            escape = self._escape.search(lowered)
-            while escape is not None:
-                found.add(escape.start())
-                feed = lowered.find(b"\n", escape.start())
-                escape = self._escape.search(lowered, feed) if feed >= 0 else None
-        if self._numeric:
-            found.update(_odd_numbers(lowered))
-        return sorted(found)
+
+def _expressions(parts: Iterable[str]) -> tuple[re2._Regexp, ...]:
+    """What finds the parts however they are written."""
+    import re2  # start-up: few search, and it takes a while
+
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    options.log_errors = False
+    patterns: list[bytes] = []
+    letters: set[str] = set()
+    for part in parts:
+        if part.isascii():
+            letters |= {*part.lower(), *part.upper()}
+            patterns.append(b"(?i)" + _GAP.join(word.encode() for word in _WORD.findall(part)))
+        else:
+            marks = (form for letter in _cases_of(part) for form in _forms_of(letter))
+            patterns += [b"(?i)" + re.escape(mark) for mark in marks]
+    if letters:  # the first letters of these are found quickest as they are
+        codes = "|".join(f"{ord(letter):02x}" for letter in sorted(letters))
+        patterns.append(rb"\\u00(?i:%b)" % codes.encode())
+    return tuple(re2.compile(pattern, options) for pattern in dict.fromkeys(patterns))
 
 
 def _part_of(needle: str) -> str | None:
     """What of a needle is looked for; None where any line might hold it."""
-    runs: list[str] = [run for run in _RUN.findall(folded(needle)) if not _is_rewritten(run)]
+    runs: list[str] = [run for run in _RUN.findall(folded(needle)) if _words_of(run)]
     if runs:
         return max(runs, key=len)
     return next((letter for letter in folded(needle) if _is_lasting(letter)), None)
 
 
-def _word_of(part: str) -> str | None:
-    """The longest word of a part; None where it has none that lasts."""
-    if not part.isascii():
-        return part
-    words: list[str] = [word for word in _WORD.findall(part) if not _is_rewritten(word)]
-    return max(words, key=len, default=None)
+def _words_of(run: str) -> list[str]:
+    """The words that readers leave as they are, if the whole of it is such."""
+    if _is_rewritten(run):
+        return []
+    return [word for word in _WORD.findall(run) if not _is_rewritten(word)]
+
+
+def _word_of(part: str) -> str:
+    return max(_words_of(part), key=len) if part.isascii() else part
 
 
 def _is_rewritten(run: str) -> bool:

@@ -29,9 +29,7 @@ from __future__ import annotations
 
 from typing import Final
 
-import orjson
-
-from mast_tui.traces.io.json_values import replace_surrogates
+from mast_tui.traces.io.json_values import dump_line
 from mast_tui.traces.model import Outcome, Span, SpanKind, Trace
 from mast_tui.traces.preview import call_preview, preview
 from mast_tui.traces.readers.answer_keys import as_json
@@ -78,10 +76,7 @@ def line_of(trace: Trace, *, veiled: bool = False) -> bytes:
             {"place": problem.place, "message": problem.message} for problem in trace.problems
         ],
     }
-    try:
-        return orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE)
-    except TypeError:  # A lone surrogate, for example in a file's name.
-        return orjson.dumps(_encodable(record), option=orjson.OPT_APPEND_NEWLINE)
+    return dump_line(record)
 
 
 def _fields(span: Span, text: str) -> dict[str, object]:
@@ -107,13 +102,3 @@ def _fields(span: Span, text: str) -> dict[str, object]:
 def _preview_of_its_own(span: Span, text: str) -> str | None:
     usual = call_preview(text) if span.kind is SpanKind.TOOL_CALL else preview(text)
     return None if usual == (span.preview, span.whole) else span.preview
-
-
-def _encodable(value: object) -> object:
-    if isinstance(value, str):
-        return replace_surrogates(value)
-    if isinstance(value, list):
-        return [_encodable(item) for item in value]
-    if isinstance(value, dict):
-        return {replace_surrogates(name): _encodable(item) for name, item in value.items()}
-    return value

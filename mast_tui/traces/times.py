@@ -33,6 +33,14 @@ def unix_seconds(value: object) -> float | None:
     return number
 
 
+def iso_time(seconds: float) -> str | None:
+    """The ISO 8601 text of Unix seconds, in UTC; None where no calendar has them."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat()
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
 def parse_time(text: str, pattern: str) -> float | None:
     """Unix seconds of a time written to a ``strptime`` pattern; None where it does not fit."""
     try:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -134,18 +132,3 @@ def test_looks_at_other_paths_are_kept_apart(
         assert list(library.last_look([folder / "x"], read_again)) == []
         monkeypatch.chdir(folder)
         assert list(library.last_look([Path()], read_again)) == []
-
-
-@pytest.mark.parametrize(
-    "damage",
-    ["UPDATE looks SET traces = 'x'", "UPDATE looks SET traces = '[[1]]'", "DROP TABLE looks"],
-)
-def test_a_last_look_that_is_damaged_is_none(folder: Path, tmp_path: Path, damage: str) -> None:
-    place = tmp_path / "library.db"
-    with LibraryCache(place) as library:
-        walk(folder, library)
-    with closing(sqlite3.connect(place)) as raw, raw:
-        raw.execute(damage)
-    with LibraryCache(place) as library:
-        assert last_look(folder, library) == []
-        assert len(walk(folder, library)) == 7

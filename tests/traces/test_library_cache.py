@@ -130,19 +130,7 @@ def test_a_file_that_is_gone_when_its_trace_is_opened_is_a_problem(
     assert "no such file" in trace.problems[0].message
 
 
-@pytest.mark.parametrize("damage", [b"", b"no database at all, but long enough for one" * 40])
-def test_a_shelf_that_is_gone_or_broken_is_begun_anew(
-    folder: Path, tmp_path: Path, damage: bytes
-) -> None:
-    library = tmp_path / "library.db"
-    first = look(folder, library)
-    library.write_bytes(damage)
-    assert facts(look(folder, library)) == facts(first)
-    assert facts(look(folder, library)) == facts(first)
-    assert traces_of(look(folder, library))[0].loaded.spans > 0
-
-
-def test_where_no_shelf_can_be_everything_is_read(folder: Path, tmp_path: Path) -> None:
+def test_where_no_library_can_be_everything_is_read(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     reports = look(folder, tmp_path / "file" / "library.db")
     assert len(traces_of(reports)) == 4

@@ -16,7 +16,7 @@ import pytest
 from mast_tui.traces.library import scan
 from mast_tui.traces.model import FileReport
 from mast_tui.traces.readers.plugins import GROUP, plugins
-from mast_tui.traces.scan.code_version import code_version
+from mast_tui.traces.scan.cache_version import cache_version
 from tests.traces.checks import write_json, write_json_lines
 from tests.traces.rollouts import message, meta, write
 
@@ -199,7 +199,7 @@ def test_what_ours_know_by_its_marks_is_not_shown_to_others(
 def test_what_is_kept_of_files_goes_when_a_reader_comes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = code_version()
-    assert code_version() == before
+    before = cache_version()
+    assert cache_version() == before
     bring(tmp_path / "installed", monkeypatch, OPENING)
-    assert code_version() != before
+    assert cache_version() != before

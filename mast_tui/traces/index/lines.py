@@ -152,16 +152,12 @@ class LineSpans(Spans):
         Rows are sifted with them wherever possible, as previews are not at hand.
         """
         lines = Lines(self._index, *self._table.lines)
-        words = None if sieve is None else sieve.by_word()
+        told = _no_others if sieve is None else partial(self._table.rows_with, sieve)
         try:
-            if words is None:
-                end, found = lines.sift(sieve, begin, limit, max_bytes)
-            else:
-                told = partial(self._table.rows_with, words)
-                end, found = lines.sift(words, begin, limit, max_bytes, told)
+            end, found = lines.sift(sieve, begin, limit, max_bytes, told)
         except OSError:
             return Sifted(limit, ())
-        return Sifted(end, self._sifted(found), sieve is None or words is not None)
+        return Sifted(end, self._sifted(found), rows=True)
 
     def _sifted(self, found: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, str]]:
         for index, data in found:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from math import nan
 from typing import Final
 
-from mast_tui.traces.index import cached_values
 from mast_tui.traces.index.blocks import Block, Column
 from mast_tui.traces.model import STATUSES, Role, Shape, Span, SpanColumns, SpanKind, SpanStatus
 
@@ -177,18 +176,14 @@ class SpanTotals:
 
     @classmethod
     def of(cls, block: Block) -> SpanTotals:
-        """Those that a block tells.
-
-        Raises:
-            Exception: one of ``BROKEN``, where it holds something else than it should.
-        """
+        """Those that a block tells."""
         facts, columns = block
         found = cls()
-        found.start = cached_values.number_or_none(facts["start"])
-        found.lasted = float(facts["lasted"])
-        found.agents = dict.fromkeys(map(cached_values.text, facts["agents"]))
+        found.start = facts["start"]
+        found.lasted = facts["lasted"]
+        found.agents = dict.fromkeys(facts["agents"])
         found.errors = columns["errors"][:]
         counts = tuple(columns[f"kind {number}"][:] for number in KINDS)
-        found.buckets = Buckets(cached_values.count(facts["shift"]), counts)
-        found.seen = cached_values.count(facts["seen"])
+        found.buckets = Buckets(facts["shift"], counts)
+        found.seen = facts["seen"]
         return found

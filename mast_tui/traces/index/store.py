@@ -2,7 +2,7 @@
 
 The file holds for each trace its texts, one line a span, and after them a block of columns.
 Behind them all stands what is known of the document and of each trace, and at the very end where
-that begins: a file that was not written to its end is told by what is missing there.
+that begins, and its checksum: so is a file told that was not written to its end.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from errno import EIO
 from io import FileIO
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any, Final, NamedTuple
 from weakref import finalize
+from zlib import crc32
 
 from mast_tui.traces.byte_prefilter import Sieve
-from mast_tui.traces.index import cached_values
 from mast_tui.traces.index.blocks import (
     Block,
     block_at,
@@ -36,6 +36,7 @@ from mast_tui.traces.index.span_table import SpanTable
 from mast_tui.traces.index.span_totals import SpanTotals
 from mast_tui.traces.io.regular_files import open_regular
 from mast_tui.traces.model import (
+    AnswerKey,
     FileReport,
     Loaded,
     Outcome,
@@ -44,19 +45,20 @@ from mast_tui.traces.model import (
     Span,
     SpanColumns,
     Spans,
+    Thread,
     Trace,
     TraceIdentity,
     TraceMeta,
 )
 
-FORMAT: Final = 3
+FORMAT: Final = 4
 """Changes with everything that changes in such files."""
 
 BEFORE_TEXT: Final = b',"text":'
 """Parts a line of text: quotes within a JSON string are escaped, so it stands nowhere else."""
 
-_END: Final = b"%020d end of mast-tui spans\n"
-END_BYTES: Final = len(_END % 0)
+_END: Final = b"%020d %08x end of mast-tui spans\n"
+END_BYTES: Final = len(_END % (0, 0))
 
 Tell = Callable[[int, int], None]
 """Hears how many of how many spans have been written."""
@@ -88,8 +90,9 @@ def write_kept(file: IO[bytes], report: FileReport | None, tell: Tell) -> None:
 
 def write_end(file: IO[bytes], begin: int, known: Mapping[str, object]) -> None:
     """Write what is known beside spans, from ``begin`` on, and with that the file is whole."""
-    file.write(json.dumps(known).encode())
-    file.write(_END % begin)
+    data = json.dumps(known).encode()
+    file.write(data)
+    file.write(_END % (begin, crc32(data)))
 
 
 def known_of(file: IO[bytes]) -> tuple[Mapping[str, Any], int] | None:
@@ -97,16 +100,11 @@ def known_of(file: IO[bytes]) -> tuple[Mapping[str, Any], int] | None:
     to its end."""
     size = os.fstat(file.fileno()).st_size
     end = os.pread(file.fileno(), END_BYTES, max(0, size - END_BYTES))
-    if len(end) < END_BYTES or not end[:20].isdigit() or _END % int(end[:20]) != end:
+    if not end[:20].isdigit():
         return None
-    begin = int(end[:20])
-    if begin > size - END_BYTES:
-        return None
-    try:
-        known = json.loads(os.pread(file.fileno(), size - END_BYTES - begin, begin))
-    except (ValueError, RecursionError):
-        return None
-    return (known, begin) if isinstance(known, dict) else None
+    begin = min(int(end[:20]), size)
+    data = os.pread(file.fileno(), max(0, size - END_BYTES - begin), begin)
+    return (json.loads(data), begin) if _END % (begin, crc32(data)) == end else None
 
 
 def _text_line(span: Span, text: str) -> bytes:
@@ -204,7 +202,6 @@ BROKEN: Final = (KeyError, TypeError, ValueError, OverflowError, RecursionError)
 """What comes of a file of spans that holds something else than it should."""
 
 _DAMAGED: Final = "what was kept of it is damaged; open it again to have it read anew"
-_IDENTITY: Final = fields(TraceIdentity)
 
 _CACHED_CHARS: Final = 4 << 20
 _CACHED_PREVIEWS: Final = 8192
@@ -233,23 +230,23 @@ def open_kept(kept: Path, path: Path) -> Kept | None:
     about = known["report"]
     if about is None:
         return Kept(None)
-    about = cached_values.mapping(about)
-    traces = tuple(
-        _trace(path, spans, cached_values.mapping(head))
-        for head in cached_values.sequence(known["traces"])
-    )
+    traces = tuple(_trace(path, spans, head) for head in known["traces"])
     if len(traces) == 1:
         traces[0].advance()
     report = FileReport(
         path,
-        format=cached_values.text_or_none(about["format"]),
+        format=about["format"],
         traces=traces,
-        problems=cached_values.problems(about["problems"]),
-        skipped=cached_values.text_or_none(about["skipped"]),
-        failed=cached_values.text_or_none(about["failed"]),
-        thread=cached_values.thread(about["thread"]),
+        problems=_problems(about["problems"]),
+        skipped=about["skipped"],
+        failed=about["failed"],
+        thread=None if about["thread"] is None else Thread(*about["thread"]),
     )
     return Kept(report)
+
+
+def _problems(told: Sequence[tuple[str, str]]) -> tuple[Problem, ...]:
+    return tuple(Problem(place, message) for place, message in told)
 
 
 class _SpanFile:
@@ -257,7 +254,6 @@ class _SpanFile:
 
     def __init__(self, file: FileIO) -> None:
         self.file = file
-        self.size = os.fstat(file.fileno()).st_size
         finalize(self, file.close)
 
     def drop(self) -> None:
@@ -286,14 +282,13 @@ class _Part:
 
 
 def _trace(path: Path, spans: _SpanFile, head: Mapping[str, Any]) -> Trace:
-    identity = cached_values.mapping(head["identity"])
     return Trace(
-        cached_values.identity([identity[field.name] for field in _IDENTITY]),
+        TraceIdentity(**head["identity"]),
         path,
         KeptSpans(spans, head),
-        record=cached_values.count_or_none(head["record"]),
-        meta=_meta(cached_values.mapping(head["meta"])),
-        problems=cached_values.problems(head["problems"]),
+        record=head["record"],
+        meta=_meta(head["meta"]),
+        problems=_problems(head["problems"]),
     )
 
 
@@ -305,17 +300,10 @@ class KeptSpans(Spans):
 
     def __init__(self, spans: _SpanFile, head: Mapping[str, Any]) -> None:
         self._file = spans
-        self._total, self._spans = (
-            cached_values.count(head["total"]),
-            cached_values.count(head["spans"]),
-        )
-        spawned = cached_values.pairs(list(cached_values.mapping(head["spawned"]).items()))
-        self._spawned = MappingProxyType(dict(spawned))
+        self._total, self._spans = head["total"], head["spans"]
+        self._spawned = MappingProxyType(head["spawned"])
         self._lost: tuple[Problem, ...] = ()
-        self._rows, rows_bytes = map(cached_values.count, head["rows"])
-        texts_begin, texts_bytes = map(cached_values.count, head["texts"])
-        if max(self._rows + rows_bytes, texts_begin + texts_bytes) > spans.size:
-            raise ValueError("it ends before its spans do")
+        self._rows, (texts_begin, _texts_bytes) = head["rows"][0], head["texts"]
         self._texts = _Part(spans, texts_begin)
         self._taken_in = False
         self._table = SpanTable()
@@ -378,18 +366,15 @@ class KeptSpans(Spans):
     def sift(self, sieve: Sieve | None, begin: int, limit: int, max_bytes: int, /) -> Sifted:
         """The texts that may hold what the sieve is for; one that cannot be read holds nothing.
 
-        Previews stand on the lines of their texts, so that rows are sifted with them by one word.
+        Previews stand on the lines of their texts, so that rows are sifted with them.
         """
-        words = None if sieve is None else sieve.by_word()
-        used = words or sieve
         end = bisect_left(self._starts, self._starts[begin] + max_bytes, begin + 1)
         end = max(begin + 1, min(end, limit, begin + _SIFTED_AT_ONCE))
-        rows = sieve is None or words is not None
         try:
-            spans = self._spans_hit(used, words is not None, begin, end, max_bytes)
+            spans = self._spans_hit(sieve, begin, end, max_bytes)
         except OSError:
             return Sifted(limit, ())
-        return Sifted(end, ((index, self.text(index)) for index in spans), rows)
+        return Sifted(end, ((index, self.text(index)) for index in spans), rows=True)
 
     def one_thread(self, first: int, end: int, /) -> bool:
         """Whether the keys of the spans from ``first`` up to ``end`` name one thread or none."""
@@ -443,7 +428,7 @@ class KeptSpans(Spans):
         try:
             head = self._texts.read(begin, min(end - begin, _PREVIEW_BYTES))
             value = from_json(head.partition(BEFORE_TEXT)[0] + b"}")
-            shown = (cached_values.text(value["preview"]), cached_values.flag(value["whole"]))
+            shown = str(value["preview"]), bool(value["whole"])
         except OSError as error:
             return f"[cannot be read any more: {error.strerror}]", False
         except BROKEN:
@@ -452,13 +437,12 @@ class KeptSpans(Spans):
         return shown
 
     def _spans_hit(
-        self, sieve: Sieve | None, names_too: bool, begin: int, end: int, max_bytes: int
+        self, sieve: Sieve | None, begin: int, end: int, max_bytes: int
     ) -> Sequence[int]:
-        """The spans whose lines may hold what is looked for, and where asked those whose name
-        does."""
+        """The spans whose lines or names may hold what is looked for."""
         if sieve is None:
             return range(begin, end)
-        found = set(self._table.rows_with(sieve, begin, end) if names_too else ())
+        found = set(self._table.rows_with(sieve, begin, end))
         start, stop = self._starts[begin], self._starts[end]
         most = max(max_bytes, 2 * sieve.overlap)
         while start < stop:  # of one very long line only a piece is in memory at a time
@@ -480,14 +464,9 @@ def _text_of(line: bytes) -> str:
 
 
 def _meta(value: Mapping[str, Any]) -> TraceMeta:
-    return TraceMeta(
-        cached_values.text_or_none(value["task"]),
-        cached_values.text_or_none(value["system"]),
-        cached_values.text_or_none(value["model"]),
-        cached_values.text_or_none(value["benchmark"]),
-        Outcome(value["outcome"]),
-        cached_values.score_or_none(value["score"]),
-        cached_values.answer_key(value["answer_key"]),
-        task_id=cached_values.text_or_none(value["task_id"]),
-        trial=None if value["trial"] is None else cached_values.count(value["trial"]),
-    )
+    sections = {
+        name: tuple((one, other) for one, other in section)
+        for name, section in value["answer_key"].items()
+    }
+    told = {**value, "outcome": Outcome(value["outcome"]), "answer_key": AnswerKey(**sections)}
+    return TraceMeta(**told)

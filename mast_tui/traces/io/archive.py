@@ -1,18 +1,18 @@
 """Zip archives, read member by member in memory, whatever state they are in.
 
-Written by hand rather than with ``zipfile`` because that keeps an entry for every member a hostile
-directory claims, knows no zstd before Python 3.14, and gives up on a file whose end is missing.
+``zipfile`` reads the directory. The members are unpacked here: before Python 3.14 it knows no zstd,
+and of a file whose end is missing it reads nothing.
 """
 
 from __future__ import annotations
 
+import struct
+import zipfile
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from struct import Struct
-from typing import IO, Final
+from typing import IO, Final, NamedTuple, Protocol
 
-from mast_tui.traces.io.archive_streams import DamagedData, stream_of
 from mast_tui.traces.model import Problem
 
 MOST_MEMBERS: Final = 20_000
@@ -24,35 +24,37 @@ MOST_MEMBER_BYTES: Final = 256 << 20
 MOST_BYTES: Final = 512 << 20
 """How much is unpacked from one archive in all."""
 
+_MOST_DIRECTORY_BYTES: Final = 16 << 20
+"""How much ``zipfile`` is given at once: it keeps all that a directory claims."""
+
 _LOCAL: Final = Struct("<4s5H3I2H")
-_FIELD: Final = Struct("<2H")
-_CENTRAL: Final = Struct("<4s6H3I5H2I")
-_END: Final = Struct("<4s4H2IH")
-_END_64_LOCATOR: Final = Struct("<4sIQI")
-_END_64: Final = Struct("<4sQ2H2I4Q")
 _LOCAL_MARK: Final = b"PK\x03\x04"
 _CENTRAL_MARK: Final = b"PK\x01\x02"
-_END_MARK: Final = b"PK\x05\x06"
 _DESCRIPTOR_MARK: Final = b"PK\x07\x08"
-_LONGEST_COMMENT: Final = 65_535
 _IN_EXTRA: Final = 0xFFFFFFFF
-_ZIP64_FIELD: Final = 1
 
 _ENCRYPTED: Final = 0x1 | 0x40
 _SIZES_FOLLOW: Final = 0x8
 _UTF8: Final = 0x800
-_STORED: Final = 0
+_DEFLATED: Final = 8
+_ZSTANDARD: Final = 93
 
 _PIECE: Final = 64 << 10
+_FED: Final = {_DEFLATED: 4096, _ZSTANDARD: 512}
+"""How much packed data is unpacked at once: no more than 22 MB can come of it."""
+
 _LISTED_PROBLEMS: Final = 20
+_NO_DIRECTORY: Final = (
+    "the archive has no directory, or a damaged one: it is cut off or still being written; its "
+    "members were found one by one"
+)
 
 
 class UnreadableMember(ValueError):
     """A member cannot be unpacked; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Member:
+class _Member(NamedTuple):
     """Where a member lies; the sizes are None where only its data tells them."""
 
     name: str
@@ -64,15 +66,32 @@ class _Member:
     checksum: int | None
 
 
-@dataclass(slots=True)
-class _Entry:
-    """The fields that a local and a central header share."""
+class _Unpacks(Protocol):
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, /) -> bytes: ...
 
-    flags: int
-    method: int
-    checksum: int
-    packed_bytes: int
-    bytes: int
+
+class _Bounded:
+    """A file of which nobody can read very much at once."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.tell = file.tell
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        """Go to a place; ``ValueError`` where there is none."""
+        if whence == 0 and offset < 0:
+            raise ValueError(f"no place in a file: {offset}")
+        return self._file.seek(offset, whence)
+
+    def read(self, size: int = -1) -> bytes:
+        """Read some; ``ValueError`` where that is too much."""
+        if size > _MOST_DIRECTORY_BYTES:
+            raise ValueError(f"too much to read: {size}")
+        return self._file.read(_MOST_DIRECTORY_BYTES if size < 0 else size)
 
 
 def is_archive(head: bytes) -> bool:
@@ -98,8 +117,6 @@ class Archive:
         most_bytes: int = MOST_BYTES,
     ) -> None:
         self.problems: list[Problem] = []
-        self.rescued = False
-        """Whether the directory was missing or damaged."""
         self._file = file
         self._size = file.seek(0, 2)
         self._most_member_bytes = most_member_bytes
@@ -107,18 +124,14 @@ class Archive:
         self._left_for_rescue = most_bytes
         self._most_bytes = most_bytes
         self._members: dict[str, _Member] = {}
-        self._unsafe = 0
-        try:
-            self._take(self._directory())
-        except _Damaged as damage:
-            self._members.clear()
-            self.problems.clear()
-            self._unsafe = 0
-            self.rescued = True
-            self.problems.append(
-                Problem("whole file", f"{damage}; its members were found one by one")
-            )
+        directory = self._directory()
+        self.rescued = directory is None
+        """Whether the directory was missing or damaged."""
+        if directory is None:
+            self.problems.append(Problem("whole file", _NO_DIRECTORY))
             self._take(self._found_one_by_one())
+        else:
+            self._take(iter(directory))
 
     @property
     def names(self) -> list[str]:
@@ -134,15 +147,23 @@ class Archive:
         member = self._members[name]
         if member.flags & _ENCRYPTED:
             raise UnreadableMember("it is encrypted")
+        too_big = UnreadableMember(f"it is bigger than {self._most_member_bytes >> 20} MB")
         if member.bytes is not None and member.bytes > self._most_member_bytes:
-            raise UnreadableMember(f"it is bigger than {self._most_member_bytes >> 20} MB")
+            raise too_big
+        found = self._local(member.offset)
+        if found is None:
+            raise UnreadableMember("its header is damaged")
+        begin = found[1]
+        end = self._size if member.packed_bytes is None else begin + member.packed_bytes
+        if end > self._size:
+            raise UnreadableMember("it is cut off")
         pieces: list[bytes] = []
         size = 0
-        for piece in self._pieces(member):
+        for piece, _end in self._unpacked(member.method, begin, end):
             size += len(piece)
             self._left -= len(piece)
             if size > self._most_member_bytes:
-                raise UnreadableMember(f"it is bigger than {self._most_member_bytes >> 20} MB")
+                raise too_big
             if member.bytes is not None and size > member.bytes:
                 raise UnreadableMember("it is bigger than the archive says")
             if self._left < 0:
@@ -158,6 +179,7 @@ class Archive:
         return data
 
     def _take(self, members: Iterator[_Member]) -> None:
+        unsafe = 0
         for number, member in enumerate(members):
             if number == MOST_MEMBERS:
                 message = f"there are more than {MOST_MEMBERS} members; the rest was left out"
@@ -166,14 +188,10 @@ class Archive:
             if _is_safe(member.name):
                 self._members[member.name] = member
                 continue
-            self._unsafe += 1
-            if self._unsafe <= _LISTED_PROBLEMS:
-                self.problems.append(
-                    Problem(
-                        f"member {number}",
-                        f"its name {member.name[:100]!r} leads out of the archive; left out",
-                    )
-                )
+            unsafe += 1
+            if unsafe <= _LISTED_PROBLEMS:
+                message = f"its name {member.name[:100]!r} leads out of the archive; left out"
+                self.problems.append(Problem(f"member {number}", message))
 
     def _at(self, offset: int, length: int) -> bytes:
         if not 0 <= offset <= self._size:  # a header may claim any number
@@ -181,117 +199,77 @@ class Archive:
         self._file.seek(offset)
         return self._file.read(length)
 
-    def _directory(self) -> Iterator[_Member]:
-        """The members as the directory at the end of the file lists them."""
-        offset, size = self._directory_place()
-        end = offset + size
-        while offset < end:
-            head = self._at(offset, _CENTRAL.size)
-            if len(head) < _CENTRAL.size or not head.startswith(_CENTRAL_MARK):
-                raise _Damaged("the directory at the end of the archive is damaged")
-            fields = _CENTRAL.unpack(head)
-            _mark, _by, _needs, flags, method, _time, _date, checksum, packed, plain = fields[:10]
-            name_bytes, extra_bytes, comment_bytes, place = *fields[10:13], fields[16]
-            rest = self._at(offset + _CENTRAL.size, name_bytes + extra_bytes)
-            if len(rest) < name_bytes + extra_bytes:
-                raise _Damaged("the directory at the end of the archive is damaged")
-            wide = _wide_sizes(rest[name_bytes:], (plain, packed, place))
-            plain, packed, place = wide
-            yield _Member(
-                _name(rest[:name_bytes], flags), place, method, flags, packed, plain, checksum
-            )
-            offset += _CENTRAL.size + name_bytes + extra_bytes + comment_bytes
-
-    def _directory_place(self) -> tuple[int, int]:
-        tail_offset = max(0, self._size - _END.size - _LONGEST_COMMENT)
-        tail = self._at(tail_offset, _END.size + _LONGEST_COMMENT)
-        found = tail.rfind(_END_MARK)
-        if found < 0 or len(tail) - found < _END.size:
-            raise _Damaged("the archive has no directory: it is cut off or still being written")
-        fields = _END.unpack_from(tail, found)
-        count, size, offset = fields[4], fields[5], fields[6]
-        at = tail_offset + found
-        if _IN_EXTRA in (size, offset) or count == 0xFFFF:
-            locator = self._at(max(0, at - _END_64_LOCATOR.size), _END_64_LOCATOR.size)
-            if locator.startswith(b"PK\x06\x07"):
-                end_64 = self._at(_END_64_LOCATOR.unpack(locator)[2], _END_64.size)
-                if len(end_64) < _END_64.size or not end_64.startswith(b"PK\x06\x06"):
-                    raise _Damaged("the directory at the end of the archive is damaged")
-                size, offset = _END_64.unpack(end_64)[8:10]
-        if offset + size > at:
-            raise _Damaged("the directory at the end of the archive is damaged")
-        return offset, size
+    def _directory(self) -> list[_Member] | None:
+        """The members as the directory at the end of the file lists them; None without one."""
+        try:
+            with zipfile.ZipFile(_Bounded(self._file)) as archive:
+                return [
+                    _Member(
+                        *(one.filename, one.header_offset, one.compress_type, one.flag_bits),
+                        *(one.compress_size, one.file_size, one.CRC),
+                    )
+                    for one in archive.infolist()
+                ]
+        except (zipfile.BadZipFile, NotImplementedError, ValueError, OverflowError, struct.error):
+            return None
 
     def _found_one_by_one(self) -> Iterator[_Member]:
         """The members as their own headers tell, up to the first that is not intact."""
         offset = 0
         while (found := self._local(offset)) is not None:
-            name, entry, begin = found
-            sizes_follow = bool(entry.flags & _SIZES_FOLLOW) and entry.packed_bytes == 0
-            member = _Member(
-                name,
-                offset,
-                entry.method,
-                entry.flags,
-                None if sizes_follow else entry.packed_bytes,
-                None if sizes_follow else entry.bytes,
-                None if sizes_follow else entry.checksum,
-            )
-            if not sizes_follow:
-                offset = begin + entry.packed_bytes
+            member, begin = found
+            if member.packed_bytes is not None:
+                offset = begin + member.packed_bytes
             elif (end := self._end_of_stream(member, begin)) is not None:
                 offset = self._after_descriptor(end)
             else:
-                place = name if _is_safe(name) else "whole file"
+                place = member.name if _is_safe(member.name) else "whole file"
                 message = "it is cut off, or its end cannot be found; nothing after it was read"
                 self.problems.append(Problem(place, message))
                 return
             if offset > self._size:
-                place = name if _is_safe(name) else "whole file"
+                place = member.name if _is_safe(member.name) else "whole file"
                 self.problems.append(Problem(place, "it is cut off; left out"))
                 return
             yield member
 
-    def _local(self, offset: int) -> tuple[str, _Entry, int] | None:
-        """Name, fields and begin of the data of the member whose header is at ``offset``."""
+    def _local(self, offset: int) -> tuple[_Member, int] | None:
+        """The member whose own header is at ``offset``, and where its data begins."""
         head = self._at(offset, _LOCAL.size)
         if len(head) < _LOCAL.size or not head.startswith(_LOCAL_MARK):
             return None
-        fields = _LOCAL.unpack(head)
-        flags, method, checksum, packed, plain = fields[2], fields[3], *fields[6:9]
-        name_bytes, extra_bytes = fields[9:11]
-        rest = self._at(offset + _LOCAL.size, name_bytes + extra_bytes)
-        if len(rest) < name_bytes + extra_bytes:
+        _mark, _needs, flags, method, _time, _date, checksum, packed, plain, name, extra = (
+            _LOCAL.unpack(head)
+        )
+        raw = self._at(offset + _LOCAL.size, name + extra)
+        if len(raw) < name + extra:
             return None
-        plain, packed, _place = _wide_sizes(rest[name_bytes:], (plain, packed, 0))
-        begin = offset + _LOCAL.size + name_bytes + extra_bytes
-        entry = _Entry(flags, method, checksum, packed, plain)
-        return _name(rest[:name_bytes], flags), entry, begin
+        try:
+            told = raw[:name].decode("utf-8" if flags & _UTF8 else "cp437")
+        except UnicodeDecodeError:
+            told = raw[:name].decode("utf-8", "replace")
+        unknown = packed == _IN_EXTRA or (flags & _SIZES_FOLLOW and packed == 0)
+        facts = (None, None, None) if unknown else (packed, plain, checksum)
+        return _Member(told, offset, method, flags, *facts), offset + _LOCAL.size + name + extra
 
     def _end_of_stream(self, member: _Member, begin: int) -> int | None:
         """Where the packed data that begins at ``begin`` ends by itself; None where it does not."""
-        stream = stream_of(member.method)
-        if stream is None or member.flags & _ENCRYPTED:
+        if member.method not in _FED or member.flags & _ENCRYPTED:
             return None
-        offset = begin
+        end = begin
         try:
-            while read := self._at(offset, _PIECE):
-                offset += len(read)
-                piece: bytes | memoryview = read
-                while piece:
-                    self._left_for_rescue -= len(stream.take(piece))
-                    if self._left_for_rescue < 0:
-                        return None
-                    if stream.done:
-                        return offset - stream.unused
-                    piece = stream.waiting
-        except DamagedData:
+            for piece, behind in self._unpacked(member.method, begin, self._size):
+                end = behind
+                self._left_for_rescue -= len(piece)
+                if self._left_for_rescue < 0:
+                    return None
+        except UnreadableMember:
             return None
-        return None
+        return end
 
     def _after_descriptor(self, offset: int) -> int:
-        """The offset behind the sizes that follow a member's data."""
-        for length in (16, 24, 12, 20):
+        """The offset behind the sizes that may follow a member's data."""
+        for length in (0, 16, 24, 12, 20):
             follows = self._at(offset, length + 4)
             if length in (16, 24) and not follows.startswith(_DESCRIPTOR_MARK):
                 continue
@@ -299,73 +277,40 @@ class Archive:
                 return min(offset + length, self._size)
         return self._size
 
-    def _pieces(self, member: _Member) -> Iterator[bytes]:
-        try:
-            yield from self._unpacked(member)
-        except DamagedData as error:
-            raise UnreadableMember(f"its data is damaged: {error}") from error
+    def _unpacked(self, method: int, begin: int, end: int) -> Iterator[tuple[bytes, int]]:
+        """Unpack what lies between two places.
 
-    def _unpacked(self, member: _Member) -> Iterator[bytes]:
-        found = self._local(member.offset)
-        if found is None:
-            raise UnreadableMember("its header is damaged")
-        begin = found[2]
-        end = self._size if member.packed_bytes is None else begin + member.packed_bytes
-        if end > self._size:
-            raise UnreadableMember("it is cut off")
-        stream = None if member.method == _STORED else stream_of(member.method)
-        if stream is None and member.method != _STORED:
-            raise UnreadableMember(f"it is packed in an unknown way ({member.method})")
-        offset = begin
-        while offset < end:
+        Yields:
+            Some of the content, and up to where that was packed.
+        """
+        if method == zipfile.ZIP_STORED:
+            for offset in range(begin, end, _PIECE):
+                yield self._at(offset, min(_PIECE, end - offset)), min(offset + _PIECE, end)
+            return
+        if method not in _FED:
+            raise UnreadableMember(f"it is packed in an unknown way ({method})")
+        unpacks, broken = _unpacker(method)
+        fed = _FED[method]
+        for offset in range(begin, end, _PIECE):
             read = self._at(offset, min(_PIECE, end - offset))
-            if not read:
-                break
-            offset += len(read)
-            if stream is None:
-                yield read
-                continue
-            piece: bytes | memoryview = read
-            while piece and not stream.done:
-                yield stream.take(piece)
-                piece = stream.waiting
-            if stream.done:
-                return
-        if stream is not None:
-            yield stream.take(b"")  # what was held back when the last piece had been taken
-            if not stream.done:
-                raise DamagedData("it ends before its time")
+            for at in range(0, len(read), fed):
+                try:
+                    plain = unpacks.decompress(read[at : at + fed])
+                except broken as error:
+                    raise UnreadableMember(f"its data is damaged: {error}") from error
+                behind = offset + min(at + fed, len(read)) - len(unpacks.unused_data)
+                yield plain, behind
+                if unpacks.eof:
+                    return
+        raise UnreadableMember("its data is damaged: it ends before its time")
 
 
-class _Damaged(Exception):
-    """The archive's directory cannot be used; the message says why."""
+def _unpacker(method: int) -> tuple[_Unpacks, type[Exception]]:
+    if method == _DEFLATED:
+        return zlib.decompressobj(-zlib.MAX_WBITS), zlib.error
+    import zstandard  # few archives are packed so
 
-
-def _wide_sizes(extra: bytes, sizes: tuple[int, int, int]) -> tuple[int, int, int]:
-    """The sizes and the offset, taken from the ZIP64 field where the header has no room."""
-    wanted = [number for number, size in enumerate(sizes) if size == _IN_EXTRA]
-    at = 0
-    while wanted and at + 4 <= len(extra):
-        kind, length = _FIELD.unpack_from(extra, at)
-        if kind == _ZIP64_FIELD:
-            found = list(sizes)
-            data = extra[at + 4 : at + 4 + length]
-            for place, number in enumerate(wanted):
-                value = data[8 * place : 8 * place + 8]
-                if len(value) == 8:
-                    found[number] = int.from_bytes(value, "little")
-            return found[0], found[1], found[2]
-        at += 4 + length
-    return sizes
-
-
-def _name(raw: bytes, flags: int) -> str:
-    if not flags & _UTF8:
-        try:
-            return raw.decode("ascii")
-        except UnicodeDecodeError:
-            return raw.decode("cp437")
-    return raw.decode("utf-8", "replace")
+    return zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj(), zstandard.ZstdError
 
 
 def _is_safe(name: str) -> bool:

@@ -94,6 +94,25 @@ def dump_text(value: object) -> str:
         return "(nested too deeply to be shown)"
 
 
+def dump_line(value: object) -> bytes:
+    """A JSON value on one line, with its line feed; what JSON cannot hold is made fit."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)
+    except TypeError:
+        return orjson.dumps(_encodable(value), option=orjson.OPT_APPEND_NEWLINE)
+
+
+def _encodable(value: object) -> object:
+    """The value without halves of characters, and with huge numbers as text."""
+    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 64:
+        return str(value)
+    if isinstance(value, list):
+        return [_encodable(item) for item in value]
+    if isinstance(value, dict):
+        return {replace_surrogates(str(name)): _encodable(item) for name, item in value.items()}
+    return replace_surrogates(value) if isinstance(value, str) else value
+
+
 def canonical_bytes(value: object) -> bytes:
     """The value's JSON with sorted keys: the bytes that a record's content hash covers."""
     try:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from errno import EFBIG
+from io import FileIO
 from pathlib import Path
-from typing import IO, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from mast_tui.traces.io.regular_files import UnreadableFile, open_regular
 
@@ -44,11 +46,9 @@ def unpack(path: Path, most: int = MOST_BYTES) -> Unpacked:
     pieces: list[bytes] = []
     broken = None
     with open_regular(path) as file:
-        head = file.read(_MARK_BYTES)
-        file.seek(0)
         size = 0
         try:
-            for piece in _pieces(head, file):
+            for piece in _pieces(file):
                 size += len(piece)
                 if size > most:
                     raise TooBig(path, most)
@@ -63,10 +63,8 @@ def beginning(path: Path, length: int) -> bytes:
     intact; ``OSError`` from the file system comes through."""
     data = b""
     with open_regular(path) as file:
-        head = file.read(_MARK_BYTES)
-        file.seek(0)
         try:
-            for piece in _pieces(head, file):
+            for piece in _pieces(file):
                 data += piece
                 if len(data) >= length:
                     break
@@ -77,17 +75,11 @@ def beginning(path: Path, length: int) -> bytes:
 
 def holds_more_than(path: Path, size: int) -> bool:
     """Whether a compressed file holds more than ``size`` bytes; no more of it is unpacked."""
-    with open_regular(path) as file:
-        head = file.read(_MARK_BYTES)
-        file.seek(0)
-        left = size
-        try:
-            for piece in _pieces(head, file):
-                left -= len(piece)
-                if left < 0:
-                    return True
-        except _Broken:
-            return False
+    with open_regular(path) as file, suppress(_Broken):
+        for piece in _pieces(file):
+            size -= len(piece)
+            if size < 0:
+                return True
     return False
 
 
@@ -95,46 +87,18 @@ class _Broken(Exception):
     """The compressed data cannot be read on; the message says why."""
 
 
-def _pieces(head: bytes, file: IO[bytes]) -> Iterator[bytes]:
-    opener = next(opener for mark, _name, opener in _KINDS if head.startswith(mark))
-    return opener(file)
-
-
-def _zstd(file: IO[bytes]) -> Iterator[bytes]:
-    import zstandard
-
-    reader = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
-    try:
-        while piece := reader.read(_PIECE):
-            yield piece
-    except zstandard.ZstdError as error:
-        raise _Broken(str(error)) from error
-
-
-def _gzip(file: IO[bytes]) -> Iterator[bytes]:
-    import gzip
-    import zlib
-
-    return _stream(gzip.GzipFile(fileobj=file), zlib.error)
-
-
-def _bzip2(file: IO[bytes]) -> Iterator[bytes]:
-    import bz2
-
-    return _stream(bz2.BZ2File(file), EOFError)
-
-
-def _xz(file: IO[bytes]) -> Iterator[bytes]:
-    import lzma
-
-    return _stream(lzma.LZMAFile(file), lzma.LZMAError)
-
-
 class _Reads(Protocol):
     def read1(self, size: int, /) -> bytes: ...
 
 
-def _stream(stream: _Reads, broken: type[Exception]) -> Iterator[bytes]:
+_Opened = tuple[_Reads, type[Exception]]
+"""What unpacks a file, and what it raises where that is broken."""
+
+
+def _pieces(file: FileIO) -> Iterator[bytes]:
+    head = file.read(_MARK_BYTES)
+    file.seek(0)
+    stream, broken = next(opener for mark, _name, opener in _KINDS if head.startswith(mark))(file)
     try:
         while piece := stream.read1(_PIECE):
             yield piece
@@ -146,7 +110,33 @@ def _stream(stream: _Reads, broken: type[Exception]) -> Iterator[bytes]:
         raise _Broken(str(error)) from error
 
 
-_KINDS: Final[tuple[tuple[bytes, str, Callable[[IO[bytes]], Iterator[bytes]]], ...]] = (
+def _zstd(file: FileIO) -> _Opened:
+    import zstandard
+
+    reader = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
+    return reader, zstandard.ZstdError
+
+
+def _gzip(file: FileIO) -> _Opened:
+    import gzip
+    import zlib
+
+    return gzip.GzipFile(fileobj=file), zlib.error
+
+
+def _bzip2(file: FileIO) -> _Opened:
+    import bz2
+
+    return bz2.BZ2File(file), EOFError
+
+
+def _xz(file: FileIO) -> _Opened:
+    import lzma
+
+    return lzma.LZMAFile(file), lzma.LZMAError
+
+
+_KINDS: Final[tuple[tuple[bytes, str, Callable[[FileIO], _Opened]], ...]] = (
     (b"\x28\xb5\x2f\xfd", "zstd", _zstd),
     (b"\x1f\x8b", "gzip", _gzip),
     (b"BZh", "bzip2", _bzip2),

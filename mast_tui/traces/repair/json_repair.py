@@ -2,38 +2,63 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import dataclass
 from typing import Final
 
 from mast_tui.traces.io.json_lines import first_lines, holds_lines
+from mast_tui.traces.io.json_values import replace_surrogates, without_surrogates
 from mast_tui.traces.model import Problem
-from mast_tui.traces.repair.cursor import MISSING, Cursor
-from mast_tui.traces.repair.patterns import (
-    BEGINNING,
-    BROKEN_KEY,
-    DIGITS,
-    JUNK,
-    KEY_AHEAD,
-    LITTER,
-    NO_COMMA,
-    STRING,
-    VALUE_ENDS,
-    WORD,
-    Frame,
-    depth_of_line,
-    end_of_container,
-    ends_in_place,
-    home_of_record,
-    indent_at,
-    lenient_string,
-)
 
 MOST_CHARS: Final = 64 << 20
 """Length up to which a broken document is looked through, in code points."""
 
+_MISSING: Final = object()
 _MOST_DEPTH: Final = 200
-_STUCK: Final = 16
+_LISTED_PROBLEMS: Final = 200
+_MOST_OPENINGS: Final = 8
+_FRAMES_LOOKED_AT: Final = 12
 _LEFT_KNOWN: Final = 8
+_SCANS: Final = 24
+"""How often the text may be gone over, on average, in attempts that fail."""
+
+_WINDOW: Final = 1 << 16
+_LOOKED_BACK: Final = 1 << 10
+
+_KEY: Final = r'"([^"\\\n]*+(?:\\.[^"\\\n]*+)*+)"\s*+:'
+_KEY_AHEAD: Final = re.compile(_KEY)
+_BROKEN_KEY: Final = re.compile(
+    r'"([^"\\\n:,{}\[\]]{1,200}):'  # no quote behind it
+    r'|[^\s"{}\[\],:]?([^"\\\n:,{}\[\]]{1,200})"\s*:'  # none before it
+    r'|"([^"\\\n:,{}\[\]]{1,200})"\s*[^\s",:{}\[\]]\s*(?=["{\[\dtfn-])'  # no colon
+)
+_STRING: Final = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"', re.DOTALL)
+_SPACE: Final = re.compile(r"\s*+")
+_VALUE_ENDS: Final = re.compile(r"\s*+(?:[,}\]]|\Z)")
+_NO_COMMA: Final = re.compile(rf'[^\s"]?\s*+{_KEY}|[^\s"\w]?\s*+[}}\]]')
+_JUNK: Final = re.compile(r'[^,\[\]{}"\n]+')
+_LOST_QUOTE: Final = re.compile(r'([^"\\\n]*+(?:\\.[^"\\\n]*+)*+)"(?=\s*+(?:[,}\]]|\Z))')
+_LITTER: Final = re.compile(r"[\s}\]]*+,")
+_SURROGATE_ESCAPE: Final = re.compile(r"\\u[dD][89a-fA-F]")
+_BEGINNING: Final = re.compile(
+    rf'\s*+(?:\{{\s*+{_KEY}|\[\s*+(?:\{{\s*+["}}]|\[\s*+["\[{{\]\d-]|"))', re.DOTALL
+)
+"""How a document with records in it begins; plain text that begins with a bracket does not."""
+
+_CLOSED_TEXT: Final = r'(?<!\\)"\s*+[}\]]'
+_NEXT_RECORD: Final = r'[}\]]\s*+,\s*+[{\[]\s*+"'
+_ENDS_IN_OBJECT: Final = re.compile(rf",\s*+{_KEY}|{_CLOSED_TEXT}|{_NEXT_RECORD}")
+_ENDS_IN_LIST: Final = re.compile(rf',\s*+"|{_CLOSED_TEXT}|{_NEXT_RECORD}')
+_CLOSED: Final = re.compile(r'(?<!\\)"\s*+(?=[}\]])')
+_ANY_RECORD: Final = re.compile(r'[{\[]\s*+["{\[]')
+_ANY_TEXT: Final = re.compile(r',\s*+(?=")')
+_OPENING: Final = re.compile(rf"\{{\s*+{_KEY}")
+_BRACKET: Final = re.compile(r'["\[\]{}]')
+_MOST_BRACKETS: Final = 1 << 20
+_ESCAPE: Final = re.compile(
+    r'\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt])|\\u[0-9a-fA-F]{0,3}\Z|\\\Z|\\|"|[\x00-\x1f]'
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,381 +76,501 @@ def salvage(text: str) -> Salvaged | None:
     off or damaged is kept as far as it goes. Also None for what is no single document: plain
     text, JSON lines, more than ``MOST_CHARS``.
     """
-    if len(text) > MOST_CHARS or BEGINNING.match(text) is None:
+    if len(text) > MOST_CHARS or _BEGINNING.match(text) is None:
         return None
     return None if holds_lines(first_lines(text)) else _Salvage(text).read()
 
 
-class _Salvage(Cursor):
+class _Frame:
+    """A container that is being read: what it holds so far, and what its members look like."""
+
+    def __init__(self, value: dict[str, object] | list[object]) -> None:
+        self.value = value
+        self.is_list = isinstance(value, list)
+        self.closer = "]" if self.is_list else "}"
+        self.after = False
+        """Whether a member was just read, so that a comma or the end must follow."""
+        self.key = next(reversed(value), "") if isinstance(value, dict) else ""
+        """The key of an object's last member."""
+        self.openings: tuple[str, ...] = ()
+        """The first keys of the objects in a list."""
+        for member in value if isinstance(value, list) else ():
+            self.learn(member)
+
+    def put(self, value: object) -> None:
+        """Take in a member."""
+        self.after = True
+        if isinstance(self.value, list):
+            self.value.append(value)
+        else:
+            self.value[self.key] = value
+        self.learn(value)
+
+    def learn(self, member: object) -> None:
+        """Know the objects of a list by what they begin with."""
+        key = next(iter(member), None) if isinstance(member, dict) else None
+        if self.is_list and isinstance(key, str) and key not in self.openings:
+            self.openings = (*self.openings, key)[-_MOST_OPENINGS:]
+
+    def last(self) -> object:
+        """The last member's value, None where there is none."""
+        if isinstance(self.value, list):
+            return self.value[-1] if self.value else None
+        return self.value.get(self.key)
+
+    def drop_last(self) -> None:
+        """Forget the last member."""
+        if isinstance(self.value, dict):
+            self.value.pop(self.key, None)
+        elif self.value:
+            self.value.pop()
+
+    def has_record_with(self, key: str) -> bool:
+        """Whether one of a list's objects has this key."""
+        some = [*self.value[:3], *self.value[-3:]] if isinstance(self.value, list) else []
+        return any(isinstance(record, dict) and key in record for record in some)
+
+    def beginnings(self, innermost: bool) -> list[re.Pattern[str]]:
+        """What its next member begins with, or, of the innermost one, its last text ends with."""
+        patterns = [_CLOSED] if innermost else []
+        if not self.is_list:
+            return [*patterns, _KEY_AHEAD]
+        if self.openings:
+            keys = "|".join(map(re.escape, sorted(self.openings)))
+            return [*patterns, re.compile(rf'\{{\s*+"(?:{keys})"\s*+:')]
+        return [*patterns, _ANY_TEXT if isinstance(self.last(), str) else _ANY_RECORD]
+
+
+class _Salvage:
     """Goes through a text once, with a list of the containers that it is in.
 
-    Whole values are left to the standard scanner; only a value that it refuses is entered.
+    Whole values are left to the standard scanner; only a value that it refuses is entered. What
+    has been read is cut off now and then: the scanner's errors count all lines before them.
     """
 
     def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self.frames: list[Frame] = []
-        self.root = Frame({} if text.lstrip()[0] == "{" else [])
-        self._left: dict[Frame, Frame] = {}
+        self._text = text
+        self._pos = 0
+        self._budget = _SCANS * len(text) + (1 << 20)  # what attempts may cost yet, in characters
+        self._slice = max(_WINDOW, len(text) >> 8)
+        self._surrogates = _SURROGATE_ESCAPE.search(text) is not None
+        self._decoder = json.JSONDecoder(strict=False)
+        self._root = _Frame({} if text.lstrip()[0] == "{" else [])
+        self._frames: list[_Frame] = []
+        self._left: list[tuple[_Frame, _Frame]] = []  # lists of objects, each with what held it
+        self._ahead: dict[re.Pattern[str], tuple[int, int | None]] = {}
+        self._problems: list[Problem] = []
+        self._line, self._counted, self._said_on = 1, 0, 0
 
     def read(self) -> Salvaged | None:
         """Everything that can be read."""
-        self.skip_space()
-        value = self.scan()
+        self._skip_space()
+        value = self._scan()
         if isinstance(value, dict | list):
-            self.root.value = value
+            self._root = _Frame(value)
             self._look_behind()
-            if not self.problems:
-                self.pos = self.first_error()
-                self.complain("control characters inside a text; read all the same")
+            if not self._problems:
+                self._pos = self._first_error()
+                self._complain("control characters inside a text; read all the same")
         else:
-            self._enter(self.root)
+            self._enter(self._root)
         stuck, seen = 0, -1
-        while self.frames:
-            stuck = stuck + 1 if self.pos == seen else 0
-            seen = self.pos
-            if stuck > _STUCK + len(self.frames):
-                self.pos += 1
+        while self._frames:
+            stuck = stuck + 1 if self._pos == seen else 0
+            seen = self._pos
+            if stuck > 16 + len(self._frames):
+                self._pos += 1
             self._step()
-        if not self.root.value:
+        if not self._root.value:
             return None
-        if not self.problems:
-            self.complain("damaged before here")
-        return Salvaged(self.root.value, tuple(self.problems))
+        if not self._problems:
+            self._complain("damaged before here")
+        return Salvaged(self._root.value, tuple(self._problems))
 
     def _step(self) -> None:
         """Read the next member, comma or end of the innermost container."""
-        self.forget()
-        self.skip_space()
-        if self.budget <= 0 or len(self.frames) > 2 * _MOST_DEPTH:
-            self.complain("damaged too much; from here on nothing is read")
-            self.frames.clear()
+        self._forget()
+        self._skip_space()
+        if self._budget <= 0 or len(self._frames) > 2 * _MOST_DEPTH:
+            self._complain("damaged too much; from here on nothing is read")
+            self._frames.clear()
             return
-        if self.pos >= len(self.text):
+        if self._pos >= len(self._text):
             self._cut_off()
             return
-        self._heed_indent()
-        frame = self.frames[-1]
-        char = self.text[self.pos]
+        frame, char = self._frames[-1], self._text[self._pos]
+        key = _KEY_AHEAD.match(self._text, self._pos) if char == '"' else None
         if char == frame.closer:
-            self.pos += 1
+            self._pos += 1
             self._leave()
         elif char == ",":
             if not frame.after:
-                self.complain("a comma too many")
-            self.pos += 1
+                self._complain("a comma too many")
+            self._pos += 1
             frame.after = False
-        elif frame.after and not frame.may_begin(self.text, self.pos):
-            self._unexpected(frame, char)
+        elif frame.is_list and key is not None:
+            self._key_in_list(frame, key[1])
+        elif frame.is_list and char not in "}:" and (char in '{["' or not frame.after):
+            if not (char == "{" and frame.value and self._belongs_outside(frame)):
+                if frame.after:
+                    self._complain("a comma is missing")
+                self._value(frame)
         elif frame.is_list:
-            self._element(frame, char)
+            self._misplaced(frame, char)
         else:
-            self._member(frame, char)
+            self._member(frame, char, key)
 
-    def _member(self, frame: Frame, char: str) -> None:
+    def _member(self, frame: _Frame, char: str, key: re.Match[str] | None) -> None:
         """Read a key and its value."""
-        key = KEY_AHEAD.match(self.text, self.pos) if char == '"' else None
-        if key is None:
-            key = BROKEN_KEY.match(self.text, self.pos)
+        if key is not None and frame.after:
+            self._complain("a comma is missing")
+        elif key is None:
+            key = None if frame.after else _BROKEN_KEY.match(self._text, self._pos)
             if key is None:
-                self._unexpected(frame, char)
+                self._misplaced(frame, char)
                 return
-            self.complain("a key is damaged")
-        elif frame.after:
-            self.complain("a comma is missing")
-        name = lenient_string(next(filter(None, key.groups()), ""))
-        outer = self.frames[-2] if len(self.frames) > 1 else None
-        if outer is not None and outer.is_list:
-            if name == next(iter(frame.value), None):
-                self.complain("the braces between two records are missing")
-                self._leave()
-                frame = Frame({})
-                self._enter(frame, opened=False)
-            elif not frame.value:
-                outer.learn(name)
-        self._note_indent(frame)
-        self.pos = key.end()
+            self._complain("a key is damaged")
+        name = _lenient(next(filter(None, key.groups()), ""))
+        outer = self._frames[-2] if len(self._frames) > 1 else None
+        if outer is not None and name == next(iter(frame.value), None) and outer.is_list:
+            self._complain("the braces between two records are missing")
+            self._leave()
+            frame = _Frame({})
+            self._enter(frame, opened=False)
+        elif outer is not None and not frame.value:
+            outer.learn({name: None})
+        self._pos = key.end()
         frame.key = name
         self._value(frame)
 
-    def _element(self, frame: Frame, char: str) -> None:
-        """Read an element of a list."""
-        if char in "}:":
-            self._unexpected(frame, char)
-            return
-        if char == '"' and (key := KEY_AHEAD.match(self.text, self.pos)):
-            self._key_in_list(frame, key[1])
-            return
-        if char == "{" and frame.value and self._goes_home():
-            return
-        if frame.after:
-            self.complain("a comma is missing")
-        self._note_indent(frame)
-        self._value(frame)
-
-    def _key_in_list(self, frame: Frame, key: str) -> None:
+    def _key_in_list(self, frame: _Frame, key: str) -> None:
         """A bracket before this key has gone, or there was one too many."""
         if not frame.value:
-            self.complain("a bracket where a brace should be")
-            self.frames.pop()
-            if not self.frames:
-                self.root = Frame({})
-                self._enter(self.root, opened=False)
-                return
-            self.frames[-1].drop_last()
-            self._enter(Frame({}), opened=False)
+            self._complain("a bracket where a brace should be")
+            self._frames.pop()
+            if self._frames:
+                self._frames[-1].drop_last()
+                self._enter(_Frame({}), opened=False)
+            else:
+                self._root = _Frame({})
+                self._enter(self._root, opened=False)
             return
         last = frame.last()
-        inside = len(self.frames) > 1 and not self.frames[-2].is_list
-        indent = indent_at(self.text, self.pos)
-        deeper = None not in (indent, frame.indent) and len(indent or "") > len(frame.indent or "")
-        known = deeper or frame.has_record_with(key)
+        inside = len(self._frames) > 1 and not self._frames[-2].is_list
+        known = frame.has_record_with(key)
         if isinstance(last, dict) and key not in last and known and key not in frame.openings:
-            self.complain("a closing brace too many")
-            self._enter(Frame(last), opened=False, attached=True)
+            self._complain("a closing brace too many")
+            self._enter(_Frame(last), opened=False, attached=True)
         elif known or key in frame.openings or not (frame.openings and inside):
-            self.complain("an opening brace is missing")
+            self._complain("an opening brace is missing")
             if frame.openings and isinstance(last, str):
                 frame.drop_last()  # a key's value, of the part that is lost
-            self._enter(Frame({}), opened=False)
+            self._enter(_Frame({}), opened=False)
         else:
-            self.complain("a closing bracket is missing")
+            self._complain("a closing bracket is missing")
             self._leave()
-            self.frames[-1].after = False
+            self._frames[-1].after = False
 
-    def _value(self, frame: Frame) -> None:
+    def _value(self, frame: _Frame) -> None:
         """Read the value that begins here into the container."""
-        self.skip_space()
-        start = self.pos
-        if start >= len(self.text):
+        self._skip_space()
+        start = self._pos
+        if start >= len(self._text):
             return
-        char = self.text[start]
-        value = self.scan()
+        char = self._text[start]
+        value = self._scan()
         if isinstance(value, dict | list):
-            if frame.indent is None or ends_in_place(frame, self.text, start, self.pos):
-                frame.put(value)
-            else:  # it has swallowed what stands behind it
-                self.budget -= self.pos - start
-                self.pos = start
-                self._container(frame, char)
-        elif value is not MISSING and VALUE_ENDS.match(self.text, self.pos):
-            if isinstance(value, str) or self.pos < len(self.text):
+            frame.put(value)
+        elif value is not _MISSING and _VALUE_ENDS.match(self._text, self._pos):
+            if isinstance(value, str) or self._pos < len(self._text):
                 frame.put(value)  # of a number at the very end nobody knows how it went on
-        elif value is not MISSING and self.text[self.pos] in " \n" and not isinstance(value, str):
+        elif value is not _MISSING and char != '"' and self._text[self._pos].isspace():
             frame.put(value)  # what is wrong is behind it
         elif char in "{[":
             self._container(frame, char)
-        elif char == '"':
-            self.pos = start
-            self._damaged_text(frame)
         else:
-            self.pos = start
-            self._damaged_word(frame)
+            self._pos = start
+            if char == '"':
+                self._damaged_text(frame)
+            else:
+                self._damaged_word(frame)
 
-    def _container(self, frame: Frame, char: str) -> None:
+    def _container(self, frame: _Frame, char: str) -> None:
         """Enter a container that the scanner refuses, unless it lies too deep."""
-        if len(self.frames) < _MOST_DEPTH:
-            self._enter(Frame({} if char == "{" else []))
+        if len(self._frames) < _MOST_DEPTH:
+            self._enter(_Frame({} if char == "{" else []))
             return
-        self.complain("nested too deeply; left out")
-        end = end_of_container(self.text, self.pos)
-        self.pos = len(self.text) if end is None else end
+        self._complain("nested too deeply; left out")
+        self._pos = _end_of_container(self._text, self._pos)
         frame.after = True
 
-    def _damaged_text(self, frame: Frame) -> None:
+    def _damaged_text(self, frame: _Frame) -> None:
         """Keep what there is of a string behind whose opening quote something is wrong."""
-        if not frame.is_list and KEY_AHEAD.match(self.text, self.pos):
-            self.complain("an opening brace is missing")
-            self._enter(Frame({}), opened=False)
+        if not frame.is_list and _KEY_AHEAD.match(self._text, self._pos):
+            self._complain("an opening brace is missing")
+            self._enter(_Frame({}), opened=False)
             return
-        closed = STRING.match(self.text, self.pos)
-        if closed and VALUE_ENDS.match(self.text, closed.end()):
-            self.complain("an escape that is none inside a text; the text is shown with it")
-            self.pos = closed.end()
-            frame.put(lenient_string(closed[1]))
+        closed = _STRING.match(self._text, self._pos)
+        if closed and _VALUE_ENDS.match(self._text, closed.end()):
+            self._complain("an escape that is none inside a text; the text is shown with it")
+        elif closed and _NO_COMMA.match(self._text, closed.end()):
+            self._complain("a comma is missing")
+        else:
+            start = self._pos + 1
+            ends = _ENDS_IN_LIST if frame.is_list else _ENDS_IN_OBJECT
+            end = ends.search(self._text, start)
+            if end is not None:
+                self._complain("a text is damaged here; it is shown as far as it can be told")
+            self._pos = len(self._text) if end is None else end.start()
+            kept = self._text[start : self._pos].rstrip()
+            if self._text[self._pos : self._pos + 1] == '"':
+                self._pos += 1
+            elif end is not None:
+                kept = kept.removesuffix('"')
+            frame.put(_lenient(kept))
             return
-        if closed and NO_COMMA.match(self.text, closed.end()):
-            self.complain("a comma is missing")
-            self.pos = closed.end()
-            frame.put(lenient_string(closed[1]))
-            return
-        start = self.pos + 1
-        end = self.marks.end_of_text(self.frames, self.text, start)
-        if end is not None:
-            self.complain("a text is damaged here; it is shown as far as it can be told")
-        self.pos = len(self.text) if end is None else end
-        kept = self.text[start : self.pos].rstrip()
-        if frame.indent is not None and end is not None:
-            kept = kept.removesuffix(",").rstrip()
-        if self.text[self.pos : self.pos + 1] == '"':
-            self.pos += 1
-        elif end is not None:
-            kept = kept.removesuffix('"')
-        frame.put(lenient_string(kept))
+        self._pos = closed.end()
+        frame.put(_lenient(closed[1]))
 
-    def _damaged_word(self, frame: Frame) -> None:
+    def _damaged_word(self, frame: _Frame) -> None:
         """Pass over a value that is none; a text that lost its opening quote is kept."""
         frame.after = True
-        digits = DIGITS.match(self.text, self.pos)
-        if digits and VALUE_ENDS.match(self.text, digits.end()):
-            if digits.end() < len(self.text):
-                self.complain("a number that cannot be read; left out")
-            self.pos = digits.end()
+        if text := _LOST_QUOTE.match(self._text, self._pos):
+            self._complain("a text has lost its opening quote")
+            self._pos = text.end()
+            frame.put(_lenient(text[1]))
             return
-        word = WORD.match(self.text, self.pos)
-        end = self.pos if word is None else word.end()
-        if end < len(self.text) and self.text[end] == '"' and VALUE_ENDS.match(self.text, end + 1):
-            self.complain("a text has lost its opening quote")
-            frame.put(lenient_string(self.text[self.pos : end]))
-            self.pos = end + 1
-            return
-        mark = word[0].strip() if word else ""
-        if len(mark) == 1 and not mark.isalnum() and KEY_AHEAD.match(self.text, end):
-            self.complain("an opening brace is missing")
-            self.pos = end
-            self._enter(Frame({}), opened=False)
-            return
-        junk = JUNK.match(self.text, self.pos)
+        junk = _JUNK.match(self._text, self._pos)
         if junk is None:
-            self._unexpected(frame, self.text[self.pos])
+            self._misplaced(frame, self._text[self._pos])
             return
-        self.pos = junk.end()
-        if self.pos >= len(self.text):
+        self._pos = junk.end()
+        if self._pos >= len(self._text):
             return
-        self.complain("a value that cannot be read; left out")
-        if len(junk[0].strip()) == 1 and self.text[self.pos] in "{[":
+        self._complain("a value that cannot be read; left out")
+        if len(junk[0].strip()) == 1 and self._text[self._pos] in "{[":
             self._value(frame)
 
-    def _unexpected(self, frame: Frame, char: str) -> None:
+    def _misplaced(self, frame: _Frame, char: str) -> None:
         """Go on behind something that cannot stand in this container."""
-        outer = self.frames[-2] if len(self.frames) > 1 else None
         if char in "{[" and not frame.is_list:
             last = frame.last()
-            if self._goes_home():
+            if self._belongs_outside(frame):
                 return
+            outer = self._frames[-2] if len(self._frames) > 1 else None
             if outer is not None and outer.is_list and not outer.openings:
-                self.complain("a closing brace is missing")
-                self._leave_to(len(self.frames) - 1)
+                self._complain("a closing brace is missing")
+                self._leave()
+                self._frames[-1].after = False
                 return
             if isinstance(last, dict | list) and last:
                 # The list that these are elements of has lost a bracket.
-                self.complain("a bracket is missing or too many")
-                inner = Frame(last if isinstance(last, list) else [last])
-                inner.resume()
+                self._complain("a bracket is missing or too many")
+                inner = _Frame(last if isinstance(last, list) else [last])
                 frame.put(inner.value)
                 self._enter(inner, opened=False, attached=True)
                 return
-        closes = char in "]}" and VALUE_ENDS.match(self.text, self.pos + 1)
-        if closes and outer is not None and outer.closer == char and frame.indent is None:
-            self.complain("a closing bracket is missing")
+        closes = char in "]}" and _VALUE_ENDS.match(self._text, self._pos + 1)
+        if closes and len(self._frames) > 1 and self._frames[-2].closer == char:
+            self._complain("a closing bracket is missing")
             self._leave()
             return
-        self.complain("what stands here cannot be read; left out")
-        if junk := JUNK.match(self.text, self.pos):
-            self.pos = junk.end()
+        self._complain("what stands here cannot be read; left out")
+        if junk := _JUNK.match(self._text, self._pos):
+            self._pos = junk.end()
         elif char in "]}":
-            self.pos += 1
+            self._pos += 1
         else:
             self._resume()
 
-    def _goes_home(self) -> bool:
-        """Whether the object here belongs to another list, in which reading goes on then.
+    def _belongs_outside(self, frame: _Frame) -> bool:
+        """Whether the object here begins as those of another list, in which reading goes on then.
 
         That list is around this container, or it was left too early.
         """
-        frame = home_of_record(self.frames, self._left, self.text, self.pos)
-        if frame is None:
+        opening = _OPENING.match(self._text, self._pos)
+        if opening is None or opening[1] in frame.openings:
             return False
-        if frame in self.frames:
-            self.complain("closing brackets are missing")
-            self._leave_to(self.frames.index(frame) + 1)
-            return True
-        outer = self._left[frame]
-        if outer not in self.frames:
-            return False
-        self.complain("brackets are missing or too many")
-        self._leave_to(self.frames.index(outer) + 1)
-        frame.after = False
-        self._enter(frame, opened=False, attached=True)
-        return True
+        for depth in range(len(self._frames) - 1, 0, -1):
+            if opening[1] in self._frames[depth - 1].openings:
+                self._complain("closing brackets are missing")
+                self._leave_to(depth)
+                return True
+        for left, outer in self._left:
+            if opening[1] in left.openings and outer in self._frames:
+                self._complain("a closing bracket too many")
+                self._leave_to(self._frames.index(outer) + 1)
+                left.after = False
+                self._enter(left, opened=False, attached=True)
+                return True
+        return False
 
     def _resume(self) -> None:
-        """Go to the next place where a member of this container, or of one around it, begins."""
-        place = self.marks.next_member(self.frames, self.text, self.pos + 1)
-        if place is None:
-            self.pos = len(self.text)
+        """Go on where the next member of a container begins or ends."""
+        best: tuple[int, int] | None = None
+        for depth in range(len(self._frames), max(0, len(self._frames) - _FRAMES_LOOKED_AT), -1):
+            for pattern in self._frames[depth - 1].beginnings(depth == len(self._frames)):
+                at = self._next(pattern, self._pos + 1)
+                if at is not None and (best is None or at < best[0]):
+                    best = (at, depth)
+        if best is None:
+            self._pos = len(self._text)
             return
-        self.pos = place.pos
-        self._leave_to(place.depth)
-        self.frames[-1].after = self.text[self.pos] in "]}"
+        self._pos = best[0]
+        self._leave_to(best[1])
+        self._frames[-1].after = self._text[self._pos] in "]}"
 
-    def _leave_to(self, depth: int) -> None:
-        """Leave containers until so many are open; a member may follow."""
-        while len(self.frames) > depth:
-            self._leave()
-        self.frames[-1].after = False
+    def _next(self, pattern: re.Pattern[str], pos: int) -> int | None:
+        """Where a pattern is found next; remembered, so that search stays linear."""
+        since, at = self._ahead.get(pattern, (pos + 1, None))
+        if since > pos or (at is not None and at < pos):
+            match = pattern.search(self._text, pos)
+            at = None
+            if match is not None:
+                at = match.end() if pattern is _CLOSED else match.start()
+            self._ahead[pattern] = (pos, at)
+        return at
 
-    def _heed_indent(self) -> None:
-        """Leave the containers that have lost their brackets, by where the line begins."""
-        frame = self.frames[-1]
-        if frame.indent is None:
-            return
-        indent = indent_at(self.text, self.pos)
-        if indent is None or len(indent) >= len(frame.indent):
-            return
-        depth = depth_of_line(self.frames, len(indent), self.text, self.pos)
-        if 0 < depth < len(self.frames):
-            self.complain("closing brackets are missing")
-            self._leave_to(depth)
-
-    def _enter(self, frame: Frame, opened: bool = True, attached: bool = False) -> None:
+    def _enter(self, frame: _Frame, opened: bool = True, attached: bool = False) -> None:
         """Go into a container, behind its bracket where it has one."""
-        if self.frames and not attached:
-            self.frames[-1].put(frame.value)
-        self.frames.append(frame)
+        if self._frames and not attached:
+            self._frames[-1].put(frame.value)
+        self._frames.append(frame)
         if opened:
-            self.pos += 1
+            self._pos += 1
 
     def _leave(self) -> None:
         """The innermost container is over; behind the outermost the rest is looked at."""
-        frame = self.frames.pop()
-        if not self.frames:
+        frame = self._frames.pop()
+        if self._frames:
+            self._frames[-1].after = True
+            self._frames[-1].learn(frame.value)
+            if frame.openings:
+                self._left = [(frame, self._frames[-1]), *self._left[: _LEFT_KNOWN - 1]]
+        else:
             self._look_behind()
-            return
-        self.frames[-1].after = True
-        if isinstance(frame.value, dict) and frame.value:
-            self.frames[-1].learn(next(iter(frame.value)))
-        elif frame.openings:
-            self._left[frame] = self.frames[-1]
-            if len(self._left) > _LEFT_KNOWN:
-                del self._left[next(iter(self._left))]
+
+    def _leave_to(self, depth: int) -> None:
+        """Leave containers until so many are open; a member may follow."""
+        while len(self._frames) > depth:
+            self._leave()
+        self._frames[-1].after = False
 
     def _look_behind(self) -> None:
         """What stands behind the document: more of it, or a problem."""
-        self.skip_space()
-        if self.pos >= len(self.text):
+        self._skip_space()
+        if self._pos >= len(self._text):
             return
-        if more := LITTER.match(self.text, self.pos):
-            self.complain("a closing bracket too many")
-            self.pos = more.end() - 1
-            self.frames.append(self.root)
-            self.root.resume()
+        if more := _LITTER.match(self._text, self._pos):
+            self._complain("a closing bracket too many")
+            self._pos = more.end() - 1
+            self._root.after = True
+            self._frames.append(self._root)
             return
-        left = len(self.text) - self.pos
-        self.complain(f"{left} characters behind the end of the document are left out")
-        self.pos = len(self.text)
+        left = len(self._text) - self._pos
+        self._complain(f"{left} characters behind the end of the document are left out")
+        self._pos = len(self._text)
 
     def _cut_off(self) -> None:
         """The text ends within the document."""
-        self.complain("cut off here; everything before it was read", again=True)
-        while self.frames:
-            frame = self.frames.pop()
-            if not frame.value and self.frames:
-                self.frames[-1].drop_last()
+        self._complain("cut off here; everything before it was read", again=True)
+        while self._frames:
+            frame = self._frames.pop()
+            if not frame.value and self._frames:
+                self._frames[-1].drop_last()
 
-    def _note_indent(self, frame: Frame) -> None:
-        """Remember how far members are indented that stand on lines of their own."""
-        if frame.placed:
+    def _complain(self, message: str, again: bool = False) -> None:
+        """Note what is wrong here, once a line; ``again`` where it must be said beside that."""
+        self._count(self._pos)
+        if self._line == self._said_on and not again:
             return
-        frame.placed = True
-        frame.indent = indent_at(self.text, self.pos)
+        self._said_on = self._line
+        if len(self._problems) == _LISTED_PROBLEMS and not again:
+            message = "from here on problems are not listed"
+        if len(self._problems) <= _LISTED_PROBLEMS or again:
+            self._problems.append(Problem(f"line {self._line}", message))
+
+    def _count(self, pos: int) -> None:
+        if pos > self._counted:
+            self._line += self._text.count("\n", self._counted, pos)
+            self._counted = pos
+
+    def _skip_space(self) -> None:
+        if space := _SPACE.match(self._text, self._pos):
+            self._pos = space.end()
+
+    def _scan(self) -> object:
+        """The value that begins here, with the place behind it; ``_MISSING`` leaves it."""
+        start = self._pos
+        try:
+            value, self._pos = self._decoder.raw_decode(self._text, start)
+            return without_surrogates(value) if self._surrogates else value
+        except json.JSONDecodeError as error:
+            open_end = error.msg.startswith("Unterminated")
+            self._budget -= (len(self._text) if open_end else error.pos) - start
+        except (ValueError, RecursionError):  # too many digits, nested too deeply
+            pass
+        self._budget -= _LOOKED_BACK + (start >> 3)  # the lines before it have been counted
+        self._pos = start
+        return _MISSING
+
+    def _first_error(self) -> int:
+        """Where the strict scanner finds something wrong with the text."""
+        try:
+            json.loads(self._text)
+        except json.JSONDecodeError as error:
+            return error.pos
+        except (ValueError, RecursionError):
+            pass
+        return self._pos
+
+    def _forget(self) -> None:
+        """Cut off what has been read, once it is much."""
+        dropped = self._pos - _LOOKED_BACK
+        if dropped < self._slice:
+            return
+        self._count(dropped)
+        self._counted = max(0, self._counted - dropped)
+        self._ahead.clear()
+        self._text = self._text[dropped:]
+        self._pos -= dropped
+
+
+def _end_of_container(text: str, pos: int) -> int:
+    """Where the container that begins here ends, by its brackets alone; the text's if nowhere
+    near."""
+    depth = 0
+    for _ in range(_MOST_BRACKETS):
+        bracket = _BRACKET.search(text, pos)
+        if bracket is None:
+            break
+        pos = bracket.end()
+        if bracket[0] == '"':
+            string = _STRING.match(text, bracket.start())
+            if string is None:
+                break
+            pos = string.end()
+            continue
+        depth += 1 if bracket[0] in "[{" else -1
+        if depth == 0:
+            return pos
+    return len(text)
+
+
+def _lenient(body: str) -> str:
+    """The string that stands between two quotes; what is no escape stands for itself."""
+    value: object = json.loads(f'"{_ESCAPE.sub(_mend, body)}"')
+    return replace_surrogates(value) if isinstance(value, str) else ""
+
+
+def _mend(escape: re.Match[str]) -> str:
+    found = escape[0]
+    if found == '"':
+        return '\\"'
+    if found < " ":
+        return f"\\u{ord(found):04x}"
+    if found == "\\":
+        return "" if escape.end() == len(escape.string) else "\\\\"
+    if found.startswith("\\u") and len(found) < len("\\u0000"):
+        return ""
+    return found

@@ -18,7 +18,7 @@ from mast_tui.traces.index.store import BROKEN, FORMAT, Kept, known_of, open_kep
 from mast_tui.traces.io.opened_file import OpenedFile, Stamp
 from mast_tui.traces.io.private_files import make_private
 from mast_tui.traces.io.regular_files import open_regular
-from mast_tui.traces.scan.code_version import code_version
+from mast_tui.traces.scan.cache_version import cache_version
 
 MOST_BYTES: Final = 2 << 30
 """How much is kept in all; what was used longest ago goes first."""
@@ -42,7 +42,7 @@ class KeptLines(NamedTuple):
 
 class DocumentCache:
     """The documents kept in ``folder``, each good while its size and time of change are the same
-    and the code that has read it is."""
+    and the version that has read it is."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -69,7 +69,7 @@ class DocumentCache:
         return self._place(path, "lines ")
 
     def _place(self, path: Path, stamp: str) -> Path:
-        stamp += f"{FORMAT} {code_version()}"
+        stamp += f"{FORMAT} {cache_version()}"
         name = hashlib.sha256(os.fsencode(path.absolute()) + b"\0" + stamp.encode()).hexdigest()
         return self.folder / f"{name[:32]}{SUFFIX}"
 

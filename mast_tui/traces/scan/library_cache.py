@@ -1,7 +1,8 @@
 """What is known of files from an earlier look, so that an unchanged folder opens at once.
 
 The cache is one SQLite file of facts that can all be read again: it may be deleted at any time,
-and one that is broken or from another version is begun anew.
+and one that is broken or from another version is begun anew. Each fact carries a checksum, so that
+what is there is what was written, and need not be doubted value by value.
 """
 
 from __future__ import annotations
@@ -9,41 +10,44 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from sys import intern
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
+from zlib import crc32
 
 import orjson
 
 from mast_tui.traces.io.private_files import make_private, open_private
-from mast_tui.traces.model import FileReport, Thread, Trace
-from mast_tui.traces.scan.code_version import code_version
-from mast_tui.traces.scan.scan_diff import Looked, ReadAgain, look_from_bytes, look_to_bytes
+from mast_tui.traces.io.remote import trace_path
+from mast_tui.traces.model import FileReport, Problem, Thread, Trace, TraceSummary
+from mast_tui.traces.scan.cache_version import cache_version
 from mast_tui.traces.scan.sub_agents import thread_of
-from mast_tui.traces.scan.unread import FileToRead, report_from_bytes, report_to_bytes
+from mast_tui.traces.scan.unread import FileToRead, unread_trace
 
 _SCHEMA: Final = """
-CREATE TABLE IF NOT EXISTS files (
-    path TEXT PRIMARY KEY,
+DROP TABLE IF EXISTS files;
+DROP TABLE IF EXISTS threads;
+DROP TABLE IF EXISTS looks;
+CREATE TABLE files (
+    path TEXT NOT NULL,
+    fact TEXT NOT NULL,
     stamp BLOB NOT NULL,
-    report BLOB NOT NULL
+    value BLOB NOT NULL,
+    PRIMARY KEY (path, fact)
 ) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS threads (
-    path TEXT PRIMARY KEY,
-    stamp BLOB NOT NULL,
-    id TEXT,
-    parent TEXT
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS looks (
+CREATE TABLE looks (
     paths TEXT NOT NULL,
     part INTEGER NOT NULL,
     traces BLOB NOT NULL,
     PRIMARY KEY (paths, part)
 );
 """
-_TABLES: Final = ("files", "threads", "looks")
-_FORMAT: Final = 2
+_REPORT: Final = "report"
+_THREAD: Final = "thread"
 _KEPT_BACK: Final = 200
 """How many new facts wait for one transaction."""
 
@@ -52,6 +56,19 @@ FIRST_PART: Final = 64
 
 NEXT_PARTS: Final = 500
 """How many come together after them."""
+
+_SHARED: Final = tuple(
+    map(TraceSummary._fields.index, ("reader", "system", "model", "benchmark", "outcome", "task"))
+)
+"""What many traces have in common, which is kept in memory once."""
+
+_PROBLEMS: Final = TraceSummary._fields.index("problems")
+
+Looked = tuple[Trace, Sequence[str]]
+"""A trace that was found, with the files of its sub-agents."""
+
+ReadAgain = Callable[[Path, Sequence[Path]], FileReport]
+"""Reads a file, or the folder of one run, and the files of its sub-agents."""
 
 
 def library_cache_path() -> Path:
@@ -71,10 +88,8 @@ class LibraryCache:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._database = _open(path)
-        self._files: dict[str, tuple[bytes, bytes]] = {}
-        self._threads: dict[str, tuple[bytes, str | None, str | None]] = {}
-        self._new_files: list[tuple[str, bytes, bytes]] = []
-        self._new_threads: list[tuple[str, bytes, str | None, str | None]] = []
+        self._known: dict[tuple[str, str], tuple[bytes, bytes]] = {}
+        self._new: list[tuple[str, str, bytes, bytes]] = []
 
     def __enter__(self) -> Self:
         return self
@@ -93,19 +108,13 @@ class LibraryCache:
             return
         begin = f"{folder.absolute()}{os.sep}"
         end = begin[:-1] + chr(ord(begin[-1]) + 1)
-        between = "WHERE path >= ? AND path < ?"
         try:
             rows = self._database.execute(
-                f"SELECT path, stamp, report FROM files {between}", (begin, end)
+                "SELECT path, fact, stamp, value FROM files WHERE path >= ? AND path < ?",
+                (begin, end),
             )
-            self._files.update((path, (stamp, report)) for path, stamp, report in rows)
-            rows = self._database.execute(
-                f"SELECT path, stamp, id, parent FROM threads {between}", (begin, end)
-            )
-            for path, stamp, own, parent in rows:
-                if _may_be_thread(own, parent):
-                    self._threads[path] = (stamp, own, parent)
-        except (sqlite3.Error, ValueError):
+            self._known.update(((path, fact), (stamp, value)) for path, fact, stamp, value in rows)
+        except sqlite3.Error:
             self._give_up()
 
     def last_look(self, paths: Sequence[Path], read: ReadAgain) -> Iterator[tuple[Trace, ...]]:
@@ -126,11 +135,11 @@ class LibraryCache:
             for (data,) in self._database.execute(
                 "SELECT traces FROM looks WHERE paths = ? ORDER BY part", (_name_of(paths),)
             ):
-                traces = look_from_bytes(data, read)
-                if traces is None:
+                found = _unsealed(data)
+                if found is None:
                     return
-                yield traces
-        except (sqlite3.Error, ValueError):
+                yield tuple(_looked_at(found, read))
+        except sqlite3.Error:
             self._give_up()
 
     def keep_look(self, paths: Sequence[Path], traces: Sequence[Looked]) -> None:
@@ -141,7 +150,7 @@ class LibraryCache:
         ends = [0, *range(FIRST_PART, len(traces), NEXT_PARTS), len(traces)]
         parts = [traces[begin:end] for begin, end in pairwise(ends) if begin < end]
         try:
-            rows = [(name, number, look_to_bytes(part)) for number, part in enumerate(parts)]
+            rows = [(name, number, _sealed(_look(part))) for number, part in enumerate(parts)]
             with self._database:
                 self._database.execute("DELETE FROM looks WHERE paths = ?", (name,))
                 self._database.executemany("INSERT INTO looks VALUES (?, ?, ?)", rows)
@@ -161,45 +170,52 @@ class LibraryCache:
 
         ``file`` is read by the traces that come from the cache.
         """
-        name = str(path.absolute())
         stamp = _stamp((path, *members))
-        known = self._files.get(name)
-        if stamp is not None and known is not None and known[0] == stamp:
-            report = report_from_bytes(path, known[1], file)
-            if report is not None:
-                return report
+        if (known := self._fact(path, _REPORT, stamp)) is not None:
+            return _report_of(path, known, file)
         report = read()
-        if stamp is not None and report.failed is None:
-            self._keep(name, stamp, report)
+        if report.failed is None:
+            self._keep(path, _REPORT, stamp, partial(_values_of, report))
         return report
 
     def thread_of(self, path: Path) -> Thread | None:
         """Which thread a file holds, without looking into one that has not changed."""
-        name = str(path.absolute())
         stamp = _stamp((path,))
-        known = self._threads.get(name)
-        if stamp is not None and known is not None and known[0] == stamp:
-            return None if known[1] is None else Thread(known[1], known[2])
+        if (known := self._fact(path, _THREAD, stamp)) is not None:
+            return Thread(*known) if known else None
         thread = thread_of(path)
-        if stamp is not None:
-            row = (thread.id, thread.parent) if thread is not None else (None, None)
-            self._new_threads.append((name, stamp, *row))
+        told = () if thread is None else (thread.id, thread.parent)
+        self._keep(path, _THREAD, stamp, lambda: told)
         return thread
+
+    def _fact(self, path: Path, fact: str, stamp: bytes | None) -> Any:
+        """What is known of a file that is as it was; None where nothing is."""
+        known = self._known.get((str(path.absolute()), fact))
+        return _unsealed(known[1]) if known is not None and known[0] == stamp else None
+
+    def _keep(
+        self, path: Path, fact: str, stamp: bytes | None, value: Callable[[], object]
+    ) -> None:
+        if stamp is None or self._database is None:
+            return
+        try:
+            self._new.append((str(path.absolute()), fact, stamp, _sealed(value())))
+        except TypeError:
+            return  # A text that is no Unicode, or a number that is too big.
+        if len(self._new) >= _KEPT_BACK:
+            self.flush()
 
     def flush(self) -> None:
         """Write what is new."""
-        if self._database is not None and (self._new_files or self._new_threads):
+        if self._database is not None and self._new:
             try:
                 with self._database:
                     self._database.executemany(
-                        "INSERT OR REPLACE INTO files VALUES (?, ?, ?)", self._new_files
-                    )
-                    self._database.executemany(
-                        "INSERT OR REPLACE INTO threads VALUES (?, ?, ?, ?)", self._new_threads
+                        "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)", self._new
                     )
             except (sqlite3.Error, UnicodeEncodeError):
                 self._give_up()
-        self._new_files, self._new_threads = [], []
+        self._new = []
 
     def close(self) -> None:
         """Write what is new and let go of the file."""
@@ -207,15 +223,6 @@ class LibraryCache:
         if self._database is not None:
             self._database.close()
             self._database = None
-
-    def _keep(self, name: str, stamp: bytes, report: FileReport) -> None:
-        try:
-            data = report_to_bytes(report)
-        except TypeError:
-            return  # A text that is no Unicode, or a number that is too big.
-        self._new_files.append((name, stamp, data))
-        if len(self._new_files) >= _KEPT_BACK:
-            self.flush()
 
     def _give_up(self) -> None:
         """Do without the cache from here on, and let the next start begin a new one."""
@@ -238,12 +245,9 @@ def _open(path: Path) -> sqlite3.Connection | None:
             database.execute("PRAGMA trusted_schema=OFF")
             database.execute("PRAGMA synchronous=OFF")
             (found,) = database.execute("PRAGMA user_version").fetchone()
-            version = _version()
+            version = cache_version()
             if found != version:
-                for table in _TABLES:
-                    database.execute(f"DROP TABLE IF EXISTS {table}")
-                database.executescript(_SCHEMA)
-                database.execute(f"PRAGMA user_version={version}")
+                database.executescript(f"{_SCHEMA} PRAGMA user_version={version};")
         except sqlite3.Error:
             database.close()
             if not _remove(path):
@@ -253,16 +257,68 @@ def _open(path: Path) -> sqlite3.Connection | None:
     return None
 
 
-def _version() -> int:
-    """A number that changes with the format and with every reader's code."""
-    return (_FORMAT * 1_000_003 + code_version()) % (1 << 31)
+def _sealed(value: object) -> bytes:
+    """A value as bytes that tell whether they are whole. Raises ``TypeError`` for what is none."""
+    data = orjson.dumps(value)
+    return crc32(data).to_bytes(4) + data
 
 
-def _may_be_thread(own: object, parent: object) -> bool:
-    """Whether a row tells of a thread, or that there is none; a damaged one does neither."""
-    if own is None:
-        return parent is None
-    return isinstance(own, str) and isinstance(parent, str | None)
+def _unsealed(sealed: object) -> Any:
+    """The value that was sealed; None where something else stands there now."""
+    if not isinstance(sealed, bytes) or crc32(sealed[4:]).to_bytes(4) != sealed[:4]:
+        return None
+    return orjson.loads(sealed[4:]) if sealed[4:] else None
+
+
+def _values_of(report: FileReport) -> object:
+    thread = report.thread
+    return (
+        report.format,
+        report.skipped,
+        [(problem.place, problem.message) for problem in report.problems],
+        None if thread is None else (thread.id, thread.parent),
+        [(trace.record, tuple(trace.summary)) for trace in report.traces],
+    )
+
+
+def _report_of(path: Path, values: Sequence[Any], file: FileToRead) -> FileReport:
+    format_name, skipped, problems, thread, traces = values
+    return FileReport(
+        path,
+        format=format_name,
+        skipped=skipped,
+        problems=tuple(Problem(place, message) for place, message in problems),
+        thread=None if thread is None else Thread(*thread),
+        traces=tuple(unread_trace(file, record, _summary(told)) for record, told in traces),
+    )
+
+
+def _look(found: Sequence[Looked]) -> object:
+    return [
+        (trace.file, trace.record, members, trace.is_amended, tuple(trace.summary))
+        for trace, members in found
+    ]
+
+
+def _looked_at(found: Sequence[Sequence[Any]], read: ReadAgain) -> Iterator[Trace]:
+    file: FileToRead | None = None
+    for path, record, members, amended, told in found:
+        if file is None or path != file.path:
+            again = partial(read, trace_path(path), tuple(map(trace_path, members)))
+            file = FileToRead(path, members, again)
+        known = _summary(told)
+        trace = unread_trace(file, record, known)
+        if amended:  # a settled id, and facts that other files have told
+            trace = trace.with_id(known.trace_id).with_facts(replace(known.meta, task=None))
+        yield trace
+
+
+def _summary(told: list[Any]) -> TraceSummary:
+    for place in _SHARED:
+        if told[place] is not None:
+            told[place] = intern(told[place])
+    told[_PROBLEMS] = tuple(map(tuple, told[_PROBLEMS]))
+    return TraceSummary(*told)
 
 
 def _name_of(paths: Sequence[Path]) -> str:

@@ -1,72 +1,11 @@
-"""What a walk has found the last time, and what the next one finds to be different."""
+"""What a walk finds to be different from what the last one has found."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
-from pathlib import Path
 
-import orjson
-
-from mast_tui.traces.index import cached_values
-from mast_tui.traces.io.remote import trace_path
-from mast_tui.traces.model import FileReport, Trace, TraceSummary
-from mast_tui.traces.scan.unread import FileToRead, summary_from, unread_trace
-
-Looked = tuple[Trace, Sequence[str]]
-"""A trace that was found, with the files of its sub-agents."""
-
-ReadAgain = Callable[[Path, Sequence[Path]], FileReport]
-"""Reads a file, or the folder of one run, and the files of its sub-agents."""
-
-
-def look_to_bytes(found: Sequence[Looked]) -> bytes:
-    """The traces as bytes. Raises ``TypeError`` for what cannot be kept."""
-    return orjson.dumps(
-        [
-            (
-                trace.file,
-                trace.record,
-                members,
-                trace.is_amended,
-                tuple(trace.summary),
-            )
-            for trace, members in found
-        ]
-    )
-
-
-def look_from_bytes(data: bytes, read: ReadAgain) -> tuple[Trace, ...] | None:
-    """Tell the traces that the bytes hold, without their spans.
-
-    Args:
-        data: What ``look_to_bytes`` made.
-        read: Reads a file and those of its sub-agents, when a trace of it is opened.
-
-    Returns:
-        The traces; None where the bytes hold none.
-    """
-    try:
-        traces: list[Trace] = []
-        file: FileToRead | None = None
-        for path, record, members, amended, values in cached_values.sequence(orjson.loads(data)):
-            if file is None or path != file.path:
-                path = cached_values.path(path)
-                members = tuple(map(cached_values.path, cached_values.sequence(members)))
-                again = partial(read, trace_path(path), tuple(map(trace_path, members)))
-                file = FileToRead(path, members, again)
-            known = summary_from(values)
-            trace = unread_trace(file, cached_values.count_or_none(record), known)
-            traces.append(_amended(trace, known) if amended else trace)
-    except (orjson.JSONDecodeError, TypeError, ValueError):
-        return None
-    return tuple(traces)
-
-
-def _amended(trace: Trace, known: TraceSummary) -> Trace:
-    """The trace under its settled id, with facts that other files have told of it."""
-    return trace.with_id(known.trace_id).with_facts(replace(known.meta, task=None))
+from mast_tui.traces.model import FileReport, Trace
 
 
 class Differences:

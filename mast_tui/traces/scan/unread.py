@@ -1,22 +1,16 @@
-"""Reports as they lie in the cache: everything of a trace but its spans, which are read later."""
+"""Traces of which everything is known but their spans, which are read later."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from sys import intern
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from weakref import ReferenceType, ref
 
-import orjson
-
-from mast_tui.traces.index import cached_values
 from mast_tui.traces.io.remote import trace_path
 from mast_tui.traces.model import (
     FileReport,
     Loaded,
-    Outcome,
     Problem,
     Span,
     SpanColumns,
@@ -31,45 +25,6 @@ if TYPE_CHECKING:
 
 _PATIENCE: Final = 0.1
 """Seconds for which ``advance`` waits for the process that reads a big document."""
-
-_OUTCOMES: Final = frozenset(outcome.value for outcome in Outcome)
-
-
-def summary_from(values: Sequence[Any]) -> TraceSummary:
-    """The summary that was kept as a list; what many traces share is kept in memory once.
-
-    Raises ``TypeError`` or ``ValueError`` where that is no such list.
-    """
-    task, system, model, benchmark, outcome, score, spans, all_spans, *rest = values[6:]
-    total, problems, task_id, trial = rest
-    if outcome not in _OUTCOMES:
-        raise ValueError(f"no outcome: {outcome}")
-    identity = cached_values.identity(values[:6])
-    return TraceSummary(
-        identity.trace_id,
-        identity.content_hash,
-        identity.content_bytes,
-        intern(identity.reader),
-        identity.key_scheme,
-        identity.native,
-        _shared(task),
-        _shared(system),
-        _shared(model),
-        _shared(benchmark),
-        intern(outcome),
-        cached_values.score_or_none(score),
-        cached_values.count(spans),
-        cached_values.flag(all_spans),
-        cached_values.count(total),
-        cached_values.pairs(problems),
-        cached_values.text_or_none(task_id),
-        None if trial is None else cached_values.count(trial),
-    )
-
-
-def _shared(value: object) -> str | None:
-    text = cached_values.text_or_none(value)
-    return None if text is None else intern(text)
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
@@ -248,38 +203,3 @@ def without_spans(report: FileReport, file: FileToRead) -> FileReport:
         for trace in report.traces
     )
     return replace(report, traces=traces)
-
-
-def report_to_bytes(report: FileReport) -> bytes:
-    """The report as bytes for the cache."""
-    thread = report.thread
-    return orjson.dumps(
-        (
-            report.format,
-            report.skipped,
-            [(problem.place, problem.message) for problem in report.problems],
-            None if thread is None else (thread.id, thread.parent),
-            [(trace.record, tuple(trace.summary)) for trace in report.traces],
-        )
-    )
-
-
-def report_from_bytes(path: Path, data: bytes, file: FileToRead) -> FileReport | None:
-    """The report that the bytes hold; None where they hold none."""
-    try:
-        format_name, skipped, problems, thread, traces = cached_values.sequence(orjson.loads(data))
-        if (format_name is None) == (skipped is None) or (traces and format_name is None):
-            return None
-        return FileReport(
-            path,
-            format=cached_values.text_or_none(format_name),
-            skipped=cached_values.text_or_none(skipped),
-            problems=cached_values.problems(problems),
-            thread=cached_values.thread(thread),
-            traces=tuple(
-                unread_trace(file, cached_values.count_or_none(record), summary_from(values))
-                for record, values in map(cached_values.sequence, cached_values.sequence(traces))
-            ),
-        )
-    except (orjson.JSONDecodeError, TypeError, ValueError):
-        return None

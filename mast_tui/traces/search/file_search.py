@@ -7,7 +7,6 @@ such as "scored by" before a scorer's name, is found only in files that are read
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -18,16 +17,9 @@ from mast_tui.traces.io.packed import TooBig, packing_of, unpack
 from mast_tui.traces.io.regular_files import is_folder, is_regular, open_regular
 from mast_tui.traces.io.remote import trace_path
 from mast_tui.traces.library import read_file
-from mast_tui.traces.model import Span, Trace
+from mast_tui.traces.model import FileReport, Span, Trace
 from mast_tui.traces.scan.file_reader import read_run
-from mast_tui.traces.scan.folder import Entry, entries_under
-from mast_tui.traces.scan.outcomes import FILE_NAME
-from mast_tui.traces.scan.sub_agents import (
-    Threads,
-    may_hold_thread,
-    members_beside,
-    threads_among,
-)
+from mast_tui.traces.scan.scanning import Scan, Unit
 from mast_tui.traces.search.query import FileToSearch, Hit, NotSearched, Query
 from mast_tui.traces.search.text_search import Matcher, TextSearch
 
@@ -51,30 +43,16 @@ def files_to_search(paths: Iterable[Path]) -> Iterator[FileToSearch | NotSearche
     Args:
         paths: Files, which are searched whatever they are called, and folders.
     """
-    seen: set[str] = set()
-    for path in paths:
-        if is_folder(path):
-            yield from _in_folder(path, seen)
-        elif not path.exists():
-            yield NotSearched(str(path), "no such file or folder; name a trace or a folder of them")
-        elif _is_new(path, seen):
-            members = tuple(map(str, members_beside(path)))
-            yield FileToSearch(str(path), members, named=True, size=_size_of(path))
-
-
-def _in_folder(folder: Path, seen: set[str]) -> Iterator[FileToSearch | NotSearched]:
-    entries = [*entries_under(folder)]
-    threads = threads_among(
-        entry.path
-        for entry in entries
-        if entry.skipped is None and entry.trial is None and may_hold_thread(entry.path)
-    )
-    for entry in entries:
-        if entry.failed is not None:
-            yield NotSearched(str(entry.path), entry.failed)
-        elif _holds_trace(entry, threads) and _is_new(entry.path, seen):
-            members = threads.members.get(entry.path, ())
-            yield FileToSearch(str(entry.path), tuple(map(str, members)), size=_size_of(entry.path))
+    for step in Scan(paths).steps():
+        if isinstance(step, Unit):
+            path, members = str(step.path), tuple(map(str, step.members))
+            if step.named and not step.path.exists():
+                words = "no such file or folder; name a trace or a folder of them"
+                yield NotSearched(path, words)
+            else:
+                yield FileToSearch(path, members, named=step.named, size=_size_of(step.path))
+        elif isinstance(step, FileReport) and step.failed is not None:
+            yield NotSearched(str(step.path), step.failed)
 
 
 def _size_of(path: Path) -> int:
@@ -82,20 +60,6 @@ def _size_of(path: Path) -> int:
         return path.stat().st_size
     except OSError:  # whoever reads it says so
         return 0
-
-
-def _holds_trace(entry: Entry, threads: Threads) -> bool:
-    if entry.skipped is not None or entry.path in threads.run_of:
-        return False
-    return entry.path.name != FILE_NAME
-
-
-def _is_new(path: Path, seen: set[str]) -> bool:
-    real = os.path.realpath(path)
-    if real in seen:
-        return False
-    seen.add(real)
-    return True
 
 
 Findings = list[Hit | NotSearched]

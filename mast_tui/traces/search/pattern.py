@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Final
 from mast_tui.errors import MastError
 from mast_tui.traces.byte_prefilter import Sieve
 from mast_tui.traces.model import shortened
-from mast_tui.traces.search.required_literals import needs_of
 from mast_tui.traces.search.text_search import MOST_MATCHES
 
 if TYPE_CHECKING:
@@ -68,6 +67,50 @@ class Pattern:
             if len(found) == MOST_MATCHES or monotonic() > until:
                 break
         return found
+
+
+_ONE_CHARACTER: Final = re.compile(
+    r"\\(?:[xpP]\{[^}]*\}|x..|[pP].|u.{4}|U.{8}|[0-9]+|.)"
+    r"|\[\^?\]?(?:\\.|\[:\^?[a-z]+:\]|[^\]\\])*\]",
+    re.DOTALL,
+)
+_GROUP: Final = re.compile(r"\((?:\?:|\?P<\w+>|(?!\?))([^()]*)\)")
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_ -]+(?![*?{])")
+_PLAIN_IN_ANY_CASE: Final = re.compile(r"[A-HJL-RT-Za-hjl-rt-z0-9_ -]+(?![*?{])")
+"""What stands for itself and cannot be missing; i, k and s have a third case beyond ASCII."""
+
+
+def needs_of(pattern: str, *, exact: bool) -> tuple[str, ...] | None:
+    """Tell what a valid pattern cannot match without, as far as that is easily told.
+
+    Args:
+        pattern: As RE2 takes it.
+        exact: Whether case counts.
+
+    Returns:
+        Texts of which every match holds one, in whatever case where that does not count; None
+        where none are told.
+    """
+    rest = re.sub(r"\{\d*,?\d*\}", "{", _ONE_CHARACTER.sub(".", pattern))
+    outside = rest
+    while (without := _GROUP.sub(".", outside)) != outside:
+        outside = without
+    if "(" in outside:  # flags of its own
+        return None
+    parts = [outside]
+    if "|" not in outside:  # a group that cannot be missing
+        parts += [
+            group[1]
+            for group in _GROUP.finditer(rest)
+            if rest.count("(", 0, group.start()) == rest.count(")", 0, group.start())
+            and rest[group.end() : group.end() + 1] not in ("*", "?", "{")
+        ]
+    plain = _PLAIN if exact else _PLAIN_IN_ANY_CASE
+    for part in parts:
+        needs = [max(plain.findall(one), key=len, default="") for one in part.split("|")]
+        if all(needs):
+            return tuple(needs)
+    return None
 
 
 def compile_pattern(pattern: str, flags: str) -> re2._Regexp:

@@ -12,8 +12,8 @@ from textual.message import Message
 
 from mast_tui.traces.library import read_again
 from mast_tui.traces.library import scan as walk
-from mast_tui.traces.scan.library_cache import LibraryCache, library_cache_path
-from mast_tui.traces.scan.scan_diff import Differences, Looked
+from mast_tui.traces.scan.library_cache import LibraryCache, Looked, library_cache_path
+from mast_tui.traces.scan.scan_diff import Differences
 from mast_tui.ui.services.trace_scan import TOLD_SECONDS, FilesRead, LastLook, StillReading
 from mast_tui.ui.trace_names import names_under, natural
 
