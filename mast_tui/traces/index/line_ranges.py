@@ -25,7 +25,7 @@ from mast_tui.traces.io.regular_files import open_regular
 RANGE_BYTES: Final = 1 << 20
 """How much of a file is looked at by one process at a time."""
 
-_BEYOND_BYTES: Final = 256 * 1024
+_BEYOND_BYTES: Final = 16 * 1024
 """How much is read at once behind a range, where its last line reaches over the end."""
 
 

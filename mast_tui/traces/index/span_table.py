@@ -86,7 +86,7 @@ class KeyTable:
 
         ``lines`` must know the span's line by now.
         """
-        index = len(self)
+        index = len(self._ends) - 1
         if own:
             wanted, like_line = own, own.startswith(_LINE)
             self._looks_like_line |= like_line
@@ -98,7 +98,7 @@ class KeyTable:
                 self._by_line.append(index)
                 return
             wanted, like_line = f"{_LINE}{line}", True
-        taken = self._index(wanted) is not None
+        taken = wanted in self._indices or (self._taken_in and self._index(wanted) is not None)
         if taken or (like_line and self._on_line(wanted) is not None):
             self.repeats += 1
             own = wanted = self._free(wanted)
