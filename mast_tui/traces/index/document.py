@@ -21,7 +21,7 @@ from mast_tui.traces.preview import call_preview, preview
 from mast_tui.traces.result_status import status_of_result
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # Not frozen: many are made, and freezing costs time.
 class Step:
     """What a reader found of one span, before it has an index and a preview.
 

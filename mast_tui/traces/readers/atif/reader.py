@@ -113,7 +113,7 @@ class AtifReader:
         )
         ids = ids_of(value)
         continues = field(value, "trajectory_id") is None and any(
-            isinstance(step, Mapping) and field(step, "is_copied_context") is True
+            isinstance(step, dict) and field(step, "is_copied_context") is True
             for step in steps_of(value)
         )
         if not ids or (continues and _PART not in ids[0]):
@@ -134,7 +134,7 @@ def _contained(document: object) -> list[tuple[str, object]]:
     """The trajectories of a document under their JSON pointers: itself, or those in a list."""
     if isinstance(document, list):
         return [(f"/{number}", value) for number, value in enumerate(document)]
-    if isinstance(document, Mapping) and not is_trajectory(document):
+    if isinstance(document, dict) and not is_trajectory(document):
         bundle = document.get("trajectories")
         if isinstance(bundle, list):
             return [(f"/trajectories/{number}", value) for number, value in enumerate(bundle)]
@@ -159,7 +159,7 @@ def _records(source: Source, problems: list[Problem]) -> list[_Record]:
         ]
     records = []
     for place, number, value in found:
-        if isinstance(value, Mapping) and is_trajectory(value):
+        if isinstance(value, dict) and is_trajectory(value):
             records.append(_Record(Located(value, place), number))
         else:
             problems.append(Problem(place.strip() or "whole file", "no trajectory, left out"))
@@ -171,9 +171,9 @@ def _referred(record: Mapping[str, object]) -> set[str]:
     names = {
         name
         for step in steps_of(record)
-        if isinstance(step, Mapping)
+        if isinstance(step, dict)
         for _place, result in results_of(step)
-        if isinstance(result, Mapping)
+        if isinstance(result, dict)
         for ref in refers_to(result)
         for name in ref.ids
     }
@@ -183,8 +183,8 @@ def _referred(record: Mapping[str, object]) -> set[str]:
 def _facts(record: Mapping[str, object], steps: Sequence[Step]) -> TraceMeta:
     """What a trajectory and its ``extra`` tell about the run."""
     extra = record.get("extra")
-    meta = facts_of_record(extra if isinstance(extra, Mapping) else record, steps)
-    own = answer_key_of(record) if isinstance(extra, Mapping) else AnswerKey()
+    meta = facts_of_record(extra if isinstance(extra, dict) else record, steps)
+    own = answer_key_of(record) if isinstance(extra, dict) else AnswerKey()
     return replace(
         meta,
         task=task_of(steps=steps),
@@ -198,7 +198,7 @@ def _model(record: Mapping[str, object]) -> str | None:
     """The model of the agent, or of the first step that names one."""
     agent = record.get("agent")
     for holder in (agent, *steps_of(record)[:_LOOKED_AT]):
-        if not isinstance(holder, Mapping):
+        if not isinstance(holder, dict):
             continue
         if name := as_text(field(holder, "model_name")) or as_text(holder.get("model")):
             return name
