@@ -46,6 +46,14 @@ class Step:
     tokens: Tokens | None = None
     shown: str | None = None
 
+    def row(self) -> tuple[str, bool]:
+        """The preview, and whether that is the entire text."""
+        if self.shown is not None:
+            return " ".join(self.shown[:PREVIEW_CHARS].splitlines()), False
+        if self.kind is SpanKind.TOOL_CALL:
+            return call_preview(self.text)
+        return preview(self.text, self.lead)
+
 
 class StepList:
     """The steps of one trace in reading order, each under a key of its own."""
@@ -137,6 +145,11 @@ class StepSpans(Spans):
     def __len__(self) -> int:
         return len(self._steps)
 
+    @property
+    def steps(self) -> Sequence[Step]:
+        """What becomes the spans."""
+        return self._steps
+
     def span(self, index: int, /) -> Span:
         """The span at ``index``; its preview is made on first use."""
         span = self._spans[index]
@@ -158,12 +171,7 @@ class StepSpans(Spans):
 
 
 def _span(index: int, step: Step) -> Span:
-    if step.shown is not None:
-        line, whole = " ".join(step.shown[:PREVIEW_CHARS].splitlines()), False
-    elif step.kind is SpanKind.TOOL_CALL:
-        line, whole = call_preview(step.text)
-    else:
-        line, whole = preview(step.text, step.lead)
+    line, whole = step.row()
     return Span(
         index=index,
         key=step.key,
