@@ -55,10 +55,6 @@ _LEAVING: Final = 2
 """Seconds for which a cluster that may be gone is told that nobody needs it any more."""
 
 
-_LAST: Final = 19
-"""The niceness of whoever comes after all others."""
-
-
 class NoWorkers(MastError):
     """The workers that were asked for cannot be had, or have gone away as a whole."""
 
@@ -298,8 +294,11 @@ def serve(place: int, aside: int) -> None:
     """
     from multiprocessing.connection import Connection  # start-up, as above
 
-    if aside:
-        _stand_aside()
+    if aside:  # whoever waits for a key has its turn at once
+        os.nice(19)
+        if hasattr(os, "SCHED_IDLE"):
+            with suppress(OSError):  # some containers forbid it
+                os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     connection = Connection(place)
     given: SimpleQueue[tuple[Work[Any, Any] | None, Sequence[Any]]] = SimpleQueue()
     Thread(target=_listen, args=(connection, given), name="batches", daemon=True).start()
@@ -318,14 +317,6 @@ def serve(place: int, aside: int) -> None:
         except Exception as error:  # noqa: BLE001 - it is raised where the answer is heard
             answer = pickle.dumps((None, _to_raise(error)))
         connection.send_bytes(answer)
-
-
-def _stand_aside() -> None:
-    """Take only what no other process wants: whoever waits for a key has its turn at once."""
-    os.nice(_LAST)
-    if hasattr(os, "SCHED_IDLE"):  # Linux; elsewhere one waits for the end of a turn
-        with suppress(OSError):  # some containers forbid it
-            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
 def _listen(connection: Connection, given: SimpleQueue[Any]) -> None:

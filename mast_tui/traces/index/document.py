@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
+from operator import attrgetter
+from typing import Final
 
 from mast_tui.traces.index.span_columns import ColumnsOfSteps
 from mast_tui.traces.keys import UniqueKeys
@@ -122,15 +124,11 @@ class StepList:
         text: str | None = None,
     ) -> None:
         """Tell what became known of the step with this key after it was added; None keeps."""
-        place = self._places[key]
-        step = self.steps[place]
-        self.steps[place] = replace(
-            step,
-            end=step.end if end is None else end,
-            status=status or step.status,
-            tokens=tokens or step.tokens,
-            text=step.text if text is None else text,
-        )
+        step = self.steps[self._places[key]]
+        step.end = step.end if end is None else end
+        step.status = status or step.status
+        step.tokens = tokens or step.tokens
+        step.text = step.text if text is None else text
 
 
 class StepSpans(Spans):
@@ -170,21 +168,9 @@ class StepSpans(Spans):
         return self._index.get(key)
 
 
+_ALIKE: Final = attrgetter(*(field.name for field in fields(Span)[1:-3]))
+"""What a span has that its step has too, between its index and its preview."""
+
+
 def _span(index: int, step: Step) -> Span:
-    line, whole = step.row()
-    return Span(
-        index=index,
-        key=step.key,
-        kind=step.kind,
-        role=step.role,
-        agent=step.agent,
-        name=step.name,
-        parent=step.parent,
-        start=step.start,
-        end=step.end,
-        status=step.status,
-        place=step.place,
-        preview=line,
-        whole=whole,
-        tokens=step.tokens,
-    )
+    return Span(*(index, *_ALIKE(step), *step.row(), step.tokens))

@@ -276,35 +276,17 @@ class SpanTable:
         self,
         first: int,
         last: int,
-        kind: SpanKind,
-        role: Role,
-        agent: str,
-        *,
+        shape: Shape,
         key: str | None = None,
-        name: str | None = None,
         parent: int | None = None,
         start: float | None = None,
-        status: SpanStatus = SpanStatus.UNKNOWN,
+        status: SpanStatus = _UNKNOWN,
     ) -> int:
         """Append a span whose text lies on the lines ``first`` to ``last``; return its index.
 
         Without a ``key`` of its own it goes by its first line. ``parent`` is the index of an
         earlier span.
         """
-        shape = (kind, role, agent, name)
-        return self.append(first, last, shape, key, parent, start, status)
-
-    def append(
-        self,
-        first: int,
-        last: int,
-        shape: Shape,
-        key: str | None,
-        parent: int | None,
-        start: float | None,
-        status: SpanStatus,
-    ) -> int:
-        """What ``add`` does, for a reader that adds most of a million spans."""
         number = len(self._first)
         if last != first or self._last is not self._first:
             self._add_last(last)

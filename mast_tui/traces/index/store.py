@@ -153,7 +153,7 @@ class _Columns:
         self._text_ends.append(text_end)
         shape = (span.kind, span.role, span.agent, span.name)
         place = index + 1
-        table.append(place, place, shape, span.key, parent, span.start, span.status)
+        table.add(place, place, shape, span.key, parent, span.start, span.status)
         table.set_end(index, span.end)
         if span.tokens is not None:
             table.set_tokens(index, span.tokens)

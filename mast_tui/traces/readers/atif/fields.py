@@ -74,9 +74,7 @@ def is_trajectory(value: object) -> bool:
         return False
     looked_at = steps[:_LOOKED_AT]
     found = sum(
-        isinstance(step, dict)
-        and field(step, "step_id") is not None
-        and source_of(step) in SOURCES
+        isinstance(step, dict) and field(step, "step_id") is not None and source_of(step) in SOURCES
         for step in looked_at
     )
     return found > 0 and 2 * found >= len(looked_at)

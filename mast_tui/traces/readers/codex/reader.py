@@ -325,7 +325,7 @@ class CodexParser:
         self._has_items = True
         if self._twice.was_announced(marks) or self._twice.item_is_new(marks):
             shape = (SpanKind.REASONING, Role.AGENT, self._agent, None)
-            index = self.table.append(number, number, shape, key, None, time, SpanStatus.UNKNOWN)
+            index = self.table.add(number, number, shape, key, None, time)
             self._tokens.item_shown(index, time)
 
     def _take_message(
@@ -346,7 +346,7 @@ class CodexParser:
             self._twice.prompted()
         if announced or self._twice.item_is_new(marks):
             shape = (SpanKind.MESSAGE, role, self._name_of(role, agent), None)
-            index = self.table.append(number, number, shape, key, None, time, SpanStatus.UNKNOWN)
+            index = self.table.add(number, number, shape, key, None, time)
             self._message_shown(marks, task)
             if role is Role.AGENT and not agent:
                 self._tokens.item_shown(index, time)
@@ -372,17 +372,9 @@ class CodexParser:
 
     def _show(self, number: int, time: float | None, entry: Entry) -> int:
         """Make a span of what is said, thought or noted."""
-        index = self.table.add(
-            number,
-            number,
-            entry.kind,
-            entry.role,
-            self._name_of(entry.role, entry.agent),
-            key=entry.key,
-            name=entry.name or None,
-            start=time,
-            status=entry.status,
-        )
+        agent = self._name_of(entry.role, entry.agent)
+        shape = (entry.kind, entry.role, agent, entry.name or None)
+        index = self.table.add(number, number, shape, entry.key, None, time, entry.status)
         if entry.kind is SpanKind.MESSAGE:
             task = task_of_text(entry.text) if entry.role is Role.USER else None
             self._message_shown(marks_of(entry), task)

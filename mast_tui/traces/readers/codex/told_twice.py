@@ -47,11 +47,6 @@ def _mark(message: bool, text: str) -> bytes:
     return blake2b(said + text.strip().encode("utf-8", "surrogatepass"), digest_size=8).digest()
 
 
-Waiting = tuple[int, bytes]
-"""The number and the line of an event of which it is not known yet whether an item says the same.
-"""
-
-
 class TwiceTold:
     """Remembers what events and items have said since the last prompt.
 
@@ -67,11 +62,11 @@ class TwiceTold:
         self._shown: OrderedDict[bytes, int] = OrderedDict()
 
     @property
-    def waiting(self) -> Iterable[Waiting]:
-        """The events that wait for their items, in order."""
+    def waiting(self) -> Iterable[tuple[int, bytes]]:
+        """The events that wait for their items, by number and line, in order."""
         return self._waiting.items()
 
-    def no_longer_waiting(self) -> Sequence[Waiting]:
+    def no_longer_waiting(self) -> Sequence[tuple[int, bytes]]:
         """The events that have waited, which will be shown now."""
         if not self._awaited:
             return ()
