@@ -9,6 +9,7 @@ import pytest
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.ui.annotate.labelling import DigitEntry, Purpose, Typed, type_digit
+from mast_tui.ui.dialogs.welcome import first_keys
 from tests.ui.build import taxonomy_of
 
 DIGITS = "0123456789"
@@ -47,6 +48,14 @@ def test_every_pair_of_digits_names_its_mode_or_is_refused(
         assert (done.refused is None) == (done.mode is not None)
         assert done.entry.first is None
         assert not done.entry.begun
+
+
+@pytest.mark.parametrize("taxonomy", [MAST, BY_PLACE, taxonomy_of("A1")])
+def test_the_digits_of_the_welcome_name_a_mode(taxonomy: Taxonomy) -> None:
+    keys = dict(first_keys(taxonomy, blind=False))
+    first, second = next(key for key in keys if key[0].isdigit()).split()
+    assert taxonomy.by_digits(first, second) in taxonomy.modes
+    assert keys.keys() - dict(first_keys(taxonomy, blind=True)).keys() == {"]"}
 
 
 def test_the_code_is_what_one_types() -> None:

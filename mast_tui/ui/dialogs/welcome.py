@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from time import monotonic
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from textual import events
 from textual.app import ComposeResult
@@ -12,16 +12,31 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.ui.context import context_of
 from mast_tui.ui.styles import DIALOGS
 
-FIVE_KEYS = (
-    ("↑ ↓", "move over the steps of a run"),
-    ("1 3", "two digits label the step, the same again takes it off"),
-    ("]", "go to the next suggestion: a accepts it, x rejects it"),
-    ("u", "take back the last change, also after a restart"),
-    ("?", "all keys"),
-)
+_EXAMPLE: Final = 2
+"""The place of the mode whose keys are shown: with MAST's the two are not the same."""
+
+
+def first_keys(taxonomy: Taxonomy, *, blind: bool) -> tuple[tuple[str, str], ...]:
+    """Tell the keys that are enough to begin, and what each does.
+
+    Args:
+        taxonomy: What is labelled with.
+        blind: Whether no suggestions are shown, so that no key goes to one.
+    """
+    mode = taxonomy.modes[: _EXAMPLE + 1][-1]
+    keys = " ".join(taxonomy.keys_of(mode))
+    suggestions = (("]", "go to the next suggestion: a accepts it, x rejects it"),)
+    return (
+        ("↑ ↓", "move over the steps of a run"),
+        (keys, "two digits label the step, the same again takes it off"),
+        *(() if blind else suggestions),
+        ("u", "take back the last change, also after a restart"),
+        ("?", "all keys"),
+    )
 
 
 class WelcomeScreen(ModalScreen[bool]):
@@ -33,12 +48,12 @@ class WelcomeScreen(ModalScreen[bool]):
 
     _seen_since: float | None = None
 
-    def __init__(self, *, blind: bool = False) -> None:
+    def __init__(self, taxonomy: Taxonomy, *, blind: bool) -> None:
         super().__init__()
-        self._blind = blind
+        self._keys = first_keys(taxonomy, blind=blind)
 
     def compose(self) -> ComposeResult:
-        """The five keys."""
+        """The first keys."""
         with Vertical(classes="dialog") as box:
             box.border_title = "Welcome to mast_tui"
             box.border_subtitle = "any key begins"
@@ -46,9 +61,7 @@ class WelcomeScreen(ModalScreen[bool]):
                 Content("Read what an agent did, and label where and how it failed."),
                 classes="question",
             )
-            for key, words in FIVE_KEYS:
-                if key == "]" and self._blind:  # it would go to nothing
-                    continue
+            for key, words in self._keys:
                 yield Static(Content.assemble((f" {key:<5}", "bold"), f" {words}"))
             yield Static(
                 Content("Every label is saved as you make it; quitting loses nothing."),

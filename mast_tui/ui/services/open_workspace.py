@@ -209,7 +209,7 @@ class Opening:
 
     @staticmethod
     def welcome(
-        ask: Callable[[Screen[bool], Callable[[bool | None], None]], None], *, blind: bool
+        ask: Callable[[Screen[bool], Callable[[bool | None], None]], None], opened: OpenWorkspace
     ) -> None:
         """Show the welcome, by ``ask``, to who has not seen and dismissed it."""
         if _welcome_file().exists():
@@ -219,7 +219,7 @@ class Opening:
             if seen:
                 remember_welcome()
 
-        ask(WelcomeScreen(blind=blind), closed)
+        ask(WelcomeScreen(opened.taxonomy, blind=opened.blind), closed)
 
 
 def people(workspace: Workspace) -> tuple[str, ...]:

@@ -324,7 +324,7 @@ class WorkspaceService:
         self._watch = Watch(opened.workspace, self._app.post_message)
         if self._configuration.problem is not None:
             self._app.complain(self._configuration.problem)
-        opening.welcome(self._app.ask, blind=opened.blind)
+        opening.welcome(self._app.ask, opened)
 
     # What screens ask
 
