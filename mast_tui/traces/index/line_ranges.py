@@ -28,8 +28,8 @@ RANGE_BYTES: Final = 1 << 20
 _PATIENCE: Final = 0.02
 """Seconds after which the file is read on here: whoever should look at it may get no turn."""
 
-_READ_HERE: Final = 64 * 1024
-"""How much of it is read here then before one looks again whether something has come."""
+_READ_HERE: Final = 4 << 20
+"""How much of it is read then before one waits again; what has been found in it is not needed."""
 
 _BEYOND_BYTES: Final = 16 * 1024
 """How much is read at once behind a range, where its last line reaches over the end."""
@@ -150,7 +150,7 @@ class DigestFeed:
             found = next(self._found, LOST)
             index.check()
             if found is None:
-                feed_lines(index, parser, _READ_HERE)
+                feed_lines(index, parser, min(_READ_HERE, end - index.done))
                 continue
             one = next(self._ranges, None)
             if one is None:
