@@ -175,7 +175,7 @@ def extra_of(record: Mapping[str, object]) -> Mapping[str, object]:
 
 def is_log(step: Mapping[str, object]) -> bool:
     """Whether a step is a line of a log, which ``mast-tui convert`` writes as of the system."""
-    return source_of(step) == "system" and extra_of(step).get("kind") == "log"
+    return extra_of(step).get("kind") == "log" and source_of(step) == "system"
 
 
 def status_of(result: Mapping[str, object]) -> SpanStatus:
