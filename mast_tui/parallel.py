@@ -17,7 +17,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from queue import SimpleQueue
@@ -250,12 +250,12 @@ serve(*map(int, sys.argv[3:]))
 class _Process:
     """A process of this machine, with the batches that it has."""
 
-    def __init__(self, nice: int) -> None:
+    def __init__(self, aside: bool) -> None:
         from multiprocessing.connection import Pipe  # start-up: the app searches and judges later
 
         self.connection, other = Pipe()
         # Not by multiprocessing, whose processes begin with all that this one has imported.
-        words = (os.pathsep.join(sys.path), os.pathsep, str(other.fileno()), str(nice))
+        words = (os.pathsep.join(sys.path), os.pathsep, str(other.fileno()), str(int(aside)))
         self._process = Popen(
             [sys.executable, "-I", "-W", "ignore", "-c", _BEGIN, *words],
             stdin=DEVNULL,
@@ -285,16 +285,20 @@ class _Process:
         self.connection.close()
 
 
-def serve(place: int, nice: int) -> None:
+def serve(place: int, aside: int) -> None:
     """Do what comes, until nobody is there any more who could give anything.
 
     Args:
         place: The number of the open pipe through which it comes.
-        nice: By how much others go before.
+        aside: Whether others go before.
     """
     from multiprocessing.connection import Connection  # start-up, as above
 
-    os.nice(nice)
+    if aside:  # whoever waits for a key has its turn at once
+        os.nice(19)
+        if hasattr(os, "SCHED_IDLE"):
+            with suppress(OSError):  # some containers forbid it
+                os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     connection = Connection(place)
     given: SimpleQueue[tuple[Work[Any, Any] | None, Sequence[Any]]] = SimpleQueue()
     Thread(target=_listen, args=(connection, given), name="batches", daemon=True).start()
@@ -337,15 +341,15 @@ def _to_raise(error: Exception) -> Exception:
 class LocalProcesses(Workers):
     """Processes of this machine; each is begun when there is something for it to do."""
 
-    def __init__(self, count: int, nice: int = 0) -> None:
+    def __init__(self, count: int, *, aside: bool = False) -> None:
         """Begin none of them yet.
 
         Args:
             count: How many there are.
-            nice: By how much other processes go before them.
+            aside: Whether all other processes go before them.
         """
         self.count = count
-        self._nice = nice
+        self._aside = aside
         self.place = f"{count} processes" if count > 1 else "1 process"
         self._processes: list[_Process] = []
 
@@ -354,7 +358,7 @@ class LocalProcesses(Workers):
 
     def _give(self, work: Work[Any, Any], task: _Task) -> None:
         if len(self._processes) < self.count and all(one.tasks for one in self._processes):
-            self._processes.append(_Process(self._nice))
+            self._processes.append(_Process(self._aside))
         min(self._processes, key=lambda one: len(one.tasks)).give(work, task)
 
     def _hear(self, patience: float | None) -> Sequence[_Heard]:

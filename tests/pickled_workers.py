@@ -10,13 +10,14 @@ from mast_tui.parallel import LOST, Answer, Lost, Work, Workers, _Task
 
 
 class PickledWorkers(Workers):
-    """Does one batch at a time; of the batches by number some are lost, as if killed."""
+    """Does one batch at a time; by number some are lost, as if killed, and some come late."""
 
-    def __init__(self, lost: Sequence[int] = ()) -> None:
+    def __init__(self, lost: Sequence[int] = (), late: Sequence[int] = ()) -> None:
         self.count = 1
         self.place = "1 process"
         self.batches = 0
         self._lost = frozenset(lost)
+        self._late = set(late)
         self._given: tuple[Work[Any, Any], _Task] | None = None
 
     def _room(self) -> int:
@@ -27,6 +28,9 @@ class PickledWorkers(Workers):
 
     def _hear(self, _patience: float | None) -> list[tuple[_Task, Answer | Lost | None]]:
         assert self._given is not None
+        if self.batches in self._late:
+            self._late.remove(self.batches)
+            return []
         (work, task), self._given = self._given, None
         self.batches += 1
         if self.batches in self._lost:

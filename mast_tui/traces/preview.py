@@ -41,7 +41,10 @@ def preview(text: str, lead: int = 0) -> tuple[str, bool]:
     if first is None:
         return preview(text) if lead else ("", True)
     begin = first.start()
-    line = " ".join(text[begin : begin + _LOOKED_AT].split())
+    near = begin + 2 * PREVIEW_CHARS
+    line = " ".join(text[begin:near].split())
+    if len(line) <= PREVIEW_CHARS and len(text) > near:
+        line = " ".join(text[begin : begin + _LOOKED_AT].split())
     whole = len(line) <= PREVIEW_CHARS and len(text) <= begin + _LOOKED_AT
     return line[:PREVIEW_CHARS], whole and not text[:lead].strip()
 

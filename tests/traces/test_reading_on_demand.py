@@ -38,7 +38,7 @@ class CountingParser:
         self.asked = 0
 
     def feed(self, number: int, _line: bytes, _cut_off: bool, /) -> None:
-        self.table.add(number, number, SpanKind.MESSAGE, Role.AGENT, "someone")
+        self.table.add(number, number, (SpanKind.MESSAGE, Role.AGENT, "someone", None))
 
     def finish(self) -> None:
         pass
@@ -96,7 +96,7 @@ class WholeParser(CountingParser):
         pass
 
     def finish(self) -> None:
-        self.table.add(1, 100_000, SpanKind.LOG, Role.LOG, "someone")
+        self.table.add(1, 100_000, (SpanKind.LOG, Role.LOG, "someone", None))
 
 
 @pytest.mark.parametrize(

@@ -85,11 +85,8 @@ def test_what_is_told_of_spans_is_known_of_them(
         index = table.add(
             one.line,
             one.line + 1,
-            one.kind,
-            one.role,
-            one.agent,
+            (one.kind, one.role, one.agent, one.name),
             key=one.key,
-            name=one.name,
             parent=one.parent,
             start=one.start,
             status=one.status,
@@ -145,7 +142,7 @@ def test_many_shapes_and_parents_far_away_are_known() -> None:
         parent = 0 if number > 65_530 else None
         name = f"tool {number}"
         line = number + 1
-        table.add(line, line, SpanKind.LOG, Role.LOG, "one", name=name, parent=parent)
+        table.add(line, line, (SpanKind.LOG, Role.LOG, "one", name), parent=parent)
     for index in (0, 65_530, 65_531, 65_535, 65_536, 69_999):
         span = table.span(index, shown)
         assert (span.name, span.key) == (f"tool {index}", f"line {index + 1}")
@@ -156,7 +153,7 @@ def test_spans_on_several_lines_stand_beside_those_on_one() -> None:
     table = SpanTable()
     lines = [(1, 1), (2, 2), (3, 7), (8, 8), (9, 12)]
     for first, last in lines:
-        table.add(first, last, SpanKind.LOG, Role.LOG, "one")
+        table.add(first, last, (SpanKind.LOG, Role.LOG, "one", None))
     assert [table.lines_of(index) for index in range(5)] == lines
 
 
@@ -218,20 +215,15 @@ def test_a_span_takes_few_bytes_where_another_process_has_found_it() -> None:
         asked = table.add(
             number,
             number,
-            SpanKind.TOOL_CALL,
-            Role.AGENT,
-            "codex",
+            (SpanKind.TOOL_CALL, Role.AGENT, "codex", "shell"),
             key=f"{call_id}:call",
-            name="shell",
             start=float(number),
         )
         table.set_tokens(asked, Tokens(10_000, number))
         table.add(
             number + 1,
             number + 1,
-            SpanKind.TOOL_RESULT,
-            Role.TOOL,
-            "codex",
+            (SpanKind.TOOL_RESULT, Role.TOOL, "codex", None),
             key=f"{call_id}:result",
             parent=asked,
             start=float(number),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TypedDict, Unpack
+from dataclasses import dataclass, fields
+from operator import attrgetter
+from typing import Final, TypedDict, Unpack
 
 from mast_tui.traces.index.span_columns import ColumnsOfSteps
 from mast_tui.traces.keys import UniqueKeys
@@ -22,7 +23,7 @@ from mast_tui.traces.preview import call_preview, preview
 from mast_tui.traces.result_status import status_of_result
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # Not frozen: many are made, and freezing costs time.
 class Step:
     """What a reader found of one span, before it has an index and a preview.
 
@@ -46,6 +47,14 @@ class Step:
     lead: int = 0
     tokens: Tokens | None = None
     shown: str | None = None
+
+    def row(self) -> tuple[str, bool]:
+        """The preview, and whether that is the entire text."""
+        if self.shown is not None:
+            return " ".join(self.shown[:PREVIEW_CHARS].splitlines()), False
+        if self.kind is SpanKind.TOOL_CALL:
+            return call_preview(self.text)
+        return preview(self.text, self.lead)
 
 
 class More(TypedDict, total=False):
@@ -144,15 +153,11 @@ class StepList:
         text: str | None = None,
     ) -> None:
         """Tell what became known of the step with this key after it was added; None keeps."""
-        place = self._places[key]
-        step = self.steps[place]
-        self.steps[place] = replace(
-            step,
-            end=step.end if end is None else end,
-            status=status or step.status,
-            tokens=tokens or step.tokens,
-            text=step.text if text is None else text,
-        )
+        step = self.steps[self._places[key]]
+        step.end = step.end if end is None else end
+        step.status = status or step.status
+        step.tokens = tokens or step.tokens
+        step.text = step.text if text is None else text
 
 
 class StepSpans(Spans):
@@ -166,6 +171,11 @@ class StepSpans(Spans):
 
     def __len__(self) -> int:
         return len(self._steps)
+
+    @property
+    def steps(self) -> Sequence[Step]:
+        """What becomes the spans."""
+        return self._steps
 
     def span(self, index: int, /) -> Span:
         """The span at ``index``; its preview is made on first use."""
@@ -187,26 +197,9 @@ class StepSpans(Spans):
         return self._index.get(key)
 
 
+_ALIKE: Final = attrgetter(*(field.name for field in fields(Span)[1:-3]))
+"""What a span has that its step has too, between its index and its preview."""
+
+
 def _span(index: int, step: Step) -> Span:
-    if step.shown is not None:
-        line, whole = " ".join(step.shown[:PREVIEW_CHARS].splitlines()), False
-    elif step.kind is SpanKind.TOOL_CALL:
-        line, whole = call_preview(step.text)
-    else:
-        line, whole = preview(step.text, step.lead)
-    return Span(
-        index=index,
-        key=step.key,
-        kind=step.kind,
-        role=step.role,
-        agent=step.agent,
-        name=step.name,
-        parent=step.parent,
-        start=step.start,
-        end=step.end,
-        status=step.status,
-        place=step.place,
-        preview=line,
-        whole=whole,
-        tokens=step.tokens,
-    )
+    return Span(*(index, *_ALIKE(step), *step.row(), step.tokens))

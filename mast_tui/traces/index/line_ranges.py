@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
 from mast_tui.gc_tuning import uncollected
-from mast_tui.parallel import Lost, Workers
+from mast_tui.parallel import LOST, Lost, Workers
 from mast_tui.traces.index.line_index import LineIndex
 from mast_tui.traces.index.lines import LineParser, feed_lines
 from mast_tui.traces.io.regular_files import open_regular
@@ -25,7 +25,13 @@ from mast_tui.traces.io.regular_files import open_regular
 RANGE_BYTES: Final = 1 << 20
 """How much of a file is looked at by one process at a time."""
 
-_BEYOND_BYTES: Final = 256 * 1024
+_PATIENCE: Final = 0.02
+"""Seconds after which the file is read on here: whoever should look at it may get no turn."""
+
+_READ_HERE: Final = 4 << 20
+"""How much of it is read then before one waits again; what has been found in it is not needed."""
+
+_BEYOND_BYTES: Final = 16 * 1024
 """How much is read at once behind a range, where its last line reaches over the end."""
 
 
@@ -125,7 +131,8 @@ class DigestFeed:
 
     def __init__(self, workers: Workers) -> None:
         self._workers = workers
-        self._found: Iterator[tuple[Range, _Lines | Lost | None]] | None = None
+        self._ranges: Iterator[Range] = iter(())
+        self._found: Iterator[_Lines | Lost | None] | None = None
 
     def __call__(self, index: LineIndex, parser: LineParser, max_bytes: int) -> None:
         """Give it about so many bytes more. ``OSError`` from the file system comes through."""
@@ -136,18 +143,22 @@ class DigestFeed:
             work = DigestLines(index.path, parser.digest, index.typecode)
             begins = range(index.done, index.size, RANGE_BYTES)
             ranges = [Range(begin, min(begin + RANGE_BYTES, index.size)) for begin in begins]
-            results = self._workers.map(work, [[one] for one in ranges])
-            self._found = zip(ranges, results, strict=True)
+            self._ranges = iter(ranges)
+            self._found = self._workers.map(work, [[one] for one in ranges], _PATIENCE)
         end = min(index.done + max_bytes, index.size)
         while index.done < end:
-            one, found = next(self._found, (None, None))
+            found = next(self._found, LOST)
             index.check()
+            if found is None:
+                feed_lines(index, parser, min(_READ_HERE, end - index.done))
+                continue
+            one = next(self._ranges, None)
             if one is None:
                 raise OSError(ESTALE, "the file has changed")
-            if isinstance(found, Lost) and index.done < one.end:
-                feed_lines(index, parser, one.end - index.done)
-            elif isinstance(found, _Lines) and found.lines:
+            if isinstance(found, _Lines) and found.lines and index.done <= found.begin:
                 _take(index, parser, found)
+            elif index.done < one.end:  # it was lost, or a part of it was read here
+                feed_lines(index, parser, one.end - index.done)
 
 
 def _take(index: LineIndex, parser: DigestingParser, found: _Lines) -> None:

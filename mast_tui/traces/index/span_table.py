@@ -86,7 +86,7 @@ class KeyTable:
 
         ``lines`` must know the span's line by now.
         """
-        index = len(self)
+        index = len(self._ends) - 1
         if own:
             wanted, like_line = own, own.startswith(_LINE)
             self._looks_like_line |= like_line
@@ -98,7 +98,7 @@ class KeyTable:
                 self._by_line.append(index)
                 return
             wanted, like_line = f"{_LINE}{line}", True
-        taken = self._index(wanted) is not None
+        taken = wanted in self._indices or (self._taken_in and self._index(wanted) is not None)
         if taken or (like_line and self._on_line(wanted) is not None):
             self.repeats += 1
             own = wanted = self._free(wanted)
@@ -276,35 +276,17 @@ class SpanTable:
         self,
         first: int,
         last: int,
-        kind: SpanKind,
-        role: Role,
-        agent: str,
-        *,
+        shape: Shape,
         key: str | None = None,
-        name: str | None = None,
         parent: int | None = None,
         start: float | None = None,
-        status: SpanStatus = SpanStatus.UNKNOWN,
+        status: SpanStatus = _UNKNOWN,
     ) -> int:
         """Append a span whose text lies on the lines ``first`` to ``last``; return its index.
 
         Without a ``key`` of its own it goes by its first line. ``parent`` is the index of an
         earlier span.
         """
-        shape = (kind, role, agent, name)
-        return self.append(first, last, shape, key, parent, start, status)
-
-    def append(
-        self,
-        first: int,
-        last: int,
-        shape: Shape,
-        key: str | None,
-        parent: int | None,
-        start: float | None,
-        status: SpanStatus,
-    ) -> int:
-        """What ``add`` does, for a reader that adds most of a million spans."""
         number = len(self._first)
         if last != first or self._last is not self._first:
             self._add_last(last)

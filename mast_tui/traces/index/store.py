@@ -11,7 +11,7 @@ import json
 import os
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from errno import EIO
@@ -30,6 +30,7 @@ from mast_tui.traces.index.blocks import (
     to_json,
     write_block,
 )
+from mast_tui.traces.index.document import Step, StepSpans
 from mast_tui.traces.index.lazy_span import moved
 from mast_tui.traces.index.lru import Remembered
 from mast_tui.traces.index.span_table import SpanTable
@@ -63,6 +64,9 @@ END_BYTES: Final = len(_END % (0, 0))
 Tell = Callable[[int, int], None]
 """Hears how many of how many spans have been written."""
 
+_TOLD_OF: Final = 100
+"""After how many spans it hears of them."""
+
 
 def write_kept(file: IO[bytes], report: FileReport | None, tell: Tell) -> None:
     """Write what came of reading a document; None says that no reader knows it.
@@ -74,14 +78,14 @@ def write_kept(file: IO[bytes], report: FileReport | None, tell: Tell) -> None:
     heads = []
     for trace in traces:
         columns, texts = _Columns(), 0
-        for index in range(len(trace)):
-            span = trace.span(index)
-            line = _text_line(span, trace.text(index))
+        for step, (preview, whole), text in _told(trace):
+            line = to_json({"preview": preview, "whole": whole, "text": text}) + b"\n"
             file.write(line)
             texts += len(line)
-            columns.add(span, texts)
+            columns.add(step, texts)
             done += 1
-            tell(done, total)
+            if done % _TOLD_OF == 0:
+                tell(done, total)
         rows = write_block(file, columns.block())
         heads.append(_head(trace, begin, texts, rows))
         begin += texts + rows
@@ -107,8 +111,15 @@ def known_of(file: IO[bytes]) -> tuple[Mapping[str, Any], int] | None:
     return (json.loads(data), begin) if _END % (begin, crc32(data)) == end else None
 
 
-def _text_line(span: Span, text: str) -> bytes:
-    return to_json({"preview": span.preview, "whole": span.whole, "text": text}) + b"\n"
+def _told(trace: Trace) -> Iterator[tuple[Step | Span, tuple[str, bool], str]]:
+    """Each step with its preview, whether that is the entire text, and the text."""
+    spans = trace.spans
+    if isinstance(spans, StepSpans):  # as of nearly every document, which need not become spans
+        for step in spans.steps:
+            yield step, step.row(), step.text
+    else:
+        for span in map(trace.span, range(len(trace))):
+            yield span, (span.preview, span.whole), trace.text(span.index)
 
 
 class _Columns:
@@ -123,7 +134,7 @@ class _Columns:
         self._turns = array("I")  # spans whose thread is not that of the one before
         self._thread = ""
 
-    def add(self, span: Span, text_end: int) -> None:
+    def add(self, span: Step | Span, text_end: int) -> None:
         """Append a span whose text ends after so many bytes."""
         table, index = self._table, len(self._table)
         parent = None if span.parent is None else table.index_of(span.parent)
@@ -140,7 +151,7 @@ class _Columns:
         self._text_ends.append(text_end)
         shape = (span.kind, span.role, span.agent, span.name)
         place = index + 1
-        table.append(place, place, shape, span.key, parent, span.start, span.status)
+        table.add(place, place, shape, span.key, parent, span.start, span.status)
         table.set_end(index, span.end)
         if span.tokens is not None:
             table.set_tokens(index, span.tokens)

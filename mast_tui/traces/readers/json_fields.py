@@ -29,8 +29,8 @@ def name_set(text: str) -> frozenset[str]:
 
 def fields_of(value: object) -> Fields:
     """``value`` where it is a JSON object, else an empty one."""
-    # Most fields are not there, and None is told from an object sooner than by its class.
-    return value if value is not None and isinstance(value, Mapping) else _NO_FIELDS
+    # Most fields are not there, or a dict: both are told sooner than what a Mapping is.
+    return value if value is not None and isinstance(value, (dict, Mapping)) else _NO_FIELDS
 
 
 def fields_at(value: object, *path: str) -> Fields:
@@ -48,7 +48,7 @@ def items_of(value: object) -> Sequence[object]:
 
 def kind_of(value: object) -> str:
     """The ``type`` of a message, item or block; empty where it has none."""
-    kind = value.get("type") if isinstance(value, Mapping) else None
+    kind = value.get("type") if isinstance(value, (dict, Mapping)) else None
     return kind if isinstance(kind, str) else ""
 
 

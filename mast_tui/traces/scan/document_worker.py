@@ -46,9 +46,6 @@ _NICE: Final = 5
 """By how much others go before whoever parses a document: somebody may press keys meanwhile. The
 steps on lines are waited for by who has the first of them on screen."""
 
-_LINES_NICE: Final = 19
-"""Whoever looks at lines beside this process takes what keys and the index leave."""
-
 
 class _ReadInPieces(Source):
     """A source that tells how much of the file has been read."""
@@ -145,7 +142,7 @@ def index_lines(path: Path, documents: DocumentCache, place: Path, teller: _Tell
     part = path_of_part(place, os.getpid())
     whole = part.with_name(f"whole-{part.name}")
     try:
-        with _anew(part) as file, LocalProcesses(cores(), _LINES_NICE) as workers:
+        with _anew(part) as file, LocalProcesses(cores(), aside=True) as workers:
             known = () if kept is None else _taken_in(spans, kept)
             rest = DigestFeed(workers) if opened.size > _WORTH_PROCESSES else None
             for number, block in enumerate(chain(known, spans.blocks(rest))):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import ClassVar, Final
 
 from rich.segment import Segment
@@ -266,12 +267,13 @@ class Overview(RenderCache):
 
     def _draw(self, numbers: Container[int] | None = None) -> None:
         """Draw the cells that look different now; only these may, where numbers are given."""
-        old, places = self._lines, self._places()
+        old, (cursor, on_screen) = self._lines, self._places()
+        line = cache(self._line)  # most cells look like others
         self._lines = [
-            self._line(number, *places)
+            line(cell.matter, cell.errors, number == cursor, number in on_screen)
             if numbers is None or number in numbers or number >= len(old)
             else old[number]
-            for number in range(len(self._cells))
+            for number, cell in enumerate(self._cells)
         ]
         for y in range(max(len(old), len(self._lines))):
             before = list(old[y]) if y < len(old) else []
@@ -281,14 +283,12 @@ class Overview(RenderCache):
                 only_edge = len(before) == len(now) == 2 and before[1] == now[1]
                 self.refresh(Region(0, y, 1 if only_edge else self.size.width, 1))
 
-    def _line(self, number: int, cursor: int, on_screen: range) -> Strip:
-        cell = self._cells[number]
-        at_cursor, here = number == cursor, number in on_screen
+    def _line(self, matter: Matter, errors: bool, at_cursor: bool, here: bool) -> Strip:
         base = self.rich_style
-        style = base + self._style(cell.matter.value)
-        if cell.errors and cell.matter in KINDS:
+        style = base + self._style(matter.value)
+        if errors and matter in KINDS:
             style += self._style("errors")
-        glyph = GLYPHS[cell.matter]
+        glyph = GLYPHS[matter]
         if self.size.width == 1:
             if here:
                 style += self._style("here")

@@ -22,6 +22,7 @@ SOURCES: Final = AGENT_SOURCES | TOOL_SOURCES | {"system", "user"}
 
 _LOOKED_AT: Final = 20
 _CALL_IDS: Final = ("tool_call_id", "source_call_id", "call_id")
+_ANY_IDS: Final = (*_CALL_IDS, "id")
 
 _CAMEL_CASE: Final[Mapping[str, str]] = {
     "".join(("_" + char.lower()) if char.isupper() else char for char in name): name
@@ -37,25 +38,25 @@ _CAMEL_CASE: Final[Mapping[str, str]] = {
 def field(record: Fields, name: str) -> object:
     """The field under its name or its name in camel case; None where there is neither."""
     value = record.get(name)
-    return record.get(_CAMEL_CASE[name]) if value is None and name in _CAMEL_CASE else value
+    if value is None and (other := _CAMEL_CASE.get(name)) is not None:
+        return record.get(other)
+    return value
 
 
 def is_trajectory(value: object) -> bool:
     """Whether a JSON value is an ATIF trajectory, by its version or by its steps."""
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         return False
     steps = value.get("steps")
     if not isinstance(steps, list):
         return False
     if follows_the_standard(value):
         return True
-    if not isinstance(value.get("agent"), Mapping | str):
+    if not isinstance(value.get("agent"), dict | str):
         return False
     looked_at = steps[:_LOOKED_AT]
     found = sum(
-        isinstance(step, Mapping)
-        and field(step, "step_id") is not None
-        and source_of(step) in SOURCES
+        isinstance(step, dict) and field(step, "step_id") is not None and source_of(step) in SOURCES
         for step in looked_at
     )
     return found > 0 and 2 * found >= len(looked_at)
@@ -73,20 +74,23 @@ def steps_of(record: Fields) -> Sequence[object]:
 
 def source_of(step: Fields) -> str:
     """Who a step comes from; empty where that is not told."""
-    source = as_text(step.get("source")) or as_text(step.get("role")) or ""
+    told = step.get("source")
+    if type(told) is str and told in SOURCES:
+        return told
+    source = as_text(told) or as_text(step.get("role")) or ""
     return preview(source)[0].lower()
 
 
 def calls_of(step: Fields) -> Sequence[object]:
     """The tool calls of a step."""
     calls = field(step, "tool_calls")
-    return (calls,) if isinstance(calls, Mapping) else items_of(calls)
+    return (calls,) if isinstance(calls, dict) else items_of(calls)
 
 
 def results_of(step: Fields) -> list[tuple[str, object]]:
     """The results of a step, each under its JSON pointer within the step."""
     observation = step.get("observation")
-    if isinstance(observation, Mapping):
+    if isinstance(observation, dict):
         results = observation.get("results")
         if isinstance(results, list):
             return [(f"/observation/results/{n}", one) for n, one in enumerate(results)]
@@ -98,10 +102,13 @@ def results_of(step: Fields) -> list[tuple[str, object]]:
 
 def call_id_of(value: object) -> str | None:
     """The id of a tool call, or that of the call which a result names."""
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         return None
-    names = _CALL_IDS if "content" in value or "source" in value else (*_CALL_IDS, "id")
-    return next((found for name in names if (found := identifier(field(value, name)))), None)
+    for name in _CALL_IDS if "content" in value or "source" in value else _ANY_IDS:
+        told = field(value, name)
+        if told is not None and (found := identifier(told)):
+            return found
+    return None
 
 
 def ids_of(record: Fields) -> list[str]:
@@ -121,9 +128,11 @@ class Reference:
 def refers_to(result: Fields) -> list[Reference]:
     """The sub-agents that a result refers to."""
     refs = field(result, "subagent_trajectory_ref")
+    if refs is None:
+        return []
     found = []
     for ref in refs if isinstance(refs, list) else [refs]:
-        if isinstance(ref, Mapping):
+        if isinstance(ref, dict):
             found.append(Reference(ids_of(ref), as_text(field(ref, "trajectory_path"))))
         elif ref is not None:
             found.append(Reference([one] if (one := identifier(ref)) else []))
@@ -133,7 +142,7 @@ def refers_to(result: Fields) -> list[Reference]:
 def agent_name(record: Fields) -> str | None:
     """The name of the agent whose trajectory this is."""
     agent = record.get("agent")
-    name = as_text(agent.get("name")) if isinstance(agent, Mapping) else as_text(agent)
+    name = as_text(agent.get("name")) if isinstance(agent, dict) else as_text(agent)
     return preview(name)[0] if name else None
 
 
@@ -144,7 +153,7 @@ def extra_of(record: Fields) -> Fields:
 
 def is_log(step: Fields) -> bool:
     """Whether a step is a line of a log, which ``mast-tui convert`` writes as of the system."""
-    return source_of(step) == "system" and extra_of(step).get("kind") == "log"
+    return extra_of(step).get("kind") == "log" and source_of(step) == "system"
 
 
 def status_of(result: Fields) -> SpanStatus:

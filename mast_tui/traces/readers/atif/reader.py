@@ -7,7 +7,7 @@ or bundle of them, or one a line; a trajectory that another of the file refers t
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
@@ -145,7 +145,7 @@ def _records(source: Source, problems: list[Problem]) -> list[_Record]:
     found = records_by_line(source, problems) if document is None else _contained(document)
     records = []
     for record in found:
-        if isinstance(record.value, Mapping) and is_trajectory(record.value):
+        if isinstance(record.value, dict) and is_trajectory(record.value):
             records.append(_Record(Located(record.value, record.prefix), record.number))
         else:
             place = record.prefix.strip() or "whole file"
@@ -158,9 +158,9 @@ def _referred(record: Fields) -> set[str]:
     names = {
         name
         for step in steps_of(record)
-        if isinstance(step, Mapping)
+        if isinstance(step, dict)
         for _place, result in results_of(step)
-        if isinstance(result, Mapping)
+        if isinstance(result, dict)
         for ref in refers_to(result)
         for name in ref.ids
     }
@@ -170,8 +170,8 @@ def _referred(record: Fields) -> set[str]:
 def _facts(record: Fields, steps: Sequence[Step]) -> TraceMeta:
     """What a trajectory and its ``extra`` tell about the run."""
     extra = record.get("extra")
-    meta = facts_of_record(extra if isinstance(extra, Mapping) else record, steps)
-    own = answer_key_of(record) if isinstance(extra, Mapping) else AnswerKey()
+    meta = facts_of_record(extra if isinstance(extra, dict) else record, steps)
+    own = answer_key_of(record) if isinstance(extra, dict) else AnswerKey()
     return replace(
         meta,
         task=task_of(steps=steps),

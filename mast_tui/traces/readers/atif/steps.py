@@ -6,7 +6,7 @@ Results stand before their calls in some files off the standard.
 from __future__ import annotations
 
 from collections import ChainMap, OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -68,7 +68,7 @@ class TrajectorySpans:
         _Reading(self, found, scope, thread, depth).run()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Result:
     """A tool result before it is known which call it answers."""
 
@@ -79,7 +79,7 @@ class _Result:
     call_id: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Call:
     """What is kept of a tool call until its result comes."""
 
@@ -114,7 +114,7 @@ class _Reading:
         copied = 0
         for number, step in enumerate(steps_of(record)):
             pointer = f"/steps/{number}"
-            if not isinstance(step, Mapping):
+            if not isinstance(step, dict):
                 self._log(pointer, step)
                 self._complain(pointer, "not a step but a bare value")
             elif field(step, "is_copied_context") is True:
@@ -190,12 +190,12 @@ class _Reading:
     def _call(
         self, call: object, pointer: str, start: float | None, agent: str | None
     ) -> str | None:
-        if not isinstance(call, Mapping):
+        if not isinstance(call, dict):
             self._log(pointer, call)
             self._complain(pointer, "not a tool call but a bare value")
             return None
         function = call.get("function")
-        asked = function if isinstance(function, Mapping) else call
+        asked = function if isinstance(function, dict) else call
         name = as_text(field(asked, "function_name")) or as_text(asked.get("name"))
         name = preview(name)[0] if name else None
         arguments = dump_text(first_in(asked, "arguments", "args", "input"))
@@ -232,7 +232,7 @@ class _Reading:
         """Add a step's results; those that name no call answer its calls in turn, if they can."""
         results = []
         for where, value in values:
-            record = value if isinstance(value, Mapping) else {"content": value}
+            record = value if isinstance(value, dict) else {"content": value}
             content = record.get("content")
             text = content_text(record.get("output") if content is None else content)
             results.append(_Result(record, text, pointer + where, start, call_id_of(record)))
@@ -342,7 +342,7 @@ def _children(found: Located) -> list[Located]:
     return [
         Located(record, f"{found.place}/subagent_trajectories/{number}")
         for number, record in enumerate(items_of(field(found.record, "subagent_trajectories")))
-        if isinstance(record, Mapping)
+        if isinstance(record, dict)
     ]
 
 
@@ -368,7 +368,7 @@ def _beside(record: Fields, name: str) -> str | None:
 def _tokens(step: Fields) -> Tokens | None:
     """The tokens of the step's model calls; None where no model was called."""
     metrics = step.get("metrics")
-    if not isinstance(metrics, Mapping) or field(step, "llm_call_count") == 0:
+    if not isinstance(metrics, dict) or field(step, "llm_call_count") == 0:
         return None
     return tokens_of(
         field(metrics, "prompt_tokens"), field(metrics, "completion_tokens")
@@ -404,13 +404,13 @@ class LateResults:
         if number not in self._before:
             return _NONE
         found = ((place, self._steps[place]) for place in self._before[number])
-        return [(place, step) for place, step in found if isinstance(step, Mapping)]
+        return [(place, step) for place, step in found if isinstance(step, dict)]
 
     def _pair(self) -> None:
         answered = set(_answered(self._steps))
         moved: set[int] = set()
         for number, step in enumerate(self._steps):
-            if not isinstance(step, Mapping) or source_of(step) not in AGENT_SOURCES:
+            if not isinstance(step, dict) or source_of(step) not in AGENT_SOURCES:
                 continue
             calls = calls_of(step)
             if not calls or results_of(step):
@@ -430,7 +430,7 @@ class LateResults:
         """Whether a step is words of the system that name no call."""
         step = self._steps[number]
         return (
-            isinstance(step, Mapping)
+            isinstance(step, dict)
             and source_of(step) == "system"
             and call_id_of(step) is None
             and not calls_of(step)
@@ -442,7 +442,7 @@ class LateResults:
 def _calls_by_id(steps: Sequence[object]) -> Iterator[tuple[str, int]]:
     """The id of each call and the step that makes it last, of those that are shown."""
     for number, step in enumerate(steps):
-        if isinstance(step, Mapping) and field(step, "is_copied_context") is not True:
+        if isinstance(step, dict) and field(step, "is_copied_context") is not True:
             for call in calls_of(step):
                 if call_id := call_id_of(call):
                     yield call_id, number
@@ -450,7 +450,7 @@ def _calls_by_id(steps: Sequence[object]) -> Iterator[tuple[str, int]]:
 
 def _answered(steps: Sequence[object]) -> Iterator[str]:
     for step in steps:
-        if not isinstance(step, Mapping):
+        if not isinstance(step, dict):
             continue
         for value in (step, *(result for _place, result in results_of(step))):
             if call_id := call_id_of(value):

@@ -16,7 +16,6 @@ _REMEMBERED: Final = 256
 # A member of an enum takes longer to look up than a name of the module.
 _CALL, _RESULT = SpanKind.TOOL_CALL, SpanKind.TOOL_RESULT
 _AGENT, _TOOL = Role.AGENT, Role.TOOL
-_UNKNOWN = SpanStatus.UNKNOWN
 
 
 class CallBook:
@@ -38,7 +37,7 @@ class CallBook:
         table = self._table
         repeats, key = table.repeats, None if call_id is None else f"{call_id}:call"
         shape = (_CALL, _AGENT, agent, name)
-        index = table.append(line, line, shape, key, None, start, _UNKNOWN)
+        index = table.add(line, line, shape, key, None, start)
         if call_id is None:
             return index
         if table.repeats != repeats:  # else its key tells of it
@@ -67,7 +66,7 @@ class CallBook:
                 status = self._reported.pop(call_id, status)
         shape = (_RESULT, _TOOL, agent, name)
         key = None if call_id is None else f"{call_id}:result"
-        return self._table.append(line, line, shape, key, call, time, status)
+        return self._table.add(line, line, shape, key, call, time, status)
 
     def call_of(self, call_id: str) -> int | None:
         """The index of the last call with this id."""

@@ -13,9 +13,13 @@ from typing import Any, Final
 import orjson
 
 from mast_tui.traces.io.json_values import as_text
+from mast_tui.traces.model import Role, SpanKind
+from mast_tui.traces.preview import task_of_text
 from mast_tui.traces.readers.codex.records import (
     BOOKKEEPING,
+    Entry,
     id_and_name_of_call,
+    item_entry,
     output_of,
     payload_of,
     status_of_output,
@@ -23,7 +27,7 @@ from mast_tui.traces.readers.codex.records import (
     time_of,
     unwrapped_begins,
 )
-from mast_tui.traces.readers.codex.told_twice import marks_of_text
+from mast_tui.traces.readers.codex.told_twice import marks_of, marks_of_text
 
 Record = Mapping[str, object]
 
@@ -35,6 +39,7 @@ CALL: Final = "call"
 RESULT: Final = "result"
 EVENT: Final = "event"
 THOUGHT: Final = "thought"
+MESSAGE: Final = "message"
 COUNTS: Final = "counts"
 
 
@@ -123,27 +128,42 @@ def _thought(_line: bytes, record: Record, payload: Record) -> Digest:
     return THOUGHT, time_of(record), as_text(payload.get("id")), marks_of_text(False, text, parts)
 
 
+def _message(_line: bytes, record: Record, payload: Record) -> Digest | None:
+    """A message, unless something else is written as one."""
+    entry = item_entry(payload)
+    if entry is None:
+        return ()
+    return message_of(time_of(record), entry) if entry.kind is SpanKind.MESSAGE else None
+
+
+def message_of(time: float | None, entry: Entry) -> Digest:
+    """What a message comes down to."""
+    task = task_of_text(entry.text) if entry.role is Role.USER else None
+    return MESSAGE, time, entry.role, entry.agent, entry.key, marks_of(entry), task
+
+
 def _counts(_line: bytes, record: Record, payload: Record) -> Digest:
     """Counts of a model call, compared to tell a new call from one that is told of again."""
     info = payload.get("info")
-    if not isinstance(info, dict):
+    if type(info) is not dict:
         return ()
     usage, total = info.get("last_token_usage"), info.get("total_token_usage")
-    if not isinstance(usage, dict):
+    if type(usage) is not dict:
         return ()
     counts: Digest = (usage.get("input_tokens"), usage.get("output_tokens"))
-    if isinstance(total, dict):
-        totals = ("total_tokens", "input_tokens", "output_tokens")
-        counts += tuple(map(total.get, totals))
+    if type(total) is dict:
+        sums = total.get("total_tokens"), total.get("input_tokens"), total.get("output_tokens")
+        counts += sums
     return COUNTS, record.get("timestamp"), counts
 
 
-_USUAL: Final[Mapping[tuple[str, str], Callable[[bytes, Record, Record], Digest]]] = {
+_USUAL: Final[Mapping[tuple[str, str], Callable[[bytes, Record, Record], Digest | None]]] = {
     ("event_msg", "token_count"): _counts,
     ("event_msg", "agent_message"): _said,
     ("event_msg", "user_message"): _said,
     ("event_msg", "agent_reasoning"): _thinking,
     ("event_msg", "agent_reasoning_raw_content"): _thinking,
+    ("response_item", "message"): _message,
     ("response_item", "reasoning"): _thought,
     ("response_item", "function_call"): _call,
     ("response_item", "custom_tool_call"): _call,

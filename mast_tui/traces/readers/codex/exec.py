@@ -160,7 +160,7 @@ class CodexExecParser:
     def _end_run(self) -> None:
         run, self._run = self._run, None
         if run is not None:
-            self.table.add(*run, SpanKind.LOG, Role.LOG, AGENT)
+            self.table.add(*run, (SpanKind.LOG, Role.LOG, AGENT, None))
 
     def _take(self, number: int, event: Mapping[str, object]) -> None:
         kind = event.get("type")
@@ -230,11 +230,8 @@ class CodexExecParser:
         result = self.table.add(
             number,
             number,
-            SpanKind.TOOL_RESULT,
-            Role.TOOL,
-            AGENT,
+            (SpanKind.TOOL_RESULT, Role.TOOL, AGENT, self.table.name_of(call)),
             key=f"{item.id}:result" if item.id else None,
-            name=self.table.name_of(call),
             parent=call,
             status=item.status
             if item.status is not SpanStatus.UNKNOWN
@@ -259,12 +256,11 @@ class CodexExecParser:
         return self._last
 
     def _add(self, number: int, kind: SpanKind, key: str | None, name: str | None = None) -> int:
-        return self.table.add(number, number, kind, Role.AGENT, AGENT, key=key, name=name)
+        return self.table.add(number, number, (kind, Role.AGENT, AGENT, name), key)
 
     def _log(self, number: int, name: str, status: SpanStatus, key: str | None = None) -> None:
-        self.table.add(
-            number, number, SpanKind.LOG, Role.LOG, AGENT, key=key, name=name, status=status
-        )
+        shape = (SpanKind.LOG, Role.LOG, AGENT, name)
+        self.table.add(number, number, shape, key, status=status)
 
     def _spend(self, usage: object) -> None:
         """Give the turn's last step what the turn took: the counts are those of the thread."""

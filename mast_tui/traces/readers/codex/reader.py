@@ -35,11 +35,13 @@ from mast_tui.traces.readers.codex.digest import (
     CALL,
     COUNTS,
     EVENT,
+    MESSAGE,
     RESULT,
     THOUGHT,
     Digest,
     digest_line,
     digest_of,
+    message_of,
 )
 from mast_tui.traces.readers.codex.lines import SharedLines
 from mast_tui.traces.readers.codex.records import (
@@ -259,7 +261,7 @@ class CodexParser:
         elif entry.twin or entry.spawned:
             self._take_report(number, time, entry)
         elif entry.kind is SpanKind.MESSAGE:
-            self._take_message(number, time, entry)
+            self._take_message(number, *message_of(time, entry)[1:])
         else:
             self._show(number, time, entry)
 
@@ -323,21 +325,39 @@ class CodexParser:
         self._has_items = True
         if self._twice.was_announced(marks) or self._twice.item_is_new(marks):
             shape = (SpanKind.REASONING, Role.AGENT, self._agent, None)
-            index = self.table.append(number, number, shape, key, None, time, SpanStatus.UNKNOWN)
+            index = self.table.add(number, number, shape, key, None, time)
             self._tokens.item_shown(index, time)
 
-    def _take_message(self, number: int, time: float | None, entry: Entry) -> None:
+    def _take_message(
+        self,
+        number: int,
+        time: float | None,
+        role: Role,
+        agent: str | None,
+        key: str | None,
+        marks: Marks,
+        task: str | None,
+    ) -> None:
         """Show a message once: drop the events that announced it, remember it for those to come."""
         self._has_items = True
-        marks = marks_of(entry)
         announced = self._twice.was_announced(marks)
-        if entry.role is Role.USER and not announced:
+        if role is Role.USER and not announced:
             self._show_waiting()
             self._twice.prompted()
         if announced or self._twice.item_is_new(marks):
-            index = self._show(number, time, entry)
-            if entry.role is Role.AGENT and not entry.agent:
+            shape = (SpanKind.MESSAGE, role, self._name_of(role, agent), None)
+            index = self.table.add(number, number, shape, key, None, time)
+            self._message_shown(marks, task)
+            if role is Role.AGENT and not agent:
                 self._tokens.item_shown(index, time)
+
+    def _message_shown(self, marks: Marks, task: str | None) -> None:
+        self._twice.message_shown(marks)
+        if task is not None and self.meta.task is None:
+            self.meta = replace(self.meta, task=task)
+
+    def _name_of(self, role: Role, agent: str | None) -> str:
+        return agent or _AGENT_NAMES.get(role, self._agent)
 
     def _show_waiting(self) -> None:
         for number, line in self._twice.no_longer_waiting():
@@ -352,21 +372,12 @@ class CodexParser:
 
     def _show(self, number: int, time: float | None, entry: Entry) -> int:
         """Make a span of what is said, thought or noted."""
-        index = self.table.add(
-            number,
-            number,
-            entry.kind,
-            entry.role,
-            entry.agent or _AGENT_NAMES.get(entry.role, self._agent),
-            key=entry.key,
-            name=entry.name or None,
-            start=time,
-            status=entry.status,
-        )
+        agent = self._name_of(entry.role, entry.agent)
+        shape = (entry.kind, entry.role, agent, entry.name or None)
+        index = self.table.add(number, number, shape, entry.key, None, time, entry.status)
         if entry.kind is SpanKind.MESSAGE:
-            self._twice.message_shown(marks_of(entry))
-            if entry.role is Role.USER and self.meta.task is None:
-                self.meta = replace(self.meta, task=task_of_text(entry.text))
+            task = task_of_text(entry.text) if entry.role is Role.USER else None
+            self._message_shown(marks_of(entry), task)
         return index
 
 
@@ -381,6 +392,7 @@ _TAKE: Final[Mapping[str, Callable[..., None]]] = {
     CALL: CodexParser._take_call,
     RESULT: CodexParser._take_result,
     EVENT: CodexParser._take_event,
+    MESSAGE: CodexParser._take_message,
     THOUGHT: CodexParser._take_thought,
     COUNTS: CodexParser._take_counts,
 }

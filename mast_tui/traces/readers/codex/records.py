@@ -304,10 +304,12 @@ _HARNESS_OPENINGS: Final = (
     "# AGENTS.md",
 )
 _WRAPPED: Final = '{"output":"'
+_EXIT_CODE: Final = '","metadata":{"exit_code":'
 _WRAPPING_ENDS: Final = re.compile(
-    r'","metadata":\{"exit_code":(-?(?:0|[1-9][0-9]{0,8})),"duration_seconds":[0-9.]{1,20}\}\}\Z'
+    r'(-?(?:0|[1-9][0-9]{0,8})),"duration_seconds":[0-9.]{1,20}\}\}\Z'
 )
 _ENDING_CHARS: Final = 100
+_OK, _ERROR = SpanStatus.OK, SpanStatus.ERROR  # looked up more quickly than a member of an enum
 _ENVELOPE: Final = '{"author":'
 _ENCRYPTED: Final = '"encrypted_content"'
 
@@ -487,9 +489,10 @@ def status_of_output(output: object) -> SpanStatus:
     """Whether the tool went well that gave this output."""
     if type(output) is str and output.startswith(_WRAPPED):
         # The end of the wrapping tells it without the parsing of what may be a long text.
-        found = _WRAPPING_ENDS.search(output, max(0, len(output) - _ENDING_CHARS))
+        place = output.rfind(_EXIT_CODE, max(0, len(output) - _ENDING_CHARS))
+        found = _WRAPPING_ENDS.match(output, place + len(_EXIT_CODE)) if place >= 0 else None
         if found is not None:
-            return SpanStatus.OK if int(found[1]) == 0 else SpanStatus.ERROR
+            return _OK if int(found[1]) == 0 else _ERROR
     return _output(output)[1]
 
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from hashlib import blake2b
-from typing import Final, NamedTuple
+from typing import Final
 
 from mast_tui.traces.io.json_values import as_count, as_text
 from mast_tui.traces.model import SpanKind
@@ -36,17 +37,14 @@ def marks_of_text(message: bool, text: str, parts: Sequence[str] = ()) -> Marks:
     return tuple({_mark(message, one): None for one in (text, *parts)})
 
 
+@lru_cache(maxsize=4)
 def _mark(message: bool, text: str) -> bytes:
-    """A hash that is the same in every process, as one may go on where another has stopped."""
+    """A hash that is the same in every process, as one may go on where another has stopped.
+
+    An item mostly comes right behind the event that says the same.
+    """
     said = b"m" if message else b"t"
     return blake2b(said + text.strip().encode("utf-8", "surrogatepass"), digest_size=8).digest()
-
-
-class Waiting(NamedTuple):
-    """An event of which it is not known yet whether an item says the same."""
-
-    number: int
-    line: bytes
 
 
 class TwiceTold:
@@ -57,29 +55,29 @@ class TwiceTold:
     """
 
     def __init__(self) -> None:
-        self._waiting: dict[int, Waiting] = {}
+        self._waiting: dict[int, bytes] = {}
         self._awaited: dict[bytes, list[int]] = {}
         self._items: OrderedDict[bytes, int] = OrderedDict()
         self._events: OrderedDict[bytes, int] = OrderedDict()
         self._shown: OrderedDict[bytes, int] = OrderedDict()
 
     @property
-    def waiting(self) -> Iterable[Waiting]:
-        """The events that wait for their items, in order."""
-        return self._waiting.values()
+    def waiting(self) -> Iterable[tuple[int, bytes]]:
+        """The events that wait for their items, by number and line, in order."""
+        return self._waiting.items()
 
-    def no_longer_waiting(self) -> Sequence[Waiting]:
+    def no_longer_waiting(self) -> Sequence[tuple[int, bytes]]:
         """The events that have waited, which will be shown now."""
         if not self._awaited:
             return ()
-        waiting = tuple(self._waiting.values())
+        waiting = tuple(self._waiting.items())
         self._waiting.clear()
         self._awaited.clear()
         return waiting
 
     def wait(self, number: int, line: bytes, marks: Marks) -> None:
         """Let the event on this line wait for its item."""
-        self._waiting[number] = Waiting(number, line)
+        self._waiting[number] = line
         for mark in marks:
             self._awaited.setdefault(mark, []).append(number)
 

@@ -75,7 +75,7 @@ class TextParser:
 
     def _close(self) -> None:
         if self._first:
-            self.table.add(self._first, self._last, SpanKind.LOG, Role.LOG, _AGENT)
+            self.table.add(self._first, self._last, (SpanKind.LOG, Role.LOG, _AGENT, None))
             self._first = 0
 
     def _check_encoding(self, number: int, line: bytes) -> None:
