@@ -181,7 +181,9 @@ def kills(folder: Path, traces: int, times: int, seed: int) -> None:
                 if driver.poll() is not None:
                     break
                 workers = children(driver.pid)
-                if rng.random() < 0.25 or not workers:
+                if not workers:
+                    continue  # nothing was begun that could be lost
+                if rng.random() < 0.25:
                     killed["driver"] += 1
                     driver.kill()
                     break

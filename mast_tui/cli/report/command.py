@@ -30,6 +30,7 @@ from mast_tui.cli.shared.common import (
     say,
     seed_option,
 )
+from mast_tui.cli.shared.workers import workers_option
 from mast_tui.figures.signatures.bill import spent_from
 from mast_tui.figures.signatures.model import Rules
 from mast_tui.figures.signatures.report import signature_report
@@ -137,6 +138,7 @@ if TYPE_CHECKING:
 )
 @pseudonyms_option
 @force_option
+@workers_option
 @common_options()
 @json_option
 @click.pass_context
@@ -168,6 +170,7 @@ def report_command(
     bare: bool,
     pseudonyms: bool,
     force: bool,
+    wanted_workers: str | None,
     workspace: str | None,
     annotator: str | None,
     taxonomy: Path | None,
@@ -197,7 +200,7 @@ def report_command(
     if shards is not None:
         refuse_others(context)
         asks = Asks(annotator, blind, assisted)
-        report_shards(shards, by, rules, failed_below, asks, as_json=as_json)
+        report_shards(shards, by, rules, failed_below, asks, wanted_workers, as_json=as_json)
         return
     if figures is None and (bare or image != "svg"):
         raise click.UsageError("--bare and --figures-format say how --figures draws; name a folder")
