@@ -127,6 +127,9 @@ def test_a_labelled_set_is_imported_and_examined_the_same(cli: Cli, tmp_path: Pa
     done = told_and_labels(cli, "done.db", *words, "--workers", "2")
     assert done == told_and_labels(cli, "plain.db", *words)
     assert len(done[1]) > 4
+    report = ("report", "--workspace", "plain.db", "--labels", "who-and-when", "--json")
+    told = cli(*report, "--workers", "2")
+    assert (told.out, "4 traces" in told.err) == (cli(*report).out, True)
     (folder / "broken.json").unlink()
     table = [f"{row['trace_id']},you,1.3,present" for row in done[1] if row["mode"]]
     Path("truth.csv").write_text("\n".join(["trace_id,annotator,mode,value", *table]))

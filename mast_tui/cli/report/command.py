@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mast_tui.adjudication import orders_from_files, traces_from_files
+from mast_tui.adjudication import orders_from_files, places_from_files, traces_from_files
 from mast_tui.adjudication.for_signatures import corrected_prevalence, extras_for, gold_of
 from mast_tui.cli.report.files import Files, print_text
 from mast_tui.cli.report.shards import refuse_others, report_shards
@@ -30,7 +30,7 @@ from mast_tui.cli.shared.common import (
     say,
     seed_option,
 )
-from mast_tui.cli.shared.workers import workers_option
+from mast_tui.cli.shared.workers import AtWork, workers_option
 from mast_tui.figures.signatures.bill import spent_from
 from mast_tui.figures.signatures.model import Rules
 from mast_tui.figures.signatures.report import signature_report
@@ -222,16 +222,18 @@ def report_command(
         for line in take_outcomes(place):
             say(line)
         sight = sight_of_labels(viewer, labels)
-        given = signature_input(
-            place,
-            chosen,
-            labels=labels,
-            by=by,
-            failed_below=failed_below,
-            traces=None if sight is None else sight.seen,
-            places=not without_places,
-            which=gold or "all",
-        )
+        with AtWork(None if without_places else wanted_workers) as at_work:
+            given = signature_input(
+                place,
+                chosen,
+                labels=labels,
+                by=by,
+                failed_below=failed_below,
+                traces=None if sight is None else sight.seen,
+                places=not without_places,
+                which=gold or "all",
+                at_work=at_work,
+            )
         # What is recorded as shown is hidden no longer, its outcomes among it.
         viewer.reveal(() if sight is None else sight.told)
         given, veiled = without_outcomes(given, outcomes_shown(viewer, given.traces))
@@ -372,6 +374,7 @@ def signature_input(
     traces: Container[str] | None = None,
     places: bool = True,
     which: GoldKind = "all",
+    at_work: AtWork | None = None,
 ) -> SignatureInput:
     """The input of a report, with the gold and the places of a workspace."""
 
@@ -379,7 +382,12 @@ def signature_input(
         # Imported only where somebody has decided something.
         return gold_of(workspace, taxonomy, order_of)(wanted)
 
-    order_of = _orders(workspace) if places else _no_orders
+    read: Mapping[str, Mapping[str, int | None]] = {}
+    if at_work is not None and at_work.workers is not None:
+        whose = None if labels == GOLD else labels
+        read = places_from_files(workspace, taxonomy, whose, at_work.workers, at_work.tell)
+        at_work.on_trace(len(read))
+    order_of = _orders(workspace, read) if places else _no_orders
     return input_from_workspace(
         workspace,
         taxonomy,
@@ -397,8 +405,9 @@ def _no_orders(_trace: str) -> Order:
     return no_order
 
 
-def _orders(workspace: Workspace) -> OrderOf:
-    """The orders of traces from their files; what is known of the files is read when needed.
+def _orders(workspace: Workspace, read: Mapping[str, Mapping[str, int | None]]) -> OrderOf:
+    """The orders of traces from their files, where they were not ``read`` before; what is known of
+    the files is read when needed.
 
     Of traces without a file nothing is read, as there may be a hundred thousand of them.
     """
@@ -415,6 +424,9 @@ def _orders(workspace: Workspace) -> OrderOf:
         return orders_from_files(workspace)
 
     def order_of(trace: str) -> Order:
-        return from_files()(trace) if trace in with_file() else no_order
+        known = read.get(trace, {})
+        if trace not in with_file():
+            return no_order
+        return lambda key: known[key] if key in known else from_files()(trace)(key)
 
     return order_of
