@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from mast_tui import parallel
 from mast_tui.cli.command_line import split_words
 from mast_tui.cli.dispatch import run
 from mast_tui.parallel import NoWorkers, workers_of
+from mast_tui.shards.folder import ShardFolder
 from tests.judges.llm.made_answers import said, write_runs
 from tests.judges.llm.server import ModelServer, answer
 from tests.test_parallel import batches, broken, squares
@@ -55,6 +57,9 @@ def test_a_model_judges_there_within_one_allowance(
         assert run(split_words([*words, "part", "--max-tokens-total", "12000"])) == 1
         assert 4 < len(server.chats) < 8
     assert len([*(tmp_path / "all").glob("traces-*")]) > 1
+    sent = pickle.dumps(ShardFolder("all"))
+    monkeypatch.chdir("/")
+    assert pickle.loads(sent).path("x") == str(tmp_path / "all" / "x"), "workers stand elsewhere"
 
 
 def test_a_worker_with_another_version_is_refused(

@@ -228,7 +228,7 @@ def _question(trace_id: str, said: Iterable[_Claim], trace: AtHand | None) -> Qu
 
 def set_from_files(
     name: str,
-    paths: Sequence[Path],
+    paths: tuple[Path, ...],
     rules: RulesJudge | None,
     at_work: AtWork,
     crosswalk: Path | None = None,
@@ -247,9 +247,9 @@ def set_from_files(
         ExchangeError: Nothing of the set is there, or the crosswalk does not fit.
     """
     if name == "who-and-when":
-        read = read_who_and_when(paths, workers=at_work.workers)
+        read = read_who_and_when(at_work.reachable(paths), workers=at_work.workers)
     else:
-        read = READERS[name](paths)
+        read = READERS[name](at_work.reachable(paths))
     modes = None
     if crosswalk is not None:
         file = find_crosswalk(crosswalk)
@@ -265,11 +265,13 @@ def set_from_files(
     files = sorted({one.path for one in read.traces if one.path is not None})
     look = partial(_in_files, rules, frozenset(one.trace_id for one in work))
     traces: list[AtHand] = []
-    for file, said in zip(files, each(look, files, at_work.workers), strict=True):
+    found_in = zip(files, each(look, files, at_work.workers), strict=True)
+    for number, (file, said) in enumerate(found_in, 1):
         if isinstance(said, Lost):
             raise ExchangeError(f"{file}: {said.reason}")
         traces += said
         at_work.on_trace(len(said))
+        at_work.tell(number, len(files))
     found = _set_of(name, taxonomy, work, traces, read.problems, SCORINGS[name])
     return replace(found, modes=modes)
 

@@ -175,7 +175,8 @@ def import_command(
     chosen = load_chosen_taxonomy(taxonomy)
     place = open_workspace(workspace, create=True)
     with AtWork(wanted_workers if file_format == "who-and-when" else None) as at_work:
-        incoming = _read(file_format, paths, chosen, place, annotator, at_work.workers)
+        reach = at_work.reachable(paths)
+        incoming = _read(file_format, reach, chosen, place, annotator, at_work.workers)
         at_work.on_trace(len(incoming.traces))
     if len(incoming.work) > _QUICK_WORKS and not as_json:
         say(f"writing what was said in {len(incoming.work)} readings of traces …")
