@@ -194,6 +194,27 @@ class Workers(AbstractContextManager["Workers"], ABC):
                     task.done = found.over
 
 
+def each(
+    work: Work[Item, Result], items: Iterable[Item], workers: Workers | None
+) -> Iterator[Result | Lost]:
+    """Do the same with every item, one a batch: here, or by workers.
+
+    Args:
+        work: As for ``Workers.map``.
+        items: Drawn as they are needed.
+        workers: Who does it; None for this process alone.
+
+    Returns:
+        The results in the order of the items; ``Lost`` for one that ends every process.
+    """
+    batches = ([item] for item in items)
+    if workers is None:
+        for batch in batches:
+            yield from work(batch)
+        return
+    yield from (found for found in workers.map(work, batches) if found is not None)
+
+
 def _again(task: _Task, tasks: deque[_Task]) -> list[_Task]:
     """What has to be done of a batch that was lost, the last first: its items one by one."""
     if len(task.batch) > 1:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mast_tui import parallel
+from mast_tui.cli.command_line import split_words
+from mast_tui.cli.dispatch import run
 from mast_tui.parallel import NoWorkers, workers_of
+from mast_tui.shards.folder import ShardFolder
+from tests.judges.llm.made_answers import said, write_runs
+from tests.judges.llm.server import ModelServer, answer
 from tests.test_parallel import batches, broken, squares
 
 distributed = pytest.importorskip("distributed")
@@ -33,6 +40,26 @@ def test_a_cluster_gives_the_same_in_the_same_order(cluster: Any) -> None:
         assert list(workers.map(squares, batches(20, 3))) == squares(range(20))
         with pytest.raises(ValueError, match="no 0"):
             list(workers.map(broken, batches(4, 4)))
+
+
+def test_a_model_judges_there_within_one_allowance(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.chdir(tmp_path)
+    write_runs(tmp_path / "runs", 4)
+    with ModelServer(lambda body, _: answer(said(body), tokens_in=5000, tokens_out=500)) as server:
+        words = ["judge", "runs", "--judge", "llm", "--model", "m", "--base-url", server.base_url]
+        words += ["--shard-files", "2", "--workers", cluster.scheduler_address, "--out"]
+        assert run(split_words([*words, "all", "--max-tokens-total", "100000"])) == 0
+        assert len(server.chats) == 4
+        assert run(split_words([*words, "part", "--max-tokens-total", "12000"])) == 1
+        assert 4 < len(server.chats) < 8
+    assert len([*(tmp_path / "all").glob("traces-*")]) > 1
+    sent = pickle.dumps(ShardFolder("all"))
+    monkeypatch.chdir("/")
+    assert pickle.loads(sent).path("x") == str(tmp_path / "all" / "x"), "workers stand elsewhere"
 
 
 def test_a_worker_with_another_version_is_refused(

@@ -87,14 +87,18 @@ def test_the_layout_is_no_worse_than_what_was_reached() -> None:
 
 
 @pytest.mark.slow
-def test_the_screens_import_nothing_heavy() -> None:
+def test_screens_and_judging_processes_import_nothing_heavy() -> None:
     code = (
         "import json, sys\n"
         "import mast_tui.cli, mast_tui.cli.start, mast_tui.ui.app\n"
         "import mast_tui.ui.annotate.screen, mast_tui.ui.library.screen\n"
-        f"print(json.dumps([name for name in {HEAVY!r} if name in sys.modules]))"
+        f"screens = [name for name in {HEAVY!r} if name in sys.modules]\n"
+        "import mast_tui.judges.rules, mast_tui.judges.sharded\n"
+        "judging = [name for name in ('sqlalchemy', 'numpy') if name in sys.modules]\n"
+        "import mast_tui.cli.judge.command\n"
+        "print(json.dumps([screens, judging, 'openai' in sys.modules]))"
     )
-    assert run_python(code) == []
+    assert run_python(code) == [[], [], False]
 
 
 FIRST_SPANS = """

@@ -23,6 +23,7 @@ from mast_tui.adjudication.sides import (
     OrderOf,
     TraceWords,
     orders_from_files,
+    places_from_files,
     traces_from_files,
     words_by_trace,
 )
@@ -49,6 +50,7 @@ __all__ = [
     "letters",
     "mode_page",
     "orders_from_files",
+    "places_from_files",
     "queue",
     "said_now",
     "settles_conflict",

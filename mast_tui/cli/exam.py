@@ -39,6 +39,7 @@ from mast_tui.cli.shared.common import (
     seed_option,
 )
 from mast_tui.cli.shared.paths import paths_argument
+from mast_tui.cli.shared.workers import AtWork, workers_option
 from mast_tui.figures.bootstrap import bootstrap_json
 from mast_tui.figures.exam import (
     Answers,
@@ -50,7 +51,7 @@ from mast_tui.figures.exam import (
 )
 from mast_tui.figures.judge.input import GOLD
 from mast_tui.figures.judge.report import judge_report
-from mast_tui.judges.rules import chosen_rules
+from mast_tui.judges.rules import RulesJudge, chosen_rules
 from mast_tui.output_files import Outputs, Rules
 from mast_tui.reports.exam import consistency_report, exam_report
 from mast_tui.session import sight_values
@@ -101,6 +102,7 @@ RULES: Final = "rules"
 @file_option("--latex", "Also write LaTeX tables.")
 @file_option("--csv", "Also write every figure as one row of a CSV file.")
 @force_option
+@workers_option
 @common_options()
 @json_option
 def exam_command(
@@ -116,6 +118,7 @@ def exam_command(
     latex_file: Path | None,
     csv_file: Path | None,
     force: bool,
+    wanted_workers: str | None,
     workspace: str | None,
     annotator: str | None,
     taxonomy: Path | None,
@@ -160,7 +163,7 @@ def exam_command(
     _check_usage(set_name, paths, judges, rule_names, from_files=from_files)
     if crosswalk is not None and set_name not in READERS:
         raise click.UsageError("--crosswalk is for the sets that are read from their own files")
-    rules = chosen_rules(rule_names or "default")
+    rules = RulesJudge(chosen_rules(rule_names or "default"))
     judged_now = {RULES} & set(judges) if from_files else set()
     if set(judges) - judged_now or not from_files:
         place = open_workspace(workspace, create=False)
@@ -171,10 +174,13 @@ def exam_command(
     )
     files.check(outputs)
     exam = None
-    if set_name in READERS:
-        exam = set_from_files(set_name, paths, crosswalk)
-    elif from_files:
-        exam = set_from_table(Path(set_name), load_chosen_taxonomy(taxonomy), paths)
+    judge = rules if judged_now else None
+    with AtWork(wanted_workers if from_files else None) as at_work:
+        if set_name in READERS:
+            exam = set_from_files(set_name, paths, judge, at_work, crosswalk)
+        elif from_files:
+            chosen = load_chosen_taxonomy(taxonomy)
+            exam = set_from_table(Path(set_name), chosen, paths, judge, at_work)
     if place is not None:
         ref = _sight_under(place, taxonomy, exam)
         viewer = asked_by(place, ref, annotator, blind, assisted)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -21,12 +22,15 @@ from mast_tui.exchange.importers.who_and_when import read_who_and_when
 from mast_tui.exchange.trace_files import read_traces, step_numbers, step_of_key
 from mast_tui.figures.exam import Answers, Decisive, Marks, Place, Question
 from mast_tui.figures.judge.input import GOLD, JudgeInput, Reference
-from mast_tui.judges.rules import Rule, RulesJudge
+from mast_tui.judges.rules import RulesJudge
 from mast_tui.labels import QuoteCounts, Severity, VerdictValue
+from mast_tui.parallel import Lost, each
 from mast_tui.taxonomy.loader import load_mast
-from mast_tui.traces.library import read_fully, scan
+from mast_tui.traces.library import read_fully
+from mast_tui.traces.scan.each_trace import each_trace
 
 if TYPE_CHECKING:
+    from mast_tui.cli.shared.workers import AtWork
     from mast_tui.exchange.errors import RowProblem
     from mast_tui.exchange.import_batch import Incoming, IncomingWork
     from mast_tui.gold.model import GoldLabel
@@ -58,6 +62,69 @@ SCORINGS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 @dataclass(frozen=True, slots=True)
+class Steps:
+    """The steps of a trace: their number by the keys of spans, and whose they are.
+
+    Of a trace that is not at hand only keys of message lists tell a number, and no agent.
+    """
+
+    numbers: Mapping[str, int] | None = None
+    agents: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(cls, trace: Trace) -> Steps:
+        """Those of a trace that is read to its end."""
+        numbers = step_numbers(trace)
+        agents = [""] * (max(numbers.values(), default=-1) + 1)
+        for index in range(len(trace)):
+            span = trace.span(index)
+            agents[numbers[span.key]] = agents[numbers[span.key]] or _plain(span.agent)
+        return cls(numbers, tuple(agents))
+
+    def number(self, key: str | None) -> int | None:
+        """The number of the step that a span is a part of; None where nobody can tell."""
+        if key is None:
+            return None
+        return step_of_key(key) if self.numbers is None else self.numbers.get(key)
+
+    def agent(self, step: int) -> str | None:
+        """Whose a step is, None where nobody can tell."""
+        return None if self.agents is None else self.agents[step] or None
+
+
+def _plain(agent: str) -> str:
+    """An agent's name without the remark in brackets that some sets add."""
+    return agent.split("(")[0].strip().casefold()
+
+
+@dataclass(frozen=True, slots=True)
+class AtHand:
+    """What an exam wants of a trace, whichever process has read it.
+
+    ``told`` is the agent that the trace itself names as the one that failed, ``found`` what rules
+    find, None where none was asked.
+    """
+
+    trace_id: str
+    path: Path
+    steps: Steps
+    told: str | None
+    found: tuple[Finding, ...] | None = None
+
+    @classmethod
+    def of(cls, trace: Trace, rules: RulesJudge | None = None) -> AtHand:
+        """Take what is wanted of a trace that is read to its end.
+
+        Args:
+            trace: The trace.
+            rules: Who judges it; None for nobody.
+        """
+        told = dict(trace.meta.hidden).get("mistake_agent")
+        found = None if rules is None else rules.judge(trace).findings
+        return cls(trace.identity.trace_id, trace.path, Steps.of(trace), told, found)
+
+
+@dataclass(frozen=True, slots=True)
 class ExamSet:
     """A labelled set: its questions and how they are scored.
 
@@ -71,7 +138,7 @@ class ExamSet:
     scorings: tuple[str, ...]
     questions: tuple[Question, ...]
     reference: Reference
-    traces: Mapping[str, Trace]
+    traces: Mapping[str, AtHand]
     files: tuple[Path, ...] = ()
     problems: tuple[str, ...] = ()
     modes: frozenset[str] | None = None
@@ -128,44 +195,7 @@ def _of_finding(finding: Finding) -> _Claim:
     return _Claim(finding.mode, finding.first, bool(finding.decisive), finding.confidence)
 
 
-@dataclass(frozen=True, slots=True)
-class _Steps:
-    """The steps of a trace: their number by the keys of spans, and whose they are.
-
-    Of a trace that is not at hand only keys of message lists tell a number, and no agent.
-    """
-
-    numbers: Mapping[str, int] | None = None
-    agents: tuple[str, ...] | None = None
-
-    @classmethod
-    def of(cls, trace: Trace | None) -> _Steps:
-        if trace is None:
-            return cls()
-        numbers = step_numbers(trace)
-        agents = [""] * (max(numbers.values(), default=-1) + 1)
-        for index in range(len(trace)):
-            span = trace.span(index)
-            agents[numbers[span.key]] = agents[numbers[span.key]] or _plain(span.agent)
-        return cls(numbers, tuple(agents))
-
-    def number(self, key: str | None) -> int | None:
-        """The number of the step that a span is a part of; None where nobody can tell."""
-        if key is None:
-            return None
-        return step_of_key(key) if self.numbers is None else self.numbers.get(key)
-
-    def agent(self, step: int) -> str | None:
-        """Whose a step is, None where nobody can tell."""
-        return None if self.agents is None else self.agents[step] or None
-
-
-def _plain(agent: str) -> str:
-    """An agent's name without the remark in brackets that some sets add."""
-    return agent.split("(")[0].strip().casefold()
-
-
-def _marks(said: Iterable[_Claim], steps: _Steps, *, truth: bool) -> Marks:
+def _marks(said: Iterable[_Claim], steps: Steps, *, truth: bool) -> Marks:
     """What somebody says, step by step.
 
     The decisive step is the earliest one called so. A judge that calls none so means the one that
@@ -188,28 +218,38 @@ def _marks(said: Iterable[_Claim], steps: _Steps, *, truth: bool) -> Marks:
     return Marks(decisive, frozenset(places))
 
 
-def _question(trace_id: str, said: Iterable[_Claim], trace: Trace | None) -> Question:
-    steps = _Steps.of(trace)
+def _question(trace_id: str, said: Iterable[_Claim], trace: AtHand | None) -> Question:
+    steps = Steps() if trace is None else trace.steps
     marks = _marks(said, steps, truth=True)
-    told = dict(trace.meta.hidden).get("mistake_agent") if trace is not None else None
-    if told and marks.decisive is not None:
-        marks = replace(marks, decisive=replace(marks.decisive, agent=_plain(told)))
+    if trace is not None and trace.told and marks.decisive is not None:
+        marks = replace(marks, decisive=replace(marks.decisive, agent=_plain(trace.told)))
     return Question(trace_id, marks, steps.agents)
 
 
-def set_from_files(name: str, paths: Sequence[Path], crosswalk: Path | None = None) -> ExamSet:
+def set_from_files(
+    name: str,
+    paths: tuple[Path, ...],
+    rules: RulesJudge | None,
+    at_work: AtWork,
+    crosswalk: Path | None = None,
+) -> ExamSet:
     """Read a set that has a reader.
 
     Args:
         name: The set's.
         paths: Where its files lie.
+        rules: Who judges its traces, None for nobody.
+        at_work: Who reads them.
         crosswalk: What makes modes of MAST of its categories; those without a link are left out,
             and so is what a judge says of other modes.
 
     Raises:
         ExchangeError: Nothing of the set is there, or the crosswalk does not fit.
     """
-    read = READERS[name](paths)
+    if name == "who-and-when":
+        read = read_who_and_when(at_work.reachable(paths), workers=at_work.workers)
+    else:
+        read = READERS[name](at_work.reachable(paths))
     modes = None
     if crosswalk is not None:
         file = find_crosswalk(crosswalk)
@@ -223,18 +263,48 @@ def set_from_files(name: str, paths: Sequence[Path], crosswalk: Path | None = No
     mast = load_mast()
     taxonomy = next((known for known in (mast, *read.taxonomies) if known.ref in refs), mast)
     files = sorted({one.path for one in read.traces if one.path is not None})
-    traces = [trace for file in files for trace in read_traces(file)]
+    look = partial(_in_files, rules, frozenset(one.trace_id for one in work))
+    traces: list[AtHand] = []
+    found_in = zip(files, each(look, files, at_work.workers), strict=True)
+    for number, (file, said) in enumerate(found_in, 1):
+        if isinstance(said, Lost):
+            raise ExchangeError(f"{file}: {said.reason}")
+        traces += said
+        at_work.on_trace(len(said))
+        at_work.tell(number, len(files))
     found = _set_of(name, taxonomy, work, traces, read.problems, SCORINGS[name])
     return replace(found, modes=modes)
 
 
-def set_from_table(file: Path, taxonomy: Taxonomy, paths: Sequence[Path]) -> ExamSet:
+def _asked(rules: RulesJudge | None, asked: frozenset[str], trace: Trace) -> AtHand | None:
+    """A trace, if it is one of those asked about."""
+    read_fully(trace)
+    return AtHand.of(trace, rules) if trace.identity.trace_id in asked else None
+
+
+def _in_files(
+    rules: RulesJudge | None, asked: frozenset[str], files: Sequence[Path]
+) -> list[list[AtHand]]:
+    """Those in each file."""
+    looked = ((_asked(rules, asked, trace) for trace in read_traces(file)) for file in files)
+    return [[one for one in found if one is not None] for found in looked]
+
+
+def set_from_table(
+    file: Path,
+    taxonomy: Taxonomy,
+    paths: tuple[Path, ...],
+    rules: RulesJudge | None,
+    at_work: AtWork,
+) -> ExamSet:
     """Take the word of the one annotator of a ``csv-long`` file for the truth.
 
     Args:
         file: The table.
         taxonomy: Under which its rows are read.
         paths: Where the traces lie.
+        rules: Who judges them, None for nobody.
+        at_work: Who reads them.
 
     Raises:
         ExchangeError: It is no such table, or holds the words of none or of several.
@@ -247,11 +317,12 @@ def set_from_table(file: Path, taxonomy: Taxonomy, paths: Sequence[Path]) -> Exa
             f"{file}: the truth of an exam is one annotator's word, and here are those of "
             f"{', '.join(names) or 'nobody'}"
         )
-    traces = []
-    for report in scan(paths):
-        for trace in report.traces:
-            read_fully(trace)
-            traces.append(trace)
+    look = partial(_asked, rules, frozenset(one.trace_id for one in work))
+    traces: list[AtHand] = []
+    for _, found in each_trace(at_work.reachable(paths), look, at_work.workers, tell=at_work.tell):
+        for trace in found:
+            traces += () if trace is None else (trace,)
+            at_work.on_trace()
     return _set_of(str(file), taxonomy, work, traces, read.problems)
 
 
@@ -259,13 +330,12 @@ def _set_of(
     name: str,
     taxonomy: Taxonomy,
     work: Sequence[IncomingWork],
-    traces: Iterable[Trace],
+    traces: Iterable[AtHand],
     problems: Iterable[RowProblem],
     scorings: tuple[str, ...] | None = None,
 ) -> ExamSet:
     """A set from what was read of files; without ``scorings`` as its labels can be scored."""
-    asked = {one.trace_id for one in work}
-    at_hand = {t.identity.trace_id: t for t in traces if t.identity.trace_id in asked}
+    at_hand = {trace.trace_id: trace for trace in traces}
     questions, verdicts = [], {}
     for one in sorted(work, key=lambda one: one.trace_id):
         trace = at_hand.get(one.trace_id)
@@ -326,8 +396,11 @@ def set_from_workspace(
         said = {one: list(map(_of_label, labels.get(one, ()))) for one in looked_at}
         for one in place.verdicts(annotator=name, taxonomy=taxonomy.ref):
             verdicts[one.trace_id, one.mode] = one.value
-    traces = {trace_id: trace_of(trace_id) for trace_id in sorted(said) if may_see(trace_id)}
-    questions = [_question(one, said[one], trace) for one, trace in traces.items()]
+    traces: dict[str, AtHand | None] = {}
+    for trace_id in filter(may_see, sorted(said)):
+        trace = trace_of(trace_id)
+        traces[trace_id] = None if trace is None else AtHand.of(trace)
+    questions = [_question(one, said[one], found) for one, found in traces.items()]
     return ExamSet(
         name,
         taxonomy,
@@ -338,19 +411,22 @@ def set_from_workspace(
             {unit: value for unit, value in verdicts.items() if unit[0] in traces},
             frozenset(seen),
         ),
-        {trace_id: trace for trace_id, trace in traces.items() if trace is not None},
+        {trace_id: found for trace_id, found in traces.items() if found is not None},
     )
 
 
-def rules_candidate(exam: ExamSet, rules: Sequence[Rule]) -> Candidate:
-    """Have rules judge the traces of a set that are at hand."""
-    judge = RulesJudge(rules)
+def rules_candidate(exam: ExamSet, judge: RulesJudge) -> Candidate:
+    """Take what rules find in the traces of a set that are at hand.
+
+    Args:
+        exam: The set, whose traces they have judged.
+        judge: The rules.
+    """
     same = exam.taxonomy.ref == load_mast().ref
     answers, verdicts = {}, {}
     for trace_id, trace in exam.traces.items():
-        found = [one for one in judge.judge(trace).findings if exam.asks_about(one.mode)]
-        steps = _Steps.of(trace)
-        answers[trace_id] = _marks(map(_of_finding, found), steps, truth=False)
+        found = [one for one in trace.found or () if exam.asks_about(one.mode)]
+        answers[trace_id] = _marks(map(_of_finding, found), trace.steps, truth=False)
         shown = {finding.mode for finding in found}
         for mode in judge.looks_at:
             present = mode in shown
@@ -381,7 +457,7 @@ def candidate_from_workspace(
     answers = {
         trace_id: _marks(
             map(_of_label, of_trace.get(trace_id, ())),
-            _Steps.of(exam.traces.get(trace_id)),
+            exam.traces[trace_id].steps if trace_id in exam.traces else Steps(),
             truth=False,
         )
         for trace_id in _looked_at(place, name, ref)

@@ -19,6 +19,7 @@ from mast_tui.cli.shared.common import (
     print_table,
     say,
 )
+from mast_tui.cli.shared.workers import AtWork, workers_option
 from mast_tui.exchange.apply import apply_incoming
 from mast_tui.exchange.change_words import changes_in_words, changes_to_dict, refusal_in_words
 from mast_tui.exchange.crosswalk import crossed, find_crosswalk, read_crosswalk
@@ -47,6 +48,7 @@ from mast_tui.session import known_person
 if TYPE_CHECKING:
     from mast_tui.exchange.errors import RowProblem
     from mast_tui.exchange.import_batch import Incoming
+    from mast_tui.parallel import Workers
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
     from mast_tui.workspace.registers.imports import ImportRecord
@@ -104,6 +106,7 @@ _QUICK_WORKS = 500
 )
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="Shards: draw N of the traces.")
 @click.option("--seed", type=click.IntRange(0), default=0, help="Shards: another draw. Default: 0.")
+@workers_option
 @common_options(blind=_SHOWS_NOTHING, assisted=_SHOWS_NOTHING)
 @json_option
 @uncollected()
@@ -119,6 +122,7 @@ def import_command(
     where: tuple[str, ...],
     sample: int | None,
     seed: int,
+    wanted_workers: str | None,
     workspace: str | None,
     annotator: str | None,
     taxonomy: Path | None,
@@ -142,7 +146,8 @@ def import_command(
     if file_format is None and len(files) == 1 and are_shards(files[0]):
         if taxonomy is not None or annotator is not None or crosswalk is not None:
             raise click.UsageError("shards bring their own names and taxonomy")
-        return import_shards(files[0], where, sample, seed, workspace, as_json=as_json)
+        with AtWork(wanted_workers) as at_work:
+            return import_shards(files[0], where, sample, seed, workspace, at_work, as_json=as_json)
     if where or sample is not None:
         raise click.UsageError(
             f"--where and --sample are for shards, and there are none in {files[0]}"
@@ -169,7 +174,10 @@ def import_command(
         crosswalk = find_crosswalk(crosswalk)
     chosen = load_chosen_taxonomy(taxonomy)
     place = open_workspace(workspace, create=True)
-    incoming = _read(file_format, paths, chosen, place, annotator)
+    with AtWork(wanted_workers if file_format == "who-and-when" else None) as at_work:
+        reach = at_work.reachable(paths)
+        incoming = _read(file_format, reach, chosen, place, annotator, at_work.workers)
+        at_work.on_trace(len(incoming.traces))
     if len(incoming.work) > _QUICK_WORKS and not as_json:
         say(f"writing what was said in {len(incoming.work)} readings of traces …")
     if crosswalk is not None:
@@ -235,6 +243,7 @@ def _read(
     taxonomy: Taxonomy,
     workspace: Workspace,
     annotator: str | None,
+    workers: Workers | None,
 ) -> Incoming:
     """What the files hold, by the importer of their format, which is imported now."""
     known = {kept.ref: kept for kept in workspace.taxonomies()}.get
@@ -262,7 +271,7 @@ def _read(
         case "mast-human":
             return read_mast_human(files, annotator)
         case "who-and-when":
-            return read_who_and_when(files, annotator)
+            return read_who_and_when(files, annotator, workers)
         case "agentrx":
             return read_agentrx(files, annotator)
         case "trail":

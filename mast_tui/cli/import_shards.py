@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from heapq import heappush, heappushpop
 from io import BytesIO
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from mast_tui.cli.shared.common import open_workspace, print_json
+from mast_tui.cli.shared.workers import AtWork
 from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.runner import Look, run_judge
+from mast_tui.parallel import Item, Lost, Result, Work, each
 from mast_tui.reports.sentences import counted
 from mast_tui.safe_text import one_line
 from mast_tui.shards.folder import MANIFEST, Manifest, ShardFolder, ShardsError, traces_file
-from mast_tui.shards.tables import PRESENT, pyarrow, read_shard, verdict_column
+from mast_tui.shards.tables import PRESENT, Judged, pyarrow, read_shard, verdict_column
+from mast_tui.taxonomy.model import Taxonomy
 
 if TYPE_CHECKING:
     from mast_tui.traces.model import Trace
@@ -56,6 +59,7 @@ def import_shards(
     sample: int | None,
     seed: int,
     workspace: str | None,
+    at_work: AtWork,
     *,
     as_json: bool,
 ) -> int:
@@ -67,6 +71,7 @@ def import_shards(
         sample: How many traces are drawn of those for which they do; None for all.
         seed: What is drawn follows from it and from the traces, whatever their order.
         workspace: The value of ``--workspace``.
+        at_work: Who reads the shards.
         as_json: Whether one JSON document is printed.
 
     Raises:
@@ -75,16 +80,16 @@ def import_shards(
     """
     folder = ShardFolder(place)
     manifest = folder.manifest()
-    holds = _conditions(where, manifest, workspace)
+    matches = _Matching(folder, _conditions(where, manifest, workspace))
     done = folder.done(manifest)
     shards = [shard for shard in manifest.shards if shard in done]
-    chosen, matching = _chosen(folder, shards, holds, sample, seed)
+    chosen, matching = _chosen(matches, shards, sample, seed, at_work)
     target = open_workspace(workspace, create=True)
     try:
         summary = run_judge(
             _Told(manifest.judge, manifest.looks_at),
             manifest.taxonomy,
-            _looks(folder, chosen, manifest),
+            _looks(_Reading(folder, manifest.taxonomy), shards, chosen, at_work),
             target,
         )
     finally:
@@ -116,8 +121,8 @@ def import_shards(
 
 def _conditions(
     where: Sequence[str], manifest: Manifest, workspace: str | None
-) -> tuple[list[str], Callable[[Mapping[str, Any]], bool]]:
-    """The columns that are asked for, and whether all holds of a row."""
+) -> dict[str, set[object]]:
+    """The columns that are asked for, and which values each may have."""
     wanted: dict[str, set[object]] = {}
     for words in where:
         name, found, value = words.partition("=")
@@ -133,7 +138,7 @@ def _conditions(
         else:
             names = ", ".join(f"{one}=…" for one in ("mode", *FIELDS))
             raise click.UsageError(f"--where {words}: write it as {_OF_STUDY} or one of {names}")
-    return [*wanted], lambda row: all(row[name] in values for name, values in wanted.items())
+    return wanted
 
 
 def _traces_of_study(workspace: str | None, manifest: Manifest) -> Iterator[str]:
@@ -147,30 +152,65 @@ def _traces_of_study(workspace: str | None, manifest: Manifest) -> Iterator[str]
     return chain.from_iterable(study.batches)
 
 
+def _each(
+    work: Work[Item, Result], shards: Iterable[Item], place: str, at_work: AtWork
+) -> Iterator[Result]:
+    for found in each(work, shards, at_work.workers):
+        if isinstance(found, Lost):
+            raise ShardsError(f"{place}: a shard cannot be read: {found.reason}")
+        yield found
+
+
+@dataclass(frozen=True, slots=True)
+class _Matching:
+    """Finds the traces of shards for which conditions hold, wherever it is sent."""
+
+    folder: ShardFolder
+    wanted: Mapping[str, set[object]]
+
+    def __call__(self, shards: Sequence[str]) -> list[list[int]]:
+        """Give the keys of those in each shard."""
+        return [self._keys(shard) for shard in shards]
+
+    def _keys(self, shard: str) -> list[int]:
+        data = self.folder.read(traces_file(shard))
+        if data is None:
+            raise ShardsError(f"{self.folder.place}: {traces_file(shard)} has gone")
+        columns = ["key", *self.wanted]
+        rows = pyarrow("pyarrow.parquet").read_table(BytesIO(data), columns=columns).to_pylist()
+        wanted = self.wanted.items()
+        return [row["key"] for row in rows if all(row[name] in values for name, values in wanted)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """Reads the chosen traces of shards, wherever it is sent."""
+
+    folder: ShardFolder
+    taxonomy: Taxonomy
+
+    def __call__(self, chosen: Sequence[tuple[str, set[int]]]) -> list[list[Judged]]:
+        """Give what was said of those of each shard."""
+        return [
+            [*read_shard(self.folder, shard, self.taxonomy, frozenset(keys))]
+            for shard, keys in chosen
+        ]
+
+
 def _chosen(
-    folder: ShardFolder,
-    shards: Iterable[str],
-    holds: tuple[list[str], Callable[[Mapping[str, Any]], bool]],
-    sample: int | None,
-    seed: int,
+    matches: _Matching, shards: Sequence[str], sample: int | None, seed: int, at_work: AtWork
 ) -> tuple[dict[str, set[int]], int]:
     """The keys of the chosen traces by shard, and of how many they were chosen.
 
     A sample are those of the smallest hashes of seed and key: each set of traces is as likely as
     any other of its size, and who is drawn does not depend on how the traces lie in shards.
     """
-    parquet = pyarrow("pyarrow.parquet")
-    columns, test = holds
     smallest: list[tuple[int, int, str]] = []
     chosen: dict[str, set[int]] = {}
     seen: set[int] = set()
-    for shard in shards:
-        data = folder.read(traces_file(shard))
-        if data is None:
-            raise ShardsError(f"{folder.place}: {traces_file(shard)} has gone")
-        table = parquet.read_table(BytesIO(data), columns=["key", *columns])
-        for row in filter(test, table.to_pylist()):
-            key: int = row["key"]
+    found = _each(matches, shards, matches.folder.place, at_work)
+    for shard, keys in zip(shards, found, strict=True):
+        for key in keys:
             if key in seen:
                 continue
             seen.add(key)
@@ -192,12 +232,14 @@ def _lot(seed: int, key: int) -> int:
 
 
 def _looks(
-    folder: ShardFolder, chosen: Mapping[str, set[int]], manifest: Manifest
+    reading: _Reading, shards: Iterable[str], chosen: Mapping[str, set[int]], at_work: AtWork
 ) -> Iterator[Look]:
-    for shard in manifest.shards:
-        if shard in chosen:
-            for one in read_shard(folder, shard, manifest.taxonomy, frozenset(chosen[shard])):
-                path = one.record.path
-                assert path is not None, "a judge reads traces from files"
-                said = Judgement(one.findings, one.unsure, one.judged)
-                yield Look(path, one.record, said, one.problem)
+    wanted = [(shard, chosen[shard]) for shard in shards if shard in chosen]
+    for number, found in enumerate(_each(reading, wanted, reading.folder.place, at_work)):
+        for one in found:
+            path = one.record.path
+            assert path is not None, "a judge reads traces from files"
+            said = Judgement(one.findings, one.unsure, one.judged)
+            at_work.on_trace()
+            yield Look(path, one.record, said, one.problem)
+        at_work.tell(number + 1, len(wanted))

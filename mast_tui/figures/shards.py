@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from operator import add
 from typing import Any, Final, NotRequired, TypedDict
 
@@ -13,6 +14,7 @@ from mast_tui.figures.judge.input import JudgedBeyond
 from mast_tui.figures.signatures.model import ALL, FAILED, NO_VALUE, SUCCEEDED, UNKNOWN, Rules
 from mast_tui.figures.signatures.modes import Counts, ModeJson, tables_of_counts
 from mast_tui.figures.signatures.report import stated_for
+from mast_tui.parallel import Lost, Workers, each
 from mast_tui.shards.folder import Manifest, ShardFolder, ShardsError, traces_file
 from mast_tui.shards.tables import (
     ABSENT,
@@ -120,6 +122,8 @@ def shard_report(
     by: str = "model",
     rules: Rules | None = None,
     failed_below: float | None = None,
+    workers: Workers | None = None,
+    tell: Callable[[int, int], object] = lambda _done, _total: None,
 ) -> ShardReport:
     """Add up all shards of a folder.
 
@@ -128,6 +132,8 @@ def shard_report(
         by: What tells groups apart: one of ``FIELDS``, or ``all``.
         rules: Where the lines are drawn; by default as ``Rules`` has them.
         failed_below: Lets the outcome follow from the score.
+        workers: Who reads and counts; None for this process alone.
+        tell: Told how many of how many shards are counted.
 
     Raises:
         ShardsError: They cannot be read, or nothing is known of traces by that name.
@@ -139,16 +145,20 @@ def shard_report(
     files = [traces_file(name) for name in manifest.shards if name in done]
     counts = _Counts(manifest, by, failed_below)
     if files:
-        reader = _Reader(folder, files)
         keys = []
-        for table in reader.tables(counts.columns):
-            keys.append(table["key"].to_numpy().copy())
-            counts.add(table, np.ones(table.num_rows, dtype=bool))
+        some = [files[start : start + _FILES] for start in range(0, len(files), _FILES)]
+        count = _CountFiles(folder, manifest, by, failed_below)
+        for number, found in enumerate(each(count, some, workers)):
+            if isinstance(found, Lost):
+                raise ShardsError(f"{folder.place}: {some[number][0]} and so on: {found.reason}")
+            keys.append(found[0])
+            counts.join(found[1])
+            tell(min(len(files), (number + 1) * _FILES), len(files))
         repeated = _repeated(keys)
         if len(repeated):
             counts = _Counts(manifest, by, failed_below)
             seen: set[int] = set()
-            for table in reader.tables(counts.columns):
+            for table in _Reader(folder, files).tables(counts.columns):
                 counts.add(table, _once(table, repeated, seen))
     return counts.report(Rules() if rules is None else rules, len(files))
 
@@ -284,17 +294,37 @@ class _Counts:
         found = np.bincount((cells * width + numbers)[judged], minlength=self._numbers.size)
         self._numbers += found.reshape(self._numbers.shape)
 
+    def join(self, other: _Counts) -> None:
+        """Add what was counted in other rows."""
+        self._unread += other._unread
+        places = [self._place(name) for name in other._groups]
+        self._make_room()
+        cells = [place * _SIDES + side for place in places for side in range(_SIDES)]
+        self._traces[cells] += other._traces
+        self._onsets[cells] += other._onsets
+        self._numbers[cells] += other._numbers
+        for value, counted in self._verdicts.items():
+            counted[cells] += other._verdicts[value]
+
+    def _place(self, group: str | None) -> int:
+        return self._groups.setdefault(group, len(self._groups))
+
+    def _make_room(self) -> None:
+        more = len(self._groups) * _SIDES - len(self._traces)
+        if more:
+            self._traces = _longer(self._traces, more)
+            self._onsets = _longer(self._onsets, more)
+            self._numbers = _longer(self._numbers, more)
+            self._verdicts = {value: _longer(one, more) for value, one in self._verdicts.items()}
+
     def _cells(self, table: Any) -> Whole:
         """The cell of each row; there is room for all of them then."""
         group = np.zeros(table.num_rows, dtype=np.int64)
         if self._by == ALL:
-            self._groups.setdefault(ALL, 0)
+            self._place(ALL)
         else:
             coded = table[self._by].combine_chunks().dictionary_encode(null_encoding="encode")
-            places = [
-                self._groups.setdefault(name or None, len(self._groups))
-                for name in coded.dictionary.to_pylist()
-            ]
+            places = [self._place(name or None) for name in coded.dictionary.to_pylist()]
             group = np.array(places, dtype=np.int64)[coded.indices.to_numpy()]
         if self._failed_below is None:
             told = table["outcome"].combine_chunks().dictionary_encode()
@@ -304,12 +334,7 @@ class _Counts:
             score = table["score"].to_numpy()
             outcome = np.where(score < self._failed_below, FAILED, SUCCEEDED)
             outcome = np.where(np.isnan(score), UNKNOWN, outcome).astype(np.int64)
-        more = len(self._groups) * _SIDES - len(self._traces)
-        if more:
-            self._traces = _longer(self._traces, more)
-            self._onsets = _longer(self._onsets, more)
-            self._numbers = _longer(self._numbers, more)
-            self._verdicts = {value: _longer(one, more) for value, one in self._verdicts.items()}
+        self._make_room()
         cells: Whole = group * _SIDES + outcome
         return cells
 
@@ -424,6 +449,28 @@ class _Counts:
             share = count / total if total else None
             found[ident] = {"name": name, "count": count, "share": share}
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class _CountFiles:
+    """Counts the rows of some files, wherever it is sent."""
+
+    folder: ShardFolder
+    manifest: Manifest
+    by: str
+    failed_below: float | None
+
+    def __call__(
+        self, batch: Sequence[Sequence[str]]
+    ) -> Iterator[tuple[NDArray[np.uint64], _Counts]]:
+        """Give the keys in each item's files, and the sums over their rows."""
+        for files in batch:
+            counts = _Counts(self.manifest, self.by, self.failed_below)
+            keys = []
+            for table in _Reader(self.folder, files).tables(counts.columns):
+                keys.append(table["key"].to_numpy().copy())
+                counts.add(table, np.ones(table.num_rows, dtype=bool))
+            yield np.concatenate(keys), counts
 
 
 def _longer(counts: NDArray[np.int64], more: int) -> NDArray[np.int64]:

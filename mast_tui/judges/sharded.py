@@ -19,7 +19,7 @@ from mast_tui.gc_tuning import seldom_collecting
 from mast_tui.judges.protocol import Judge, Judgement
 from mast_tui.judges.runner import Looking
 from mast_tui.labels import Finding
-from mast_tui.parallel import Lost, Workers
+from mast_tui.parallel import Lost, Workers, each
 from mast_tui.shards.folder import Manifest, ShardFolder
 from mast_tui.shards.tables import Judged, write_shard
 from mast_tui.taxonomy.model import Taxonomy
@@ -290,7 +290,7 @@ def judge_into_shards(
     left = [shard for shard in shards if shard.name not in done]
     lost: list[Shard] = []
     begun = takewhile(lambda _: run.stopped is None, left)
-    for shard, written in zip(left, _results(write, begun, workers), strict=False):
+    for shard, written in zip(left, each(write, begun, workers), strict=False):
         if isinstance(written, Lost):
             lost.append(shard)
         else:
@@ -302,27 +302,14 @@ def judge_into_shards(
     return run
 
 
-def _results(
-    write: WriteShards, shards: Iterable[Shard], workers: Workers | None
-) -> Iterator[Written | Lost]:
-    if workers is None:
-        yield from (write([shard])[0] for shard in shards)
-        return
-    for found in workers.map(write, ([shard] for shard in shards)):
-        if found is not None:
-            yield found
-
-
 def _one_by_one(write: WriteShards, shard: Shard, workers: Workers | None) -> Written:
     """Write a shard that has ended every process that had it, but what of it ends them."""
-    assert workers is not None
-    found = workers.map(write.judging, ([unit] for unit in shard.units))
+    found = each(write.judging, shard.units, workers)
     return write.write(
         shard,
         (
             _lost(unit, one) if isinstance(one, Lost) else one
             for unit, one in zip(shard.units, found, strict=True)
-            if one is not None
         ),
     )
 

@@ -78,7 +78,9 @@ class ShardFolder:
                 raise ShardsError(f"{place}: {error}") from None
 
     def __reduce__(self) -> tuple[type[ShardFolder], tuple[str]]:
-        return ShardFolder, (self.place,)
+        # Whoever gets it may stand elsewhere.
+        here = self._files is None
+        return ShardFolder, (str(Path(self._root).absolute()) if here else self.place,)
 
     def names(self) -> frozenset[str]:
         """The files that are there, without their folder."""

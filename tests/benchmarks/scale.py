@@ -3,7 +3,7 @@
     .venv/bin/python -m tests.benchmarks.scale speed [--traces 10000] [--workers 2]
     .venv/bin/python -m tests.benchmarks.scale growth [--traces 100000] [--workers 2]
     .venv/bin/python -m tests.benchmarks.scale kills [--traces 400] [--kills 20] [--seed 0]
-    .venv/bin/python -m tests.benchmarks.scale cluster [--traces 400] [--kills 3] [--seed 0]
+    .venv/bin/python -m tests.benchmarks.scale cluster [--traces 400] [--kills 20] [--seed 0]
     .venv/bin/python -m tests.benchmarks.scale report [--traces 10000000]
 
 Run it by hand. All data are made from a seed, in a folder that is deleted at the end. Traces are
@@ -11,8 +11,8 @@ message lists, every tenth a Codex rollout. ``speed`` judges them in one process
 by several, and compares every byte of the shards. ``growth`` has the workers judge 1,000, a tenth
 and all, for what a trace costs and how large the command grows, and then all in one process, for
 the bytes. ``kills`` kills workers and drivers at random times and begins the same command again
-until it ends; ``cluster`` does so with the workers of a Dask scheduler, which are processes with an
-address. ``report`` makes shards of so many traces and adds them up.
+until it ends; ``cluster`` does so with a Dask scheduler and its workers, which are processes with
+an address, and kills the scheduler too. ``report`` makes shards of so many traces and adds them up.
 """
 
 from __future__ import annotations
@@ -181,7 +181,9 @@ def kills(folder: Path, traces: int, times: int, seed: int) -> None:
                 if driver.poll() is not None:
                     break
                 workers = children(driver.pid)
-                if rng.random() < 0.25 or not workers:
+                if not workers:
+                    continue  # nothing was begun that could be lost
+                if rng.random() < 0.25:
                     killed["driver"] += 1
                     driver.kill()
                     break
@@ -216,39 +218,47 @@ def cluster_of(workers: int) -> Iterator[tuple[str, list[subprocess.Popen[bytes]
 
 
 def cluster(folder: Path, traces: int, times: int, seed: int) -> None:
-    """Have a cluster do it, kill workers, and once the scheduler, and compare."""
+    """Have a cluster do it, kill its workers, its scheduler and the driver, and compare."""
     runs = folder / "runs"
     runs.mkdir()
     write_traces(runs, traces, 1)
     took, _ = timed(judge(runs, folder / "plain", "--shard-files", "8"))
     rng = random.Random(seed)
-    out = folder / "cluster"
-    killed = rounds = 0
-    ended = False
-    while not ended:
-        rounds += 1
-        with cluster_of(2) as (address, processes):
-            command = judge(runs, out, "--shard-files", "8", "--workers", address)
-            driver = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            while driver.poll() is None and killed < times and not contents_so_far(out):
-                time.sleep(0.1)
-            while driver.poll() is None and killed < times:
-                time.sleep(rng.uniform(0.1, took / 3))
-                killed += 1
-                if killed == times:
-                    processes[0].kill()  # the scheduler
-                    break
-                nanny = processes[rng.choice((1, 2))].pid
-                for worker in children(nanny):
-                    os.kill(worker, signal.SIGKILL)
-            ended = driver.wait() == 0
-    same = contents(out) == contents(folder / "plain")
-    print(f"cluster: {killed} kills; command given {rounds} times; the same bytes: {same}")
+    killed = dict.fromkeys(("worker", "driver", "scheduler"), 0)
+    begun = 0
+    while sum(killed.values()) < times:
+        out = folder / f"cluster-{begun}"
+        rounds = 0
+        ended = False
+        while not ended:
+            with cluster_of(2) as (address, processes):
+                command = judge(runs, out, "--shard-files", "8", "--workers", address)
+                while not ended and processes[0].poll() is None:
+                    rounds += 1
+                    quiet: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+                    driver = subprocess.Popen(command, **quiet)
+                    written = contents_so_far(out)
+                    while driver.poll() is None and sum(killed.values()) < times:
+                        time.sleep(rng.uniform(0.1, took / 3))
+                        if contents_so_far(out) == written or driver.poll() is not None:
+                            continue  # kills count from its first shard on
+                        what = rng.choice([*killed])
+                        killed[what] += 1
+                        if what == "worker":
+                            for worker in children(processes[rng.choice((1, 2))].pid):
+                                os.kill(worker, signal.SIGKILL)
+                            continue
+                        (driver if what == "driver" else processes[0]).kill()
+                        break
+                    ended = driver.wait() == 0
+        begun += 1
+        same = contents(out) == contents(folder / "plain")
+        print(f"{killed} so far; command given {rounds} times; the same bytes: {same}", flush=True)
 
 
-def contents_so_far(folder: Path) -> bool:
-    """Whether anything was written."""
-    return folder.exists() and any(folder.glob("traces-*"))
+def contents_so_far(folder: Path) -> int:
+    """How many files with traces were written."""
+    return len([*folder.glob("traces-*")]) if folder.exists() else 0
 
 
 def write_shards(folder: ShardFolder, traces: int) -> None:
@@ -308,7 +318,7 @@ def main() -> None:
             case "kills":
                 kills(folder, asked.traces or 400, asked.kills or 20, asked.seed)
             case "cluster":
-                cluster(folder, asked.traces or 400, asked.kills or 3, asked.seed)
+                cluster(folder, asked.traces or 400, asked.kills or 20, asked.seed)
             case _:
                 report(folder, asked.traces or 10_000_000)
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from mast_tui.configuration import Prices
-from mast_tui.judges.llm.errors import AllowanceSpent
+from mast_tui.judges.llm.errors import AllowanceSpent, RunStops
 from mast_tui.judges.llm.run.setup import Allowance
-from mast_tui.judges.llm.run.shared_allowance import SharedAllowance, SharedBudget
+from mast_tui.judges.llm.run.shared_allowance import Door, SharedAllowance, SharedBudget
 from tests.cli.conftest import Cli, Done
 from tests.judges.llm.made_answers import said, write_runs
 from tests.judges.llm.server import Action, ModelServer, answer, status
@@ -155,6 +155,11 @@ async def test_parts_are_checked_out_and_given_back(allowance: Allowance, reques
         with pytest.raises(AllowanceSpent):
             await killed.reserve(900, 400)
     assert max(noted) <= 1.0 + 1e-6
+
+
+def test_a_worker_that_cannot_reach_the_command_says_so() -> None:
+    with pytest.raises(RunStops, match=r"at 127\.0\.0\.1:9 .* firewall"):
+        SharedBudget(Door(("127.0.0.1", 9), b"s"), Allowance(1), None)
 
 
 @pytest.mark.parametrize("seed", range(3))

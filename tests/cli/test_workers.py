@@ -11,6 +11,7 @@ import pytest
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.traces.samples import samples_folder
 from tests.cli.conftest import Cli
+from tests.cli.test_exam import write_set
 from tests.cli.test_judge import write_run
 from tests.pickled_workers import PickledWorkers
 
@@ -94,3 +95,46 @@ def test_a_model_has_no_workers(cli: Cli) -> None:
 def test_no_workers_are_told(cli: Cli) -> None:
     done = cli("inspect", ".", "--workers", "many")
     assert (done.code, "no workers" in done.err) == (1, True)
+
+
+def told_and_labels(cli: Cli, workspace: str, *words: object) -> tuple[str, list[dict[str, str]]]:
+    done = cli(*words, "--workspace", workspace, "--json")
+    assert done.code == 0, done.err
+    return done.out, labels_in(cli, workspace)
+
+
+@pytest.mark.usefixtures("pickled")
+def test_shards_are_added_up_and_imported_the_same(
+    cli: Cli, samples: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mast_tui.figures.shards._FILES", 1)
+    shutil.copytree(samples, samples / "copies")
+    judged = ("judge", samples, "--judge", "rules", "--out", "shards", "--shard-files", "1")
+    assert cli(*judged, "--workers", "2").code == 1, "two files are broken"
+    report = ("report", "shards", "--by", "model", "--json")
+    assert cli(*report, "--workers", "2").out == cli(*report).out
+    words = ("import", "shards", "--sample", 1, "--where", "mode=1.3")
+    done = told_and_labels(cli, "done.db", *words, "--workers", "2")
+    assert done == told_and_labels(cli, "plain.db", *words)
+    assert len(done[1]) > 1
+
+
+@pytest.mark.usefixtures("pickled")
+def test_a_labelled_set_is_imported_and_examined_the_same(cli: Cli, tmp_path: Path) -> None:
+    folder = write_set(tmp_path / "set")
+    (folder / "broken.json").write_text("{")
+    words: tuple[object, ...] = ("import", folder, "--format", "who-and-when", "--skip-errors")
+    done = told_and_labels(cli, "done.db", *words, "--workers", "2")
+    assert done == told_and_labels(cli, "plain.db", *words)
+    assert len(done[1]) > 4
+    report = ("report", "--workspace", "plain.db", "--labels", "who-and-when", "--json")
+    told = cli(*report, "--workers", "2")
+    assert (told.out, "4 traces" in told.err) == (cli(*report).out, True)
+    (folder / "broken.json").unlink()
+    table = [f"{row['trace_id']},you,1.3,present" for row in done[1] if row["mode"]]
+    Path("truth.csv").write_text("\n".join(["trace_id,annotator,mode,value", *table]))
+    for name in ("who-and-when", "truth.csv"):
+        words = ("exam", folder, "--set", name, "--judge", "rules", "--json")
+        plain, done_too = cli(*words), cli(*words, "--workers", "2")
+        assert (plain.code, plain.out) == (done_too.code, done_too.out), plain.err
+        assert "4 traces" in done_too.err

@@ -1,5 +1,7 @@
 """An S3 of the tests' own: it lists, gives and takes objects, and fails as it is told to.
 
+Whoever asks by plain HTTP finds the objects too, as on any web server.
+
 ``moto`` would be 100 MB and half a minute of installing for the four requests that are sent here.
 """
 
@@ -30,6 +32,7 @@ class S3Server(ThreadingHTTPServer):
         self.objects: dict[str, bytes] = {}
         self.troubles: list[Trouble] = []
         self.asked: list[str] = []
+        self.ranges = True
         self.over = Event()
 
     @property
@@ -94,7 +97,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _give(self, data: bytes, *, cut: bool) -> None:
         told = {"ETag": _tag(data), "Last-Modified": formatdate(0, usegmt=True)}
         status, part = 200, data
-        if wanted := self.headers.get("Range"):
+        if self.server.ranges and (wanted := self.headers.get("Range")):
             first, _, last = wanted.removeprefix("bytes=").partition("-")
             end = min(int(last) + 1 if last else len(data), len(data))
             status, part = 206, data[int(first) : end]

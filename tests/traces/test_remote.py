@@ -277,3 +277,41 @@ def test_what_object_storage_refuses_is_told(s3: S3Server) -> None:
     assert "set up credentials for s3" in report.failed
     (report,) = scan([trace_path("s3://bucket/runs/none.json")])
     assert report.failed == "no such file or folder"
+
+
+@pytest.fixture
+def web(s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> S3Server:
+    """The same server as one of the web, which is asked without pauses."""
+    monkeypatch.setattr("mast_tui.traces.io.remote._PAUSE", 0.0)
+    monkeypatch.setattr("mast_tui.traces.io.remote._SILENT", 0.3)
+    return s3
+
+
+def test_a_web_server_gives_files(web: S3Server) -> None:
+    url = f"http://127.0.0.1:{web.server_port}/bucket/runs/0/0.json"
+    (report,) = scan([trace_path(url)])
+    assert (report.failed, report.problems) == (None, ()), "it has no outcomes.csv beside it"
+    assert names_in([trace_path(url)]) == [(url, "run 0")]
+    assert len([asked for asked in web.asked if asked == "GET /bucket/runs/0/0.json"]) == 1
+    for ranges in (True, False):
+        web.ranges = ranges
+        assert trace_path(url).beginning(5) == run_of("run 0")[:5]  # type: ignore[attr-defined]
+
+
+def test_a_web_server_is_asked_again(web: S3Server) -> None:
+    url = f"http://127.0.0.1:{web.server_port}/bucket/runs/0/0.json"
+    web.troubles += ["slow", "cut"]
+    assert names_in([trace_path(url)]) == [(url, "run 0")]
+    assert not web.troubles
+
+
+def test_what_a_web_server_refuses_is_told(web: S3Server) -> None:
+    place = f"http://127.0.0.1:{web.server_port}/bucket/runs"
+    (report,) = scan([trace_path(f"{place}/none.json")])
+    assert report.failed == "no such file or folder"
+    web.troubles += ["refused"] * 20
+    (report,) = scan([trace_path(f"{place}/0/2.json")])
+    assert "set up credentials for http" in (report.failed or "")
+    web.troubles[:] = ["cut"] * 20
+    (report,) = scan([trace_path(f"{place}/0/4.json")])
+    assert "the same command tries again" in (report.failed or "")

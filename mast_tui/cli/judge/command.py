@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from collections.abc import Container, Iterable
+from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
+from click.core import ParameterSource
 
 from mast_tui.cli.judge.files import looks_under, traces_under, usual_lengths
-from mast_tui.cli.judge.llm import ModelCommand, judge_with_model, shards_by_model
 from mast_tui.cli.judge.options import model_options
 from mast_tui.cli.judge.progress import show_trace
-from mast_tui.cli.judge.setup import SetupRequest
 from mast_tui.cli.judge.summary import (
     failed_files,
     print_shards,
@@ -45,6 +45,9 @@ from mast_tui.shards.folder import ShardFolder
 if TYPE_CHECKING:
     from mast_tui.judges.protocol import Judge
     from mast_tui.traces.model import FileReport, Trace
+
+_BY_MODEL: Final = "mast_tui.cli.judge.llm"
+"""Imported where a model is asked: its client takes as long as all else that a command needs."""
 
 
 @click.command()
@@ -116,12 +119,13 @@ def judge_command(
         option = "--again" if again else "--workspace"
         raise click.UsageError(f"{option} is for a workspace; --out writes shards instead")
     if judge_name == "llm":
-        command = ModelCommand(paths, workspace, taxonomy, again, quiet, as_json, asked, asks)
+        llm: Any = import_module(_BY_MODEL)
+        command = llm.ModelCommand(paths, workspace, taxonomy, again, quiet, as_json, asked, asks)
         if out is None:
-            return judge_with_model(command)
+            return int(llm.judge_with_model(command))
         with AtWork(wanted_workers, quiet=quiet) as at_work:
-            return shards_by_model(command, ShardFolder(out), shard_files, at_work)
-    _refuse_model_options(context, judge_name)
+            return int(llm.shards_by_model(command, ShardFolder(out), shard_files, at_work))
+    _refuse_model_options(context, judge_name, asked)
     if judge_name == "twins":
         twins = TwinsJudge(traces_under(paths, []))
         if not quiet:
@@ -177,14 +181,11 @@ class _Run:
     at_work: AtWork
 
 
-def _refuse_model_options(context: click.Context, judge: str) -> None:
+def _refuse_model_options(context: click.Context, judge: str, asked: Container[str]) -> None:
     """Options that only make sense with a model are wrong usage without one."""
-    from click.core import ParameterSource
-
-    names = {field.name for field in fields(SetupRequest)}
     for option in context.command.params:
         given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
-        if option.name in names and given:
+        if option.name in asked and given:
             raise click.UsageError(f"{option.opts[0]} is for --judge llm; the {judge} ask no model")
 
 

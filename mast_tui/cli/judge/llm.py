@@ -144,7 +144,7 @@ def _estimate(
 def _dry_run(command: ModelCommand, setup: Setup, place: Workspace | None) -> int:
     reports: list[FileReport] = []
     estimate = _estimate(command, setup, place, reports)
-    document = estimate_document(estimate, setup, reports)
+    document = estimate_document(estimate, setup, what_is_sent(setup), reports)
     if command.as_json:
         print_json(document)
     else:

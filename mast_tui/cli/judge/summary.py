@@ -9,7 +9,6 @@ import click
 
 from mast_tui.cli.judge.progress import money, tokens
 from mast_tui.cli.shared.common import print_table, say
-from mast_tui.judges.llm.run.consent import what_is_sent
 from mast_tui.judges.runner import Step
 from mast_tui.reports.sentences import counted
 from mast_tui.safe_text import one_line
@@ -147,8 +146,10 @@ def without_findings(document: Document) -> Document:
     return document | {name: None for name in hidden if name in document}
 
 
-def estimate_document(estimate: Estimate, setup: Setup, reports: Sequence[FileReport]) -> Document:
-    """What a run would take, and what would be sent where."""
+def estimate_document(
+    estimate: Estimate, setup: Setup, sent: str, reports: Sequence[FileReport]
+) -> Document:
+    """What a run would take, and what would be ``sent`` where."""
     return {
         "judge": setup.judge,
         "taxonomy": setup.taxonomy.ref,
@@ -166,7 +167,7 @@ def estimate_document(estimate: Estimate, setup: Setup, reports: Sequence[FileRe
         "cost": estimate.cost(setup),
         "shortened": estimate.shortened,
         "examples": list(setup.settings().examples),
-        "sent": what_is_sent(setup),
+        "sent": sent,
         "failed": _failed((), reports),
         "skipped": _skipped(reports),
     }

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mast_tui.adjudication import orders_from_files, traces_from_files
+from mast_tui.adjudication import orders_from_files, places_from_files, traces_from_files
 from mast_tui.adjudication.for_signatures import corrected_prevalence, extras_for, gold_of
 from mast_tui.cli.report.files import Files, print_text
 from mast_tui.cli.report.shards import refuse_others, report_shards
@@ -30,6 +30,7 @@ from mast_tui.cli.shared.common import (
     say,
     seed_option,
 )
+from mast_tui.cli.shared.workers import AtWork, workers_option
 from mast_tui.figures.signatures.bill import spent_from
 from mast_tui.figures.signatures.model import Rules
 from mast_tui.figures.signatures.report import signature_report
@@ -137,6 +138,7 @@ if TYPE_CHECKING:
 )
 @pseudonyms_option
 @force_option
+@workers_option
 @common_options()
 @json_option
 @click.pass_context
@@ -168,6 +170,7 @@ def report_command(
     bare: bool,
     pseudonyms: bool,
     force: bool,
+    wanted_workers: str | None,
     workspace: str | None,
     annotator: str | None,
     taxonomy: Path | None,
@@ -197,7 +200,7 @@ def report_command(
     if shards is not None:
         refuse_others(context)
         asks = Asks(annotator, blind, assisted)
-        report_shards(shards, by, rules, failed_below, asks, as_json=as_json)
+        report_shards(shards, by, rules, failed_below, asks, wanted_workers, as_json=as_json)
         return
     if figures is None and (bare or image != "svg"):
         raise click.UsageError("--bare and --figures-format say how --figures draws; name a folder")
@@ -219,16 +222,18 @@ def report_command(
         for line in take_outcomes(place):
             say(line)
         sight = sight_of_labels(viewer, labels)
-        given = signature_input(
-            place,
-            chosen,
-            labels=labels,
-            by=by,
-            failed_below=failed_below,
-            traces=None if sight is None else sight.seen,
-            places=not without_places,
-            which=gold or "all",
-        )
+        with AtWork(None if without_places else wanted_workers) as at_work:
+            given = signature_input(
+                place,
+                chosen,
+                labels=labels,
+                by=by,
+                failed_below=failed_below,
+                traces=None if sight is None else sight.seen,
+                places=not without_places,
+                which=gold or "all",
+                at_work=at_work,
+            )
         # What is recorded as shown is hidden no longer, its outcomes among it.
         viewer.reveal(() if sight is None else sight.told)
         given, veiled = without_outcomes(given, outcomes_shown(viewer, given.traces))
@@ -369,6 +374,7 @@ def signature_input(
     traces: Container[str] | None = None,
     places: bool = True,
     which: GoldKind = "all",
+    at_work: AtWork | None = None,
 ) -> SignatureInput:
     """The input of a report, with the gold and the places of a workspace."""
 
@@ -376,7 +382,12 @@ def signature_input(
         # Imported only where somebody has decided something.
         return gold_of(workspace, taxonomy, order_of)(wanted)
 
-    order_of = _orders(workspace) if places else _no_orders
+    read: Mapping[str, Mapping[str, int | None]] = {}
+    if at_work is not None and at_work.workers is not None:
+        whose = None if labels == GOLD else labels
+        read = places_from_files(workspace, taxonomy, whose, at_work.workers, at_work.tell)
+        at_work.on_trace(len(read))
+    order_of = _orders(workspace, read) if places else _no_orders
     return input_from_workspace(
         workspace,
         taxonomy,
@@ -394,8 +405,9 @@ def _no_orders(_trace: str) -> Order:
     return no_order
 
 
-def _orders(workspace: Workspace) -> OrderOf:
-    """The orders of traces from their files; what is known of the files is read when needed.
+def _orders(workspace: Workspace, read: Mapping[str, Mapping[str, int | None]]) -> OrderOf:
+    """The orders of traces from their files, where they were not ``read`` before; what is known of
+    the files is read when needed.
 
     Of traces without a file nothing is read, as there may be a hundred thousand of them.
     """
@@ -412,6 +424,9 @@ def _orders(workspace: Workspace) -> OrderOf:
         return orders_from_files(workspace)
 
     def order_of(trace: str) -> Order:
-        return from_files()(trace) if trace in with_file() else no_order
+        known = read.get(trace, {})
+        if trace not in with_file():
+            return no_order
+        return lambda key: known[key] if key in known else from_files()(trace)(key)
 
     return order_of

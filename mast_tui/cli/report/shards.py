@@ -10,6 +10,7 @@ from click.core import ParameterSource
 
 from mast_tui.cli.shared.asking import Asks, shards_hidden
 from mast_tui.cli.shared.common import print_json, print_table, say
+from mast_tui.cli.shared.workers import AtWork
 from mast_tui.figures.shards import shard_report
 from mast_tui.safe_text import one_line
 from mast_tui.shards.folder import ShardFolder
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 TAKEN: Final = frozenset(
     {"shards", "by", "failed_below", "alpha", "margin", "least", "annotator", "blind", "assisted"}
-    | {"as_json"}
+    | {"as_json", "wanted_workers"}
 )
 """The options that mean something for shards."""
 
@@ -47,7 +48,14 @@ def refuse_others(context: click.Context) -> None:
 
 
 def report_shards(
-    place: str, by: str, rules: Rules, failed_below: float | None, asks: Asks, *, as_json: bool
+    place: str,
+    by: str,
+    rules: Rules,
+    failed_below: float | None,
+    asks: Asks,
+    wanted_workers: str | None,
+    *,
+    as_json: bool,
 ) -> None:
     """Print the report on a folder of shards.
 
@@ -57,6 +65,7 @@ def report_shards(
         rules: Where the lines are drawn.
         failed_below: Lets the outcome follow from the score.
         asks: Who asks.
+        wanted_workers: What ``--workers`` says.
         as_json: Whether one JSON document is printed.
 
     Raises:
@@ -68,7 +77,16 @@ def report_shards(
         raise click.ClickException(
             f"{place}: what a judge found is hidden while you work blind or without suggestions"
         )
-    report = shard_report(folder, by=by, rules=rules, failed_below=failed_below)
+    with AtWork(wanted_workers) as at_work:
+        report = shard_report(
+            folder,
+            by=by,
+            rules=rules,
+            failed_below=failed_below,
+            workers=at_work.workers,
+            tell=at_work.tell,
+        )
+        at_work.on_trace(report["traces"]["labelled"])
     if as_json:
         print_json(report)
         return

@@ -92,9 +92,9 @@ class AtWork(AbstractContextManager["AtWork"]):
             return tuple(path.absolute() for path in paths)
         return paths
 
-    def on_trace(self, *, failed: bool = False) -> None:
-        """A trace is through."""
-        self._traces += 1
+    def on_trace(self, count: int = 1, *, failed: bool = False) -> None:
+        """A trace is through, or several."""
+        self._traces += count
         self._failed += failed
 
     def tell(self, done: int, total: int) -> None:

@@ -6,13 +6,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from mast_tui.exchange.errors import RowProblem
-from mast_tui.exchange.import_batch import Incoming, WorkDraft, label_id
+from mast_tui.exchange.import_batch import Incoming, IncomingWork, WorkDraft, label_id
 from mast_tui.exchange.trace_files import files_under, message_spans, read_json, read_traces
 from mast_tui.labels import AnnotatorKind, Label, Origin, Target
+from mast_tui.parallel import Lost, Workers, each
 from mast_tui.taxonomy.loader import load_taxonomy
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
@@ -23,46 +25,74 @@ MODE: Final = "decisive_error"
 _TAXONOMY: Final = Path(__file__).parent.with_name("taxonomies") / "who_and_when.toml"
 
 
-def read_who_and_when(files: Sequence[Path], annotator: str | None = None) -> Incoming:
+def read_who_and_when(
+    files: Sequence[Path], annotator: str | None = None, workers: Workers | None = None
+) -> Incoming:
     """Read the labels carried in Who&When files; a folder stands for the JSON files in it.
 
     The label lies on the span of the step; where its agent is another than the label names, the
     notes say so and the label's own note too.
+
+    Args:
+        files: Files and folders.
+        annotator: Whose labels they are.
+        workers: Who reads; None for this process alone.
     """
     taxonomy = load_taxonomy(_TAXONOMY)
-    name = annotator or ANNOTATOR
     traces: dict[str, TraceRecord] = {}
-    drafts: dict[str, WorkDraft] = {}
+    work: dict[str, IncomingWork] = {}
     problems: list[RowProblem] = []
     mismatches: list[str] = []
-    for file in files_under(files, (".json", ".jsonl")):
-        try:
-            found = _labelled(file)
-        except (ValueError, OSError) as error:
-            problems.append(RowProblem(file, "file", str(error)))
+    paths = [*files_under(files, (".json", ".jsonl"))]
+    read = partial(_read, annotator or ANNOTATOR, taxonomy)
+    for file, found in zip(paths, each(read, paths, workers), strict=True):
+        if isinstance(found, Lost):
+            problems.append(RowProblem(file, "file", found.reason))
             continue
-        for trace, record in found:
-            place = "file" if trace.record is None else f"record {trace.record}"
-            try:
-                label, mismatch = _label(name, trace, record, taxonomy)
-            except ValueError as error:
-                problems.append(RowProblem(file, place, str(error)))
-                continue
-            if mismatch:
-                mismatches.append(f"{file}: {mismatch}")
-            trace_id = trace.identity.trace_id
-            draft = WorkDraft(name, AnnotatorKind.IMPORTED, trace_id, taxonomy.ref, file)
-            draft.add_label(label)
-            draft.finished_at = ""
-            drafts[trace_id] = draft
-            traces[trace_id] = TraceRecord.of(trace)
+        traces |= {one.trace_id: one for one in found.traces}
+        work |= {one.trace_id: one for one in found.work}
+        problems += found.problems
+        mismatches += found.notes
     return Incoming(
         taxonomies=(taxonomy,),
         traces=tuple(traces.values()),
-        work=tuple(draft.done() for draft in drafts.values()),
+        work=tuple(work.values()),
         problems=tuple(problems),
         notes=("mistake_step counts from 0", *mismatches),
     )
+
+
+def _read(name: str, taxonomy: Taxonomy, files: Sequence[Path]) -> list[Incoming]:
+    """What each file holds; its notes are the agents that are others than those named."""
+    return [_read_one(name, taxonomy, file) for file in files]
+
+
+def _read_one(name: str, taxonomy: Taxonomy, file: Path) -> Incoming:
+    traces: list[TraceRecord] = []
+    work: list[IncomingWork] = []
+    problems: list[RowProblem] = []
+    mismatches: list[str] = []
+    try:
+        found = _labelled(file)
+    except (ValueError, OSError) as error:
+        found = []
+        problems.append(RowProblem(file, "file", str(error)))
+    for trace, record in found:
+        try:
+            label, mismatch = _label(name, trace, record, taxonomy)
+        except ValueError as error:
+            place = "file" if trace.record is None else f"record {trace.record}"
+            problems.append(RowProblem(file, place, str(error)))
+            continue
+        if mismatch:
+            mismatches.append(f"{file}: {mismatch}")
+        trace_id = trace.identity.trace_id
+        draft = WorkDraft(name, AnnotatorKind.IMPORTED, trace_id, taxonomy.ref, file)
+        draft.add_label(label)
+        draft.finished_at = ""
+        work.append(draft.done())
+        traces.append(TraceRecord.of(trace))
+    return Incoming((), tuple(traces), tuple(work), tuple(problems), tuple(mismatches))
 
 
 def _labelled(file: Path) -> list[tuple[Trace, Mapping[str, object]]]:

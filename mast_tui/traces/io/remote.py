@@ -50,6 +50,14 @@ _WORTH_LISTING: Final = 4
 _AT_A_TIME: Final = 16
 """So many files are fetched together."""
 
+_WEB: Final = ("http:", "https:")
+_GONE: Final = (404, 410)
+_FOR_SOME: Final = (401, 403, 407)
+
+_SILENT: Final = 60.0
+"""Seconds for which a web server may say nothing; the whole may take any time, where aiohttp would
+end it after five minutes."""
+
 _TRIES: Final = 3
 _PAUSE: Final = 0.5
 """Web servers are asked so often, as fsspec asks them once; clients of object stores see to it."""
@@ -199,7 +207,7 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         with _reached(self):
             files, place = _opened(self)
             data: bytes = files.cat_file(place, start=0, end=length)
-        return data
+        return data[:length]  # some web servers give the whole all the same
 
     def fetched(self) -> Path:
         """A copy of the file as it is now, on this machine.
@@ -273,7 +281,7 @@ def list_together(paths: Iterable[Path]) -> None:
     """List the folders in which several of some files lie, so that none is asked about alone."""
     far = (path for path in paths if isinstance(path, RemotePath))
     for folder, files in Counter(path.parent for path in far).items():
-        if files >= _WORTH_LISTING and folder.parts[0] not in ("http:", "https:"):
+        if files >= _WORTH_LISTING and folder.parts[0] not in _WEB:
             with suppress(OSError):
                 folder.below(deep=False)
 
@@ -347,7 +355,14 @@ def _opened(path: RemotePath) -> tuple[Any, str]:
     scheme, _, rest = path.parts[0].partition(":")
     if rest:
         return _inside(scheme, unquote(rest)), "/".join(path.parts[1:])
-    files, place = import_module("fsspec").core.url_to_fs(str(path))
+    fsspec = import_module("fsspec")
+    options = {}
+    if path.parts[0] in _WEB:
+        times = dict.fromkeys(("sock_connect", "sock_read"), _SILENT)
+        timeout = import_module("aiohttp").ClientTimeout(total=None, **times)
+        told = fsspec.config.conf.get(scheme, {}).get("client_kwargs", {})
+        options = {"client_kwargs": {"timeout": timeout, **told}}
+    files, place = fsspec.core.url_to_fs(str(path), **options)
     return files, place
 
 
@@ -361,9 +376,9 @@ def _inside(scheme: str, container: str) -> Any:
 
 
 def _is_folder(path: RemotePath, info: Mapping[str, Any]) -> bool:
-    if path.parts[0] in ("http:", "https:"):
+    if path.parts[0] in _WEB:
         page = str(info.get("mimetype") or "").startswith("text/html")
-        return page and not path.name.endswith((".html", ".htm"))
+        return page and not path.name.endswith((".html", ".htm", ".json", ".jsonl"))
     return bool(info["type"] == "directory")
 
 
@@ -380,7 +395,8 @@ def _reached(path: Path) -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         cause = error.__cause__
-        if cause is None or isinstance(cause, FileNotFoundError):
+        gone = getattr(cause, "status", None) in _GONE
+        if gone or cause is None or isinstance(cause, FileNotFoundError):
             raise FileNotFoundError(ENOENT, "no such file or folder", str(path)) from error
         raise _unreachable(path, cause) from error  # what fsspec makes of any failure of HTTP
     except ImportError as error:
@@ -395,9 +411,12 @@ def _reached(path: Path) -> Iterator[None]:
 def _unreachable(path: Path, error: BaseException) -> OSError:
     told = getattr(error, "strerror", None) or str(error) or type(error).__name__
     words = f"cannot be read ({' '.join(str(told).split())})"
-    if isinstance(error, PermissionError) or "credential" in words.lower():
+    refused = isinstance(error, PermissionError) or getattr(error, "status", None) in _FOR_SOME
+    if refused or "credential" in words.lower():
         scheme = str(path).rsplit("::", 1)[-1].partition(":")[0]
         hint = f"set up credentials for {scheme} (docs/paths.md)"
+    elif "CERTIFICATE_VERIFY_FAILED" in words:
+        hint = "if it is your own, name the certificate of who has signed it in SSL_CERT_FILE"
     else:
         hint = "look at the address and the network; the same command tries again"
     return OSError(EIO, f"{words}; {hint}", str(path))

@@ -66,9 +66,9 @@ class JudgeUnitsByModel:
             secret = os.environ.get(setup.key_variable, "").strip()
             setup = replace(setup, redaction=setup.redaction.with_secret(secret))
         budget: Budget = Budget()
-        if self.door is not None:
-            budget = SharedBudget(self.door, setup.allowance, setup.prices)
         try:
+            if self.door is not None:
+                budget = SharedBudget(self.door, setup.allowance, setup.prices)
             way = connect_to_server(setup, Usage(), _nothing, _nothing, budget)
             async with way as asks:
                 found = await _Judging(setup, self.folder, asks).all(units)

@@ -139,10 +139,20 @@ class SharedBudget(Budget):
             door: Where the books are.
             allowance: The whole that is shared.
             prices: What tokens cost.
+
+        Raises:
+            RunStops: Nobody answers there.
         """
         super().__init__(prices=prices)
         self._whole = allowance
-        self._connection = Client(door.address, authkey=door.secret)
+        try:
+            self._connection = Client(door.address, authkey=door.secret)
+        except (EOFError, OSError) as error:
+            place = ":".join(map(str, door.address))
+            raise RunStops(
+                f"a worker cannot reach the command that has the allowance, at {place} ({error}); "
+                "look for a firewall between them"
+            ) from None
         self._has = 0.0
         self._turn = asyncio.Lock()
 
