@@ -92,7 +92,7 @@ class Database(ABC):
         self.member: Member | None = None
         """Whose connection this is in a team on a server; None for a file, and for an owner."""
         self.latest: Latest | None = None
-        """What was written last, where that is still so as far as is known here."""
+        """What was written last on a server, so that it need not be asked for."""
         self._turn = Lock()
         self._whose: object = None
         self._whole = False

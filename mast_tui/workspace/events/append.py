@@ -31,6 +31,7 @@ from mast_tui.workspace.database import (
     NotLatest,
     Values,
     change_rows,
+    is_on_server,
     sees_own_only,
     send,
 )
@@ -76,7 +77,7 @@ _CHECK: Final = _STOPS.format(
     "SELECT seq = %s AND chain = %s FROM events WHERE annotator = %s "
     "ORDER BY seq DESC, id DESC LIMIT 1"
 )
-_OWN_CHECK: Final = _STOPS.format("SELECT seq = %s AND chain = %s FROM seen.last_event(%s, %s)")
+_OWN_CHECK: Final = _STOPS.format("SELECT seq = %s AND chain = %s FROM seen.last_event(NULL, NULL)")
 _OWN_BY_ID: Final = text("SELECT * FROM seen.own_events(:ids)")
 _AMONG: Final = Among(schema.events.c.id)
 """Those of some ids that events here have."""
@@ -157,7 +158,7 @@ def append(
                 )
             if outbox is not None:
                 outbox.saw(recorded)
-            if not within:
+            if is_on_server(connection) and not within:
                 database.latest = _latest(recorded)
             return recorded
         except NotLatest:
@@ -419,7 +420,7 @@ def _last(
 def _check_latest(connection: Connection, latest: Latest) -> None:
     """Have a server refuse all that comes behind where this is not the last event any more."""
     if sees_own_only(connection):
-        send(connection, _OWN_CHECK, (latest.seq, latest.chain, latest.trace_id, latest.taxonomy))
+        send(connection, _OWN_CHECK, (latest.seq, latest.chain))
     else:
         send(connection, _CHECK, (latest.seq, latest.chain, latest.annotator))
 
