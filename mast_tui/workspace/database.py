@@ -58,9 +58,6 @@ BUSY: Final = (
 _PARAMETERS: Final = 900
 """In one call at most; not every SQLite takes more than 999."""
 
-_SINGLY: Final = 100
-"""Statements for one row each that are held back at most."""
-
 _SERVER_ROWS: Final = 5000
 """Rows that go to a server in one call."""
 
@@ -346,19 +343,19 @@ class Held:
     """Each with its values; None: nothing is held back."""
 
 
-def send(connection: Connection, statement: str, values: Values) -> None:
-    """Run a statement that gives nothing back; on a server it may go with those behind it.
+def send(connection: Connection, statement: str, rows: Sequence[Values]) -> None:
+    """Run a statement on a server that gives nothing back; it may go there with those behind it.
 
     Args:
         connection: An open transaction.
         statement: It in SQL, as the driver has it.
-        values: Its parameters.
+        rows: Its parameters, for each time that it is to be run.
     """
-    held: Held | None = connection.get_execution_options().get("held")
-    if held is None or held.statements is None:
-        connection.exec_driver_sql(statement, values)
+    held: Held = connection.get_execution_options()["held"]
+    if held.statements is None:
+        connection.exec_driver_sql(statement, list(rows))
     else:
-        held.statements.append((statement, values))
+        held.statements += [(statement, values) for values in rows]
 
 
 class Latest(NamedTuple):
@@ -373,6 +370,10 @@ class Latest(NamedTuple):
 
 class NotLatest(WorkspaceError):
     """Another program has added an event of the same annotator meanwhile."""
+
+
+NOT_LATEST: Final = "another program was first"
+"""What a server is made to read as a number then, so that it does nothing of what comes behind."""
 
 
 OWN_ONLY: Final[Mapping[str, bool]] = {"own_only": True}
@@ -464,7 +465,7 @@ class Insertion:
     def _write_to_server(self, connection: Connection, rows: Sequence[Values]) -> None:
         known = self._where_known if sees_own_only(connection) else ""
         if len(rows) == 1:
-            send(connection, self._single.removesuffix(known), tuple(rows[0]))
+            send(connection, self._single.removesuffix(known), [tuple(rows[0])])
             return
         for start in range(0, len(rows), _SERVER_ROWS):
             columns = zip(*rows[start : start + _SERVER_ROWS], strict=True)
@@ -475,7 +476,7 @@ class Insertion:
                 else list(column)
                 for place, column in enumerate(columns)
             )
-            send(connection, self._lists.removesuffix(known), tuple(lists))
+            send(connection, self._lists.removesuffix(known), [tuple(lists)])
 
     @cached_property
     def _floats(self) -> Collection[int]:
@@ -539,12 +540,7 @@ def change_rows(connection: Connection, statement: str, keys: Sequence[Values]) 
     if not keys:
         return
     if is_on_server(connection):
-        statement = statement.replace("?", "%s")
-        if len(keys) > _SINGLY:
-            connection.exec_driver_sql(statement, list(keys))
-            return
-        for key in keys:
-            send(connection, statement, key)
+        send(connection, statement.replace("?", "%s"), keys)
     else:
         driver_of(connection).executemany(statement, keys)
 

@@ -15,13 +15,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import (
-    Callable,
-    Collection,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from ipaddress import ip_address
@@ -54,6 +48,7 @@ from mast_tui.workspace.copying import copy_rows
 from mast_tui.workspace.database import (
     BUSY,
     LOOK_FOR_SERVER,
+    NOT_LATEST,
     OWN_ONLY,
     Database,
     Held,
@@ -271,13 +266,13 @@ class Server(Database):
         self._can_wait = list(whose) == [self._keeps_for]
         # Sooner than this side gives up, so that no lock is waited for in vain.
         patience = self._answers_within if self._can_wait else None
-        begin, locks = "BEGIN", _locks(whose, None if patience is None else patience / 2)
+        beginning = ["BEGIN", _locks(whose, None if patience is None else patience / 2)]
         if whose:
-            self._beginning, self._held.statements = [begin, locks], []
+            self._beginning, self._held.statements = beginning, []
             return transaction
         try:
             with _waiting_for_others():
-                self._run(f"{begin}; {locks}")
+                self._run("; ".join(beginning))
         except BaseException:
             self._take_back(transaction)
             raise
@@ -647,7 +642,7 @@ class Server(Database):
                 "change is there before you make it again"
             )
         state = error.sqlstate or ""
-        if state == _NOT_LATEST:
+        if NOT_LATEST in str(error):
             return NotLatest(f"{self.name}: {BUSY}")
         if state == _LOCKED and self._can_wait:
             return ServerAway(f"{self.name}: {BUSY}")
@@ -672,8 +667,6 @@ class Server(Database):
 
 
 _LOCKED: Final = "55P03"
-_NOT_LATEST: Final = "22P02"
-"""A text that is no number, as ``append`` has the server read one where it is to stop."""
 _ADVICE: Final = (
     ("25006", "may not be written; nothing was kept"),
     ("42501", "the server lets this user not do that; nothing was written"),
@@ -861,7 +854,10 @@ class _Together:
                 server.send_query_prepared(name, values)
             server.pipeline_sync()
         while server.flush():
-            if (yield Wait.RW) & Ready.R:
+            ready = yield Wait.RW
+            if not ready:
+                waits()
+            elif ready & Ready.R:
                 server.consume_input()
         error: psycopg.Error | None = None
         left = len(parts)

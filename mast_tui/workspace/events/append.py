@@ -24,6 +24,7 @@ from mast_tui.study.model import Study
 from mast_tui.workspace import schema
 from mast_tui.workspace.database import (
     LOOK_FOR_SERVER,
+    NOT_LATEST,
     Among,
     Database,
     Insertion,
@@ -72,12 +73,14 @@ _LAST: Final = select(func.max(schema.events.c.seq)).where(
 )
 _LAST_AND_LINK: Final = _LAST.add_columns(chain.LAST_LINK)
 _OWN_LAST: Final = text("SELECT * FROM seen.last_event(:trace_id, :taxonomy)")
-_STOPS: Final = "SELECT CAST(CASE WHEN ({}) THEN '0' ELSE 'another program was first' END AS int)"
-_CHECK: Final = _STOPS.format(
-    "SELECT seq = %s AND chain = %s FROM events WHERE annotator = %s "
-    "ORDER BY seq DESC, id DESC LIMIT 1"
+_CHECK, _OWN_CHECK = (
+    f"SELECT CAST(CASE WHEN (SELECT seq = %s AND chain = %s FROM {last}) THEN '0' "
+    f"ELSE '{NOT_LATEST}' END AS int)"
+    for last in (
+        "events WHERE annotator = %s ORDER BY seq DESC, id DESC LIMIT 1",
+        "seen.last_event(NULL, NULL)",
+    )
 )
-_OWN_CHECK: Final = _STOPS.format("SELECT seq = %s AND chain = %s FROM seen.last_event(NULL, NULL)")
 _OWN_BY_ID: Final = text("SELECT * FROM seen.own_events(:ids)")
 _AMONG: Final = Among(schema.events.c.id)
 """Those of some ids that events here have."""
@@ -162,9 +165,7 @@ def append(
                 database.latest = _latest(recorded)
             return recorded
         except NotLatest:
-            if latest is None:
-                raise
-            recorded, latest = (), None
+            recorded, latest = (), None  # and so it is asked for
             continue
         except ServerAway:
             latest = None
@@ -420,9 +421,9 @@ def _last(
 def _check_latest(connection: Connection, latest: Latest) -> None:
     """Have a server refuse all that comes behind where this is not the last event any more."""
     if sees_own_only(connection):
-        send(connection, _OWN_CHECK, (latest.seq, latest.chain))
+        send(connection, _OWN_CHECK, [(latest.seq, latest.chain)])
     else:
-        send(connection, _CHECK, (latest.seq, latest.chain, latest.annotator))
+        send(connection, _CHECK, [(latest.seq, latest.chain, latest.annotator)])
 
 
 def _check_label(event: NewEvent) -> None:
