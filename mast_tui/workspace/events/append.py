@@ -145,12 +145,12 @@ def append(
     whose = dict.fromkeys(event.annotator for event in events)
     action = action or workspace.new_id()
     recorded: tuple[Event, ...] = ()
-    outbox = None if known_seq is None or database.within else workspace.outbox
+    within = database.within
+    outbox = None if known_seq is None or within else workspace.outbox
     if outbox is not None and known_seq is not None and outbox.waiting:
         return outbox.put(events, workspace.new_id, action, undoes, redoes, known_seq)
-    within, latest = database.within, database.latest
-    database.latest = None
-    if within or not _is_known(latest, events, action, known_seq):
+    latest, database.latest = database.latest, None
+    if latest is not None and (within or not _is_known(latest, events, action, known_seq)):
         latest = None
     while True:
         try:
@@ -180,7 +180,7 @@ def append(
 
 
 def _is_known(
-    latest: Latest | None, events: Sequence[NewEvent], action: str, known_seq: int | None
+    latest: Latest, events: Sequence[NewEvent], action: str, known_seq: int | None
 ) -> bool:
     """Whether nothing need be asked before events are added, unless there is news.
 
@@ -190,7 +190,7 @@ def _is_known(
         action: What groups them.
         known_seq: The counter of the last event known of the first one's work.
     """
-    if latest is None or not events or not chain.links(action):
+    if not events or not chain.links(action):
         return False
     of_work = (latest.annotator, latest.trace_id, latest.taxonomy, latest.seq)
     return all(event.annotator == latest.annotator and event.id is None for event in events) and (
