@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -72,11 +73,28 @@ class PostgresServer:
         return (self._folder / "log").read_text(errors="replace")
 
     @contextmanager
-    def away(self) -> Iterator[None]:
-        """It is killed, and back at the end."""
+    def away(self, *, killed: bool = False) -> Iterator[None]:
+        """It is ended at once, or ``killed``, and back at the end."""
+        if killed:
+            main, *others = self._processes()
+            os.kill(main, signal.SIGKILL)
+            for _ in waiting.until(lambda: not any(map(_times_of, (main, *others)))):
+                time.sleep(0.01)
         self.stack.close()
         yield
         self.stack = self._running()
+
+    def processor_seconds(self) -> float:
+        """The processor time that it has taken since it began."""
+        main, *others = self._processes()
+        ticks = sum(_times_of(main)) + sum(sum(_times_of(one)[:2]) for one in others)
+        return ticks / os.sysconf("SC_CLK_TCK")
+
+    def _processes(self) -> list[int]:
+        """Its main process and those that it has begun."""
+        main = int((self._folder / "data" / "postmaster.pid").read_text().split()[0])
+        children = Path(f"/proc/{main}/task/{main}/children").read_text()
+        return [main, *map(int, children.split())]
 
     def new_database(self) -> str:
         """Make a database with nothing in it, and return its name."""
@@ -193,6 +211,15 @@ def _answers(folder: Path, port: int) -> bool:
     except psycopg.OperationalError:
         return False
     return True
+
+
+def _times_of(process: int) -> list[int]:
+    """What a process, and those it has outlived, took of the processor; nothing once it is over."""
+    try:
+        state, *told = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except FileNotFoundError:
+        return []
+    return [] if state == "Z" else [int(ticks) for ticks in told[10:14]]
 
 
 def _others_may_look(place: Path) -> bool:

@@ -16,7 +16,7 @@ from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from sqlalchemy import (
     ARRAY,
@@ -88,6 +88,8 @@ class Database(ABC):
         self.last_write = time.monotonic()
         self.member: Member | None = None
         """Whose connection this is in a team on a server; None for a file, and for an owner."""
+        self.latest: Latest | None = None
+        """What was written last on a server, so that it need not be asked for."""
         self._turn = Lock()
         self._whose: object = None
         self._whole = False
@@ -338,6 +340,46 @@ def is_on_server(connection: Connection) -> bool:
     return connection.dialect.name == "postgresql"
 
 
+class Held:
+    """What is sent to a server with the next statement that is waited for, or with the commit."""
+
+    statements: list[tuple[str, Values]] | None = None
+    """Each with its values; None: nothing is held back."""
+
+
+def send(connection: Connection, statement: str, rows: Sequence[Values]) -> None:
+    """Run a statement on a server that gives nothing back; it may go there with those behind it.
+
+    Args:
+        connection: An open transaction.
+        statement: It in SQL, as the driver has it.
+        rows: Its parameters, for each time that it is to be run.
+    """
+    held: Held = connection.get_execution_options()["held"]
+    if held.statements is None:
+        connection.exec_driver_sql(statement, list(rows))
+    else:
+        held.statements += [(statement, values) for values in rows]
+
+
+class Latest(NamedTuple):
+    """The last event of an annotator that is chained, as this program has written it."""
+
+    annotator: str
+    trace_id: str | None
+    taxonomy: str | None
+    seq: int
+    chain: str
+
+
+class NotLatest(WorkspaceError):
+    """Another program has added an event of the same annotator meanwhile."""
+
+
+NOT_LATEST: Final = "another program was first"
+"""What a server is made to read as a number then, so that it does nothing of what comes behind."""
+
+
 OWN_ONLY: Final[Mapping[str, bool]] = {"own_only": True}
 """The option of connections on which the tables are views (``workspace.team``): what is inserted
 takes the place of a row with the same key by itself."""
@@ -427,7 +469,7 @@ class Insertion:
     def _write_to_server(self, connection: Connection, rows: Sequence[Values]) -> None:
         known = self._where_known if sees_own_only(connection) else ""
         if len(rows) == 1:
-            connection.exec_driver_sql(self._single.removesuffix(known), tuple(rows[0]))
+            send(connection, self._single.removesuffix(known), [tuple(rows[0])])
             return
         for start in range(0, len(rows), _SERVER_ROWS):
             columns = zip(*rows[start : start + _SERVER_ROWS], strict=True)
@@ -438,7 +480,7 @@ class Insertion:
                 else list(column)
                 for place, column in enumerate(columns)
             )
-            connection.exec_driver_sql(self._lists.removesuffix(known), tuple(lists))
+            send(connection, self._lists.removesuffix(known), [tuple(lists)])
 
     @cached_property
     def _floats(self) -> Collection[int]:
@@ -502,7 +544,7 @@ def change_rows(connection: Connection, statement: str, keys: Sequence[Values]) 
     if not keys:
         return
     if is_on_server(connection):
-        connection.exec_driver_sql(statement.replace("?", "%s"), list(keys))
+        send(connection, statement.replace("?", "%s"), keys)
     else:
         driver_of(connection).executemany(statement, keys)
 

@@ -3,7 +3,9 @@
 Beside the tables of every workspace it has ``workspace_version``, one row that says what it is.
 Whoever writes takes a lock of the server first: one for all that is written, or, to add events of
 an annotator, one for that annotator, as all that follows from them is theirs alone. To add them
-takes two round trips, as what gives nothing back is held until something is asked.
+takes one round trip: what gives nothing back is held until something is asked, and what they come
+after is mostly known from the time before, so that the server need only be told to look whether
+that is still so.
 
 A text on a server can hold no NUL, so one is kept as two other characters (``_KEPT``).
 """
@@ -17,6 +19,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from ipaddress import ip_address
+from itertools import count
 from math import ceil
 from pathlib import Path
 from socket import SHUT_RDWR, socket
@@ -25,10 +28,14 @@ from typing import Any, Final
 
 import psycopg
 from psycopg import sql
-from psycopg.adapt import AdaptersMap, Buffer, Loader
+from psycopg.abc import PQGen
+from psycopg.adapt import AdaptersMap, Buffer, Loader, PyFormat, Transformer
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.errors import error_from_result
+from psycopg.pq import ConnStatus, ExecStatus
 from psycopg.types.numeric import IntLoader
 from psycopg.types.string import StrDumperUnknown
+from psycopg.waiting import Ready, Wait
 from sqlalchemy import Connection, Engine, RootTransaction, create_engine, event
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError
@@ -38,7 +45,17 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from mast_tui.errors import PasswordNeeded, ServerAway, WorkspaceError
 from mast_tui.workspace import team
 from mast_tui.workspace.copying import copy_rows
-from mast_tui.workspace.database import BUSY, LOOK_FOR_SERVER, OWN_ONLY, Database, driver_of
+from mast_tui.workspace.database import (
+    BUSY,
+    LOOK_FOR_SERVER,
+    NOT_LATEST,
+    OWN_ONLY,
+    Database,
+    Held,
+    NotLatest,
+    Values,
+    driver_of,
+)
 from mast_tui.workspace.migration import migrate
 from mast_tui.workspace.opening import check_version
 from mast_tui.workspace.outbox import Outbox
@@ -64,9 +81,6 @@ _TELL_EVERY: Final = 0.5
 _CHANNEL: Final = "mast_tui"
 _WHEREABOUTS: Final = "mast_tui_presence"
 _TELL: Final = f"NOTIFY {_CHANNEL}"
-_WAITED_FOR: Final = ("SELECT", "COMMIT", "NOTIFY")
-"""How the statements begin that give something back, or end a transaction."""
-
 _LOCK: Final = 0x4D415354
 """The lock of all that is written, and the first half of each annotator's."""
 
@@ -80,9 +94,7 @@ class _Escaped(StrDumperUnknown):
     """Texts on their way to the server."""
 
     def dump(self, obj: str) -> Buffer | None:
-        if "\0" in obj or _SIGN in obj:
-            obj = obj.replace(_SIGN, _KEPT[_SIGN]).replace("\0", _KEPT["\0"])
-        return super().dump(obj)
+        return super().dump(_escaped(obj))
 
 
 class _Restored(Loader):
@@ -98,6 +110,12 @@ class _Restored(Loader):
 _SIGN: Final = "\x1a"
 _KEPT: Final[Mapping[str, str]] = {_SIGN: _SIGN + "S", "\0": _SIGN + "0"}
 """How a text is kept in which such a character stands."""
+
+
+def _escaped(said: str) -> str:
+    if "\0" in said or _SIGN in said:
+        said = said.replace(_SIGN, _KEPT[_SIGN]).replace("\0", _KEPT["\0"])
+    return said
 
 
 @compiles(sqlite.dml.OnConflictDoNothing, "postgresql")
@@ -137,8 +155,9 @@ class Server(Database):
         self._parameters = parameters_of(url)
         self._password = password
         self._heard = self._untold = False
-        self._held: list[tuple[str, Any]] | None = None
-        """What is sent with the next statement that is waited for; None: each by itself."""
+        self._held = Held()
+        self._beginning: list[str] = []
+        """What the transaction that is held back begins with, once something of it is sent."""
         self._told = 0.0
         self._answers_within: float | None = None
         """Seconds after which a server that does not answer counts as away, None for any."""
@@ -151,6 +170,7 @@ class Server(Database):
         self._thread = ThreadPoolExecutor(1, "workspace-writer")
         self._readers = self._engine(reads_only=True)
         self._writers = self._engine(reads_only=False)
+        self._writers.update_execution_options(held=self._held)
         with self._in_words():
             if create:
                 self._make_database()
@@ -243,13 +263,12 @@ class Server(Database):
     def _begin_at_once(self, whose: Collection[str]) -> RootTransaction:
         self._connect_again()
         transaction = self._writer.begin()
-        beginning = ["BEGIN", *_locks(whose)]
         self._can_wait = list(whose) == [self._keeps_for]
-        if self._can_wait and self._answers_within is not None:
-            # Sooner than this side gives up, so that no lock is waited for in vain.
-            beginning.insert(1, f"SET LOCAL lock_timeout = '{self._answers_within / 2}s'")
-        if whose and psycopg.Pipeline.is_supported():
-            self._held = [(statement, None) for statement in beginning]
+        # Sooner than this side gives up, so that no lock is waited for in vain.
+        patience = self._answers_within if self._can_wait else None
+        beginning = ["BEGIN", _locks(whose, None if patience is None else patience / 2)]
+        if whose:
+            self._beginning, self._held.statements = beginning, []
             return transaction
         try:
             with _waiting_for_others():
@@ -269,20 +288,23 @@ class Server(Database):
         self._heard = True  # whatever was said meanwhile
 
     def _take_back(self, transaction: RootTransaction) -> None:
-        self._held = None
+        self._held.statements = None
         with suppress(DBAPIError):  # a lost connection has taken it back
             transaction.rollback()
 
     def _commit(self) -> None:
         tell = time.monotonic() - self._told > _TELL_EVERY
         self._untold = True
-        *first, last = ["COMMIT", *([_TELL] if tell else [])]
-        if self._held is None:
-            self._run("; ".join([*first, last]))
+        if self._held.statements is None:
+            self._run("; ".join(["COMMIT", *([_TELL] if tell else [])]))
         else:
-            self._held += [(statement, None) for statement in first]
-            self._run(last)
-            self._held = None
+            try:
+                self._send_held("COMMIT", *([_TELL] if tell else []))
+            except psycopg.Error:
+                if driver_of(self._writer).closed:
+                    self._writer.invalidate()
+                raise
+            self._held.statements = None
         if tell:
             self._told, self._untold = time.monotonic(), False
 
@@ -337,7 +359,11 @@ class Server(Database):
         Whoever looks through very much does that beside the screen, and it may take long.
         """
         seconds = self._answers_within
-        if seconds is None or holds_up_the_loop() or (self._held is not None and self._can_wait):
+        if (
+            seconds is None
+            or holds_up_the_loop()
+            or (self._held.statements is not None and self._can_wait)
+        ):
             return seconds
         return None if Command.running() is None else 2 * seconds
 
@@ -381,21 +407,44 @@ class Server(Database):
         if reads_only:
             event.listen(engine, "begin", _begin_reading)
         else:
-            event.listen(engine, "do_execute", self._hold)
-            event.listen(engine, "do_executemany", self._hold)
+            event.listen(engine, "do_execute", self._send_first)
+            event.listen(engine, "do_executemany", self._send_first)
         event.listen(engine, "do_execute", self._execute)
         event.listen(engine, "do_executemany", self._execute_many)
         return engine
 
-    def _hold(self, cursor: Any, statement: str, values: Any, _: Any) -> bool | None:
-        if self._held is None:
-            return None  # as it is
-        self._held.append((statement, values))
-        if statement.startswith(_WAITED_FOR):
-            held, self._held = self._held, []
-            with _waiting_for_others():
-                self._send(cursor, lambda: _send_together(cursor, held))
-        return True
+    def _send_first(self, *_: Any) -> None:
+        """What was held back comes before what is waited for."""
+        if self._held.statements is not None:
+            self._send_held()
+
+    def _send_held(self, commit: str | None = None, *behind: str) -> None:
+        """Send what is held back in one round trip.
+
+        Args:
+            commit: Ends the transaction, None where it goes on.
+            behind: What is to be done after that.
+        """
+        assert self._held.statements is not None
+        statements = [*((statement, ()) for statement in self._beginning), *self._held.statements]
+        if commit is not None and self._beginning:
+            del statements[0]  # what is sent together is one transaction without words
+        elif commit is not None:
+            statements.append((commit, ()))
+        self._beginning, self._held.statements = [], []
+        driver, seconds = driver_of(self._writer), self._patience
+        together = self._writer.info.get("together")
+        if together is None:
+            together = self._writer.info["together"] = _Together(driver)
+        parts = [statements, *([(statement, ())] for statement in behind)]
+        until = None if seconds is None else time.monotonic() + seconds
+
+        def waits() -> None:
+            if until is not None and time.monotonic() > until:
+                self._hang_up(driver)
+
+        with _waiting_for_others():
+            beside_the_loop(self._thread, lambda: together.send(parts, waits))
 
     def _send(self, cursor: Any, step: Callable[[], object]) -> None:
         """Do what is answered by the server, beside the event loop."""
@@ -416,21 +465,18 @@ class Server(Database):
             yield
             return
 
-        def hang_up() -> None:
-            self._away = True
-            with (
-                suppress(OSError, psycopg.Error),
-                socket(fileno=os.dup(connection.fileno())) as way,
-            ):
-                way.shutdown(SHUT_RDWR)
-
-        timer = Timer(seconds, hang_up)
+        timer = Timer(seconds, self._hang_up, [connection])
         timer.daemon = True
         timer.start()
         try:
             yield
         finally:
             timer.cancel()
+
+    def _hang_up(self, connection: psycopg.Connection[Any]) -> None:
+        self._away = True
+        with suppress(OSError, psycopg.Error), socket(fileno=os.dup(connection.fileno())) as way:
+            way.shutdown(SHUT_RDWR)
 
     def _execute(self, cursor: Any, statement: str, values: Any, _: Any) -> bool | None:
         if isinstance(cursor, psycopg.ServerCursor):
@@ -462,6 +508,8 @@ class Server(Database):
             if self.member is not None and not self.member.sees_all:
                 connection.execute(team.AT_CONNECT, prepare=False)
             if not reads_only:
+                # Else the driver takes back what ``_Together`` has prepared with its own.
+                connection.prepare_threshold = None
                 own = connection.info.backend_pid
 
                 def hear(notify: psycopg.Notify) -> None:
@@ -598,6 +646,8 @@ class Server(Database):
                 "change is there before you make it again"
             )
         state = error.sqlstate or ""
+        if NOT_LATEST in str(error):
+            return NotLatest(f"{self.name}: {BUSY}")
         if state == _LOCKED and self._can_wait:
             return ServerAway(f"{self.name}: {BUSY}")
         for beginning, advice in _ADVICE:
@@ -748,48 +798,123 @@ def _waiting_for_others() -> Iterator[None]:
             command.waits_for_others = False
 
 
-def _send_together(cursor: psycopg.Cursor[Any], statements: Sequence[tuple[str, Any]]) -> None:
-    """Run statements in one round trip, the last of them with ``cursor``.
+class _Together:
+    """Statements that go to the server in one round trip, each prepared when it is first met.
 
-    Args:
-        cursor: Has what the last one gives back.
-        statements: Each with its values, or a list of them for one run each.
+    The driver's own pipeline sends and waits for each of them.
     """
-    first: psycopg.Error | None = None
-    try:
-        with cursor.connection.pipeline():
-            try:
-                for number, (statement, values) in enumerate(statements, 1):
-                    one = cursor if number == len(statements) else cursor.connection.cursor()
-                    if isinstance(values, list):
-                        one.executemany(statement, values)
-                    else:
-                        one.execute(statement, values or None)
-            except psycopg.Error as error:
-                first = error  # else the driver logs on the terminal what follows from it
-    except psycopg.Error as error:
-        raise first or error from None
-    if first is not None:
-        raise first
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self._connection = connection
+        self._prepared: dict[str, bytes] = {}
+        self._numbers = count()
+
+    def send(
+        self, parts: Sequence[Sequence[tuple[str, Values]]], waits: Callable[[], object]
+    ) -> None:
+        """Send statements, and wait until all are done.
+
+        Args:
+            parts: Each is a transaction by itself, unless its statements begin or end one.
+            waits: Called again and again while no answer comes.
+
+        Raises:
+            psycopg.Error: What the server says of the first that it cannot do.
+        """
+        sent = [
+            [(statement, [*map(self._sent, values)]) for statement, values in part]
+            for part in parts
+        ]
+        self._connection.wait(self._exchange(sent, waits))
+
+    def _sent(self, value: object) -> Buffer | None:
+        match value:
+            case None:
+                return None
+            case str():
+                return _escaped(value).encode()
+            case bool():
+                return b"t" if value else b"f"
+            case int():
+                return b"%d" % value
+            case _:
+                dumper = Transformer(self._connection).get_dumper(value, PyFormat.TEXT)
+                return dumper.dump(value)
+
+    def _exchange(
+        self,
+        parts: Sequence[Sequence[tuple[str, Sequence[Buffer | None]]]],
+        waits: Callable[[], object],
+    ) -> PQGen[None]:
+        server = self._connection.pgconn
+        server.enter_pipeline_mode()
+        new: dict[str, bytes] = {}
+        for part in parts:
+            for statement, values in part:
+                name = self._prepared.get(statement) or new.get(statement)
+                if name is None:
+                    name = new[statement] = b"together_%d" % next(self._numbers)
+                    server.send_prepare(name, _numbered(statement))
+                server.send_query_prepared(name, values)
+            server.pipeline_sync()
+        while server.flush():
+            ready = yield Wait.RW
+            if not ready:
+                waits()
+            elif ready & Ready.R:
+                server.consume_input()
+        error: psycopg.Error | None = None
+        left = len(parts)
+        while left:
+            while server.is_busy():
+                if (yield Wait.R):
+                    server.consume_input()
+                else:
+                    waits()
+            result = server.get_result()
+            if server.status == ConnStatus.BAD:
+                raise error or psycopg.OperationalError(server.get_error_message())
+            if result is None:
+                continue  # behind each statement
+            if result.status == ExecStatus.PIPELINE_SYNC:
+                left -= 1
+            elif result.status == ExecStatus.FATAL_ERROR:
+                error = error or error_from_result(result)
+        server.exit_pipeline_mode()
+        if error is not None:
+            raise error
+        self._prepared.update(new)
+
+
+def _numbered(statement: str) -> bytes:
+    """A statement as the server has it."""
+    first, *others = statement.split("%s")
+    return "".join([first, *(f"${n}{part}" for n, part in enumerate(others, 1))]).encode()
 
 
 def _begin_reading(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
 
-def _locks(whose: Collection[str]) -> Iterator[str]:
-    """Statements that take what keeps others from writing the same.
+def _locks(whose: Collection[str], seconds: float | None) -> str:
+    """A statement that takes what keeps others from writing the same.
 
     Annotators are locked in the order of their names, so that nobody waits in a circle.
+
+    Args:
+        whose: The annotators whose events are added; none where anything may be written.
+        seconds: How long it may wait, None for as long as anybody.
     """
     if not whose:
-        yield f"SELECT pg_advisory_xact_lock({_LOCK})"
-        return
-    yield f"SELECT pg_advisory_xact_lock_shared({_LOCK})"
+        return f"SELECT pg_advisory_xact_lock({_LOCK})"
+    locks = [f"pg_advisory_xact_lock_shared({_LOCK})"]
+    if seconds is not None:
+        locks.insert(0, f"set_config('lock_timeout', '{seconds}s', true)")
     for name in sorted(whose):
         digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()
         number = int.from_bytes(digest[:4], "big", signed=True)
-        yield f"SELECT pg_advisory_xact_lock({_LOCK}, {number})"
+        locks.append(f"pg_advisory_xact_lock({_LOCK}, {number})")
+    return f"SELECT {', '.join(locks)}"
 
 
 def _is_lost(error: BaseException | None) -> bool:

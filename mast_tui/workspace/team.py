@@ -443,20 +443,26 @@ AS $$ SELECT r.* FROM public.events r WHERE r.annotator = {_ME} AND r.trace_id I
 _LAST_EVENT: Final = f"""
 CREATE FUNCTION seen.last_event(
   trace text, under text, OUT seq bigint, OUT chain text, OUT of_work bigint
-) LANGUAGE sql STABLE {_AS_OWNER} AS $$
-  SELECT
-    (SELECT max(e.seq) FROM public.events e WHERE e.annotator = {_ME}),
-    (SELECT e.chain FROM public.events e WHERE e.annotator = {_ME}
+) LANGUAGE plpgsql STABLE {_AS_OWNER} AS $$
+DECLARE linked boolean;
+BEGIN
+  SELECT e.seq, e.chain, NOT starts_with(e.action, '{IMPORT_PREFIX}') INTO seq, chain, linked
+    FROM public.events e WHERE e.annotator = {_ME} ORDER BY e.seq DESC, e.id DESC LIMIT 1;
+  IF chain IS NULL OR NOT linked THEN
+    SELECT e.chain INTO chain FROM public.events e WHERE e.annotator = {_ME}
       AND e.chain IS NOT NULL AND NOT starts_with(e.action, '{IMPORT_PREFIX}')
-      ORDER BY e.seq DESC, e.id DESC LIMIT 1),
-    (SELECT max(e.seq) FROM public.events e
-      WHERE e.annotator = {_ME} AND e.trace_id = trace AND e.taxonomy = under)
-$$;
+      ORDER BY e.seq DESC, e.id DESC LIMIT 1;
+  END IF;
+  IF trace IS NOT NULL THEN
+    SELECT max(e.seq) INTO of_work FROM public.events e
+      WHERE e.annotator = {_ME} AND e.trace_id = trace AND e.taxonomy = under;
+  END IF;
+END $$;
 CREATE FUNCTION seen.own_events(ids text[]) RETURNS SETOF public.events
 LANGUAGE sql STABLE {_AS_OWNER}
 AS $$ SELECT e.* FROM public.events e WHERE e.annotator = {_ME} AND e.id = ANY(ids) $$;
 """
-"""What one's next event follows, which is asked for at each."""
+"""What one's next event follows; without a trace it is not told what was last on one."""
 
 # What annotators write
 

@@ -12,12 +12,12 @@ from typing import Any
 import psycopg
 import pytest
 
-from mast_tui.errors import ServerAway
+from mast_tui.errors import ChangedMeanwhile, ServerAway
 from mast_tui.labels import PassKind, Target
 from mast_tui.session import Session
 from mast_tui.workspace import Workspace, postgresql
 from mast_tui.workspace.events.chain import edited_histories
-from mast_tui.workspace.events.types import PassStarted
+from mast_tui.workspace.events.types import PassStarted, SpansRead
 from tests.postgres import PostgresServer
 from tests.workspace.build import MAST, MODES, TRACE, event, trace_of
 from tests.workspace.test_server import somebody_writes
@@ -202,17 +202,29 @@ def test_only_what_follows_on_known_events_waits(
         assert workspace.outbox.waiting == ()
 
 
-def test_a_label_takes_two_round_trips(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
-    trips: list[object] = []
-    send = postgresql.Server._send
+def test_a_label_takes_one_round_trip(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    trips: list[str] = []
+    for part, name in ((postgresql.Server, "_send"), (postgresql._Together, "send")):
+        plain = getattr(part, name)
 
-    def count(server: postgresql.Server, *args: Any) -> None:
-        trips.append(args)
-        send(server, *args)
+        def count(*args: Any, plain: Any = plain, name: str = part.__name__) -> None:
+            trips.append(name)
+            plain(*args)
 
-    with closing(Workspace.open(team.url)) as workspace:
-        session = session_on(workspace)
+        monkeypatch.setattr(part, name, count)
+    with closing(Workspace.open(team.url)) as workspace, team.window() as other:
+        session, elsewhere = session_on(workspace), session_on(other)
         put(session, 0)
-        monkeypatch.setattr(postgresql.Server, "_send", count)
+        trips.clear()
         put(session, 1)
-        assert len(trips) == 2
+        assert trips == ["_Together"]
+        # What another program has added meanwhile is found out, and counted on from.
+        with pytest.raises(ChangedMeanwhile):
+            put(elsewhere, 2)
+        put(elsewhere, 2)
+        for one in (workspace, other, workspace, workspace):
+            one.append([event(SpansRead(("k0",)))])
+        with pytest.raises(ChangedMeanwhile):
+            put(session, 3)
+        assert len(modes(workspace)) == 3
+        assert sound(workspace)

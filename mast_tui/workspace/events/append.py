@@ -24,12 +24,17 @@ from mast_tui.study.model import Study
 from mast_tui.workspace import schema
 from mast_tui.workspace.database import (
     LOOK_FOR_SERVER,
+    NOT_LATEST,
     Among,
     Database,
     Insertion,
+    Latest,
+    NotLatest,
     Values,
     change_rows,
+    is_on_server,
     sees_own_only,
+    send,
 )
 from mast_tui.workspace.events import chain
 from mast_tui.workspace.events.codec import DECISION, GUIDELINE, KIND_NAMES, STUDY
@@ -68,6 +73,14 @@ _LAST: Final = select(func.max(schema.events.c.seq)).where(
 )
 _LAST_AND_LINK: Final = _LAST.add_columns(chain.LAST_LINK)
 _OWN_LAST: Final = text("SELECT * FROM seen.last_event(:trace_id, :taxonomy)")
+_CHECK, _OWN_CHECK = (
+    f"SELECT CAST(CASE WHEN (SELECT seq = %s AND chain = %s FROM {last}) THEN '0' "
+    f"ELSE '{NOT_LATEST}' END AS int)"
+    for last in (
+        "events WHERE annotator = %s ORDER BY seq DESC, id DESC LIMIT 1",
+        "seen.last_event(NULL, NULL)",
+    )
+)
 _OWN_BY_ID: Final = text("SELECT * FROM seen.own_events(:ids)")
 _AMONG: Final = Among(schema.events.c.id)
 """Those of some ids that events here have."""
@@ -132,28 +145,67 @@ def append(
     whose = dict.fromkeys(event.annotator for event in events)
     action = action or workspace.new_id()
     recorded: tuple[Event, ...] = ()
-    outbox = None if known_seq is None or database.within else workspace.outbox
+    within = database.within
+    outbox = None if known_seq is None or within else workspace.outbox
     if outbox is not None and known_seq is not None and outbox.waiting:
         return outbox.put(events, workspace.new_id, action, undoes, redoes, known_seq)
+    latest, database.latest = database.latest, None
+    if latest is not None and (within or not _is_known(latest, events, action, known_seq)):
+        latest = None
     while True:
         try:
             with database.writing(whose=whose) as connection:
                 # Whether they were committed is not known where the connection was lost meanwhile.
                 recorded = _as_kept(connection, recorded) or _record(
-                    connection, events, workspace.new_id, action, undoes, redoes, known_seq
+                    connection, events, workspace.new_id, action, undoes, redoes, known_seq, latest
                 )
             if outbox is not None:
                 outbox.saw(recorded)
+            if is_on_server(connection) and not within:
+                database.latest = _latest(recorded)
             return recorded
+        except NotLatest:
+            recorded, latest = (), None  # and so it is asked for
+            continue
         except ServerAway:
+            latest = None
             if outbox is not None and known_seq is not None:
                 if not recorded:
                     return outbox.put(events, workspace.new_id, action, undoes, redoes, known_seq)
                 outbox.keep(recorded, known_seq)
                 return recorded
-            if database.within or monotonic() > until:
+            if within or monotonic() > until:
                 raise
         pause(LOOK_FOR_SERVER)
+
+
+def _is_known(
+    latest: Latest, events: Sequence[NewEvent], action: str, known_seq: int | None
+) -> bool:
+    """Whether nothing need be asked before events are added, unless there is news.
+
+    Args:
+        latest: The last event that was written here.
+        events: What is to be added.
+        action: What groups them.
+        known_seq: The counter of the last event known of the first one's work.
+    """
+    if not events or not chain.links(action):
+        return False
+    of_work = (latest.annotator, latest.trace_id, latest.taxonomy, latest.seq)
+    return all(event.annotator == latest.annotator and event.id is None for event in events) and (
+        known_seq is None or (*events[0][:3], known_seq) == of_work
+    )
+
+
+def _latest(recorded: Sequence[Event]) -> Latest | None:
+    """What the next event of an annotator comes after, where that is the last of these."""
+    if len({event.annotator for event in recorded}) != 1:
+        return None
+    last = recorded[-1]
+    if last.chain is None or not chain.is_linked(last):
+        return None
+    return Latest(last.annotator, last.trace_id, last.taxonomy, last.seq, last.chain)
 
 
 def send_waiting(workspace: _Workspace) -> tuple[Change, ...]:
@@ -221,6 +273,7 @@ def _record(
     undoes: str | None,
     redoes: str | None,
     known_seq: int | None,
+    latest: Latest | None = None,
 ) -> tuple[Event, ...]:
     recorded_at = now()
     is_linked = chain.links(action)
@@ -239,7 +292,10 @@ def _record(
             continue
         if isinstance(fact, _LABELLING):
             _check_label(event)
-        if name not in counters:
+        if name not in counters and latest is not None:
+            _check_latest(connection, latest)
+            counters[name], links[name] = latest.seq, latest.chain
+        elif name not in counters:
             last, before = _last(connection, event, is_linked, known_seq if not counters else None)
             if last is None:
                 note_annotator(connection, name)
@@ -360,6 +416,14 @@ def _last(
             f"{event.annotator} has changed {event.trace_id} through another window meanwhile"
         )
     return last, before or chain.START
+
+
+def _check_latest(connection: Connection, latest: Latest) -> None:
+    """Have a server refuse all that comes behind where this is not the last event any more."""
+    if sees_own_only(connection):
+        send(connection, _OWN_CHECK, [(latest.seq, latest.chain)])
+    else:
+        send(connection, _CHECK, [(latest.seq, latest.chain, latest.annotator)])
 
 
 def _check_label(event: NewEvent) -> None:
