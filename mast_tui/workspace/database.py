@@ -88,6 +88,8 @@ class Database(ABC):
         self.last_write = time.monotonic()
         self.member: Member | None = None
         """Whose connection this is in a team on a server; None for a file, and for an owner."""
+        self.content: set[object] = set()
+        """Who, beside the screen, is content with what was read ahead; see ``away``."""
         self._turn = Lock()
         self._whose: object = None
         self._whole = False
@@ -252,6 +254,11 @@ class Database(ABC):
     def _check_open(self) -> None:
         if self._closed:
             raise WorkspaceError(f"{self.name}: the workspace is closed")
+
+    @property
+    def away(self) -> bool:
+        """Whether the screen is told what was read ahead, as the tables are out of reach."""
+        return False
 
     def outbox(self, folder: Path, annotator: str, last_seq: int) -> Outbox | None:
         """Where an annotator's changes wait while the tables are out of reach; see ``Outbox``.

@@ -328,10 +328,11 @@ class GuidelinesScreen(OpensTraces):
         known = list(self.mast.catalog.traces.values())
         workspace, taxonomy = opened.workspace, opened.taxonomy
         try:
-            page = mode_page(workspace, taxonomy, mode, reader=opened.annotator)
-            shown = [case.trace_id for case in page.cases]
-            record_reveal(workspace, opened.annotator, taxonomy.ref, shown)
-            at_hand = self._at_hand or TraceLoader(workspace, known)
+            with workspace.as_known():
+                page = mode_page(workspace, taxonomy, mode, reader=opened.annotator)
+                shown = [case.trace_id for case in page.cases]
+                record_reveal(workspace, opened.annotator, taxonomy.ref, shown)
+                at_hand = self._at_hand or TraceLoader(workspace, known)
             self.post_message(self.PageRead(mode, page, at_hand))
             wanted = [one for one in dict.fromkeys(shown) if not at_hand.is_known(one)]
             for trace_id in wanted[:MOST_READ]:
