@@ -257,8 +257,10 @@ async def test_adjudicators_go_on_without_the_server(team: Team) -> None:
         other = Adjudication(elsewhere, MAST, TRACE, "dana")
         assert other.decisions == ()
         other.decide(first, NOBODY)
-        sent = workspace.outbox and workspace.outbox.waiting
-        assert sent and workspace.send_waiting() == ()
+        assert workspace.outbox is not None
+        sent = workspace.outbox.waiting
+        workspace.changed_elsewhere()
+        assert workspace.send_waiting() == ()
         assert (workspace.waiting, sound(workspace)) == (0, True)
         assert [one.text for one in elsewhere.guidelines(MAST.ref)] == ["only where it costs"]
         (standing,) = elsewhere.decisions(TRACE, MAST.ref)
