@@ -36,7 +36,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import DBAPIError, ResourceClosedError
 
-from mast_tui.errors import WorkspaceError
+from mast_tui.errors import ServerAway, WorkspaceError
 from mast_tui.workspace.records import Member
 from mast_tui.writes import deadline, pause, whoever_runs
 
@@ -179,12 +179,19 @@ class Database(ABC):
             if time.monotonic() > until:
                 raise WorkspaceError(f"{self.name}: {BUSY}")
             pause(LOOK_AGAIN)
+            if self._waits_in_vain:
+                raise ServerAway(f"{self.name}: does not answer now; nothing was written")
         self._whose = whoever_runs()
         try:
             yield
         finally:
             self._whose = None
             self._turn.release()
+
+    @property
+    def _waits_in_vain(self) -> bool:
+        """Whether who has its turn waits for a server that does not answer."""
+        return False
 
     @contextmanager
     def _no_part_of_its_own(self) -> Iterator[None]:

@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 from mast_tui.errors import WorkspaceError
 from mast_tui.traces.io.private_files import make_private, open_private
 from mast_tui.workspace.events.model import Event, NewEvent, event_from_dict, event_to_dict
-from mast_tui.workspace.events.types import SpansRead, SuggestionsSeen
+from mast_tui.workspace.events.types import PassStarted, SpansRead, SuggestionsSeen
 from mast_tui.workspace.ids import now
 from mast_tui.workspace.read_ahead import ReadAhead
 from mast_tui.workspace.records import TraceRecord
@@ -37,7 +37,7 @@ _ADD: Final = "INSERT INTO changes (known_seq, follows, events) VALUES (?, ?, ?)
 _CHANGE: Final = "UPDATE changes SET events = ? WHERE number = ?"
 _READ_TRACES: Final = "SELECT id, record FROM traces ORDER BY rowid"
 _ADD_TRACE: Final = "INSERT OR REPLACE INTO traces VALUES (?, ?)"
-_NOTES: Final = (SpansRead, SuggestionsSeen)
+_NOTES: Final = (PassStarted, SpansRead, SuggestionsSeen)
 """What no key has asked for."""
 
 

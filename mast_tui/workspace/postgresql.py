@@ -226,6 +226,10 @@ class Server(Database):
         with self._reading_now() as connection:
             yield connection
 
+    @property
+    def _waits_in_vain(self) -> bool:
+        return self._away and self.away
+
     def _reading_now(self) -> AbstractContextManager[Connection]:
         """A connection to the server, or to what was read ahead while it is away."""
         tried = False

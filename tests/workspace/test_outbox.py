@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,21 +39,9 @@ class Team:
     def url(self) -> str:
         return self.postgres.url(self.database)
 
-    @contextmanager
-    def away(self) -> Iterator[None]:
+    def away(self) -> AbstractContextManager[None]:
         """Nobody gets at the database, and who was at it has lost the connection."""
-        self._let_in("false")
-        self.postgres.run(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-            f"WHERE datname = '{self.database}'"
-        )
-        try:
-            yield
-        finally:
-            self._let_in("true")
-
-    def _let_in(self, whether: str) -> None:
-        self.postgres.run(f"ALTER DATABASE {self.database} ALLOW_CONNECTIONS {whether}")
+        return self.postgres.keeping_out(self.database)
 
     @contextmanager
     def window(self) -> Iterator[Workspace]:
