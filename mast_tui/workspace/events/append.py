@@ -112,8 +112,8 @@ def append(
     """Record events with what follows from them, in one transaction: a method of workspaces.
 
     They get their annotators' next counters; one whose id is here already is left out. A server
-    that is away is waited for; what the person with an outbox has done waits there instead, behind
-    what waits already.
+    that is away is waited for; what the person with an outbox has said waits there instead, behind
+    what waits already. A study does not, as it would take the place of a later one whole.
 
     Args:
         workspace: Where they are recorded.
@@ -137,7 +137,7 @@ def append(
     action = action or workspace.new_id()
     recorded: tuple[Event, ...] = ()
     outbox = None if database.within or not chain.links(action) else workspace.outbox
-    if outbox is not None and list(whose) != [outbox.annotator]:
+    if outbox is not None and not _may_wait(events, outbox.annotator):
         outbox = None
     after = UNCHECKED if known_seq is None else known_seq
     if outbox is not None and (outbox.waiting or database.away):
@@ -161,6 +161,12 @@ def append(
             if database.within or monotonic() > until:
                 raise
         pause(LOOK_FOR_SERVER)
+
+
+def _may_wait(events: Sequence[NewEvent], annotator: str) -> bool:
+    return all(
+        event.annotator == annotator and not isinstance(event.fact, StudySet) for event in events
+    )
 
 
 def send_waiting(workspace: _Workspace) -> tuple[Change, ...]:
