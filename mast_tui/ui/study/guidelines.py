@@ -497,6 +497,7 @@ class GuidelinesScreen(OpensTraces):
     def _change(self, step: Callable[[GuidelineBook], object], words: str) -> None:
         if self._attempt(step) is not None:
             self.hints.say(words)
+            self.show_title()  # where it waits for a server
             self.mast.when_ready(self._start)
 
     def _attempt(self, step: Callable[[GuidelineBook], Result]) -> tuple[Result] | None:
