@@ -51,9 +51,15 @@ def add_command(name: str, role: str, assisted: bool, workspace: str | None, as_
     if assisted and role != Role.ANNOTATOR:
         raise click.UsageError("--assisted is for annotators; all others see what judges say")
     place = open_workspace(workspace, create=False)
+    is_first = not place.team()
     password = place.add_member(name, Role(role), assisted=assisted)
     address = _address(place.name, name)
     line = None if password is None else _password_line(address, name, password)
+    if is_first and place.shows_who_is_connected():
+        say(
+            "Members can see who is connected: only a superuser of the server can keep that from "
+            "them, by running mast-tui team add (docs/team.md)."
+        )
     if as_json:
         print_json(
             {

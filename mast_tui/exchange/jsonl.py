@@ -44,6 +44,7 @@ from mast_tui.workspace.events.fields import Fields
 from mast_tui.workspace.events.layout import Kind, Layout, Values, always, known
 from mast_tui.workspace.merging import register_foreign, renamed, renamed_run
 from mast_tui.workspace.registers.hold_out import add_shares, shares_set_aside
+from mast_tui.workspace.registers.tags import Tags, add_tags, all_tags, tag_values, tags_from
 from mast_tui.workspace.registers.taxonomies import Revision
 
 FORMAT: Final = "mast-tui-workspace"
@@ -67,6 +68,9 @@ def workspace_lines(workspace: Workspace) -> Iterator[str]:
         yield _line("annotator", {"name": annotator.name, "kind": annotator.kind.value})
     for run in workspace.runs():
         yield _line("run", run_values(run))
+    for taxonomy, who, tags in all_tags(workspace):
+        given = {"taxonomy": taxonomy, "annotator": who, "given": tag_values(tags)}
+        yield _line("tags", given)
     for event in workspace.events():
         yield _line("event", event_to_dict(event))
 
@@ -84,6 +88,7 @@ class Content:
     shares: dict[int, float] = field(default_factory=dict)
     annotators: list[tuple[str, AnnotatorKind]] = field(default_factory=list)
     runs: list[Run] = field(default_factory=list)
+    tags: list[tuple[str, str, Tags]] = field(default_factory=list)
     foreign: Foreign = field(default_factory=Foreign)
 
 
@@ -137,6 +142,9 @@ def _take(value: dict[str, Any], content: Content, *, is_first: bool) -> None:
             content.annotators.append(name)
         case "run":
             content.runs.append(run_from(fields))
+        case "tags":
+            who = fields.text("taxonomy"), fields.text("annotator")
+            content.tags.append((*who, tags_from(value.get("given"))))
         case _:
             raise ValueError(f"unknown record {kind!r}; was it written by a newer version?")
 
@@ -182,6 +190,8 @@ def register_content(content: Content, workspace: Workspace) -> Foreign:
     with workspace.transaction():
         for run in content.runs:
             workspace.add_run(renamed_run(run, names))
+        for taxonomy, who, tags in content.tags:
+            add_tags(workspace, taxonomy, who, tags, names)
     return renamed(content.foreign, names)
 
 

@@ -22,8 +22,7 @@ from mast_tui.labels import AnnotatorKind, Pass, Target, annotator_kind
 from mast_tui.session.retests import by_trace, retests_of
 from mast_tui.taxonomy.model import OPEN_SLUG, Taxonomy
 from mast_tui.workspace import Workspace
-from mast_tui.workspace.events.codec import TARGET
-from mast_tui.workspace.events.fields import Fields
+from mast_tui.workspace.registers.tags import Place, all_tags, keep_tags, tags_by
 
 ALIKE: Final = 60.0
 """From this likeness on, of 0 to 100, texts are about the same."""
@@ -31,7 +30,6 @@ ALIKE: Final = 60.0
 NO_WORDS: Final = "no words yet"
 """What the group is called of labels that nobody has written anything on."""
 
-_TAGS: Final = "open_codes.tags"
 _TAG: Final = re.compile(r"(?<![\w#])#([^\W\d_][\w-]*)")
 _WORD: Final = re.compile(r"\w+")
 _STEM: Final = 5
@@ -47,10 +45,6 @@ _SAYS_NOTHING: Final = frozenset(
     )
     for word in words.split()
 )
-
-Place = tuple[str, str, Target, bool]
-"""Annotator, trace id, where it stands, and whether it is a label: what names an open code in every
-pass."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,18 +287,13 @@ def give_tag(
         SessionError: It can be no tag.
     """
     tag = checked_tag(tag)
-    own = _tags_by(workspace, taxonomy, who)
+    own = dict(tags_by(workspace, taxonomy, who))
     places = [code.place for code in codes]
     on = not all(tag in own.get(place, ()) for place in places)
     for place in places:
         left = [one for one in own.get(place, ()) if one != tag]
         own[place] = (*left, tag) if on else tuple(left)
-    kept = [
-        [annotator, trace_id, TARGET.write(target), is_label, list(tags)]
-        for (annotator, trace_id, target, is_label), tags in own.items()
-        if tags
-    ]
-    workspace.set_setting(f"{_TAGS}:{taxonomy}:{who}", json.dumps(kept, ensure_ascii=False))
+    keep_tags(workspace, taxonomy, who, own)
     return on
 
 
@@ -316,22 +305,13 @@ def checked_tag(words: str) -> str:
     return found[1].casefold()
 
 
-def _tags_by(workspace: Workspace, taxonomy: str, who: str) -> dict[Place, tuple[str, ...]]:
-    kept = json.loads(workspace.get_setting(f"{_TAGS}:{taxonomy}:{who}") or "[]")
-    return {
-        (annotator, trace_id, TARGET.read(Fields(target, "target")), is_label): tuple(tags)
-        for annotator, trace_id, target, is_label, tags in kept
-    }
-
-
 def _given_tags(
     workspace: Workspace, taxonomy: str, may_see: Callable[[str, str], bool]
 ) -> Mapping[Place, tuple[str, ...]]:
     """The tags that were given, of those whose words may be seen on the trace."""
     found: dict[Place, tuple[str, ...]] = {}
-    people = (one.name for one in workspace.annotators())
-    for who in dict.fromkeys((*people, *workspace.study_leads().values())):
-        for place, tags in _tags_by(workspace, taxonomy, who).items():
+    for _, who, given in all_tags(workspace, [taxonomy]):
+        for place, tags in given.items():
             if may_see(who, place[1]):
                 found[place] = tuple(dict.fromkeys((*found.get(place, ()), *tags)))
     return found

@@ -336,6 +336,10 @@ class Database(ABC):
         """Take somebody out; see ``Workspace.remove_member``."""
         raise self._no_team()
 
+    def shows_who_is_connected(self) -> bool:
+        """See ``Workspace.shows_who_is_connected``."""
+        raise self._no_team()
+
     def _no_team(self) -> WorkspaceError:
         return WorkspaceError(
             f"{self.name}: is a file, and whoever reads it reads all of it; a team has its "

@@ -19,6 +19,7 @@ from mast_tui.workspace.events.types import (
 )
 from mast_tui.workspace.records import MergeReport, Run, TraceRecord
 from mast_tui.workspace.registers.hold_out import add_shares, shares_set_aside
+from mast_tui.workspace.registers.tags import add_tags, all_tags
 from mast_tui.workspace.store import Workspace
 
 
@@ -48,6 +49,8 @@ def merge(into: Workspace, other: Workspace, *, replacing: Collection[str] = ())
         for run in other.runs():
             into.add_run(renamed_run(run, names))
         add_shares(into, shares_set_aside(other))
+        for taxonomy, who, tags in all_tags(other):
+            add_tags(into, taxonomy, who, tags, names)
         return into.merge_events(renamed(foreign, names), replacing=replacing)
 
 
@@ -128,6 +131,10 @@ def _renamed_study(study: Study | None, names: Mapping[str, str]) -> Study | Non
         study,
         batches=tuple(map(renamed, study.batches)),
         releases=tuple(one._replace(traces=renamed(one.traces)) for one in study.releases),
+        assignments=tuple(
+            one._replace(trace_id=names.get(one.trace_id, one.trace_id))
+            for one in study.assignments
+        ),
     )
 
 

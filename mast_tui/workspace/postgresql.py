@@ -616,6 +616,10 @@ class Server(Database):
         with self.writing(whole=True) as connection:
             return team.remove(connection, name)
 
+    def shows_who_is_connected(self) -> bool:
+        with self.reading() as connection:
+            return team.shows_who_is_connected(connection)
+
     # In words
 
     def _error(self, error: BaseException) -> WorkspaceError:

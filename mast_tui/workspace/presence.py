@@ -50,10 +50,14 @@ class Presence:
 
     def company(self) -> tuple[str, ...]:
         """The names of those who are at one's place now."""
+        return () if self._place is None else self.at(self._place)
+
+    def at(self, where: str) -> tuple[str, ...]:
+        """The names of others who are at a place now."""
         lately = monotonic() - GONE_AFTER
         names = {
             who
             for who, place, heard_at in list(self._others.values())
-            if place == self._place and heard_at > lately and who != self._who
+            if place == where and heard_at > lately and who != self._who
         }
         return tuple(sorted(names))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, Literal
@@ -71,34 +72,54 @@ class Filter:
         }
         return [table.c[name] == value for name, value in wanted.items() if value is not None]
 
-    def with_pass(self, table: Table) -> list[ColumnElement[bool]]:
-        """The conditions on a table, with the one on the pass."""
-        conditions = self.of(table)
+    def with_pass(self, statement: Select[Any], table: Table) -> Select[Any]:
+        """What is selected from a table, with all conditions on it."""
+        statement = statement.where(*self.of(table))
         if isinstance(self.pass_number, int):
-            conditions.append(table.c.pass_number == self.pass_number)
-        elif self.pass_number is not None:
-            chosen = _last_pass_of(table, finished=self.pass_number == "finished")
-            conditions.append(table.c.pass_number == chosen)
-        return conditions
+            return statement.where(table.c.pass_number == self.pass_number)
+        return _in_pass(statement, table, self.pass_number, self.of, one=self.trace_id is not None)
 
 
-def _last_pass_of(table: Table, *, finished: bool) -> Any:
-    """The number of the last pass over the work that a row belongs to.
+def _in_pass(
+    statement: Select[Any],
+    table: Table,
+    wanted: Literal["last", "finished"] | None,
+    conditions: Callable[[Table], list[ColumnElement[bool]]],
+    *,
+    one: bool,
+) -> Select[Any]:
+    """Select only what was said in the last pass over each work.
 
     Adjudication makes gold, not labels of one's own, so its passes do not count; nor do retests.
+
+    Args:
+        statement: What is selected, from the table.
+        table: Has a pass in each row.
+        wanted: Whether it is the last pass or the last that is finished; None for all.
+        conditions: What else holds of the table, which is to hold of passes too.
+        one: Whether it is about one trace. Over many, to look for the pass of each row takes most
+            of the time, above all where every look asks a function of the server.
     """
-    passes = schema.passes.alias()
-    conditions = [
-        passes.c.annotator == table.c.annotator,
-        passes.c.trace_id == table.c.trace_id,
-        passes.c.taxonomy == table.c.taxonomy,
-        passes.c.withdrawn.is_(False),
-        passes.c.kind.not_in(_NO_READINGS),
-    ]
-    if finished:
-        conditions.append(passes.c.finished_at.is_not(None))
-    last = select(func.max(passes.c.number)).where(and_(*conditions)).scalar_subquery()
-    return last if finished else func.coalesce(last, table.c.pass_number)
+    if wanted is None:
+        return statement
+    passes, work = schema.passes, ("annotator", "trace_id", "taxonomy")
+    counting = [passes.c.withdrawn.is_(False), passes.c.kind.not_in(_NO_READINGS)]
+    if wanted == "finished":
+        counting.append(passes.c.finished_at.is_not(None))
+    last: ColumnElement[Any] = func.max(passes.c.number)
+    if one:
+        same = [passes.c[name] == table.c[name] for name in work]
+        last = select(last).where(*same, *counting).scalar_subquery()
+    else:
+        of_work = [passes.c[name] for name in work]
+        each = select(*of_work, last.label("last")).where(*conditions(passes), *counting)
+        lasts = each.group_by(*of_work).subquery()
+        same = [lasts.c[name] == table.c[name] for name in work]
+        statement = statement.outerjoin_from(table, lasts, and_(*same))
+        last = lasts.c.last
+    if wanted == "last":
+        last = func.coalesce(last, table.c.pass_number)
+    return statement.where(table.c.pass_number == last)
 
 
 def labels(connection: Connection, wanted: Filter) -> tuple[Label, ...]:
@@ -113,13 +134,13 @@ def verdicts(connection: Connection, wanted: Filter) -> tuple[Verdict, ...]:
     columns = [
         marked.c[name] for name in ("annotator", "trace_id", "taxonomy", "mode", "pass_number")
     ]
-    present = select(*columns).where(*wanted.with_pass(marked)).distinct()
+    present = wanted.with_pass(select(*columns), marked).distinct()
     found = {
         tuple(row): Verdict(row[0], row[1], row[2], row[3], VerdictValue.PRESENT, row[4])
         for row in connection.execute(present)
     }
     said = schema.verdicts
-    for row in connection.execute(select(said).where(*wanted.with_pass(said))).mappings():
+    for row in connection.execute(wanted.with_pass(select(said), said)).mappings():
         verdict = verdict_of(row)
         key = (
             verdict.annotator,
@@ -167,12 +188,14 @@ def _statement(
     table: Table, names: tuple[str, ...], passes: Literal["last", "finished"] | None, last: str
 ) -> Select[Any]:
     """The statement for all filters of one shape: making it takes longer than running it."""
-    conditions = [table.c[name] == bindparam(name) for name in names]
-    if passes is not None:
-        chosen = _last_pass_of(table, finished=passes == "finished")
-        conditions.append(table.c.pass_number == chosen)
+
+    def conditions(of: Table) -> list[ColumnElement[bool]]:
+        return [of.c[name] == bindparam(name) for name in names]
+
+    statement = select(table).where(*conditions(table))
+    statement = _in_pass(statement, table, passes, conditions, one="trace_id" in names)
     order = ("trace_id", "annotator", "taxonomy", "pass_number", last)
-    return select(table).where(*conditions).order_by(*(table.c[name] for name in order))
+    return statement.order_by(*(table.c[name] for name in order))
 
 
 def passes(connection: Connection, wanted: Filter) -> tuple[Pass, ...]:
@@ -348,12 +371,9 @@ def label_counts(connection: Connection, annotator: str, taxonomy: str) -> dict[
     """How many labels an annotator has per trace, in the last pass."""
     table = schema.labels
     wanted = Filter(annotator=annotator, taxonomy=taxonomy)
-    statement = (
-        select(table.c.trace_id, func.count())
-        .where(*wanted.with_pass(table))
-        .group_by(table.c.trace_id)
-    )
-    return {row[0]: row[1] for row in connection.execute(statement)}
+    statement = wanted.with_pass(select(table.c.trace_id, func.count()), table)
+    counted = connection.execute(statement.group_by(table.c.trace_id))
+    return {row[0]: row[1] for row in counted}
 
 
 def waiting_counts(connection: Connection, annotator: str, taxonomy: str) -> dict[str, int]:

@@ -243,6 +243,11 @@ class Workspace(WorkspaceCore):
         self._database.check_team_is_theirs()
         return self._database.remove_member(name)
 
+    def shows_who_is_connected(self) -> bool:
+        """Whether a server tells every member who is connected, as only a superuser can have it
+        keep that to itself; raises ``WorkspaceError`` for a file."""
+        return self._database.shows_who_is_connected()
+
     # Taxonomies
 
     def add_taxonomy(self, taxonomy: Taxonomy, *, in_use: bool = True) -> None:

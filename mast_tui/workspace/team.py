@@ -34,6 +34,7 @@ from mast_tui.workspace.events.types import EventKind
 from mast_tui.workspace.records import Member, Role
 from mast_tui.workspace.registers.hold_out import SETTING as SET_ASIDE
 from mast_tui.workspace.registers.imports import MIGRATION
+from mast_tui.workspace.registers.tags import SETTING as TAGS
 
 _LONGEST: Final = 63
 """Bytes of a role's name on a server."""
@@ -242,6 +243,9 @@ def keep(connection: Connection) -> None:
     driver = driver_of(connection)
     script = "\n".join(_script())
     stamp = hashlib.sha256(script.encode()).hexdigest()[:16]
+    may_hush: bool = driver.execute("SHOW is_superuser").fetchone()[0] == "on"
+    if may_hush and shows_who_is_connected(connection):
+        driver.execute(_hush())
     there = driver.execute(
         "SELECT obj_description(to_regnamespace('seen'), 'pg_namespace')"
     ).fetchone()
@@ -250,8 +254,6 @@ def keep(connection: Connection) -> None:
     driver.execute("\n".join(_tables()))
     driver.execute(script)
     driver.execute(f"COMMENT ON SCHEMA seen IS '{stamp}'")
-    if driver.execute("SHOW is_superuser").fetchone()[0] == "on":
-        driver.execute(_hush())
     for one in members(connection):
         _give_rights(driver, one)
 
@@ -279,6 +281,9 @@ def _tables() -> Iterator[str]:
     yield f"FROM public.events WHERE kind = '{EventKind.REVEALED.value}'"
     yield "AND trace_id IS NOT NULL AND taxonomy IS NOT NULL AND pass_number IS NOT NULL"
     yield "ON CONFLICT DO NOTHING;"
+    yield "WITH mine AS (DELETE FROM team.settings WHERE"
+    yield f"{_is_tags_of('name', 'key')} RETURNING key, value)"
+    yield "INSERT INTO public.settings SELECT * FROM mine ON CONFLICT DO NOTHING;"
     # No key of one person may collide with another's, as that would tell of it.
     yield "ALTER TABLE public.events DROP CONSTRAINT events_pkey, ADD PRIMARY KEY (id, annotator);"
 
@@ -357,6 +362,24 @@ $$;
 """
 _REVEALED_TRACES: Final = f"SELECT trace_id FROM team.revealed WHERE annotator = {_ME}"
 _OF_JUDGES: Final = f"seen.sees_judges() OR r.trace_id IN ({_REVEALED_TRACES})"
+
+
+def _is_tags_of(who: str, key: str) -> str:
+    """Whether a setting keeps the tags that somebody gives."""
+    return f"{key} = '{TAGS}:' || split_part({key}, ':', 2) || ':' || {who}"
+
+
+_TAGS_OF_OTHERS: Final = f"""
+  SELECT s.key, (SELECT json_agg(one)::text FROM json_array_elements(s.value::json) one
+    WHERE (SELECT two::text FROM json_array_elements(one) WITH ORDINALITY AS of_it(two, number)
+      WHERE number = 2) IN (SELECT to_json(v.trace_id)::text FROM team.revealed v
+      WHERE v.annotator = {_ME}
+      AND starts_with(v.taxonomy, split_part(s.key, ':', 2) || '@'))) AS tags
+  FROM public.settings s
+  WHERE starts_with(s.key, '{TAGS}:') AND NOT ({_is_tags_of(_ME, "s.key")})
+"""
+"""Of the tags that others gave those about traces of which others may be seen."""
+
 _ROWS: Final[Mapping[str, str]] = {
     "sights": f"r.annotator = {_ME}",
     "studies": "true",
@@ -367,8 +390,9 @@ _ROWS: Final[Mapping[str, str]] = {
     "asked": _OF_JUDGES,
     "imports": f"r.format = '{MIGRATION}'",
     "imported_events": "false",
-    "settings": f"r.key = '{SET_ASIDE}' UNION ALL SELECT key, value FROM team.settings "
-    f"WHERE name = {_ME}",
+    "settings": f"r.key = '{SET_ASIDE}' OR {_is_tags_of(_ME, 'r.key')} "
+    f"UNION ALL SELECT key, value FROM team.settings WHERE name = {_ME} "
+    f"UNION ALL SELECT key, tags FROM ({_TAGS_OF_OTHERS}) others WHERE tags IS NOT NULL",
 }
 """Which rows may be seen of what is not about one trace of one person."""
 
@@ -494,6 +518,13 @@ _SETTINGS_INSERT: Final = f"""
 CREATE FUNCTION seen.settings_insert() RETURNS trigger LANGUAGE plpgsql {_AS_OWNER} AS $$
 BEGIN
   PERFORM seen.check_write({_ME}, NULL, NULL, NULL);
+  IF {_is_tags_of(_ME, "NEW.key")} THEN
+    -- It is what others can read: a list of lists.
+    PERFORM two FROM json_array_elements(NEW.value::json) one, json_array_elements(one) two;
+    INSERT INTO public.settings VALUES (NEW.key, NEW.value)
+      ON CONFLICT (key) DO UPDATE SET value = excluded.value;
+    RETURN NEW;
+  END IF;
   INSERT INTO team.settings VALUES ({_ME}, NEW.key, NEW.value)
     ON CONFLICT (name, key) DO UPDATE SET value = excluded.value;
   RETURN NEW;
@@ -566,6 +597,12 @@ def _of(row: str, columns: Collection[str]) -> str:
 
 
 # What the server tells of itself
+
+
+def shows_who_is_connected(connection: Connection) -> bool:
+    """Whether everybody may ask who is connected."""
+    asked = "SELECT has_function_privilege('public', 'pg_stat_get_activity(integer)', 'EXECUTE')"
+    return bool(driver_of(connection).execute(asked).fetchone()[0])
 
 
 def _hush() -> str:

@@ -142,6 +142,13 @@ def test_tags_are_given_afterwards_searched_and_written_out(cli: Cli, notes: Pat
     assert [one["name"] for one in told["groups"]] == ["#again", "#mixup"]
     told = cli("study", "notes", "--json", "--annotator", "carol").json
     assert told["groups"] == []
+    # They go along to another workspace, once and for all.
+    cli("export", "--format", "jsonl", "-o", "all.jsonl")
+    for _ in range(2):
+        cli("import", "--format", "jsonl", "all.jsonl", "--workspace", "copy.db")
+    cli("export", "--format", "jsonl", "-o", "again.jsonl", "--workspace", "copy.db")
+    assert Path("again.jsonl").read_bytes() == Path("all.jsonl").read_bytes()
+    assert '"record": "tags"' in Path("all.jsonl").read_text()
     off = cli("study", "notes", "--tag", "mixup", "--give", "mixup", *who)
     assert "#mixup: taken off 1" in off.err
     assert cli("study", "notes", "--tag", "mixup", *who, "--json").json["groups"] == []

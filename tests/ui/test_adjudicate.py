@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
@@ -14,6 +15,7 @@ from mast_tui.gold.choice import NOBODY
 from mast_tui.labels import VerdictValue
 from mast_tui.ui.adjudicate.screen import AdjudicateScreen
 from mast_tui.workspace import Workspace
+from mast_tui.workspace.presence import Presence
 from tests import waiting
 from tests.ui.office import Office, said
 from tests.ui.stage import MAST, SLUGS, Stage, finding, stage, suggest
@@ -430,3 +432,28 @@ async def test_what_somebody_else_decides_meanwhile_is_listed_and_said(two: Offi
         )
         assert here(on) == "3.1 decided"
         assert "2 of 4 decided" in on.text
+
+
+async def test_what_somebody_else_is_deciding_is_passed_over_while_there_is_another(
+    two: Office,
+) -> None:
+    async with adjudicating(two) as on:
+        assert on.app.opened is not None
+        presence = on.app.opened.workspace._database.presence = Presence()
+        (items,) = screen(on).queue.items.values()
+        first, second, third, fourth = (
+            row.item for row in screen(on).main_list.rows if row.item is not None
+        )
+
+        def here_now() -> str | None:
+            row = screen(on).queue.row
+            return None if row is None else row.item
+
+        for program, item in enumerate((second, fourth)):
+            presence.hear(program, json.dumps(["carol", items.place(item)]))
+        await on.press("]")
+        assert here_now() == third
+        await on.press("[")
+        assert here_now() == first
+        await on.press("1", "1")  # both that nobody else is at
+        assert here_now() in (second, fourth)

@@ -18,6 +18,7 @@ from mast_tui.ui.adjudicate.screen import AdjudicateScreen
 from mast_tui.ui.reports.agreement import Judge, nothing_of_judge
 from mast_tui.ui.reports.cells import value_words
 from mast_tui.ui.reports.screen import AgreementScreen, AgreementTracesScreen
+from tests import waiting
 from tests.figures.agreement.build_judge import assisted, counted, given_words
 from tests.gold.build import MODE, PRESENT
 from tests.ui.office import Office, said
@@ -341,3 +342,22 @@ async def test_what_warns_of_the_figures_is_said_when_they_are_there(
     async with agreeing(two) as on:
         assert "2 traces share 1 block" in said(on)
         assert "! 2 traces share 1 block of verdicts" in words(on)
+
+
+async def test_what_others_finish_meanwhile_is_told_and_counted_when_asked_for(
+    two: Office,
+) -> None:
+    async with agreeing(two) as on:
+        assert cells(on, "1.3")["n"] == "2"
+        two.label("alice", "three", {})
+        two.label("bob", "three", {}, finish=False)
+        for _ in waiting.until(lambda: "new since" in said(on)):
+            await on.pilot.pause()
+        assert said(on).startswith("1 new since")
+        two.label("bob", "three", {})
+        for _ in waiting.until(lambda: "2 new since" in said(on)):
+            await on.pilot.pause()
+        assert cells(on, "1.3")["n"] == "2"
+        await on.press("O")
+        assert cells(on, "1.3")["n"] == "3"
+        assert "new since" not in said(on)

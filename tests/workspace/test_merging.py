@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from mast_tui.gold import Guideline
-from mast_tui.labels import AnnotatorKind
-from mast_tui.study import Draw, Membership, Release, Study
+from mast_tui.labels import AnnotatorKind, Target
+from mast_tui.study import Assignment, Draw, Membership, Release, Study
 from mast_tui.workspace import NewEvent, RunTrace, TraceRecord, Workspace, WorkspaceError, merge
 from mast_tui.workspace.events.types import (
     GuidelineSet,
@@ -20,6 +20,7 @@ from mast_tui.workspace.events.types import (
     LabelRemoved,
     StudySet,
 )
+from mast_tui.workspace.registers.tags import keep_tags, tags_by
 from tests.taxonomy.rewording import changed
 from tests.workspace.build import MAST, TRACE, event, label, started, state, trace_of
 
@@ -106,6 +107,7 @@ def test_a_study_and_its_guidelines_speak_of_the_traces_under_their_names_here(
         memberships=(Membership("alice", 0, 2), Membership("alice", 3)),
         releases=(Release("alice", ("not there", TRACE)),),
         draws=(Draw(1, 7, ("outcome", "length"), 3),),
+        assignments=(Assignment(TRACE, ("bob",)),),
     )
     words = Guideline("g", MAST.modes[0].slug, "only with a reason", "bob", "now", TRACE)
     there.append(
@@ -120,9 +122,29 @@ def test_a_study_and_its_guidelines_speak_of_the_traces_under_their_names_here(
         study,
         batches=((moved,), ("not there",)),
         releases=(Release("alice", ("not there", moved)),),
+        assignments=(Assignment(moved, ("bob",)),),
     )
     assert here.guidelines(MAST.ref) == (replace(words, trace_id=moved),)
     assert merge(here, there).added == 0
+
+
+def test_tags_given_to_open_codes_come_over_beside_those_that_are_here(
+    here: Workspace, there: Workspace
+) -> None:
+    first, second = (("alice", TRACE, Target(key, key), False) for key in ("k0", "k1"))
+    for place, text, tags in (
+        (here, "one", {first: ("money",)}),
+        (there, "another", {first: ("money", "refund"), second: ("late",)}),
+    ):
+        place.add_taxonomy(MAST)
+        place.register_trace(TraceRecord.of(trace_of(text)))
+        place.add_annotator("bob", AnnotatorKind.HUMAN)
+        keep_tags(place, MAST.id, "bob", tags)
+    merge(here, there)
+    moved = {(whose, f"{TRACE}~2", *rest): tags for (whose, _, *rest), tags in tags.items()}
+    assert tags_by(here, MAST.id, "bob") == {first: ("money",)} | moved
+    merge(here, there)
+    assert tags_by(here, MAST.id, "bob") == {first: ("money",)} | moved
 
 
 def test_of_two_peoples_studies_the_last_one_stands(here: Workspace, there: Workspace) -> None:

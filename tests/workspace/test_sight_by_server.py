@@ -22,6 +22,7 @@ from mast_tui.errors import SessionError
 from mast_tui.gold.choice import NOBODY
 from mast_tui.labels import AnnotatorKind, Finding, Label, PassKind, Target, VerdictValue
 from mast_tui.session import Session, resolve_sight, working_person
+from mast_tui.session.open_codes import OpenCode, give_tag
 from mast_tui.study import Study
 from mast_tui.workspace import (
     NewEvent,
@@ -42,6 +43,7 @@ from mast_tui.workspace.events.types import (
     VerdictSet,
 )
 from mast_tui.workspace.records import Asked, Role
+from mast_tui.workspace.registers.tags import all_tags
 from mast_tui.workspace.schema import STATE_TABLES, guidelines, passes, studies
 from tests.postgres import ASKED, PostgresServer
 from tests.workspace.build import MAST, MODES, TRACE, label, started, trace_of
@@ -135,6 +137,13 @@ def work(team: Team, name: str, trace: Any = FIRST, *, finish: bool = True) -> N
             session.finish(open_modes="absent")
 
 
+def tag(workspace: Workspace, who: str) -> None:
+    """Tag what bob says of both traces."""
+    for trace_id in (TRACE, "run-2"):
+        code = OpenCode("bob", trace_id, Target("k0", "k0", "a \0 quote"), "", is_label=True)
+        give_tag(workspace, MAST.id, who, [code], f"{who}-tagged")
+
+
 def of_second(workspace: Workspace, name: str) -> Label:
     return label(workspace, annotator=name, trace_id="run-2")
 
@@ -163,6 +172,7 @@ def everybody_works(team: Team) -> None:
         session.reload()
         (suggestion,) = session.suggestions
         session.reject(suggestion.id, SECRET)
+        tag(session.workspace, "bob")
     with team.workspace("lea") as lea:
         for trace_id in (TRACE, "run-2"):
             said = label(lea, MODES[5], annotator=ELSEWHERE, trace_id=trace_id, note=SECRET)
@@ -182,6 +192,7 @@ def everybody_works(team: Team) -> None:
             work_ = Adjudication(carol, MAST, trace_id, "carol")
             for conflict in work_.gold.conflicts:
                 work_.decide(conflict, NOBODY, reason=SECRET)
+        tag(carol, "carol")
     with team.sql("postgres") as owner:
         owner.execute(f"ANALYZE {', '.join(f'public.{name}' for name in TABLES)}")
 
@@ -301,7 +312,9 @@ def test_a_blind_annotator_learns_nothing_that_depends_on_others(team: Team) -> 
     assert {asked for asked in after if before[asked] != after[asked]} == set()
     # It could have been otherwise: she sees her own, and the owner sees what has changed.
     assert "mira" in after["seen.labels"]
+    assert "-tagged" not in "".join(after.values())
     with team.sql("postgres") as owner:
+        assert "bob-tagged" in asked(owner, "SELECT * FROM public.settings")
         for table in ("labels", "span_notes", "decisions", "runs", "asked", "events"):
             assert SECRET in asked(owner, f"SELECT * FROM public.{table}")
     assert all(IMPORTED not in said for said in after.values())
@@ -320,6 +333,9 @@ def test_once_revealed_a_trace_is_seen_and_what_was_said_of_it_stands(team: Team
         assert {one.trace_id for one in session.workspace.labels()} == {"run-2"}
         assert {JUDGE} == {one.judge for one in session.workspace.judgements()}
         assert session.workspace.all_decisions(MAST.ref).keys() == {"run-2"}
+        assert tags_seen(session.workspace) == {("bob", "run-2"), ("carol", "run-2")}
+        tag(session.workspace, "mira")
+        assert ("mira", TRACE) in tags_seen(session.workspace)
         with pytest.raises(SessionError, match="the finish stands"):
             session.undo()
         (own,) = session.labels
@@ -347,8 +363,14 @@ def test_once_revealed_a_trace_is_seen_and_what_was_said_of_it_stands(team: Team
             PassKind.SECOND_LOOK,
         ]
     with team.workspace("lea") as lea:
+        assert len(tags_seen(lea)) == 6
         assert not lea.differences()
         assert not lea.edited_histories()
+
+
+def tags_seen(workspace: Workspace) -> set[tuple[str, str]]:
+    """Who tagged which traces, as far as it is told."""
+    return {(who, place[1]) for _, who, tags in all_tags(workspace) for place in tags}
 
 
 def test_nothing_is_revealed_before_a_finish(at_work: Team) -> None:
@@ -529,6 +551,7 @@ def test_a_member_is_taken_in_with_a_password_that_nobody_keeps(
     assert code == 0, told
     password = line.strip().rpartition(":")[2]
     assert len(password) >= 24
+    assert "see who is connected" in told
     assert password not in told
     assert password not in postgres.log()
     role = '"' + name.replace('"', '""') + '"'
@@ -548,6 +571,7 @@ def test_a_member_is_taken_in_with_a_password_that_nobody_keeps(
         # What somebody is can change, and who is out sees nothing more.
         lead = command(capsys, *team[:4], "lead", *team[5:], "--json")
         assert lead[0] == 0, lead
+        assert "see who is connected" not in lead[2]
         assert json.loads(lead[1])["password_line"] is None
         listed = json.loads(command(capsys, "team", "list", *team[5:], "--json")[1])
         assert listed == {"members": [{"name": name, "role": "lead", "assisted": False}]}
@@ -565,6 +589,11 @@ def test_a_member_is_taken_in_with_a_password_that_nobody_keeps(
         assert not workspace.labels()
     with psycopg.connect(url.replace("boss@", "known@")) as known:
         assert "permission denied" in asked(known, "SELECT * FROM public.labels")
+    # A superuser has the server keep to itself who is connected.
+    theirs = postgres.url("of%20a%20team")
+    assert command(capsys, *team[:2], "known", *team[3:-1], theirs)[0] == 0
+    with closing(Workspace.open(theirs)) as workspace:
+        assert not workspace.shows_who_is_connected()
     assert command(capsys, "team", "remove", "known", *team[5:])[1].endswith("elsewhere\n")
     for other in ("postgres", "pg_x", "ä" * 40, "judge:x"):
         code, _, told = command(capsys, *team[:2], other, *team[3:])

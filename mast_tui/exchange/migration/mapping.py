@@ -11,8 +11,8 @@ from pathlib import Path
 from mast_tui.exchange.crosswalk import ANY, Entry, read_entries
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.labels import Label, Target
-from mast_tui.session.open_codes import Place
 from mast_tui.taxonomy.model import OPEN_SLUG, Mode, Taxonomy
+from mast_tui.workspace.registers.tags import Place
 
 
 class Change(StrEnum):

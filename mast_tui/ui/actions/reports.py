@@ -110,6 +110,7 @@ AGREEMENT = (
         command="choose('look')",
         hint=30,
     ),
+    _agreement("anew", "f5 O", title="count anew", help="Count what others have said since"),
     *scrolls(Where.AGREEMENT, "what the figures rest on"),
 )
 
@@ -256,6 +257,7 @@ SIGNATURES = (
         command="choose('look')",
         hint=50,
     ),
+    _signatures("anew", "f5 O", title="count anew", help="Count what others have said since"),
     *scrolls(Where.SIGNATURES, "what the figures rest on"),
 )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, Final
@@ -122,14 +122,27 @@ class ConflictList(VirtualLines):
                 return place
         return None
 
-    def next_open(self, start: int, step: int = 1) -> int | None:
-        """The row of the next item that is left to decide, around the end; None where all are."""
-        total = len(self.rows)
+    def next_open(
+        self, start: int, step: int = 1, *, but: Callable[[QueueRow], bool] = lambda _: False
+    ) -> int | None:
+        """Find the next item that is left to decide, around the end.
+
+        Args:
+            start: Behind which row.
+            step: -1 goes back.
+            but: Which items are passed over while there is another.
+
+        Returns:
+            Its row, None where all are decided.
+        """
+        total, left = len(self.rows), None
         for distance in range(1, total + 1):
             place = (start + step * distance) % total
             if self.rows[place].state in (RowState.OPEN, RowState.CHANGED):
-                return place
-        return None
+                if not but(self.rows[place]):
+                    return place
+                left = place if left is None else left
+        return left
 
     def next_trace(self, start: int, step: int = 1) -> int | None:
         """The row of the next trace, or None at the end."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from mast_tui.adjudication import Access, Adjudication, QueueEntry, trace_disagreement
@@ -21,13 +22,15 @@ class Queue:
     is listed, and ``names_hidden`` whether letters stand for the sides.
     """
 
-    def __init__(self, mode: str | None, *, agreed: bool) -> None:
+    def __init__(self, mode: str | None, is_taken: Callable[[str], bool], *, agreed: bool) -> None:
         """Begin with nothing, until something is taken in.
 
         Args:
             mode: The slug of the mode that alone is listed; None for all.
+            is_taken: Whether somebody else is at a place now.
             agreed: Whether to list what was agreed as well.
         """
+        self._is_taken = is_taken
         self.lines = ConflictList(id="queue")
         self.mode = mode
         self.cases = Cases()
@@ -73,6 +76,16 @@ class Queue:
         if place is not None:
             self.lines.move_to(place)
         return place is not None
+
+    def next_open(self, start: int, step: int = 1) -> int | None:
+        """The row of the next conflict that is left, one that nobody else decides just now before
+        the others; None where all are decided."""
+
+        def taken(row: QueueRow) -> bool:
+            items = self.items.get(row.trace_id)
+            return items is not None and self._is_taken(items.place(row.item or ""))
+
+        return self.lines.next_open(start, step, but=taken)
 
     # What is listed
 
@@ -126,7 +139,7 @@ class Queue:
         return -trace_disagreement(c for c in left if c.mode == self.mode)
 
     def _go_to_start(self, begin_at: str | None) -> None:
-        start = self.lines.next_open(-1)
+        start = self.next_open(-1)
         if begin_at is not None:
             if self.lines.place_of(begin_at, None) is None and not self.agreed:
                 # Settled otherwise since: it stands among what was agreed.

@@ -40,6 +40,7 @@ from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import joined, plain_title
 from mast_tui.workspace import WorkspaceError
+from mast_tui.workspace.presence import Presence
 from mast_tui.writes import Holds, writes
 
 Result = TypeVar("Result")
@@ -103,7 +104,7 @@ class AdjudicateScreen(BaseScreen):
             agreed: Whether to list what was agreed as well.
         """
         super().__init__()
-        self.queue = Queue(mode, agreed=agreed)
+        self.queue = Queue(mode, self._is_taken, agreed=agreed)
         self.evidence = Evidence(SpanText(self))
         self.deciding = Deciding(self, self.queue, self.evidence)
         self._begin_at = trace
@@ -201,10 +202,17 @@ class AdjudicateScreen(BaseScreen):
         """Show who decides the same."""
         self.show_title()
 
+    @property
+    def _presence(self) -> Presence | None:
+        return None if self.mast.opened is None else self.mast.opened.workspace.presence
+
+    def _is_taken(self, place: str) -> bool:
+        return self._presence is not None and bool(self._presence.at(place))
+
     def _be_at(self, place: str | None) -> None:
         opened = self.mast.opened
-        if opened is not None and opened.workspace.presence is not None:
-            opened.workspace.presence.go_to(opened.annotator, place)
+        if opened is not None and self._presence is not None:
+            self._presence.go_to(opened.annotator, place)
 
     def on_screen_suspend(self) -> None:
         """Nobody decides here for now."""
@@ -228,8 +236,7 @@ class AdjudicateScreen(BaseScreen):
         opened = self.mast.opened
         if opened is None:
             return ("opening the workspace …",)
-        presence = opened.workspace.presence
-        others = () if presence is None else presence.company()
+        others = () if self._presence is None else self._presence.company()
         words = [*self.mast.unsent_words()]
         if others:
             verb = "is" if len(others) == 1 else "are"
@@ -366,7 +373,7 @@ class AdjudicateScreen(BaseScreen):
 
     def go_to_open(self, step: int = 1) -> bool:
         """Put the cursor on the next conflict that is left; False where there is none."""
-        place = self.main_list.next_open(self.main_list.cursor, step)
+        place = self.queue.next_open(self.main_list.cursor, step)
         if place is None:
             return False
         if place == self.main_list.cursor:

@@ -30,7 +30,6 @@ from mast_tui.session.open_codes import (
     Group,
     OpenCode,
     OpenCoding,
-    Place,
     Saturation,
     checked_tag,
     give_tag,
@@ -53,6 +52,7 @@ from mast_tui.ui.widgets.column_table import Column, ColumnTable, TableRow
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import counted, place_words, plain_title
 from mast_tui.workspace.outputs import outputs_beside
+from mast_tui.workspace.registers.tags import Place
 
 COLUMNS: Final = (
     Column("what", "", shrinks=True),

@@ -39,7 +39,6 @@ from mast_tui.ui.reports.agreement_traces import (
     listing_of,
 )
 from mast_tui.ui.reports.source import (
-    COUNTING,
     Host,
     LeftError,
     Listing,
@@ -176,7 +175,7 @@ class AgreementSource:
         self.spans = self.judge = None
         self._host.forget(SPANS)
         self._host.forget(JUDGE)
-        self._host.hints.prompt(COUNTING)
+        self._host.begins(opened)
         self._host.count(
             PEOPLE,
             lambda _: count_people(opened, passes),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import ClassVar, Final
@@ -28,7 +29,7 @@ from mast_tui.ui.reports.agreement import AgreementSource
 from mast_tui.ui.reports.cells import choosable, notes_words, row_title, row_words
 from mast_tui.ui.reports.lines import ReportLines
 from mast_tui.ui.reports.signatures import SignaturesSource
-from mast_tui.ui.reports.source import LeftError, Listing, Page, Source, Stage, Stopped
+from mast_tui.ui.reports.source import COUNTING, LeftError, Listing, Page, Source, Stage, Stopped
 from mast_tui.ui.screens.trace_opening import OpensTraces
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.styles import BASE_SCREEN, REPORTS
@@ -109,6 +110,12 @@ class ReportScreen(TablesScreen):
         turn: int
         take: Callable[[], None]
 
+    @dataclass
+    class Said(Message):
+        """What has been finished and decided by now."""
+
+        said: frozenset[object]
+
     def __init__(self, source: Source) -> None:
         super().__init__()
         self.source = source
@@ -117,6 +124,7 @@ class ReportScreen(TablesScreen):
         self._stood: dict[str, tuple[str, str]] = {}
         self._turns: dict[str, int] = {}
         self._away = False
+        self._counted: frozenset[object] | None = None
         source.attach(self)
 
     def compose_pages(self) -> ComposeResult:
@@ -144,6 +152,44 @@ class ReportScreen(TablesScreen):
         if self._away:
             self._away = False
             self.mast.when_ready(self.source.come_back)
+
+    # What others say meanwhile
+
+    def begins(self, opened: OpenWorkspace) -> None:
+        """All of it is counted now: say so, and from here on what is new."""
+        self.hints.prompt(COUNTING)
+        self._counted = None
+        self._look(opened)
+
+    def written_elsewhere(self) -> None:
+        """Look whether there is more to count; until it is asked for, figures stay as they are."""
+        if self.mast.opened is not None:
+            self._look(self.mast.opened)
+
+    @work(thread=True, group="said", exclusive=True)
+    def _look(self, opened: OpenWorkspace) -> None:
+        workspace, ref = opened.workspace, opened.taxonomy.ref
+        with suppress(MastError):  # a server that is away is told of elsewhere
+            said: set[object] = {
+                (one.annotator, one.trace_id, one.number, one.finished_at)
+                for one in workspace.passes(taxonomy=ref)
+                if one.finished
+            }
+            for trace_id, decisions in workspace.all_decisions(ref).items():
+                said |= {(trace_id, one.item, one.decided_at) for one in decisions}
+            self.post_message(self.Said(frozenset(said)))
+
+    def on_report_screen_said(self, message: Said) -> None:
+        """Say how much is new since it was counted."""
+        if self._counted is None:
+            self._counted = message.said
+        new = max(len(message.said - self._counted), len(self._counted - message.said))
+        if new:
+            self.hints.say(f"{new:,} new since, finished or decided · O counts anew")
+
+    def action_anew(self) -> None:
+        """Count all of it anew."""
+        self.mast.when_ready(self.source.start)
 
     # Counting
 

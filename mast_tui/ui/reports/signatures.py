@@ -46,7 +46,6 @@ from mast_tui.ui.reports.signature_traces import (
     traces_table,
 )
 from mast_tui.ui.reports.source import (
-    COUNTING,
     Host,
     LeftError,
     Listing,
@@ -162,7 +161,7 @@ class SignaturesSource:
     def start(self, opened: OpenWorkspace) -> None:
         """Count what is chosen."""
         choice = self.choice
-        self._host.hints.prompt(COUNTING)
+        self._host.begins(opened)
         self._host.count(
             SIGNATURES,
             lambda stopped: count_signatures(opened, choice, self._orders, stopped),

@@ -85,6 +85,9 @@ class Host(Protocol):
     def hints(self) -> HintBar:
         """The last line."""
 
+    def begins(self, opened: OpenWorkspace) -> None:
+        """All of it is counted now: say so, and from here on what is new."""
+
     def count(
         self,
         group: str,

@@ -317,6 +317,10 @@ class GuidelinesScreen(OpensTraces):
         self.title_bar.show(("What we agreed", f"{mode.code} {mode.name}", of), self.who())
         self.main_list.border_title = plain_title(f"{mode.code} {mode.name}")
 
+    def written_elsewhere(self) -> None:
+        """What waited may be sent."""
+        self.show_title()
+
     # Reading
 
     def _start(self, opened: OpenWorkspace) -> None:

@@ -1,0 +1,88 @@
+"""A team whose traces lie in one place: labelled from two machines, adjudicated from a third."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import fsspec
+import pytest
+
+from mast_tui.adjudication import Adjudication, take_on, traces_from_files
+from mast_tui.gold.choice import NOBODY
+from mast_tui.labels import Target
+from mast_tui.session import Session
+from mast_tui.session.queues import queue
+from mast_tui.traces.io.remote import trace_path
+from mast_tui.traces.library import scan
+from mast_tui.traces.model import Trace
+from tests.postgres import PostgresServer
+from tests.traces.s3_server import s3_server
+from tests.traces.test_remote import run_of
+from tests.workspace.build import MAST, MODES
+from tests.workspace.test_sight_by_server import Team, command
+
+pytestmark = pytest.mark.slow
+
+RUNS = "s3://bucket/runs"
+
+
+def traces_in(place: Path) -> dict[str, Trace]:
+    return {one.identity.trace_id: one for report in scan([place]) for one in report.traces}
+
+
+def test_each_trace_of_one_place_is_dealt_to_whom_the_study_says_wherever_its_file_is(
+    postgres: PostgresServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pytest.importorskip("s3fs")
+    team = Team(postgres)
+
+    def at(machine: str) -> None:
+        monkeypatch.setattr("mast_tui.traces.io.remote._folder", lambda: tmp_path / machine)
+
+    with s3_server() as s3:
+        monkeypatch.setitem(fsspec.config.conf, "s3", s3.options)
+        runs = {f"{number}.json": run_of(f"run {number}") for number in range(4)}
+        s3.objects.update({f"bucket/runs/{name}": run for name, run in runs.items()})
+        (tmp_path / "copies").mkdir()
+        for name, run in runs.items():
+            (tmp_path / "copies" / name).write_bytes(run)
+        at("lea's")
+        people = ("--annotators", "mira,bob", "--adjudicators", "carol", "--overlap", "0.5")
+        told = command(capsys, "study", "set", RUNS, *people, "--workspace", team.url("lea"))
+        assert told[0] == 0, told
+        labelled: dict[str, list[str]] = {}
+        for name, place in (("bob", tmp_path / "copies"), ("mira", trace_path(RUNS))):
+            at(f"{name}'s")
+            here = traces_in(place)
+            assert len(here) == len(runs)
+            with team.workspace(name) as workspace:
+                own = [one.trace_id for one in queue(workspace, MAST, name)]
+                for trace_id in own:
+                    session = Session.open(workspace, here[trace_id], MAST, name, blind=True)
+                    key = here[trace_id].span(1).key
+                    target = Target(key, key, "Done", 0, 4)
+                    if name == "mira":
+                        session.toggle_label(MODES[0], target, suggestions_on_screen=False)
+                    session.mark_read([key])
+                    session.finish(open_modes="absent")
+                assert not queue(workspace, MAST, name)
+            labelled[name] = own
+        both = set(labelled["mira"]) & set(labelled["bob"])
+        assert (len(both), len(labelled["mira"] + labelled["bob"])) == (2, len(runs) + 2)
+        # Whoever gets at none of the files decides by what the sides say.
+        at("carol's")
+        s3.troubles += ["refused"] * 9
+        with team.workspace("carol") as workspace:
+            trace_id = min(both)
+            assert workspace.trace(trace_id).path == trace_path(f"{RUNS}/{trace_id[0]}.json")
+            assert traces_from_files(workspace)(trace_id) is None
+            take_on(workspace, MAST, "carol", [trace_id])
+            work = Adjudication(workspace, MAST, trace_id, "carol")
+            (said,) = [label for side in work.words.sides for label in side.labels]
+            assert (said.annotator, said.target.quote) == ("mira", "Done")
+            (conflict,) = work.gold.conflicts
+            work.decide(conflict, NOBODY)
+            assert workspace.all_decisions(MAST.ref).keys() == {trace_id}
