@@ -7,11 +7,14 @@ import inspect
 import os
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
+
+from tests.postgres import PostgresServer, running_server
 
 # Tests start Python some hundred times: what it has compiled is kept, whatever is set outside.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -103,3 +106,10 @@ def pytest_collection_finish() -> None:
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """One process more than there are cores: tests of screens wait as long as they compute."""
     return (os.cpu_count() or 1) + (not _is_for_fast(config))
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A server that is there for all tests of this process."""
+    with running_server() as server:
+        yield server

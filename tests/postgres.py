@@ -96,6 +96,18 @@ class PostgresServer:
         children = Path(f"/proc/{main}/task/{main}/children").read_text()
         return [main, *map(int, children.split())]
 
+    @contextmanager
+    def keeping_out(self, database: str) -> Iterator[None]:
+        """Nobody gets at a database, and who was at it has lost the connection."""
+        self.run(f"ALTER DATABASE {database} ALLOW_CONNECTIONS false")
+        self.run(
+            f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{database}'"
+        )
+        try:
+            yield
+        finally:
+            self.run(f"ALTER DATABASE {database} ALLOW_CONNECTIONS true")
+
     def new_database(self) -> str:
         """Make a database with nothing in it, and return its name."""
         name = f"new_{next(self._numbers)}"

@@ -137,13 +137,15 @@ class Session:
 
     def _all_labels(self) -> tuple[Label, ...]:
         with suppress(ServerAway):  # what was known stands until it is back
-            self._said = self.workspace.labels(trace_id=self.trace_id, taxonomy=self.taxonomy.ref)
+            said = self.workspace.labels(trace_id=self.trace_id, taxonomy=self.taxonomy.ref)
+            self._said = self._said if self.workspace.away else said
         return self._said
 
     def _all_judges(self) -> tuple[str, ...]:
         with suppress(ServerAway):
             judged = self.workspace.judgements(trace_id=self.trace_id, taxonomy=self.taxonomy.ref)
-            self._judges = tuple(dict.fromkeys(one.judge for one in judged))
+            judges = tuple(dict.fromkeys(one.judge for one in judged))
+            self._judges = self._judges if self.workspace.away else judges
         return self._judges
 
     def _suggestion(self, suggestion_id: str) -> Suggestion | None:

@@ -57,6 +57,7 @@ from mast_tui.ui.services.traces import HearsReading, ListsTraces, TraceService
 from mast_tui.ui.services.workspace import (
     ChangesRefused,
     CompanyChanged,
+    DecidedMeanwhile,
     NotSent,
     WorkspaceChanged,
     WorkspaceLost,
@@ -650,6 +651,10 @@ class MastApp(TextualApp):
     @on(NotSent)
     def _not_sent(self, message: NotSent) -> None:
         self.complain(message.why)
+
+    @on(DecidedMeanwhile)
+    def _decided_meanwhile(self, message: DecidedMeanwhile) -> None:
+        self.workspace.tell_decided(message.decisions)
 
     @on(ChangesRefused)
     def _changes_refused(self, message: ChangesRefused) -> None:

@@ -36,7 +36,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import DBAPIError, ResourceClosedError
 
-from mast_tui.errors import WorkspaceError
+from mast_tui.errors import ServerAway, WorkspaceError
 from mast_tui.workspace.records import Member
 from mast_tui.writes import deadline, pause, whoever_runs
 
@@ -90,6 +90,8 @@ class Database(ABC):
         """Whose connection this is in a team on a server; None for a file, and for an owner."""
         self.latest: Latest | None = None
         """What was written last on a server, so that it need not be asked for."""
+        self.content: set[object] = set()
+        """Who, beside the screen, is content with what was read ahead; see ``away``."""
         self._turn = Lock()
         self._whose: object = None
         self._whole = False
@@ -179,12 +181,19 @@ class Database(ABC):
             if time.monotonic() > until:
                 raise WorkspaceError(f"{self.name}: {BUSY}")
             pause(LOOK_AGAIN)
+            if self._waits_in_vain:
+                raise ServerAway(f"{self.name}: does not answer now; nothing was written")
         self._whose = whoever_runs()
         try:
             yield
         finally:
             self._whose = None
             self._turn.release()
+
+    @property
+    def _waits_in_vain(self) -> bool:
+        """Whether who has its turn waits for a server that does not answer."""
+        return False
 
     @contextmanager
     def _no_part_of_its_own(self) -> Iterator[None]:
@@ -254,6 +263,11 @@ class Database(ABC):
     def _check_open(self) -> None:
         if self._closed:
             raise WorkspaceError(f"{self.name}: the workspace is closed")
+
+    @property
+    def away(self) -> bool:
+        """Whether the screen is told what was read ahead, as the tables are out of reach."""
+        return False
 
     def outbox(self, folder: Path, annotator: str, last_seq: int) -> Outbox | None:
         """Where an annotator's changes wait while the tables are out of reach; see ``Outbox``.

@@ -2,7 +2,8 @@
 
 A change is what one key has done: events, each with its id, which is never given anew. It is on
 this machine's disk before anybody is told that it is kept, and gone from there once the server has
-committed it; where that is not known it is sent again, as the server leaves out what it has.
+committed it; where that is not known it is sent again, as the server leaves out what it has. A
+trace that was first met meanwhile waits beside them.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from os import close, fdopen
 from pathlib import Path
@@ -20,16 +21,23 @@ from typing import Final, NamedTuple
 from mast_tui.errors import WorkspaceError
 from mast_tui.traces.io.private_files import make_private, open_private
 from mast_tui.workspace.events.model import Event, NewEvent, event_from_dict, event_to_dict
-from mast_tui.workspace.events.types import SpansRead, SuggestionsSeen
+from mast_tui.workspace.events.types import PassStarted, SpansRead, SuggestionsSeen
 from mast_tui.workspace.ids import now
+from mast_tui.workspace.read_ahead import ReadAhead
+from mast_tui.workspace.records import TraceRecord
+from mast_tui.workspace.registers import traces as trace_register
 
-_TABLE: Final = (
+_TABLES: Final = (
     "CREATE TABLE IF NOT EXISTS changes (number INTEGER PRIMARY KEY AUTOINCREMENT, "
-    "known_seq INTEGER NOT NULL, follows TEXT, events TEXT NOT NULL)"
+    "known_seq INTEGER NOT NULL, follows TEXT, events TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS traces (id TEXT PRIMARY KEY, record TEXT NOT NULL)",
 )
 _READ: Final = "SELECT number, known_seq, follows, events FROM changes ORDER BY number"
 _ADD: Final = "INSERT INTO changes (known_seq, follows, events) VALUES (?, ?, ?)"
-_NOTES: Final = (SpansRead, SuggestionsSeen)
+_CHANGE: Final = "UPDATE changes SET events = ? WHERE number = ?"
+_READ_TRACES: Final = "SELECT id, record FROM traces ORDER BY rowid"
+_ADD_TRACE: Final = "INSERT OR REPLACE INTO traces VALUES (?, ?)"
+_NOTES: Final = (PassStarted, SpansRead, SuggestionsSeen)
 """What no key has asked for."""
 
 
@@ -38,7 +46,8 @@ class Change(NamedTuple):
 
     ``number`` is its place among those that wait. ``follows`` names the last event of the one on
     the same trace that waits before it, None where none does: ``known_seq`` is the counter of the
-    last event there then. The events' own counters are a guess, as the server gives them.
+    last event there then, or ``append.UNCHECKED``. The events' own counters are a guess, as the
+    server gives them.
     """
 
     number: int
@@ -72,13 +81,19 @@ class Outbox:
         self._path = folder / f"{digest[:16]}.db"
         self._lock = Lock()
         self._waiting: list[Change] = []
-        self._last_seq = last_seq
+        self._traces: dict[str, TraceRecord] = {}
+        self.last_seq = last_seq
+        """The counter of the annotator's last event that is known here."""
+        self.known = ReadAhead(annotator)
+        """What the annotator goes on with meanwhile."""
         if self._path.exists():
             with self._file() as file:
                 for number, known_seq, follows, text in file.execute(_READ):
                     events = tuple(map(event_from_dict, json.loads(text)))
                     self._waiting.append(Change(number, known_seq, follows, events))
                     self.saw(events)
+                for trace_id, row in file.execute(_READ_TRACES):
+                    self._traces[trace_id] = trace_register.of_row(json.loads(row))
 
     @property
     def refused_path(self) -> Path:
@@ -106,8 +121,40 @@ class Outbox:
 
     def saw(self, events: Iterable[Event]) -> None:
         """Count on from these."""
-        own = (event.seq for event in events if event.annotator == self.annotator)
-        self._last_seq = max(self._last_seq, *own, 0)
+        own = [event for event in events if event.annotator == self.annotator]
+        self.last_seq = max(self.last_seq, *(event.seq for event in own), 0)
+        self.known.saw(own)
+
+    @property
+    def traces(self) -> Mapping[str, TraceRecord]:
+        """The traces that the server has not been told of, by the ids that they have here."""
+        return dict(self._traces)
+
+    def meet(self, record: TraceRecord) -> str:
+        """Keep a trace that was not known here, and return the id that it has until it is sent."""
+        with self.known.writing() as connection:
+            trace_id = trace_register.register(connection, record)
+        with self._lock, self._file() as file:
+            row = trace_register.to_row(record, record.trace_id)
+            file.execute(_ADD_TRACE, (trace_id, json.dumps(row)))
+            file.commit()
+            self._traces[trace_id] = record
+        return trace_id
+
+    def met(self, trace_id: str, there: str) -> None:
+        """The server knows a trace, by this id or by another, which then stands in what waits."""
+        with self._lock, self._file() as file:
+            if there != trace_id:
+                for place, change in enumerate(self._waiting):
+                    if change.events[0].trace_id == trace_id:
+                        moved = (event._replace(trace_id=there) for event in change.events)
+                        # Labels are read anew, as they say on which trace they are.
+                        events = tuple(event_from_dict(event_to_dict(one)) for one in moved)
+                        self._waiting[place] = change._replace(events=events)
+                        file.execute(_CHANGE, (_text(events), change.number))
+            file.execute("DELETE FROM traces WHERE id = ?", (trace_id,))
+            file.commit()
+            del self._traces[trace_id]
 
     def put(
         self,
@@ -126,7 +173,7 @@ class Outbox:
             action: What groups them.
             undoes: The action that they take back.
             redoes: The action that they do again.
-            known_seq: The counter of the last event known of their work.
+            known_seq: The counter of the last event known of their work, or ``append.UNCHECKED``.
 
         Returns:
             The events, counted on from the last ones.
@@ -144,14 +191,14 @@ class Outbox:
                 *(event.trace_id, event.taxonomy, event.pass_number, event.fact),
                 *(action, undoes, redoes, event.replaces),
             )
-            for number, event in enumerate(events, max(self._last_seq, known_seq) + 1)
+            for number, event in enumerate(events, max(self.last_seq, known_seq) + 1)
         )
         self.keep(kept, known_seq)
         return kept
 
     def keep(self, events: tuple[Event, ...], known_seq: int) -> None:
         """Keep a change whose events have their ids; see ``put``."""
-        text = json.dumps([event_to_dict(event) for event in events])
+        text = _text(events)
         with self._lock, self._file() as file:
             before = self.events(events[0].trace_id, events[0].taxonomy)
             follows = before[-1].id if before else None
@@ -183,7 +230,8 @@ class Outbox:
             close(open_private(self._path))
             with closing(sqlite3.connect(self._path, timeout=30)) as file:
                 file.execute("PRAGMA synchronous=FULL")
-                file.execute(_TABLE)
+                for table in _TABLES:
+                    file.execute(table)
                 yield file
 
     @contextmanager
@@ -194,3 +242,7 @@ class Outbox:
             raise WorkspaceError(
                 f"{self._path}: what waits for the server cannot be kept here: {error}"
             ) from error
+
+
+def _text(events: Iterable[Event]) -> str:
+    return json.dumps([event_to_dict(event) for event in events])

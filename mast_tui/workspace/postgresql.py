@@ -17,7 +17,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from ipaddress import ip_address
 from itertools import count
 from math import ceil
@@ -63,7 +63,14 @@ from mast_tui.workspace.presence import Presence
 from mast_tui.workspace.records import Member
 from mast_tui.workspace.schema import APPLICATION_ID, SCHEMA_VERSION, metadata
 from mast_tui.workspace.sqlite_file import SqliteFile, make_file
-from mast_tui.writes import Command, beside_the_loop, deadline, holds_up_the_loop, pause
+from mast_tui.writes import (
+    Command,
+    beside_the_loop,
+    deadline,
+    holds_up_the_loop,
+    pause,
+    whoever_runs,
+)
 
 _OLDEST: Final = 13
 """The first version of the server that is known to do."""
@@ -166,6 +173,7 @@ class Server(Database):
         self._can_wait = False
         """Whether all that is written now is theirs."""
         self._away = False
+        self._outbox: Outbox | None = None
         self.presence = self._presence = Presence()
         self._thread = ThreadPoolExecutor(1, "workspace-writer")
         self._readers = self._engine(reads_only=True)
@@ -219,20 +227,44 @@ class Server(Database):
         """From here on nobody at a screen waits long for a server that does not answer."""
         found = Outbox(folder, self._url, annotator, last_seq)
         self._answers_within, self._keeps_for = _ANSWERS_WITHIN, annotator
+        self._outbox = found
         return found
+
+    @property
+    def away(self) -> bool:
+        """So it is until all that waits is sent; whoever reckons with all of it is refused."""
+        outbox = self._outbox
+        if outbox is None or not outbox.known.ready or not (self._away or outbox.waiting):
+            return False
+        at_screen = Command.running() is not None or holds_up_the_loop()
+        return at_screen or whoever_runs() in self.content
 
     # Transactions
 
     @contextmanager
     def _reader(self) -> Iterator[Connection]:
-        try:
-            connection = self._reading_connection()
-        except DBAPIError as error:
-            if not _is_lost(error.orig):
-                raise
-            connection = self._reading_connection()  # the one that was kept has gone meanwhile
-        with connection:
+        with self._reading_now() as connection:
             yield connection
+
+    @property
+    def _waits_in_vain(self) -> bool:
+        return self._away and self.away
+
+    def _reading_now(self) -> AbstractContextManager[Connection]:
+        """A connection to the server, or to what was read ahead while it is away."""
+        tried = False
+        while not self.away:
+            try:
+                return self._reading_connection()
+            except DBAPIError as error:
+                if tried or not _is_lost(error.orig):
+                    raise
+                tried = True  # the one that was kept has gone meanwhile
+            except ServerAway:
+                if not self.away:
+                    raise
+        assert self._outbox is not None
+        return self._outbox.known.reading()
 
     def _reading_connection(self) -> Connection:
         if self._away and self._answers_within is not None and holds_up_the_loop():

@@ -24,6 +24,7 @@ from mast_tui.workspace.events.chain import Foreign, edited_histories, examined
 from mast_tui.workspace.events.changes import State, read_state
 from mast_tui.workspace.events.columns import Row, Taken, read_columns
 from mast_tui.workspace.events.model import Event
+from mast_tui.workspace.events.types import Decided
 from mast_tui.workspace.paths import is_url
 from mast_tui.workspace.queries import Filter, PassChoice
 from mast_tui.workspace.records import (
@@ -37,8 +38,10 @@ from mast_tui.workspace.registers import settings as register
 from mast_tui.workspace.registers import taxonomies as taxonomy_register
 from mast_tui.workspace.registers import traces as trace_register
 from mast_tui.workspace.sqlite_file import SqliteFile
+from mast_tui.writes import whoever_runs
 
 if TYPE_CHECKING:
+    from mast_tui.workspace.outbox import Change
     from mast_tui.workspace.presence import Presence
 
 
@@ -296,6 +299,8 @@ class Workspace(WorkspaceCore):
             known = None if within else trace_register.find(connection, record)
         if known is not None and trace_register.with_news(known, record) == known:
             return known.trace_id
+        if self.outbox is not None and self._database.away:
+            return self.outbox.meet(record) if known is None else known.trace_id
         with self._database.writing() as connection:
             return trace_register.register(connection, record)
 
@@ -341,6 +346,63 @@ class Workspace(WorkspaceCore):
         with self._database.reading() as connection:
             last = recording.last_counter(connection, annotator)
         self.outbox = self._database.outbox(folder, annotator, last)
+
+    def read_ahead(self, *, everybody: bool = False) -> None:
+        """Have at hand what the annotator may go on with while the server is away.
+
+        Args:
+            everybody: Whether that is also what others say, as for an adjudicator.
+
+        Raises:
+            WorkspaceError: It cannot be read.
+        """
+        outbox = self.outbox
+        if outbox is not None and not outbox.waiting:
+            with self._database.reading() as connection:
+                outbox.known.read(connection, everybody=everybody)
+
+    def decided_meanwhile(self, sent: Sequence[Change]) -> tuple[Event, ...]:
+        """What others have decided since the first of these changes that decides the same.
+
+        Args:
+            sent: Changes that have waited for the server.
+
+        Raises:
+            WorkspaceError: It cannot be read.
+        """
+        own = [event for change in sent for event in change.events]
+        items = {
+            (event.trace_id, event.taxonomy, event.fact.item)
+            for event in own
+            if isinstance(event.fact, Decided)
+        }
+        since, found = min((event.at for event in own), default=""), list[Event]()
+        for trace_id, taxonomy in {item[:2] for item in items}:
+            found += (
+                event
+                for event in self.events(trace_id=trace_id, taxonomy=taxonomy)
+                if isinstance(event.fact, Decided)
+                and event.at >= since
+                and event.annotator != own[0].annotator
+                and (trace_id, taxonomy, event.fact.item) in items
+            )
+        return tuple(found)
+
+    @contextmanager
+    def as_known(self) -> Iterator[None]:
+        """Within, a thread beside the screen is told of everybody's work what was read ahead."""
+        outbox, who = self.outbox, whoever_runs()
+        if outbox is not None and outbox.known.everybody:
+            self._database.content.add(who)
+        try:
+            yield
+        finally:
+            self._database.content.discard(who)
+
+    @property
+    def away(self) -> bool:
+        """Whether a server is away, and the screen is told what was read ahead."""
+        return self._database.away
 
     @property
     def waiting(self) -> int:

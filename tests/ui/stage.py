@@ -239,7 +239,7 @@ def _event(key: str) -> events.Key:
 @asynccontextmanager
 async def stage(
     *paths: Path,
-    workspace: Path | None = None,
+    workspace: Path | str | None = None,
     annotator: str | None = "alice",
     blind: bool = False,
     assisted: bool = False,

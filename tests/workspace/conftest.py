@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,20 +10,13 @@ import pytest
 from hypothesis import is_hypothesis_test, settings
 
 from mast_tui.workspace import Workspace
-from tests.postgres import PostgresServer, running_server
+from tests.postgres import PostgresServer
 
 _ON_BOTH: Final = {
     *("test_chain", "test_events", "test_judgements", "test_merging", "test_revisions"),
     *("test_runs", "test_set_aside", "test_state", "test_traces", "test_versions_of_traces"),
 }
 """The files of tests that run on SQLite and on PostgreSQL; the others are about files."""
-
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[PostgresServer]:
-    """A server that is there for all tests of this process."""
-    with running_server() as server:
-        yield server
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

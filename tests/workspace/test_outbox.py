@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,12 @@ from typing import Any
 import psycopg
 import pytest
 
+from mast_tui.adjudication import Adjudication, GuidelineBook, take_on
 from mast_tui.errors import ChangedMeanwhile, ServerAway
-from mast_tui.labels import PassKind, Target
+from mast_tui.gold.choice import NOBODY, UNSURE
+from mast_tui.labels import PassKind, Target, VerdictValue
 from mast_tui.session import Session
-from mast_tui.workspace import Workspace, postgresql
+from mast_tui.workspace import TraceRecord, Workspace, postgresql
 from mast_tui.workspace.events.chain import edited_histories
 from mast_tui.workspace.events.types import PassStarted, SpansRead
 from tests.postgres import PostgresServer
@@ -37,19 +39,9 @@ class Team:
     def url(self) -> str:
         return self.postgres.url(self.database)
 
-    @contextmanager
-    def away(self) -> Iterator[None]:
+    def away(self) -> AbstractContextManager[None]:
         """Nobody gets at the database, and who was at it has lost the connection."""
-        self._let_in("false")
-        self.postgres.run(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-            f"WHERE datname = '{self.database}'"
-        )
-        yield
-        self._let_in("true")
-
-    def _let_in(self, whether: str) -> None:
-        self.postgres.run(f"ALTER DATABASE {self.database} ALLOW_CONNECTIONS {whether}")
+        return self.postgres.keeping_out(self.database)
 
     @contextmanager
     def window(self) -> Iterator[Workspace]:
@@ -66,9 +58,9 @@ def team(postgres: PostgresServer, tmp_path: Path) -> Iterator[Team]:
     postgres.give_back(name)
 
 
-def session_on(workspace: Workspace, trace_id: str = TRACE) -> Session:
+def session_on(workspace: Workspace, trace_id: str = TRACE, who: str = "alice") -> Session:
     trace = trace_of("one", "two", "three", trace_id=trace_id)
-    return Session.open(workspace, trace, MAST, "alice", blind=False)
+    return Session.open(workspace, trace, MAST, who, blind=False)
 
 
 def put(session: Session, mode: int, key: str = "k0") -> None:
@@ -191,15 +183,80 @@ async def test_a_server_that_does_not_answer_holds_nobody_up(
         assert len(workspace.labels()) == 3
 
 
-def test_only_what_follows_on_known_events_waits(
-    team: Team, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_what_one_has_done_oneself_waits(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
     with team.window() as workspace, team.away():
         monkeypatch.setattr("mast_tui.writes.PATIENCE", 0.0)
         with pytest.raises(ServerAway):
-            workspace.append([event(PassStarted(PassKind.ASSISTED))])
+            workspace.append([event(PassStarted(PassKind.ASSISTED), annotator="bob")])
         assert workspace.outbox is not None
         assert workspace.outbox.waiting == ()
+
+
+async def test_other_traces_are_gone_on_with_without_the_server(team: Team) -> None:
+    with closing(Workspace.open(team.url)) as elsewhere:
+        put(session_on(elsewhere, "run-2", "bob"), 5)
+        with team.window() as workspace:
+            put(session_on(workspace, "run-2"), 0)
+            workspace.read_ahead()
+            put(session_on(workspace, "run-3"), 1)
+            with team.away():
+                known, since, new = (session_on(workspace, f"run-{n}") for n in (2, 3, 4))
+                put(known, 2, "k1")
+                assert {one.mode for one in known.labels} == {MODES[0], MODES[2]}
+                assert [one.mode for one in since.labels] == [MODES[1]]
+                put(new, 3)
+                new.finish(open_modes="leave")
+                again = session_on(workspace, "run-4")
+                assert (again.finished, len(again.labels)) == (True, 1)
+                assert workspace.finished_traces("alice", MAST.ref) == {"run-4"}
+                assert {one.annotator for one in workspace.labels()} == {"alice"}
+            # Somebody else has met another trace of that name first.
+            elsewhere.register_trace(TraceRecord.of(trace_of("other", trace_id="run-4")))
+            with team.window() as after:  # the first one was killed
+                assert after.send_waiting() == ()
+                assert [one.trace_id for one in after.passes(taxonomy=MAST.ref)][-1] == "run-4~2"
+                assert sound(after)
+                assert len(after.labels(annotator="alice")) == 4
+                assert (after.waiting, after.outbox and after.outbox.traces) == (0, {})
+
+
+async def test_adjudicators_go_on_without_the_server(team: Team) -> None:
+    with closing(Workspace.open(team.url)) as elsewhere, team.window() as workspace:
+        for who, mode in (("bob", 0), ("carol", 1)):
+            put(said := session_on(elsewhere, who=who), mode)
+            said.finish(open_modes="absent")
+        take_on(workspace, MAST, "alice", [TRACE])
+        take_on(elsewhere, MAST, "dana", [TRACE])
+        workspace.read_ahead(everybody=True)
+        work = Adjudication(workspace, MAST, TRACE, "alice")
+        first, second = work.gold.conflicts
+        with team.away():
+            work.decide(first, UNSURE)
+            work.decide(second, NOBODY)
+            assert work.undo() == (second.id,)
+            work.explain([first.id], "no word of it")
+            GuidelineBook(workspace, MAST, "alice").write(MODES[0], "only where it costs")
+            anew = Adjudication(workspace, MAST, TRACE, "alice")
+            assert [(one.item, one.reason) for one in anew.decisions] == [
+                (first.id, "no word of it")
+            ]
+            assert [one.id for one in anew.gold.conflicts] == [second.id]
+            assert workspace.waiting == 5
+        other = Adjudication(elsewhere, MAST, TRACE, "dana")
+        assert other.decisions == ()
+        other.decide(first, NOBODY)
+        assert workspace.outbox is not None
+        sent = workspace.outbox.waiting
+        workspace.changed_elsewhere()
+        assert workspace.send_waiting() == ()
+        assert (workspace.waiting, sound(workspace)) == (0, True)
+        assert [one.text for one in elsewhere.guidelines(MAST.ref)] == ["only where it costs"]
+        (standing,) = elsewhere.decisions(TRACE, MAST.ref)
+        assert (standing.decided_by, standing.value) == ("dana", VerdictValue.ABSENT)
+        assert len(elsewhere.decisions(TRACE, MAST.ref, annotator="alice")) == 1
+        assert [one.annotator for one in workspace.decided_meanwhile(sent)] == ["dana"]
+        work.refresh()
+        assert work.decisions == (standing,)
 
 
 def test_a_label_takes_one_round_trip(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:

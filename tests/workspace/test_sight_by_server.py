@@ -13,6 +13,7 @@ import psycopg
 import pytest
 from psycopg import sql
 from psycopg.rows import dict_row
+from sqlalchemy import func, select
 
 from mast_tui.adjudication import Adjudication, GuidelineBook, take_on
 from mast_tui.cli.command_line import split_words
@@ -43,6 +44,7 @@ from mast_tui.workspace.events.types import (
 )
 from mast_tui.workspace.records import Asked, Role
 from mast_tui.workspace.registers.tags import all_tags
+from mast_tui.workspace.schema import STATE_TABLES, guidelines, passes, studies
 from tests.postgres import ASKED, PostgresServer
 from tests.workspace.build import MAST, MODES, TRACE, label, started, trace_of
 
@@ -491,6 +493,12 @@ def test_each_does_their_work(
         place = session.workspace
         place.keep_waiting(tmp_path, "mira")
         assert place.outbox is not None
+        place.read_ahead(everybody=True)
+        with place.outbox.known.reading() as known:
+            for table in STATE_TABLES:
+                if table not in (studies, guidelines):
+                    assert set(known.execute(select(table.c.annotator)).scalars()) <= {"mira"}
+            assert known.execute(select(func.count()).select_from(passes)).scalar()
         facts = (PassStarted(PassKind.BLIND), LabelAdded(of_second(place, "mira")))
         new = [NewEvent("mira", "run-2", MAST.ref, 1, fact) for fact in facts]
         place.outbox.put(new, place.new_id, place.new_id(), None, None, 0)

@@ -450,6 +450,9 @@ class Deciding:
         words = self._host.attempt(lambda: work.judge_words(conflict.mode))
         if words is None:
             return
+        if work.workspace.away:
+            self._host.hints.say("What judges say is on the server, which is away", error=True)
+            return
         self._host.show_row()
         names = ", ".join(one_line(one.judge.removeprefix(JUDGE_PREFIX), 24) for one in words)
         self._host.tell(

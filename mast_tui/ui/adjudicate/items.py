@@ -444,32 +444,41 @@ def read_cases(opened: OpenWorkspace, traces: Sequence[Trace]) -> Cases:
     """Read the whole queue; ``traces`` are those open in the app.
 
     What the study gives to this adjudicator is taken on first. Slow where many traces have to be
-    read, so for workers only.
+    read, so for workers only. While a server is away it is what was read the last time.
     """
-    workspace, taxonomy, annotator = opened.workspace, opened.taxonomy, opened.annotator
+    workspace = opened.workspace
     try:
-        at_hand = TraceLoader(workspace, traces)
-        study = workspace.study(taxonomy.ref)
-        take_on_as_study_says(workspace, taxonomy, annotator)
-        entries = queue(workspace, taxonomy, annotator, order_of=at_hand.order_of)
-        words = words_by_trace(workspace, taxonomy)
-        items = {}
-        for entry in entries:
-            if entry.access is Access.OPEN:
-                said = words[entry.trace_id]
-                gold = said.gold(taxonomy, at_hand.order_of(entry.trace_id))
-                items[entry.trace_id] = TraceItems(
-                    entry.trace_id,
-                    said.sides,
-                    gold,
-                    said.decisions,
-                    taxonomy,
-                    at_hand.known_order(entry.trace_id),
-                    letters_of(said, study),
-                )
-        finished = {one.name: one.finished for one in status(workspace, taxonomy).annotators}
+        with workspace.as_known():
+            cases = _read_cases(opened, traces)
+            if not workspace.away:
+                workspace.read_ahead(everybody=True)
     except MastError as error:
         return Cases(problem=str(error))
+    return cases
+
+
+def _read_cases(opened: OpenWorkspace, traces: Sequence[Trace]) -> Cases:
+    workspace, taxonomy, annotator = opened.workspace, opened.taxonomy, opened.annotator
+    at_hand = TraceLoader(workspace, traces)
+    study = workspace.study(taxonomy.ref)
+    take_on_as_study_says(workspace, taxonomy, annotator)
+    entries = queue(workspace, taxonomy, annotator, order_of=at_hand.order_of)
+    words = words_by_trace(workspace, taxonomy)
+    items = {}
+    for entry in entries:
+        if entry.access is Access.OPEN:
+            said = words[entry.trace_id]
+            gold = said.gold(taxonomy, at_hand.order_of(entry.trace_id))
+            items[entry.trace_id] = TraceItems(
+                entry.trace_id,
+                said.sides,
+                gold,
+                said.decisions,
+                taxonomy,
+                at_hand.known_order(entry.trace_id),
+                letters_of(said, study),
+            )
+    finished = {one.name: one.finished for one in status(workspace, taxonomy).annotators}
     return Cases(annotator, entries, items, finished, at_hand, study)
 
 

@@ -87,6 +87,8 @@ class Arrival:
         if index == self._kept:
             return
         self._kept = index
+        if opened.workspace.away:
+            return  # it is not worth waiting for
         name = _setting(opened, trace.identity.trace_id)
         write = partial(opened.workspace.set_setting, name, trace.span(index).key)
         self._view.context.writes.do(partial(self._view.context.guarded, write), Holds.NOTHING)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -48,6 +48,7 @@ class OpenWorkspace:
     taxonomy: Taxonomy
     annotator: str
     blind: bool
+    _listed: Mapping[str, LibraryEntry] = field(default_factory=dict)
 
     def open(self, trace: Trace) -> Session:
         """The annotator's session on a trace, with what is shown of others read."""
@@ -85,8 +86,21 @@ class OpenWorkspace:
         return frozenset() if study is None else withheld_traces(study, self.annotator)
 
     def library_view(self) -> Mapping[str, LibraryEntry]:
-        """What the library may tell of each trace."""
-        return library_view(self.workspace, self.annotator, self.taxonomy.ref, blind=self.blind)
+        """What the library may tell of each trace.
+
+        While a server is away that is one's own work as it is now, and all else as it was.
+        """
+        now = library_view(self.workspace, self.annotator, self.taxonomy.ref, blind=self.blind)
+        if self.workspace.away:
+            before = self._listed
+            now = {
+                trace_id: replace(before[trace_id], state=one.state, own_labels=one.own_labels)
+                if trace_id in before
+                else one
+                for trace_id, one in now.items()
+            }
+        self._listed = now
+        return now
 
     def queue(self, kind: str, *, n: int, seed: int | None) -> Sequence[QueueItem]:
         """The traces of a queue in its order.

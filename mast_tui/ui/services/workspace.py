@@ -24,11 +24,15 @@ if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.ui.services.open_workspace import Opening, OpenWorkspace
     from mast_tui.workspace import Workspace
+    from mast_tui.workspace.events.model import Event as Recorded
     from mast_tui.workspace.outbox import Change
 
 
 LOOK_EVERY: Final = 0.5
 """Seconds between two looks."""
+
+READ_AHEAD_EVERY: Final = 30.0
+"""Seconds between two times that what somebody may go on with is read, where others write."""
 
 IDLE: Final = 3.0
 """Seconds without a write after which all that is kept is brought into the one file."""
@@ -63,6 +67,13 @@ class ChangesRefused(Message):
     changes: Sequence[Change]
 
 
+@dataclass
+class DecidedMeanwhile(Message):
+    """What was decided without the server was sent, and others have decided the same."""
+
+    decisions: Sequence[Recorded]
+
+
 class Watch:
     """Looks at an open workspace, and sends what waits for its server, from a thread of its own.
 
@@ -80,6 +91,9 @@ class Watch:
         self._post = post
         self._over = Event()
         self._whole_at = 0.0
+        self._ahead_at = 0.0
+        self._news = False
+        """Whether something was written since all was read ahead."""
         self._company: tuple[str, ...] = ()
         self._why_not_sent = ""
         Thread(target=self._run, name="workspace-watch", daemon=True).start()
@@ -93,10 +107,12 @@ class Watch:
         while not self._over.wait(LOOK_EVERY):
             try:
                 if self._workspace.changed_elsewhere():
+                    self._news = True
                     self._post(WorkspaceChanged())
                 lost = False
                 self._look_around()
                 self._send()
+                self._read_ahead()
                 self._make_whole()
             except WorkspaceGone:
                 if not lost:
@@ -117,7 +133,7 @@ class Watch:
         outbox = self._workspace.outbox
         if outbox is None or not outbox.waiting:
             return
-        before = len(outbox.waiting)
+        before = outbox.waiting
         try:
             refused = self._workspace.send_waiting()
         except WorkspaceError as error:
@@ -125,10 +141,23 @@ class Watch:
                 self._why_not_sent = str(error)
                 self._post(NotSent(str(error)))
             return
-        if len(outbox.waiting) < before:
+        if sent := before[: len(before) - len(outbox.waiting)]:
+            self._ahead_at = 0.0
             self._post(WorkspaceChanged())
+            if decisions := self._workspace.decided_meanwhile(sent):
+                self._post(DecidedMeanwhile(decisions))
         if refused:
             self._post(ChangesRefused(refused))
+
+    def _read_ahead(self) -> None:
+        """Have at hand what is gone on with while the server is away."""
+        outbox = self._workspace.outbox
+        if outbox is None or outbox.waiting:
+            return
+        since = monotonic() - self._ahead_at
+        if not self._ahead_at or (self._news and since > READ_AHEAD_EVERY):
+            self._workspace.read_ahead()
+            self._ahead_at, self._news = monotonic(), False
 
     def _make_whole(self) -> None:
         """Bring what was written into the one file, once nothing more has come for a while."""
@@ -361,6 +390,16 @@ class WorkspaceService:
             default="o",
         )
 
+    def tell_decided(self, decisions: Sequence[Recorded]) -> None:
+        """Say what others have decided while one's own decisions waited."""
+        first, more = decisions[-1], len(decisions) - 1
+        self._app.say(
+            f"While your decision waited {one_line(first.annotator)} decided the same item of "
+            f"{one_line(str(first.trace_id), 40)}{f', and {more} more' if more else ''}: the later "
+            "decision stands, and both are in the history",
+            seconds=12,
+        )
+
     def guarded(self, step: Callable[[], Result]) -> Result | None:
         """Do ``step``; what the workspace refuses is said in words, and None given back."""
         try:
@@ -423,6 +462,7 @@ class WorkspaceService:
 __all__ = [
     "ChangesRefused",
     "CompanyChanged",
+    "DecidedMeanwhile",
     "NotSent",
     "WorkspaceApp",
     "WorkspaceChanged",

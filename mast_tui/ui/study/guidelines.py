@@ -317,6 +317,10 @@ class GuidelinesScreen(OpensTraces):
         self.title_bar.show(("What we agreed", f"{mode.code} {mode.name}", of), self.who())
         self.main_list.border_title = plain_title(f"{mode.code} {mode.name}")
 
+    def written_elsewhere(self) -> None:
+        """What waited may be sent."""
+        self.show_title()
+
     # Reading
 
     def _start(self, opened: OpenWorkspace) -> None:
@@ -328,10 +332,11 @@ class GuidelinesScreen(OpensTraces):
         known = list(self.mast.catalog.traces.values())
         workspace, taxonomy = opened.workspace, opened.taxonomy
         try:
-            page = mode_page(workspace, taxonomy, mode, reader=opened.annotator)
-            shown = [case.trace_id for case in page.cases]
-            record_reveal(workspace, opened.annotator, taxonomy.ref, shown)
-            at_hand = self._at_hand or TraceLoader(workspace, known)
+            with workspace.as_known():
+                page = mode_page(workspace, taxonomy, mode, reader=opened.annotator)
+                shown = [case.trace_id for case in page.cases]
+                record_reveal(workspace, opened.annotator, taxonomy.ref, shown)
+                at_hand = self._at_hand or TraceLoader(workspace, known)
             self.post_message(self.PageRead(mode, page, at_hand))
             wanted = [one for one in dict.fromkeys(shown) if not at_hand.is_known(one)]
             for trace_id in wanted[:MOST_READ]:
@@ -496,6 +501,7 @@ class GuidelinesScreen(OpensTraces):
     def _change(self, step: Callable[[GuidelineBook], object], words: str) -> None:
         if self._attempt(step) is not None:
             self.hints.say(words)
+            self.show_title()  # where it waits for a server
             self.mast.when_ready(self._start)
 
     def _attempt(self, step: Callable[[GuidelineBook], Result]) -> tuple[Result] | None:

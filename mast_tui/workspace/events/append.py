@@ -57,10 +57,14 @@ from mast_tui.workspace.events.types import (
 )
 from mast_tui.workspace.ids import now
 from mast_tui.workspace.registers.settings import note_annotator
+from mast_tui.workspace.registers.traces import register
 from mast_tui.writes import deadline, pause
 
 if TYPE_CHECKING:
     from mast_tui.workspace.outbox import Change, Outbox
+
+UNCHECKED: Final = -1
+"""In place of a counter: what waits holds whatever else has happened on its trace meanwhile."""
 
 _AT_ONCE: Final = 500
 _FOLLOWED_AT_ONCE: Final = 6000
@@ -121,8 +125,8 @@ def append(
     """Record events with what follows from them, in one transaction: a method of workspaces.
 
     They get their annotators' next counters; one whose id is here already is left out. A server
-    that is away is waited for; where there is an outbox, what comes after a known event waits there
-    instead, behind what waits already.
+    that is away is waited for; what the person with an outbox has said waits there instead, behind
+    what waits already. A study does not, as it would take the place of a later one whole.
 
     Args:
         workspace: Where they are recorded.
@@ -132,7 +136,7 @@ def append(
         undoes: The action that they take back.
         redoes: The action that they do again.
         known_seq: The counter of the last event known of the first event's annotator, trace and
-            taxonomy, 0 for none.
+            taxonomy, 0 for none; None where it does not matter.
 
     Returns:
         What was recorded.
@@ -146,9 +150,12 @@ def append(
     action = action or workspace.new_id()
     recorded: tuple[Event, ...] = ()
     within = database.within
-    outbox = None if known_seq is None or within else workspace.outbox
-    if outbox is not None and known_seq is not None and outbox.waiting:
-        return outbox.put(events, workspace.new_id, action, undoes, redoes, known_seq)
+    outbox = None if within or not chain.links(action) else workspace.outbox
+    if outbox is not None and not _may_wait(events, outbox.annotator):
+        outbox = None
+    after = UNCHECKED if known_seq is None else known_seq
+    if outbox is not None and (outbox.waiting or database.away):
+        return outbox.put(events, workspace.new_id, action, undoes, redoes, after)
     latest, database.latest = database.latest, None
     if latest is not None and (within or not _is_known(latest, events, action, known_seq)):
         latest = None
@@ -169,10 +176,10 @@ def append(
             continue
         except ServerAway:
             latest = None
-            if outbox is not None and known_seq is not None:
+            if outbox is not None:
                 if not recorded:
-                    return outbox.put(events, workspace.new_id, action, undoes, redoes, known_seq)
-                outbox.keep(recorded, known_seq)
+                    return outbox.put(events, workspace.new_id, action, undoes, redoes, after)
+                outbox.keep(recorded, after)
                 return recorded
             if within or monotonic() > until:
                 raise
@@ -208,6 +215,12 @@ def _latest(recorded: Sequence[Event]) -> Latest | None:
     return Latest(last.annotator, last.trace_id, last.taxonomy, last.seq, last.chain)
 
 
+def _may_wait(events: Sequence[NewEvent], annotator: str) -> bool:
+    return all(
+        event.annotator == annotator and not isinstance(event.fact, StudySet) for event in events
+    )
+
+
 def send_waiting(workspace: _Workspace) -> tuple[Change, ...]:
     """Send what waits in the outbox, in its order, as long as the server is there.
 
@@ -219,8 +232,9 @@ def send_waiting(workspace: _Workspace) -> tuple[Change, ...]:
     """
     outbox = workspace.outbox
     refused: list[Change] = []
-    for change in () if outbox is None else outbox.waiting:
-        assert outbox is not None
+    if outbox is None or not _meet(workspace, outbox):
+        return ()
+    for change in outbox.waiting:
         try:
             with workspace._database.writing(whose=[outbox.annotator]) as connection:
                 kept = _as_kept(connection, change.events) or _send(
@@ -237,13 +251,25 @@ def send_waiting(workspace: _Workspace) -> tuple[Change, ...]:
     return tuple(refused)
 
 
+def _meet(workspace: _Workspace, outbox: Outbox) -> bool:
+    """Tell the server of the traces that were met without it; whether it is there."""
+    for trace_id, record in outbox.traces.items():
+        try:
+            with workspace._database.writing() as connection:
+                there = register(connection, record)
+        except ServerAway:
+            return False
+        outbox.met(trace_id, there)
+    return True
+
+
 def _send(connection: Connection, change: Change, new_id: Callable[[], str]) -> tuple[Event, ...]:
     """Record a change that has waited, but not in a pass that was finished meanwhile."""
     first = change.events[0]
     work = {"annotator": first.annotator, "trace_id": first.trace_id, "taxonomy": first.taxonomy}
     last = connection.execute(_LAST_OF_WORK, work).one_or_none()
     known = change.known_seq if change.follows is None else change.follows
-    if known not in (last or (0,)):
+    if change.known_seq != UNCHECKED and known not in (last or (0,)):
         table = schema.passes
         of_pass = {**work, "number": first.pass_number}
         finished = select(table.c.finished_at).filter_by(**of_pass, withdrawn=False)

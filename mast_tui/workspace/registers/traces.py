@@ -50,11 +50,11 @@ def register(connection: Connection, record: TraceRecord) -> str:
     known = find(connection, record)
     if known is None:
         trace_id = _free_id(connection, record.trace_id)
-        _INSERT.write(connection, [tuple(_to_row(record, trace_id).values())])
+        _INSERT.write(connection, [tuple(to_row(record, trace_id).values())])
         return trace_id
     joined = with_news(known, record)
     if joined != known:
-        values = _to_row(joined, known.trace_id)
+        values = to_row(joined, known.trace_id)
         del values["base_id"]
         connection.execute(
             schema.traces.update().where(schema.traces.c.id == known.trace_id).values(values)
@@ -83,14 +83,14 @@ def register_unknown(
                 unseen.pop(known, None)
     fresh = [one for one in records if unseen.get(one.trace_id) is one]
     if fresh:
-        _INSERT.write(connection, [tuple(_to_row(one, one.trace_id).values()) for one in fresh])
+        _INSERT.write(connection, [tuple(to_row(one, one.trace_id).values()) for one in fresh])
     return tuple(one for one in records if unseen.get(one.trace_id) is not one)
 
 
 def find(connection: Connection, record: TraceRecord) -> TraceRecord | None:
     """The trace that this is, as it is known here, or None; writes nothing."""
     rows = connection.execute(_NAMED, {"name": record.trace_id}).mappings()
-    records = [_of_row(row) for row in rows]
+    records = [of_row(row) for row in rows]
     if record.identity is None:
         return next((r for r in records if r.trace_id == record.trace_id), None)
     for known in records:
@@ -108,7 +108,7 @@ def traces(connection: Connection, trace_id: str | None = None) -> tuple[TraceRe
     statement = select(schema.traces).order_by(schema.traces.c.id)
     if trace_id is not None:
         statement = statement.where(schema.traces.c.id == trace_id)
-    return tuple(_of_row(row) for row in connection.execute(statement).mappings())
+    return tuple(of_row(row) for row in connection.execute(statement).mappings())
 
 
 def _shorter_ones(connection: Connection, identity: TraceIdentity) -> list[TraceRecord]:
@@ -126,7 +126,7 @@ def _shorter_ones(connection: Connection, identity: TraceIdentity) -> list[Trace
             "bytes_below": min(identity.content_bytes, _HEAD_BYTES),
         },
     ).mappings()
-    found = [_of_row(row) for row in rows]
+    found = [of_row(row) for row in rows]
     # 'run-1234abcd' is also how 'run-a-1234abcd' begins: the stem must be the whole of it.
     return [
         r
@@ -176,7 +176,8 @@ def with_news(known: TraceRecord, new: TraceRecord) -> TraceRecord:
     return replace(known, **changes)
 
 
-def _to_row(record: TraceRecord, trace_id: str) -> Row:
+def to_row(record: TraceRecord, trace_id: str) -> Row:
+    """The row of a trace that is kept under an id."""
     identity = record.identity
     return {
         "id": trace_id,
@@ -200,7 +201,8 @@ def _to_row(record: TraceRecord, trace_id: str) -> Row:
     }
 
 
-def _of_row(row: RowMapping) -> TraceRecord:
+def of_row(row: RowMapping | Row) -> TraceRecord:
+    """The trace that a row tells of."""
     identity = None
     if row["content_hash"] is not None:
         identity = TraceIdentity(

@@ -1,0 +1,110 @@
+"""What is done on the screen while the server of a team is away, and where it is afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AsyncExitStack, closing
+from pathlib import Path
+
+import pytest
+
+from mast_tui.adjudication import Adjudication, take_on
+from mast_tui.gold.choice import NOBODY
+from mast_tui.workspace import Workspace
+from tests import waiting
+from tests.postgres import PostgresServer
+from tests.ui.office import Office, said
+from tests.ui.settle import a_moment, settle
+from tests.ui.stage import MAST, SLUGS, Stage, stage
+
+pytestmark = pytest.mark.slow
+
+
+async def until(on: Stage, done: Callable[[], object]) -> None:
+    for _ in waiting.until(done):
+        await a_moment(on.app)
+
+
+async def has_read_ahead(on: Stage, *, everybody: bool = False) -> None:
+    assert on.app.opened is not None
+    outbox = on.app.opened.workspace.outbox
+    assert outbox is not None
+    await until(on, lambda: outbox.known.ready and outbox.known.everybody is everybody)
+
+
+async def all_is_sent(on: Stage) -> None:
+    assert on.app.opened is not None
+    workspace = on.app.opened.workspace
+    await until(on, lambda: not workspace.waiting)
+
+
+async def test_labels_on_several_traces_outlive_the_server_and_the_app(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
+    office, database = Office(tmp_path / "set"), postgres.take()
+    url = postgres.url(database)
+    for name in ("a", "b", "c"):
+        office.file(name)
+    async with AsyncExitStack() as first:
+        on = await first.enter_async_context(stage(office.folder, workspace=url))
+        await on.press("enter", "1", "3")
+        await has_read_ahead(on)
+        with postgres.keeping_out(database):
+            await on.press("j", "2", "3")
+            assert "1 waiting for the server" in on.lines[0]
+            await on.press("}", "1", "1", "D", "o")
+            assert "3 waiting for the server" in on.lines[0]
+            await on.press("}", "1", "5", "u", "3", "1", "{")
+            assert on.session.finished
+            await on.press("{", "j", "j", "3", "3")
+            assert on.labels == {("1.3", 1, 1), ("2.3", 2, 2), ("3.3", 3, 3)}
+            await on.press("L")
+            assert "1 of 3" in on.lines[0]
+            await first.aclose()  # nothing is sent any more
+    async with stage(office.folder, workspace=url) as on:
+        await all_is_sent(on)
+    with closing(Workspace.open(url)) as store:
+        labels = store.labels(annotator="alice")
+        assert [SLUGS[code] for code in ("1.3", "2.3", "1.1", "3.1", "3.3")] == [
+            one.mode for one in sorted(labels, key=lambda one: one.created_at)
+        ]
+        assert len(store.finished_traces("alice", MAST.ref)) == 1
+        assert store.differences() == ()
+    postgres.give_back(database)
+
+
+async def test_decisions_are_made_without_the_server(
+    postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    office, database = Office(tmp_path / "set"), postgres.take()
+    url = postgres.url(database)
+    office.label("alice", "one", {"1.3": (3, 8), "2.6": (10, 10)})
+    office.label("bob", "one", {"3.1": "Done: the checkout", "2.6": (2, 2)})
+    with closing(Workspace.open(office.workspace)) as file, closing(Workspace.open(url)) as store:
+        file.copy_into(store)
+        (trace_id,) = take_on(store, MAST, "carol", [record.trace_id for record in store.traces()])
+        async with stage(office.folder, workspace=url) as on:
+            await on.press("A")
+            await has_read_ahead(on, everybody=True)
+            with monkeypatch.context() as not_yet:
+                not_yet.setattr(Workspace, "send_waiting", lambda _: ())
+                with postgres.keeping_out(database):
+                    await on.press("1")
+                assert "1 waiting for the server" in on.lines[0]
+                assert "1.3 Step repetition: present at #3 to #8, as alice · 3 to go" in said(on)
+                await on.press("2", "0", "u")
+                assert "4 waiting for the server" in on.lines[0]
+                assert "2 of 4 decided" in on.lines[0]
+                other = Adjudication(store, MAST, trace_id, "carol")
+                assert other.decisions == ()
+                other.decide(other.gold.conflicts[0], NOBODY)
+            await until(
+                on, lambda: any("carol decided" in one.message for one in on.app._notifications)
+            )
+            await until(on, lambda: "waiting" not in on.lines[0])
+            await settle(on.pilot)
+            assert "2 of 4 decided" in on.lines[0]
+        decided = {one.mode: one.decided_by for one in store.decisions(trace_id, MAST.ref)}
+        assert decided == {SLUGS["1.3"]: "carol", SLUGS["3.1"]: "alice"}
+        assert store.differences() == ()
+    postgres.give_back(database)
