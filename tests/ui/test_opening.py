@@ -25,6 +25,8 @@ from tests.taxonomy.rewording import reworded
 from tests.ui.settle import settle
 from tests.ui.stage import MAST, SMALL, Message, stage, write_trace
 
+pytestmark = pytest.mark.usefixtures("every_frame")
+
 
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
