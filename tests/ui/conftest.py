@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from textual.css.model import RuleSet
-from textual.css.stylesheet import CSSLocation, Stylesheet
+from textual.css.stylesheet import Stylesheet
+from textual.css.types import CSSLocation
 from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Input
