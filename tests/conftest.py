@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -50,9 +51,15 @@ NEVER_FAST: Final = {
 """Folders of tests that run terminals, browsers and whole commands, or write at every step."""
 
 
+@cache
+def folders_of(path: Path) -> tuple[str, ...]:
+    """Where a file of tests is."""
+    return path.relative_to(Path(__file__).parent).parts
+
+
 def is_fast(test: pytest.Function) -> bool:
     """Whether a test belongs to ``pytest -m fast``: no screen, nothing random, nothing slow."""
-    folders = test.path.relative_to(Path(__file__).parent).parts
+    folders = folders_of(test.path)
     return not (
         NEVER_FAST.intersection(folders)
         or is_hypothesis_test(test.obj)

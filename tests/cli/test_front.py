@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import Cli
+
 HEAVY = ("sqlalchemy", "numpy", "openai", "rapidfuzz", "click", "textual", "rich")
 
 
@@ -38,12 +40,11 @@ def test_the_command_line_and_the_way_to_the_app_import_nothing_heavy() -> None:
     "args",
     [("--no-such-option",), ("--workspace",), ("--blind", "--assisted"), ("agree", "--pass", "7")],
 )
-def test_wrong_usage_leaves_with_2(args: tuple[str, ...], tmp_path: Path) -> None:
-    done = run(*args, cwd=tmp_path)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert "Error" in done.stderr
-    assert "Traceback" not in done.stderr
+def test_wrong_usage_leaves_with_2(cli: Cli, args: tuple[str, ...]) -> None:
+    done = cli(*args)
+    assert (done.code, done.out) == (2, "")
+    assert "Error" in done.err
+    assert "Traceback" not in done.err
 
 
 def test_a_missing_path_is_told_in_one_line_and_makes_no_files(tmp_path: Path) -> None:
@@ -56,28 +57,28 @@ def test_a_missing_path_is_told_in_one_line_and_makes_no_files(tmp_path: Path) -
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_mistyped_command_is_recognised(tmp_path: Path) -> None:
-    done = run("exprot", cwd=tmp_path)
-    assert done.returncode == 1
-    assert "mast-tui export" in done.stderr
+def test_a_mistyped_command_is_recognised(cli: Cli) -> None:
+    done = cli("exprot")
+    assert done.code == 1
+    assert "mast-tui export" in done.err
 
 
-def test_a_missing_taxonomy_is_told_before_the_app_opens(tmp_path: Path) -> None:
-    done = run("--taxonomy", "nowhere.toml", cwd=tmp_path)
-    assert done.returncode == 1
-    assert "nowhere.toml" in done.stderr
-    assert done.stderr.count("\n") == 1
+def test_a_missing_taxonomy_is_told_before_the_app_opens(cli: Cli) -> None:
+    done = cli("--taxonomy", "nowhere.toml")
+    assert done.code == 1
+    assert "nowhere.toml" in done.err
+    assert done.err.count("\n") == 1
 
 
-def test_help_lists_every_command(tmp_path: Path) -> None:
-    done = run("--help", cwd=tmp_path)
-    assert done.returncode == 0
+def test_help_lists_every_command(cli: Cli) -> None:
+    done = cli("--help")
+    assert done.code == 0
     commands = ("inspect", "convert", "judge", "import", "status", "study", "agree", "export")
     for word in (*commands, "PATH"):
-        assert word in done.stdout
+        assert word in done.out
 
 
-def test_the_version_is_printed(tmp_path: Path) -> None:
-    done = run("--version", cwd=tmp_path)
-    assert done.returncode == 0
-    assert done.stdout.startswith("mast-tui")
+def test_the_version_is_printed(cli: Cli) -> None:
+    done = cli("--version")
+    assert done.code == 0
+    assert done.out.startswith("mast-tui")

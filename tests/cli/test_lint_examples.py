@@ -103,12 +103,11 @@ def test_the_action_passes_where_nothing_is_found(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.sarif"))
 
 
-@pytest.mark.parametrize("name", ["paths", "fail_on", "rules", "sarif"])
-def test_no_input_is_read_by_the_shell(tmp_path: Path, name: str) -> None:
-    shutil.copy(samples_folder() / "email-relay-rejects.jsonl", tmp_path / "run.jsonl")
+@pytest.mark.parametrize("names", [("paths",), ("paths", "fail_on", "rules", "sarif")])
+def test_no_input_is_read_by_the_shell(tmp_path: Path, names: tuple[str, ...]) -> None:
     words = "\"; touch pwned; $(touch pwned) `touch pwned` '"
-    done = step_of_the_action(tmp_path, **({"paths": "run.jsonl"} | {name: words}))
-    assert done.returncode in (0, 1, 2)
+    done = step_of_the_action(tmp_path, **dict.fromkeys(names, words))
+    assert done.returncode in (1, 2)
     assert not (tmp_path / "pwned").exists()
 
 

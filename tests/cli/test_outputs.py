@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -126,7 +127,6 @@ def test_what_is_not_ours_is_replaced_with_force_only(
     assert (strangers / file).read_bytes() != before.get(strangers / file)
 
 
-@pytest.mark.parametrize("force", [(), ("--force",)])
 @pytest.mark.parametrize(
     "command",
     [
@@ -137,15 +137,16 @@ def test_what_is_not_ours_is_replaced_with_force_only(
     ],
 )
 def test_the_workspace_in_use_and_its_traces_are_never_replaced(
-    cli: Cli, strangers: Path, command: tuple[str, ...], force: tuple[str, ...]
+    cli: Cli, strangers: Path, command: tuple[str, ...]
 ) -> None:
     assert cli("judge", "c2", "--judge", "rules").code == 0
     before = contents(strangers)
     (strangers / "link.json").symlink_to("run.json")
     kept = cli("status", "--json").json["workspace"]
-    for output in (kept, f"{kept}-journal", "run.json", "link.json", "c2/agent-x1.jsonl"):
+    known = (kept, f"{kept}-journal", "run.json", "link.json", "c2/agent-x1.jsonl")
+    for output, force in product(known, ((), ("--force",))):
         done = cli(*command, output, *force)
-        assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
+        assert (done.code, done.out, done.err.count("\n")) == (1, "", 1), (output, force)
         assert "name another" in done.err
         if force:
             assert "--force" not in done.err
@@ -155,14 +156,12 @@ def test_the_workspace_in_use_and_its_traces_are_never_replaced(
     assert contents(strangers) == before
 
 
-@pytest.mark.parametrize("end", ["out", "txt", "log"])
-@pytest.mark.parametrize("file_format", EXPORT_FORMATS)
-def test_ones_own_exports_are_replaced_whatever_they_are_called(
-    cli: Cli, labelled: Path, file_format: str, end: str
-) -> None:
-    for _ in range(2):
-        done = cli("export", "--format", file_format, "-o", f"mine.{end}")
-        assert done.code == 0, done.err
+def test_ones_own_exports_are_replaced_whatever_they_are_called(cli: Cli, labelled: Path) -> None:
+    for file_format, end in product(EXPORT_FORMATS, ("out", "txt", "log")):
+        (labelled / file_format).mkdir(exist_ok=True)
+        for _ in range(2):
+            done = cli("export", "--format", file_format, "-o", f"{file_format}/mine.{end}")
+            assert done.code == 0, (file_format, end, done.err)
     assert not list(labelled.rglob(".*.part"))
 
 

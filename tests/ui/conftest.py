@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
+from textual.css.model import RuleSet
+from textual.css.stylesheet import Stylesheet
+from textual.css.types import CSSLocation
 from textual.pilot import Pilot
+from textual.screen import Screen
 from textual.widgets import Input
 
 from mast_tui.ui import app as ui_app
-from tests.ui.settle import still
+from tests.ui.settle import draw_at_rest, still
 
 
 @pytest.fixture(autouse=True)
@@ -40,6 +44,44 @@ def _no_look_for_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
 def _still_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
     """A blinking cursor would make two pictures of one screen differ."""
     monkeypatch.setattr(Input, "cursor_blink", False)
+
+
+@pytest.fixture
+def every_frame() -> None:
+    """Draw each frame, where a test is about how much is drawn or when."""
+
+
+@pytest.fixture(autouse=True)
+def _draws_at_rest(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw what follows upon each other as one frame, as a slow terminal would show it: an app
+    that starts draws some ten, which is a third of its time."""
+    if "every_frame" not in request.fixturenames:
+        monkeypatch.setattr(Screen, "_compositor_refresh", draw_at_rest)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _styles_are_parsed_once() -> Iterator[None]:
+    """Every app has the same styles; what was parsed of them is never changed."""
+    parse = Stylesheet._parse_rules
+    parsed: dict[tuple[object, ...], list[RuleSet]] = {}
+
+    def parse_rules(
+        self: Stylesheet,
+        css: str,
+        read_from: CSSLocation,
+        is_default_rules: bool = False,
+        tie_breaker: int = 0,
+        scope: str = "",
+    ) -> list[RuleSet]:
+        source = (css, read_from, is_default_rules, tie_breaker, scope)
+        key = (*source, *self._variables.items())
+        if key not in parsed:
+            parsed[key] = parse(self, *source)
+        return parsed[key]
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Stylesheet, "_parse_rules", parse_rules)
+        yield
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 
 from textual.app import App
 from textual.pilot import Pilot
+from textual.screen import Screen
 from textual.strip import Strip
 from textual.worker import Worker, WorkerCancelled, WorkerFailed
 
@@ -18,6 +19,19 @@ Result = TypeVar("Result")
 
 POLL: Final = 0.002
 """Seconds between two looks at what says nothing when it is done."""
+
+draw: Final = Screen._compositor_refresh
+"""Draws what has changed on a screen."""
+
+
+def draw_at_rest(screen: Screen[object]) -> None:
+    """Leave what has changed to ``rest``, in the place of ``draw``; but in an app of a test's own,
+    which is waited for in other ways too."""
+    if screen is not screen.app.screen or not isinstance(screen.app, MastApp):
+        draw(screen)
+        return
+    screen._dirty_widgets.clear()
+    screen.app._update_mouse_over(screen)
 
 
 async def settle(pilot: Pilot[Result]) -> None:
@@ -43,7 +57,7 @@ async def rest(app: App[Result]) -> None:
 
     ``Pilot.pause`` asks every widget for an answer and then sleeps until the process looks idle,
     which takes most of a test's time and says nothing on a busy machine. Here the event loop
-    itself says that nothing is left to run.
+    itself says that nothing is left to run; then the screen is drawn.
     """
     ready = asyncio.get_running_loop()._ready  # type: ignore[attr-defined]
     for _ in waiting.until(lambda: False):
@@ -52,6 +66,8 @@ async def rest(app: App[Result]) -> None:
             continue
         if app.screen_stack:
             app.screen._on_timer_update()
+            if not ready and app.screen._compositor._dirty_regions:
+                draw(app.screen)
         if not ready:
             return
 

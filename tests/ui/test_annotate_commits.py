@@ -16,6 +16,8 @@ from mast_tui.workspace.events.types import SpansRead
 from tests.ui.settle import settle
 from tests.ui.stage import SMALL, call, finding, read_trace, result, stage, suggest, write_trace
 
+pytestmark = pytest.mark.usefixtures("every_frame")
+
 
 @pytest.fixture
 def small(tmp_path: Path) -> Path:

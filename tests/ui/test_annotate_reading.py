@@ -137,7 +137,7 @@ async def test_one_goes_to_a_number_a_key_and_an_action(small: Path) -> None:
         assert on.number == 9
         await on.press(":", *"#12", "enter")
         assert on.number == 12
-        for index in range(len(trace)):
+        for index in (0, 5, 11):
             await on.press(":", *trace.span(index).key, "enter")
             assert on.number == index + 1
         await on.press(":", *"whole trace", "enter")

@@ -20,6 +20,8 @@ from tests import waiting
 from tests.ui.settle import settle
 from tests.ui.stage import SMALL, Message, Stage, stage, write_trace
 
+pytestmark = pytest.mark.usefixtures("every_frame")
+
 
 def write(folder: Path, *names: str) -> None:
     """Small traces of these names, each with a task of its own."""

@@ -156,20 +156,20 @@ DIALOGS: Final[dict[str, Callable[[], ModalScreen[Any]]]] = {
 }
 
 
-@pytest.mark.parametrize("name", DIALOGS)
-async def test_no_key_goes_past_a_dialog(small: Path, name: str) -> None:
+async def test_no_key_goes_past_a_dialog(small: Path) -> None:
     leaves = {"note": {"enter"}, "finder": {"enter"}, "help": {"?", "f1", "q", "Q", "enter", "/"}}
     async with stage(small) as on:
         await on.press("1", "1")
         stack = [*on.app.screen_stack]
-        dialog = DIALOGS[name]()
-        on.app.push_screen(dialog)
-        await on.pilot.pause()
-        for key in EVERY_KEY:
-            if key not in leaves.get(name, set()):
-                await on.send(key)
-                assert on.app.screen_stack == [*stack, dialog], key
-        await on.press("escape")
-        assert on.app.screen_stack == stack
-        assert on.labels == {("1.1", 1, 1)}
-        assert not on.session.finished
+        for name, make in DIALOGS.items():
+            dialog = make()
+            on.app.push_screen(dialog)
+            await on.pilot.pause()
+            for key in EVERY_KEY:
+                if key not in leaves.get(name, set()):
+                    await on.send(key)
+                    assert on.app.screen_stack == [*stack, dialog], (name, key)
+            await on.press("escape")
+            assert on.app.screen_stack == stack, name
+            assert on.labels == {("1.1", 1, 1)}, name
+            assert not on.session.finished, name

@@ -9,6 +9,8 @@ import pytest
 from mast_tui.ui.annotate import screen as annotate
 from tests.ui.stage import Stage, call, finding, read_trace, result, stage, suggest, write_trace
 
+pytestmark = pytest.mark.usefixtures("every_frame")
+
 WORDS = "and more words than any row of the timeline has room for, whatever its width " * 4
 LONG = [
     {"role": "assistant" if i else "user", "content": f"Step number {i + 1}: {WORDS}"}

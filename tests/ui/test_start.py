@@ -24,6 +24,8 @@ from mast_tui.ui.trace_view.first_spans import FirstSpans, FirstStrip
 from mast_tui.ui.widgets.title_bar import TitleBar
 from tests.ui.settle import settle
 
+pytestmark = pytest.mark.usefixtures("every_frame")
+
 SAMPLE = samples_folder() / "cart-valkey-noeviction.jsonl"
 
 

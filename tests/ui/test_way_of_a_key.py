@@ -19,6 +19,8 @@ from mast_tui.ui.annotate import screen as annotate
 from mast_tui.ui.trace_view.timeline import Timeline
 from tests.ui.stage import stage, write_trace
 
+pytestmark = pytest.mark.usefixtures("every_frame")
+
 PACKAGE: Final = Path(mast_tui.__file__).parent
 PAGE: Final = PACKAGE.parent / "docs" / "architecture.md"
 

@@ -22,6 +22,8 @@ from mast_tui.workspace import Workspace
 from tests.ui.settle import settle
 from tests.ui.stage import MAST, SLUGS, Stage, finding, read_trace, stage, suggest, write_trace
 
+pytestmark = pytest.mark.usefixtures("every_frame")
+
 
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
