@@ -152,9 +152,9 @@ class AdjudicateScreen(BaseScreen):
     def written_elsewhere(self) -> None:
         """List what others have finished or decided meanwhile; one look at a time."""
         opened = self.mast.opened
-        self.show_title()  # what waited may be sent
-        if opened is None or not self.queue.was_read:
+        if opened is None or not self.queue.was_read or not self.query(TitleBar):
             return
+        self.show_title()  # what waited may be sent
         if self._is_reading or not self.is_current or self.evidence.range_from is not None:
             self._reads_again = True
         else:

@@ -319,7 +319,8 @@ class GuidelinesScreen(OpensTraces):
 
     def written_elsewhere(self) -> None:
         """What waited may be sent."""
-        self.show_title()
+        if self.query(TitleBar):
+            self.show_title()
 
     # Reading
 
