@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +24,12 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder: Path = tmp_path_factory.mktemp("study")
     (folder / "study.csv").write_text(csv_wide(), "utf-8")
     place = ["--workspace", str(folder / "workspace.db")]
-    with pytest.MonkeyPatch.context() as patch:
-        printed: list[str] = []
-        patch.setattr("sys.stdout.write", printed.append)
-        assert (
-            run(split_words([*place, "import", str(folder / "study.csv"), "--format", "csv-wide"]))
-            == 0
-        )
-        printed.clear()
+    study = ["import", str(folder / "study.csv"), "--format", "csv-wide"]
+    with redirect_stdout(StringIO()):
+        assert run(split_words([*place, *study])) == 0
+    with redirect_stdout(StringIO()) as printed:
         assert run(split_words([*place, "report", "--json", "--by", "model"])) == 0
-    return json.loads("".join(printed))
+    return json.loads(printed.getvalue())
 
 
 def modes(report: Any) -> list[tuple[str, str, Any]]:
