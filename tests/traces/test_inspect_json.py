@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from mast_tui.traces.io import json_repair as salvage
 from mast_tui.traces.io.source import HEAD_BYTES, Source
 from mast_tui.traces.readers import claims
 from mast_tui.traces.readers.inspect import reader as inspect_reader
-from mast_tui.traces.repair import json_repair as salvage
 from tests.traces.checks import read_file, write_json
 from tests.traces.inspect_logs import (
     HEADER,

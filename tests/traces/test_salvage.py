@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mast_tui.traces.io.json_lines import glued_records, holds_lines
-from mast_tui.traces.repair.json_repair import Salvaged, salvage
+from mast_tui.traces.io.json_repair import Salvaged, salvage
 
 MESSAGES = [
     {

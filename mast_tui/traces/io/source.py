@@ -135,7 +135,7 @@ class Source:
             value = load_json(text)
         except InvalidJSON:
             # Start-up: few files are damaged.
-            from mast_tui.traces.repair.json_repair import salvage
+            from mast_tui.traces.io.json_repair import salvage
 
             literal = python_literal(text)
             if literal is not None:

@@ -8,10 +8,10 @@ from typing import Final
 
 from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.json_lines import glued_records
+from mast_tui.traces.io.json_repair import salvage
 from mast_tui.traces.io.json_values import InvalidJSON, load_json
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Problem
-from mast_tui.traces.repair.json_repair import salvage
 
 _CUT_OFF: Final = "the last line is cut off; everything before it was read"
 

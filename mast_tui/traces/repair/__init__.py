@@ -1,1 +1,0 @@
-"""What is intact in broken JSON."""
