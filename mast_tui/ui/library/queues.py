@@ -358,6 +358,7 @@ class ShownQueue:
         """What is shown."""
         self._screen = screen
         self._wanted: Wanted | None = None
+        """The one that was chosen; without it, it is asked each time what to begin with."""
         self._sizes: dict[QueueName, int] = {}
 
     def begin_anew(self) -> None:
@@ -395,7 +396,7 @@ class ShownQueue:
             return
         if self._wanted is not None and read.wanted != self._wanted:
             return
-        self._wanted, self.read = read.wanted, read
+        self.read = read
         if read.trace_ids is not None:
             self._sizes[read.wanted.name] = len(read.trace_ids)
         self._screen.queue_shown(read, asked=message.asked)
