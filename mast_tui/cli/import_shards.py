@@ -85,15 +85,12 @@ def import_shards(
     shards = [shard for shard in manifest.shards if shard in done]
     chosen, matching = _chosen(matches, shards, sample, seed, at_work)
     target = open_workspace(workspace, create=True)
-    try:
-        summary = run_judge(
-            _Told(manifest.judge, manifest.looks_at),
-            manifest.taxonomy,
-            _looks(_Reading(folder, manifest.taxonomy), shards, chosen, at_work),
-            target,
-        )
-    finally:
-        target.close()
+    summary = run_judge(
+        _Told(manifest.judge, manifest.looks_at),
+        manifest.taxonomy,
+        _looks(_Reading(folder, manifest.taxonomy), shards, chosen, at_work),
+        target,
+    )
     traces = {step.value: count for step, count in summary.steps.items()}
     document = {
         "shards": place,

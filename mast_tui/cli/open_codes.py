@@ -91,35 +91,32 @@ def notes_command(
     """
     checked_sight(blind, assisted)
     place = open_workspace(workspace, create=False)
-    try:
-        chosen = kept_taxonomy(place, taxonomy)
-        viewer = asked_by(place, chosen.ref, annotator, blind, assisted)
+    chosen = kept_taxonomy(place, taxonomy)
+    viewer = asked_by(place, chosen.ref, annotator, blind, assisted)
+    whole = coding_seen_by(viewer, place, chosen)
+    if by is not None:
+        _group_by(by, whole.to_group, viewer, place, chosen)
         whole = coding_seen_by(viewer, place, chosen)
-        if by is not None:
-            _group_by(by, whole.to_group, viewer, place, chosen)
-            whole = coding_seen_by(viewer, place, chosen)
-        shown = chosen_of(whole, group, tag, search)
-        if give is not None:
-            who = viewer.name or annotator
-            if who is None:
-                raise click.UsageError("--give wants to know who tags: --annotator NAME")
-            on = give_tag(place, chosen.id, who, shown.codes, give)
-            told = f"{len(shown.codes)} tagged" if on else f"taken off {len(shown.codes)}"
-            say(f"#{give.removeprefix('#')}: {told}")
-            places = {code.place for code in shown.codes}
-            whole = coding_seen_by(viewer, place, chosen)
-            shown = whole.keeping(lambda code: code.place in places)
-        viewer.reveal(whole.others)
-        left_out = viewer.hidden
-        document: dict[str, Any] = {
-            "taxonomy": chosen.ref,
-            "grouped_by": whole.model or "words",
-            "groups": _groups(shown, whole),
-            "saturation": saturation_values(whole.saturation),
-            **sight_values(viewer, left_out),
-        }
-    finally:
-        place.close()
+    shown = chosen_of(whole, group, tag, search)
+    if give is not None:
+        who = viewer.name or annotator
+        if who is None:
+            raise click.UsageError("--give wants to know who tags: --annotator NAME")
+        on = give_tag(place, chosen.id, who, shown.codes, give)
+        told = f"{len(shown.codes)} tagged" if on else f"taken off {len(shown.codes)}"
+        say(f"#{give.removeprefix('#')}: {told}")
+        places = {code.place for code in shown.codes}
+        whole = coding_seen_by(viewer, place, chosen)
+        shown = whole.keeping(lambda code: code.place in places)
+    viewer.reveal(whole.others)
+    left_out = viewer.hidden
+    document: dict[str, Any] = {
+        "taxonomy": chosen.ref,
+        "grouped_by": whole.model or "words",
+        "groups": _groups(shown, whole),
+        "saturation": saturation_values(whole.saturation),
+        **sight_values(viewer, left_out),
+    }
     if as_json:
         print_json(document)
         return

@@ -91,17 +91,12 @@ def read_command(
     if not len(trace):
         raise click.ClickException(f"{path}: this trace has no spans")
     place = open_workspace(workspace, create=True)
-    try:
-        chosen = kept_taxonomy(place, taxonomy)
-        name = working_person(place, annotator) or _asked_name(place)
-        place.add_taxonomy(chosen)
-        session_blind = resolve_sight(
-            place, name, blind=blind, assisted=assisted, taxonomy=chosen.ref
-        )
-        session = Session.open(place, trace, place.with_places(chosen), name, blind=session_blind)
-        LineReader(session).run(_asked())
-    finally:
-        place.close()
+    chosen = kept_taxonomy(place, taxonomy)
+    name = working_person(place, annotator) or _asked_name(place)
+    place.add_taxonomy(chosen)
+    session_blind = resolve_sight(place, name, blind=blind, assisted=assisted, taxonomy=chosen.ref)
+    session = Session.open(place, trace, place.with_places(chosen), name, blind=session_blind)
+    LineReader(session).run(_asked())
 
 
 def _asked_name(place: Workspace) -> str:

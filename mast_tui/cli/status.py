@@ -70,7 +70,6 @@ def status_command(
         for row in report.annotators
         if annotator in (None, row.name) and not _only_organises(row, study)
     ]
-    place.close()
     if annotator is not None and not rows:
         raise click.ClickException(f"no annotator {annotator!r} in this workspace")
     document = {

@@ -190,29 +190,26 @@ def set_command(
     """
     checked_sight(blind, assisted)
     place = open_workspace(workspace, create=True)
-    try:
-        chosen = kept_taxonomy(place, taxonomy)
-        before = place.study(chosen.ref)
-        people = _names(annotators, "--annotators")
-        if before is None and not people:
-            raise click.UsageError("a new study needs its annotators: --annotators A,B")
-        values = {
-            "annotators": people,
-            "adjudicators": _names(adjudicators, "--adjudicators"),
-            "blind": True if blind else False if assisted else None,
-            **_fields(given),
-        }
-        place.add_taxonomy(chosen)
-        fresh = paths or before is None or sample is not None or stratify is not None
-        if fresh:
-            values |= {"batches": (), "draws": (), "assignments": ()}
-        study = with_weights(_changed(before, chosen.ref, values), _weights(weights))
-        if fresh:
-            study = _with_lot(place, study, paths, sample, stratify)
-        changed = set_study(place, _who(annotator), study)
-        _tell(place, study, changed=changed, as_json=as_json)
-    finally:
-        place.close()
+    chosen = kept_taxonomy(place, taxonomy)
+    before = place.study(chosen.ref)
+    people = _names(annotators, "--annotators")
+    if before is None and not people:
+        raise click.UsageError("a new study needs its annotators: --annotators A,B")
+    values = {
+        "annotators": people,
+        "adjudicators": _names(adjudicators, "--adjudicators"),
+        "blind": True if blind else False if assisted else None,
+        **_fields(given),
+    }
+    place.add_taxonomy(chosen)
+    fresh = paths or before is None or sample is not None or stratify is not None
+    if fresh:
+        values |= {"batches": (), "draws": (), "assignments": ()}
+    study = with_weights(_changed(before, chosen.ref, values), _weights(weights))
+    if fresh:
+        study = _with_lot(place, study, paths, sample, stratify)
+    changed = set_study(place, _who(annotator), study)
+    _tell(place, study, changed=changed, as_json=as_json)
 
 
 @study_command.command("add")
@@ -241,23 +238,20 @@ def add_command(
     nothing about who labels these.
     """
     place = open_workspace(workspace, create=False)
-    try:
-        chosen = kept_taxonomy(place, taxonomy)
-        before = place.study(chosen.ref)
-        if before is None:
-            raise click.ClickException(
-                f"there is no study under {chosen.ref} here; begin one with mast-tui study set"
-            )
-        if judge is not None:
-            study = _with_worth(place, chosen, before, paths, sample, judge, mode)
-        elif mode is not None:
-            raise click.UsageError("--mode says what --judge is asked about: give both")
-        else:
-            study = _with_lot(place, before, paths, sample, stratify)
-        changed = set_study(place, _who(annotator), study)
-        _tell(place, study, changed=changed, as_json=as_json)
-    finally:
-        place.close()
+    chosen = kept_taxonomy(place, taxonomy)
+    before = place.study(chosen.ref)
+    if before is None:
+        raise click.ClickException(
+            f"there is no study under {chosen.ref} here; begin one with mast-tui study set"
+        )
+    if judge is not None:
+        study = _with_worth(place, chosen, before, paths, sample, judge, mode)
+    elif mode is not None:
+        raise click.UsageError("--mode says what --judge is asked about: give both")
+    else:
+        study = _with_lot(place, before, paths, sample, stratify)
+    changed = set_study(place, _who(annotator), study)
+    _tell(place, study, changed=changed, as_json=as_json)
 
 
 _WHO: Final = click.argument("name", metavar="NAME")
@@ -337,16 +331,13 @@ def export_command(
     An annotator of the study is told their own traces alone.
     """
     place = open_workspace(workspace, create=False)
-    try:
-        chosen, study = kept_study(place, taxonomy)
-        viewer = asked_by(place, chosen.ref, annotator, blind=False, assisted=False)
-        whose = viewer.name if viewer.limited else annotator
-        text = assignments_csv(study, whose if whose in study.annotators else None)
-        outputs = outputs_beside(place, force=force)
-        outputs.add(output, text)
-        outputs.commit()
-    finally:
-        place.close()
+    chosen, study = kept_study(place, taxonomy)
+    viewer = asked_by(place, chosen.ref, annotator, blind=False, assisted=False)
+    whose = viewer.name if viewer.limited else annotator
+    text = assignments_csv(study, whose if whose in study.annotators else None)
+    outputs = outputs_beside(place, force=force)
+    outputs.add(output, text)
+    outputs.commit()
     say(f"{output}: written")
 
 
@@ -377,26 +368,23 @@ def _change_people(
 def _change_plan(given: Mapping[str, Any], change: Callable[[Workspace, Study], Study]) -> None:
     """Change who labels what, and tell what each has then, and had before."""
     place = open_workspace(given["workspace"], create=False)
-    try:
-        _chosen, before = kept_study(place, given["taxonomy"])
-        study = change(place, before)
-        changed = study != before
-        if not given["dry_run"]:
-            changed = set_study(place, _who(given["annotator"]), study)
-        rows = [
-            {
-                "name": one,
-                "assigned": len(assigned(study, one)),
-                "before": len(assigned(before, one)) if one in before.annotators else 0,
-                "present": one in study.present,
-            }
-            for one in study.annotators
-        ]
-        if given["as_json"]:
-            print_json({"changed": changed, "people": rows, **plan_document(place, study)})
-            return
-    finally:
-        place.close()
+    _chosen, before = kept_study(place, given["taxonomy"])
+    study = change(place, before)
+    changed = study != before
+    if not given["dry_run"]:
+        changed = set_study(place, _who(given["annotator"]), study)
+    rows = [
+        {
+            "name": one,
+            "assigned": len(assigned(study, one)),
+            "before": len(assigned(before, one)) if one in before.annotators else 0,
+            "present": one in study.present,
+        }
+        for one in study.annotators
+    ]
+    if given["as_json"]:
+        print_json({"changed": changed, "people": rows, **plan_document(place, study)})
+        return
     if not changed:
         click.echo("nothing changed")
     table = [("annotator", "traces", "before", "there")]

@@ -55,17 +55,14 @@ def show_command(
     --annotator.
     """
     place = open_workspace(workspace, create=False)
-    try:
-        chosen, study = kept_study(place, taxonomy)
-        viewer = asked_by(place, chosen.ref, annotator, blind=False, assisted=False)
-        whose = viewer.name if viewer.limited else annotator
-        rows = progress_rows(place, chosen, study, whose)
-        document = plan_document(place, study)
-        # An annotator would learn how often others call a mode present.
-        limited = viewer.limited or whose in study.annotators
-        more = {} if limited else traces_to_label(place, chosen, study)
-    finally:
-        place.close()
+    chosen, study = kept_study(place, taxonomy)
+    viewer = asked_by(place, chosen.ref, annotator, blind=False, assisted=False)
+    whose = viewer.name if viewer.limited else annotator
+    rows = progress_rows(place, chosen, study, whose)
+    document = plan_document(place, study)
+    # An annotator would learn how often others call a mode present.
+    limited = viewer.limited or whose in study.annotators
+    more = {} if limited else traces_to_label(place, chosen, study)
     if as_json:
         print_json({**document, "progress": rows, "more_traces": more})
         return
@@ -110,24 +107,21 @@ def queue_command(
     if annotator is None:
         raise click.UsageError("say whose queue it is: --annotator NAME")
     place = open_workspace(workspace, create=False)
-    try:
-        chosen = kept_taxonomy(place, taxonomy)
-        study = place.study(chosen.ref)
-        known = {info.name for info in place.annotators()}
-        if annotator not in known:
-            there = ", ".join(sorted(known)) or "nobody yet"
-            raise click.ClickException(
-                f"no annotator {annotator!r} in this workspace; there are: {there}"
-            )
-        viewer = asked_by(place, chosen.ref, annotator, blind=False, assisted=False)
-        if viewer.named is not None and kind not in _OPEN_KINDS:
-            raise click.ClickException(
-                f"--kind {kind} tells what others say to {annotator}, and is recorded so; this "
-                f"login works here as {viewer.name}"
-            )
-        items = queue(place, chosen, annotator, QueueKind(kind), n=count, seed=seed)
-    finally:
-        place.close()
+    chosen = kept_taxonomy(place, taxonomy)
+    study = place.study(chosen.ref)
+    known = {info.name for info in place.annotators()}
+    if annotator not in known:
+        there = ", ".join(sorted(known)) or "nobody yet"
+        raise click.ClickException(
+            f"no annotator {annotator!r} in this workspace; there are: {there}"
+        )
+    viewer = asked_by(place, chosen.ref, annotator, blind=False, assisted=False)
+    if viewer.named is not None and kind not in _OPEN_KINDS:
+        raise click.ClickException(
+            f"--kind {kind} tells what others say to {annotator}, and is recorded so; this "
+            f"login works here as {viewer.name}"
+        )
+    items = queue(place, chosen, annotator, QueueKind(kind), n=count, seed=seed)
     if not as_json:
         for item in items:
             click.echo(one_line(item.trace_id))

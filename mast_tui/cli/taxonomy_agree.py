@@ -71,40 +71,35 @@ def agree_versions_command(
     """
     checked_sight(blind, assisted)
     place = open_workspace(workspace, create=False)
-    try:
-        chosen = _versions(place, versions)
-        names = split_names(annotators)
-        pass_choice: Which = "first" if which == "1" else "last"
-        viewers = [asked_by(place, one.ref, annotator, blind, assisted) for one in chosen]
-        studies = [
-            study_from_workspace(
-                place, one, annotators=names, which=pass_choice, traces=viewer.traces
-            )
-            for one, viewer in zip(chosen, viewers, strict=True)
-        ]
-        last = studies[-1]
-        document: dict[str, Any] = {
-            "annotators": list(last.annotators),
-            "pass": last.pass_label,
-            "versions": [
-                {
-                    "taxonomy": one.ref,
-                    "modes": len(one.modes),
-                    **_figures(study, _shared(study), rounds, seed),
-                    "same_traces": None
-                    if study is last
-                    else _beside(study, last, rounds=rounds, seed=seed),
-                    "look_again": _look_again(place, one, viewer),
-                }
-                for one, study, viewer in zip(chosen, studies, viewers, strict=True)
-            ],
-        }
-        for viewer in viewers:
-            viewer.reveal(viewer.traces or ())
-        left_out = frozenset[str]().union(*(viewer.hidden for viewer in viewers))
-        document |= sight_values(viewers[-1], left_out)
-    finally:
-        place.close()
+    chosen = _versions(place, versions)
+    names = split_names(annotators)
+    pass_choice: Which = "first" if which == "1" else "last"
+    viewers = [asked_by(place, one.ref, annotator, blind, assisted) for one in chosen]
+    studies = [
+        study_from_workspace(place, one, annotators=names, which=pass_choice, traces=viewer.traces)
+        for one, viewer in zip(chosen, viewers, strict=True)
+    ]
+    last = studies[-1]
+    document: dict[str, Any] = {
+        "annotators": list(last.annotators),
+        "pass": last.pass_label,
+        "versions": [
+            {
+                "taxonomy": one.ref,
+                "modes": len(one.modes),
+                **_figures(study, _shared(study), rounds, seed),
+                "same_traces": None
+                if study is last
+                else _beside(study, last, rounds=rounds, seed=seed),
+                "look_again": _look_again(place, one, viewer),
+            }
+            for one, study, viewer in zip(chosen, studies, viewers, strict=True)
+        ],
+    }
+    for viewer in viewers:
+        viewer.reveal(viewer.traces or ())
+    left_out = frozenset[str]().union(*(viewer.hidden for viewer in viewers))
+    document |= sight_values(viewers[-1], left_out)
     if as_json:
         print_json(document)
         return
