@@ -101,7 +101,7 @@ class OtelReader:
         content = source.data if record is None else canonical_bytes(run.contents)
         rows = rows_of(run.spans) + _log_rows(run)
         service = next((span.service for span in run.spans if span.service), None)
-        steps = observed_steps(rows, service=service).steps
+        steps = observed_steps(rows, service=service)
         meta = TraceMeta(
             task=task_of(steps=steps.steps),
             system=system_of(run.spans),

@@ -61,7 +61,7 @@ class VendorExportReader:
         judged = _judged(vendor, records)
         ran = [found for found in records.found.values() if found.id not in judged]
         rows = rows_of(vendor, ran) or [_trace_row(records)]
-        steps = observed_steps(rows).steps
+        steps = observed_steps(rows)
         meta = TraceMeta(
             task=_task(rows, steps.steps),
             system=_system(vendor, records, rows),
