@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from mast_tui.traces.index.document import More, StepList
-from mast_tui.traces.io.json_values import InvalidJSON, as_text, content_text, dump_text, load_json
+from mast_tui.traces.io.json_values import as_text, content_text, dump_text
 from mast_tui.traces.model import Role, SpanKind, SpanStatus
-from mast_tui.traces.readers.json_fields import names
+from mast_tui.traces.readers.json_fields import json_in, names
 from mast_tui.traces.readers.span_tree.history import Call, Calls, History, Part, Parts, canonical
 from mast_tui.traces.readers.span_tree.rows import Message, Row, RowKind, RowTree, tells
 
@@ -464,12 +464,9 @@ def plain_text(value: object) -> str | None:
     """
     for _wrapping in range(3):
         if isinstance(value, str):
-            if value.lstrip()[:1] not in ("{", "["):
+            parsed = json_in(value)
+            if parsed is None:
                 return as_text(value)
-            try:
-                parsed = load_json(value)
-            except InvalidJSON:
-                return value
             value = parsed
         if not isinstance(value, Mapping):
             return None
