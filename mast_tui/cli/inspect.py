@@ -93,7 +93,7 @@ class _Look:
     veiled: bool
 
     def __call__(self, trace: Trace) -> _Told:
-        trace.take_kept()  # what the app has read of a big file that has not changed since
+        trace.spans.take_kept()  # what the app has read of a big file that has not changed since
         read_fully(trace)
         return _Told(_trace(trace, self.spans, self.veiled), tuple(trace.problems))
 

@@ -113,7 +113,7 @@ def test_what_is_kept_of_a_big_file_is_not_read_again(
     path, big = tmp_path / "rollout.jsonl", BigDocuments(folder=tmp_path / "kept", lines=0)
     facts = write_long(path, 700_000, seed=3, block_bytes=100_000)
     (trace,) = read_one(path, True, big).traces
-    trace.read_aside()
+    trace.spans.read_aside()
     read_fully(trace)
     monkeypatch.setattr(
         file_search, "read_run", lambda path, _members, named: read_one(path, named, big)

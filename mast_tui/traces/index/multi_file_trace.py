@@ -170,12 +170,12 @@ class RunSpans(Spans):
     def read_aside(self) -> None:
         """Have other processes read the biggest of the files, one after the other."""
         if not self._finished:
-            self._files[self._stack[-1]].member.trace.read_aside()
+            self._files[self._stack[-1]].member.trace.spans.read_aside()
 
     def stop_waiting(self) -> None:
         """Let what is not known be read here."""
         for one in self._files:
-            one.member.trace.stop_waiting()
+            one.member.trace.spans.stop_waiting()
 
     def _take_in(self) -> None:
         """Take in every span that is known and whose turn has come."""

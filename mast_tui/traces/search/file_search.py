@@ -122,7 +122,7 @@ def _any_in(path: Path, sieve: Sieve) -> bool:
 
 
 def _search_trace(trace: Trace, query: Query, matcher: Matcher | None) -> Iterator[Findings]:
-    trace.take_kept()
+    trace.spans.take_kept()
     for spans in _all_spans(trace) if matcher is None else _matches(trace, matcher):
         taken = [(span, times) for span, times in spans if query.takes(span)]
         if taken:

@@ -178,7 +178,7 @@ def look_on(trace: Trace, background: BackgroundIndex, *, reads: bool) -> Iterat
     reading = reads and not trace.loaded.complete
     try:
         while reading:
-            trace.read_aside()
+            trace.spans.read_aside()
             reading = trace.advance(READ_BYTES)
             yield False
             while background.behind(trace) >= SPANS and background.step(trace):
@@ -188,4 +188,4 @@ def look_on(trace: Trace, background: BackgroundIndex, *, reads: bool) -> Iterat
         while background.step(trace):
             yield False
     finally:
-        trace.stop_waiting()
+        trace.spans.stop_waiting()
