@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from mast_tui.traces.byte_prefilter import Sieve
-from mast_tui.traces.file_places import file_place
+from mast_tui.traces.file_places import place_in_file
 from mast_tui.traces.io.packed import TooBig, packing_of, unpack
 from mast_tui.traces.io.regular_files import is_folder, is_regular, open_regular
 from mast_tui.traces.io.remote import trace_path
@@ -164,7 +164,7 @@ def _hit(trace: Trace, span: Span, times: int, matcher: Matcher | None) -> Hit:
         str(trace.path),
         trace.record,
         trace.identity.trace_id,
-        file_place(trace.path, span.place),
+        str(place_in_file(trace.path, span.place)),
         span.index,
         span.key,
         span.kind.value,

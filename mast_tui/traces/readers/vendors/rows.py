@@ -19,7 +19,14 @@ from mast_tui.traces.io.json_values import (
 from mast_tui.traces.io.python_literals import literal
 from mast_tui.traces.model import Role, SpanStatus
 from mast_tui.traces.readers.chat.pieces import is_message, unwrap_langchain
-from mast_tui.traces.readers.json_fields import Fields, items_of, short_name, value_in
+from mast_tui.traces.readers.json_fields import (
+    Fields,
+    fields_of,
+    items_of,
+    json_in,
+    short_name,
+    value_in,
+)
 from mast_tui.traces.readers.span_tree.rows import Message, Row, RowKind
 from mast_tui.traces.readers.vendors.records import Found, text_at, value_at
 from mast_tui.traces.readers.vendors.tables import Paths, Vendor
@@ -352,20 +359,13 @@ def _messages(value: object, wrappers: Sequence[str], role: str) -> tuple[Messag
         for field in _SYSTEM:
             if not system and isinstance(value.get(field), str | list) and value[field]:
                 system = ({"role": "system", "content": value[field]},)
-        value = next((value[field] for field in wrappers if _holds(value.get(field))), None)
-        if isinstance(value, str) and (text := _one(value, role)) and not _is_json(value):
-            return (*system, *text)
+        held = (inner for field in wrappers if (inner := value.get(field)))
+        value = next((inner for inner in held if isinstance(inner, str | list | Mapping)), None)
+        if isinstance(value, str) and value.strip() and json_in(value) is None:
+            return (*system, *_one(value, role))
         if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
             return (*system, *({"role": role, "content": item} for item in value))
     return ()
-
-
-def _holds(value: object) -> bool:
-    return isinstance(value, str | list | Mapping) and bool(value)
-
-
-def _is_json(text: str) -> bool:
-    return not isinstance(value_in(text), str)
 
 
 def _one(value: object, role: str) -> tuple[Message, ...]:
@@ -377,17 +377,9 @@ def _one(value: object, role: str) -> tuple[Message, ...]:
 def _without_choices(value: object) -> object:
     """The messages that a client wraps in ``choices`` or ``generations``, else the value."""
     value = value_in(value)
-    choices = value
-    if isinstance(value, Mapping):
-        choices = next(
-            (
-                value[field]
-                for field in ("choices", "generations")
-                if isinstance(value.get(field), list)
-            ),
-            None,
-        )
-    if not isinstance(choices, list):
+    wrapped = map(fields_of(value).get, ("choices", "generations"))
+    choices = next((one for one in (value, *wrapped) if isinstance(one, list)), None)
+    if choices is None:
         return value
     if len(choices) == 1 and isinstance(choices[0], list):
         choices = choices[0]
