@@ -68,7 +68,7 @@ def test_so_is_what_was_kept_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     def take(spans: LineSpans) -> None:
         asked.append(spans)
 
-    monkeypatch.setattr(LineSpans, "take_kept", take)
+    monkeypatch.setattr(LineSpans, "load_cached", take)
     report = Prefetch(options(SAMPLE)).report()
     assert report is not None
     assert asked == [trace.spans for trace in report.traces]
