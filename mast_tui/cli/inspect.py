@@ -23,7 +23,7 @@ from mast_tui.cli.shared.common import (
 from mast_tui.cli.shared.paths import paths_argument
 from mast_tui.cli.shared.workers import WorkerProgress, workers_option
 from mast_tui.safe_text import one_line
-from mast_tui.traces.file_places import file_place
+from mast_tui.traces.file_places import place_in_file
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import FileReport, Problem, Role, Trace
 from mast_tui.traces.readers.answer_keys import as_json
@@ -93,7 +93,7 @@ class _Look:
     veiled: bool
 
     def __call__(self, trace: Trace) -> _Told:
-        trace.load_cached()  # what the app has read of a big file that has not changed since
+        trace.spans.load_cached()  # what the app has read of a big file that has not changed since
         read_fully(trace)
         return _Told(_trace(trace, self.spans, self.veiled), tuple(trace.problems))
 
@@ -245,7 +245,7 @@ def _span_rows(
     for span in spans:
         yield (
             str(span["index"] + 1).rjust(width),
-            file_place(here, span["place"]),
+            str(place_in_file(here, span["place"])),
             span["key"],
             span["kind"].replace("_", " "),
             span["agent"],
@@ -257,7 +257,7 @@ def _span_rows(
 
 
 def _problem_line(report: FileReport, problem: Problem) -> str:
-    return f"{file_place(report.path, problem.place or 'whole file')}: {problem.message}"
+    return f"{place_in_file(report.path, problem.place or 'whole file')}: {problem.message}"
 
 
 def _print_list(heading: str, lines: list[str]) -> None:

@@ -62,12 +62,7 @@ class Prefilter:
         """How many bytes two pieces of one line must share for nothing to be lost between them."""
 
     @classmethod
-    def for_needle(cls, needle: str) -> Prefilter | None:
-        """The prefilter for this needle; None where any line might hold it."""
-        return cls.for_any([needle])
-
-    @classmethod
-    def for_any(cls, needles: Iterable[str]) -> Prefilter | None:
+    def for_any(cls, *needles: str) -> Prefilter | None:
         """The prefilter for whatever holds one of these; None where any line might."""
         parts = [_part_of(needle) for needle in needles]
         found = tuple(dict.fromkeys(part for part in parts if part is not None))

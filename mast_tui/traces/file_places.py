@@ -20,7 +20,10 @@ class FilePlace(NamedTuple):
     inside: str
 
     def __str__(self) -> str:
-        """``file:line`` for a place on a line, ``file#/pointer`` for one inside a document."""
+        """``file:line`` for a place on a line, ``file#/pointer`` for one inside a document.
+
+        What stands in a JSON value on a line follows behind a ``#``.
+        """
         if self.line is None:
             pointer = self.inside.startswith("/")
             return f"{self.file}#{self.inside}" if pointer else f"{self.file}: {self.inside}"
@@ -48,11 +51,3 @@ def place_in_file(path: Path, place: str) -> FilePlace:
         return FilePlace(path, None, f"{name}:{match['line']}")
     file = path.parent / name if name else path
     return FilePlace(file, int(match["line"]), match["rest"] or "")
-
-
-def file_place(path: Path, place: str) -> str:
-    """``file:line`` for a place on a line, ``file#/pointer`` for one inside a document.
-
-    What stands in a JSON value on a line follows behind a ``#``.
-    """
-    return str(place_in_file(path, place))

@@ -11,13 +11,14 @@ from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum, StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mast_tui.traces.io.remote import trace_path
 
 if TYPE_CHECKING:
     from mast_tui.traces.byte_prefilter import Prefilter
     from mast_tui.traces.index.span_totals import SpanTotals
+    from mast_tui.traces.io.opened_file import OpenedFile
 
 PREVIEW_CHARS = 200
 """Length up to which a span's preview is cut, in code points."""
@@ -294,21 +295,6 @@ class Growth(Enum):
     """It has grown, and only reading it from its beginning tells what it holds."""
 
 
-class TraceFile(Protocol):
-    """The file of a trace as it was when it was read; ``size`` is how long it was, in bytes."""
-
-    size: int
-
-    def length(self) -> int:
-        """How long it is now; ``OSError`` where it is not that file any more."""
-
-    def accept_growth(self, size: int, /) -> None:
-        """Take it, which has grown, for known up to ``size``."""
-
-    def changed(self) -> str | None:
-        """Say why it is not what it was; None where it is, or just has grown."""
-
-
 class Spans(ABC):
     """Where a trace has its spans from: lines of a file, steps in memory, other traces.
 
@@ -419,13 +405,22 @@ class Spans(ABC):
         return False
 
     def load_cached(self) -> None:  # noqa: B027 - of most nothing is kept
-        """Take in what an earlier reading has kept, which takes no time."""
+        """Take in what an earlier reading has kept, which takes no time; called by the thread that
+        advances."""
 
     def read_in_background(self) -> None:  # noqa: B027 - most are read here
-        """Have another process read what is not known, where that is worth it."""
+        """Have another process read what is not known, where that is worth it.
+
+        Called by the thread that advances: ``advance`` then takes in what that process has found.
+        Whoever goes away before everything is known calls ``stop_background_read``.
+        """
 
     def stop_background_read(self) -> None:  # noqa: B027 - most wait for nobody
         """End what another process does for it; called by the thread that advances."""
+
+
+_AS_TOLD: Final = ("task", "system", "model", "benchmark", "score", "task_id", "trial")
+"""The facts on a run that its summary holds as they are."""
 
 
 class TraceSummary(NamedTuple):
@@ -470,17 +465,9 @@ class TraceSummary(NamedTuple):
 
     def filled_in(self, also: TraceMeta) -> TraceSummary:
         """The same with what it lacks taken from ``also``."""
-        unknown = self.outcome == Outcome.UNKNOWN
-        return self._replace(
-            task=self.task or also.task,
-            system=self.system or also.system,
-            model=self.model or also.model,
-            benchmark=self.benchmark or also.benchmark,
-            outcome=also.outcome.value if unknown else self.outcome,
-            score=also.score if self.score is None else self.score,
-            task_id=self.task_id or also.task_id,
-            trial=also.trial if self.trial is None else self.trial,
-        )
+        told = fill_in(self.meta, also)
+        same = {name: getattr(told, name) for name in _AS_TOLD}
+        return self._replace(outcome=told.outcome.value, **same)
 
 
 class UnreadSpans(Spans):
@@ -551,7 +538,7 @@ class Trace:
         """
         self.file = os.fspath(path)
         self.record = record
-        self.opened: TraceFile | None = None
+        self.opened: OpenedFile | None = None
         self._spans = spans
         self._identity: TraceIdentity | None = identity
         self._meta = meta
@@ -706,28 +693,6 @@ class Trace:
         """What the first of its spans tell together, where that was kept; anew at each call."""
         return self._spans.totals
 
-    @property
-    def waiting(self) -> str | None:
-        """How far another process has come with the file; None where none is reading it."""
-        return self._spans.waiting
-
-    def load_cached(self) -> None:
-        """Take in what an earlier reading has kept, which takes no time; called by the thread that
-        advances."""
-        self._spans.load_cached()
-
-    def read_in_background(self) -> None:
-        """Have another process read what is not known, where that is worth it.
-
-        Called by the thread that advances: ``advance`` then takes in what that process has found.
-        Whoever goes away before everything is known calls ``stop_background_read``.
-        """
-        self._spans.read_in_background()
-
-    def stop_background_read(self) -> None:
-        """End the process that reads the file; called by the thread that advances."""
-        self._spans.stop_background_read()
-
     def advance(self, max_bytes: int = 1 << 20, /) -> bool:
         """Read up to about ``max_bytes`` more of the source; False when nothing is left."""
         more = self._spans.advance(max_bytes)
@@ -825,20 +790,12 @@ class Trace:
 
 def fill_in(meta: TraceMeta, also: TraceMeta) -> TraceMeta:
     """``meta`` with what it lacks taken from ``also``."""
-    return replace(
-        meta,
-        task=meta.task or also.task,
-        system=meta.system or also.system,
-        model=meta.model or also.model,
-        benchmark=meta.benchmark or also.benchmark,
-        outcome=also.outcome if meta.outcome is Outcome.UNKNOWN else meta.outcome,
-        score=also.score if meta.score is None else meta.score,
-        answer_key=meta.answer_key.with_all_of(also.answer_key),
-        version=meta.version or also.version,
-        started=also.started if meta.started is None else meta.started,
-        task_id=meta.task_id or also.task_id,
-        trial=also.trial if meta.trial is None else meta.trial,
-    )
+    told = {
+        fact.name: getattr(also, fact.name)
+        for fact in fields(meta)
+        if (known := getattr(meta, fact.name)) in (None, "") or known is Outcome.UNKNOWN
+    }
+    return replace(meta, **told, answer_key=meta.answer_key.with_all_of(also.answer_key))
 
 
 @dataclass(frozen=True, slots=True)

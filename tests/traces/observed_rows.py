@@ -56,7 +56,7 @@ def other(row_id: str, start: float, parent: str | None = None, **more: Any) -> 
 
 
 def steps_of(*rows: Row, service: str | None = None, every_row: bool = False) -> list[Step]:
-    return observed_steps(rows, service=service, every_row=every_row).steps.steps
+    return observed_steps(rows, service=service, every_row=every_row).steps
 
 
 def told(steps: Sequence[Step]) -> list[tuple[str, str]]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.traces.file_places import file_place, place_in_file
+from mast_tui.traces.file_places import place_in_file
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from mast_tui.traces.file_places import file_place, place_in_file
     ],
 )
 def test_a_place_is_shown_with_its_file(place: str, shown: str) -> None:
-    assert file_place(Path("runs/a.jsonl"), place) == shown
+    assert str(place_in_file(Path("runs/a.jsonl"), place)) == shown
 
 
 def test_only_a_line_of_the_file_is_told_as_one() -> None:

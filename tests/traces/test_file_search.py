@@ -113,7 +113,7 @@ def test_what_is_kept_of_a_big_file_is_not_read_again(
     path, big = tmp_path / "rollout.jsonl", BigDocuments(folder=tmp_path / "kept", lines=0)
     facts = write_long(path, 700_000, seed=3, block_bytes=100_000)
     (trace,) = read_one(path, True, big).traces
-    trace.read_in_background()
+    trace.spans.read_in_background()
     read_fully(trace)
     monkeypatch.setattr(
         file_search, "read_run", lambda path, _members, named: read_one(path, named, big)
@@ -185,7 +185,7 @@ def test_the_words_of_every_sample_stand_in_its_bytes() -> None:
             read_fully(trace)
             texts = [*map(trace.text, range(len(trace)))]
             for word in sorted({word for text in texts for word in WORD.findall(text)}):
-                prefilter = Prefilter.for_needle(word)
+                prefilter = Prefilter.for_any(word)
                 assert prefilter is None or prefilter.any_in(data), (report.path, word)
 
 
@@ -205,7 +205,7 @@ def test_no_spelling_of_a_text_is_sifted_out(pieces: list[str], data: st.DataObj
         needle,
         *([" ".join(needle.split())] if " ".join(needle.split()) in row else []),
     }:
-        prefilter = Prefilter.for_needle(wanted)
+        prefilter = Prefilter.for_any(wanted)
         for escaped in (True, False):
             once = json.dumps(text, ensure_ascii=escaped)
             twice = json.dumps(once, ensure_ascii=escaped)

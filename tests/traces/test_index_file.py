@@ -70,9 +70,9 @@ def read_here(path: Path) -> Trace:
 
 def read_in_background(path: Path, big: BigDocuments) -> Trace:
     (trace,) = read_one(path, True, big).traces
-    trace.read_in_background()
+    trace.spans.read_in_background()
     read_fully(trace)
-    trace.stop_background_read()
+    trace.spans.stop_background_read()
     return trace
 
 
@@ -261,7 +261,7 @@ def test_what_was_read_is_known_the_next_time(
     (trace,) = read_one(rollout, True, big).traces
     known = len(trace)
     monkeypatch.setattr(codex.CodexParser, "feed", never)
-    trace.load_cached()
+    trace.spans.load_cached()
     assert trace.loaded.complete
     assert len(trace) > known
     assert trace.totals is not None
@@ -274,12 +274,12 @@ def test_where_nothing_is_kept_nothing_begins(
     monkeypatch.setattr(document_process, "DocumentProcess", never)
     (trace,) = read_one(rollout, True, big).traces
     known = len(trace)
-    trace.load_cached()
+    trace.spans.load_cached()
     assert len(trace) == known
     monkeypatch.undo()
-    trace.read_in_background()
+    trace.spans.read_in_background()
     read_fully(trace)
-    trace.stop_background_read()
+    trace.spans.stop_background_read()
     assert told(trace) == told(read_here(rollout))
 
 
@@ -300,7 +300,7 @@ def test_a_file_that_has_grown_is_read_on_from_where_its_index_ends(
     (trace,) = read_one(rollout, True, BigDocuments(folder=big.folder, lines=10_000)).traces
     monkeypatch.setattr(codex.CodexParser, "feed", counted)
     monkeypatch.setattr(document_process, "DocumentProcess", never)
-    trace.read_in_background()
+    trace.spans.read_in_background()
     read_fully(trace)
     assert len(fed) == 3
     assert told(trace) == here
@@ -387,17 +387,17 @@ def test_whoever_goes_away_leaves_no_process(
     monkeypatch.setattr(document_process, "DocumentProcess", noted)
     monkeypatch.setattr(index_file.IndexFile, "next", one_by_one)
     (trace,) = read_one(rollout, True, big).traces
-    trace.read_in_background()
+    trace.spans.read_in_background()
     known = len(trace)
     while len(trace) == known:
         trace.advance()
-    trace.stop_background_read()
+    trace.spans.stop_background_read()
     assert begun[0].wait(0)
     if comes_back:
-        trace.read_in_background()
+        trace.spans.read_in_background()
         assert len(begun) == 2
     read_fully(trace)
-    trace.stop_background_read()
+    trace.spans.stop_background_read()
     assert told(trace) == told(read_here(rollout))
 
 

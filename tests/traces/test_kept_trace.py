@@ -160,7 +160,7 @@ def test_no_text_with_a_word_is_missed_by_its_sieve(
     report = read_one(chat(tmp_path, texts), named=True)
     (trace,) = reopened(report, tmp_path / "a.spans").traces
     read_fully(trace)
-    prefilter = Prefilter.for_needle(needle)
+    prefilter = Prefilter.for_any(needle)
     found: dict[int, str] = {}
     begin = 0
     while begin < len(trace):
@@ -192,7 +192,7 @@ def test_a_text_longer_than_a_piece_is_searched_piece_by_piece(
     found = []
     for begin in range(len(trace)):
         end, texts_found, _rows = trace.candidates(
-            Prefilter.for_needle("quagmire"), begin, begin + 1, 1024
+            Prefilter.for_any("quagmire"), begin, begin + 1, 1024
         )
         assert end == begin + 1
         assert max(read) == 1024

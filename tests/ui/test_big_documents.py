@@ -174,11 +174,11 @@ async def test_leaving_a_trace_ends_the_reading_of_its_document(
         await settle(pilot)
         app.go(ShowTrace(trace))
         await until(pilot, lambda: WORDS in title(app))
-        assert trace.waiting == WORDS
+        assert trace.spans.waiting == WORDS
         await pilot.press("escape")
         await settle(pilot)
         assert processes.begun[0].failed == STOPPED
-        assert trace.waiting is None
+        assert trace.spans.waiting is None
         assert not trace.loaded.complete
         assert not trace.advance()  # it is asked for again, and read
         assert len(trace) == len(SMALL)

@@ -11,7 +11,8 @@ from textual.css.stylesheet import Stylesheet
 
 from mast_tui.gc_tuning import collect_again
 from mast_tui.taxonomy.loader import load_mast
-from mast_tui.traces.model import Trace
+from mast_tui.traces.index.lines import LineSpans
+from mast_tui.traces.model import Spans
 from mast_tui.traces.samples import samples_folder
 from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.app import MastApp
@@ -62,15 +63,15 @@ def test_a_single_file_is_read_ahead_and_a_folder_is_not() -> None:
 
 
 def test_so_is_what_was_kept_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Trace] = []
+    asked: list[Spans] = []
 
-    def take(trace: Trace) -> None:
-        asked.append(trace)
+    def take(spans: LineSpans) -> None:
+        asked.append(spans)
 
-    monkeypatch.setattr(Trace, "load_cached", take)
+    monkeypatch.setattr(LineSpans, "load_cached", take)
     report = Prefetch(options(SAMPLE)).report()
     assert report is not None
-    assert asked == list(report.traces)
+    assert asked == [trace.spans for trace in report.traces]
 
 
 async def test_a_file_opens_in_the_annotate_screen_and_a_folder_in_the_library() -> None:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from mast_tui.cli.lint.gate import Gate
     from mast_tui.judges.rules import RulesJudge
     from mast_tui.taxonomy.model import Taxonomy
-    from mast_tui.traces.model import FileReport, Trace, TraceFile
+    from mast_tui.traces.io.opened_file import OpenedFile
+    from mast_tui.traces.model import FileReport, Trace
 
 _State = tuple[object, ...] | None
 """By which it is seen that somebody has written to a file; None where it cannot be told."""
@@ -42,7 +43,7 @@ class NotRead(NamedTuple):
 class _Known:
     """What was told of a trace, with a digest of each first span's text, and its file as it was."""
 
-    opened: TraceFile | None = None
+    opened: OpenedFile | None = None
     told: dict[_Name, bytes] = field(default_factory=dict)
 
 

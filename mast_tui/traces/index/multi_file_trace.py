@@ -172,12 +172,12 @@ class RunSpans(Spans):
     def read_in_background(self) -> None:
         """Have other processes read the biggest of the files, one after the other."""
         if not self._finished:
-            self._files[self._stack[-1]].member.trace.read_in_background()
+            self._files[self._stack[-1]].member.trace.spans.read_in_background()
 
     def stop_background_read(self) -> None:
         """Let what is not known be read here."""
         for one in self._files:
-            one.member.trace.stop_background_read()
+            one.member.trace.spans.stop_background_read()
 
     def _take_in(self) -> None:
         """Take in every span that is known and whose turn has come."""

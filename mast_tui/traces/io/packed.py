@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from errno import EFBIG
 from io import FileIO
@@ -16,6 +16,12 @@ MOST_BYTES: Final = 256 << 20
 
 _PIECE: Final = 1 << 20
 _MARK_BYTES: Final = 8
+_MARKS: Final = {
+    "zstd": b"\x28\xb5\x2f\xfd",
+    "gzip": b"\x1f\x8b",
+    "bzip2": b"BZh",
+    "xz": b"\xfd7zXZ",
+}
 
 
 class TooBig(UnreadableFile):
@@ -35,7 +41,7 @@ class Unpacked(NamedTuple):
 
 def packing_of(head: bytes) -> str | None:
     """The name of the compression that a file's first bytes give away; None for none."""
-    return next((name for mark, name, _open in _KINDS if head.startswith(mark)), None)
+    return next((name for name, mark in _MARKS.items() if head.startswith(mark)), None)
 
 
 def unpack(path: Path, most: int = MOST_BYTES) -> Unpacked:
@@ -91,14 +97,10 @@ class _Reads(Protocol):
     def read1(self, size: int, /) -> bytes: ...
 
 
-_Opened = tuple[_Reads, type[Exception]]
-"""What unpacks a file, and what it raises where that is broken."""
-
-
 def _pieces(file: FileIO) -> Iterator[bytes]:
     head = file.read(_MARK_BYTES)
     file.seek(0)
-    stream, broken = next(opener for mark, _name, opener in _KINDS if head.startswith(mark))(file)
+    stream, broken = _opened(packing_of(head), file)
     try:
         while piece := stream.read1(_PIECE):
             yield piece
@@ -110,35 +112,24 @@ def _pieces(file: FileIO) -> Iterator[bytes]:
         raise _Broken(str(error)) from error
 
 
-def _zstd(file: FileIO) -> _Opened:
-    import zstandard
+def _opened(packing: str | None, file: FileIO) -> tuple[_Reads, type[Exception]]:
+    """What unpacks a file, and what it raises where that is broken; few files are packed so."""
+    match packing:
+        case "zstd":
+            import zstandard
 
-    reader = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
-    return reader, zstandard.ZstdError
+            reader = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
+            return reader, zstandard.ZstdError
+        case "gzip":
+            import gzip
+            import zlib
 
+            return gzip.GzipFile(fileobj=file), zlib.error
+        case "bzip2":
+            import bz2
 
-def _gzip(file: FileIO) -> _Opened:
-    import gzip
-    import zlib
+            return bz2.BZ2File(file), EOFError
+        case _:
+            import lzma
 
-    return gzip.GzipFile(fileobj=file), zlib.error
-
-
-def _bzip2(file: FileIO) -> _Opened:
-    import bz2
-
-    return bz2.BZ2File(file), EOFError
-
-
-def _xz(file: FileIO) -> _Opened:
-    import lzma
-
-    return lzma.LZMAFile(file), lzma.LZMAError
-
-
-_KINDS: Final[tuple[tuple[bytes, str, Callable[[FileIO], _Opened]], ...]] = (
-    (b"\x28\xb5\x2f\xfd", "zstd", _zstd),
-    (b"\x1f\x8b", "gzip", _gzip),
-    (b"BZh", "bzip2", _bzip2),
-    (b"\xfd7zXZ", "xz", _xz),
-)
+            return lzma.LZMAFile(file), lzma.LZMAError

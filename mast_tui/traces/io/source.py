@@ -45,7 +45,7 @@ class Source:
     @cached_property
     def packing(self) -> str | None:
         """The compression that the file is in, or None."""
-        return packing_of(self._first_bytes)
+        return packing_of(self._beginning[1])
 
     @cached_property
     def broken(self) -> str | None:
@@ -65,7 +65,7 @@ class Source:
     @cached_property
     def head(self) -> bytes:
         """The first ``HEAD_BYTES`` of the content."""
-        return self._first_bytes if self.packing is None else self._unpacked_head[:HEAD_BYTES]
+        return self._beginning[1] if self.packing is None else self._unpacked_head[:HEAD_BYTES]
 
     @cached_property
     def data(self) -> bytes:
@@ -86,10 +86,6 @@ class Source:
     def _unpacked_head(self) -> bytes:
         """The head of a compressed file, and one byte more where there is more."""
         return beginning(self.path, HEAD_BYTES + 1)
-
-    @cached_property
-    def _first_bytes(self) -> bytes:
-        return self._beginning[1]
 
     @cached_property
     def _beginning(self) -> tuple[OpenedFile, bytes]:

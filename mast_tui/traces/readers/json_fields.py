@@ -64,6 +64,12 @@ def json_in(value: object) -> object:
         return None
 
 
+def value_in(value: object) -> object:
+    """What a JSON text of an object or a list stands for; any other value as it is."""
+    found = json_in(value)
+    return value if found is None else found
+
+
 def first_in(value: Fields, *fields: str) -> object:
     """The first field that is there and not null, else None."""
     return next((value[field] for field in fields if value.get(field) is not None), None)

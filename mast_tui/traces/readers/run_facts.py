@@ -87,14 +87,20 @@ def outcome_of_reward(value: object) -> Outcome:
     return Outcome.SUCCEEDED if number >= 1 else Outcome.FAILED
 
 
+def outcome_of_flag(flag: object) -> Outcome:
+    """True is success and false failure; anything else says nothing."""
+    if not isinstance(flag, bool):
+        return Outcome.UNKNOWN
+    return Outcome.SUCCEEDED if flag else Outcome.FAILED
+
+
 def _outcome(record: Fields) -> Outcome:
     said = as_text(record.get("outcome"))
     if said is not None:
         return _OUTCOMES.get(said.strip().lower(), Outcome.UNKNOWN)
     for field in ("success", "resolved", "is_correct"):
-        flag = record.get(field)
-        if isinstance(flag, bool):
-            return Outcome.SUCCEEDED if flag else Outcome.FAILED
+        if isinstance(flag := record.get(field), bool):
+            return outcome_of_flag(flag)
     if record.get("is_corrected") is False:
         return Outcome.FAILED
     return outcome_of_reward(record.get("reward"))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from mast_tui.traces.byte_prefilter import Prefilter
-from mast_tui.traces.file_places import file_place
+from mast_tui.traces.file_places import place_in_file
 from mast_tui.traces.io.packed import TooBig, packing_of, unpack
 from mast_tui.traces.io.regular_files import is_folder, is_regular, open_regular
 from mast_tui.traces.io.remote import trace_path
@@ -122,7 +122,7 @@ def _any_in(path: Path, prefilter: Prefilter) -> bool:
 
 
 def _search_trace(trace: Trace, query: Query, matcher: Matcher | None) -> Iterator[Findings]:
-    trace.load_cached()
+    trace.spans.load_cached()
     for spans in _all_spans(trace) if matcher is None else _matches(trace, matcher):
         taken = [(span, times) for span, times in spans if query.takes(span)]
         if taken:
@@ -164,7 +164,7 @@ def _hit(trace: Trace, span: Span, times: int, matcher: Matcher | None) -> Hit:
         str(trace.path),
         trace.record,
         trace.identity.trace_id,
-        file_place(trace.path, span.place),
+        str(place_in_file(trace.path, span.place)),
         span.index,
         span.key,
         span.kind.value,

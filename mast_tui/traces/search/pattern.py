@@ -46,7 +46,7 @@ class Pattern:
         self.exact = exact or plain != plain.lower()
         self._compiled = compile_pattern(text, "m" if self.exact else "im")
         needs = needs_of(text, exact=self.exact)
-        self._prefilter = None if needs is None else Prefilter.for_any(needs)
+        self._prefilter = None if needs is None else Prefilter.for_any(*needs)
 
     @property
     def prefilter(self) -> Prefilter | None:

@@ -58,7 +58,7 @@ class Needle:
     def __init__(self, text: str, *, exact: bool = False) -> None:
         self.exact = exact or text != text.lower()
         self._wanted = text if self.exact else folded(text)
-        self._prefilter = Prefilter.for_needle(text)
+        self._prefilter = Prefilter.for_any(text)
 
     @property
     def prefilter(self) -> Prefilter | None:

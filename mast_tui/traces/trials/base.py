@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import orjson
 
-from mast_tui.traces.io.regular_files import UnreadableFile, read_beside
+from mast_tui.traces.io.regular_files import BESIDE_BYTES, UnreadableFile, read_beside
 from mast_tui.traces.model import FileReport, Problem, TraceMeta
+from mast_tui.traces.readers.json_fields import Fields, fields_of
 
 NO_FACTS: Final = TraceMeta()
 
@@ -35,21 +36,28 @@ class Trial:
     problems: tuple[Problem, ...] = ()
 
 
-def json_object(path: Path, problems: list[Problem]) -> Mapping[str, object]:
-    """The JSON object in a small file; empty where there is none, or one that cannot be read."""
+def bytes_of(
+    path: Path, place: str, problems: list[Problem], most: int = BESIDE_BYTES
+) -> bytes | None:
+    """What a file of the trial holds; None where there is none, or one that cannot be read.
+
+    Args:
+        path: The file.
+        place: What it is called where that is a problem.
+        problems: Where it goes then.
+        most: How many bytes it may have.
+    """
     try:
-        data = read_beside(path)
-        value = None if data is None else orjson.loads(data)
+        return read_beside(path, most)
     except UnreadableFile as error:
-        problems.append(Problem(path.name, f"not read: {error.strerror}"))
-        return {}
+        problems.append(Problem(place, f"not read: {error.strerror}"))
+        return None
+
+
+def json_object(path: Path, problems: list[Problem]) -> Fields:
+    """The JSON object in a small file; empty where there is none, or one that cannot be read."""
+    data = bytes_of(path, path.name, problems)
+    try:
+        return fields_of(None if data is None else orjson.loads(data))
     except orjson.JSONDecodeError:
         return {}
-    return value if isinstance(value, Mapping) else {}
-
-
-def inner(value: object, *names: str) -> object:
-    """What lies under these names, one in the other; None where one is missing."""
-    for name in names:
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value

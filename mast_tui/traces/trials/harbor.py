@@ -9,11 +9,12 @@ from typing import Final
 
 from mast_tui.traces.io.decoding import decode
 from mast_tui.traces.io.json_values import as_number, as_text
-from mast_tui.traces.io.regular_files import UnreadableFile, is_regular, read_beside
+from mast_tui.traces.io.regular_files import is_regular
 from mast_tui.traces.model import AnswerKey, Problem, TraceMeta
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
+from mast_tui.traces.readers.json_fields import Fields, fields_of
 from mast_tui.traces.readers.run_facts import clamp_score, outcome_of_reward, task_id_of
-from mast_tui.traces.trials.base import Trial, inner, json_object
+from mast_tui.traces.trials.base import Trial, bytes_of, json_object
 
 _TRAJECTORY: Final = re.compile(r"trajectory(?:\.cont-(\d{1,6}))?\.json")
 _MARKS: Final = ("trial_name", "verifier_result", "agent_info")
@@ -33,19 +34,10 @@ def find(folder: Path, names: frozenset[str]) -> Trial | None:
     sources = (trajectories, sessions, others)
     printed = folder / "verifier" / "test-stdout.txt"
     problems: list[Problem] = []
-    facts = _facts(result, _text_of(printed, problems))
+    data = bytes_of(printed, f"verifier/{printed.name}", problems) or b""
+    facts = _facts(result, decode(data)[0])
     told_by = (folder / "result.json", *((printed,) if is_regular(printed) else ()))
     return Trial("Terminal-Bench trial", folder, sources, facts, told_by, problems=tuple(problems))
-
-
-def _text_of(path: Path, problems: list[Problem]) -> str:
-    """What the tests have printed; empty where they left nothing that can be read."""
-    try:
-        data = read_beside(path)
-    except UnreadableFile as error:
-        problems.append(Problem(f"verifier/{path.name}", f"not read: {error.strerror}"))
-        return ""
-    return "" if data is None else decode(data)[0]
 
 
 def _trajectories(agent: Path) -> tuple[Path, ...]:
@@ -58,13 +50,14 @@ def _trajectories(agent: Path) -> tuple[Path, ...]:
     return tuple(path for _number, path in sorted(numbered))
 
 
-def _facts(result: Mapping[str, object], printed: str) -> TraceMeta:
-    reward = _reward(inner(result, "verifier_result", "rewards"))
+def _facts(result: Fields, printed: str) -> TraceMeta:
+    verified, agent = fields_of(result.get("verifier_result")), fields_of(result.get("agent_info"))
+    reward = _reward(fields_of(verified.get("rewards")))
     if reward is None:
-        reward = as_number(inner(result, "verifier_result", "reward"))
+        reward = as_number(verified.get("reward"))
     return TraceMeta(
-        system=as_text(inner(result, "agent_info", "name")),
-        model=as_text(inner(result, "agent_info", "model_info", "name")),
+        system=as_text(agent.get("name")),
+        model=as_text(fields_of(agent.get("model_info")).get("name")),
         benchmark=as_text(result.get("source")) or "Terminal-Bench",
         outcome=outcome_of_reward(reward),
         score=clamp_score(reward),
@@ -73,7 +66,7 @@ def _facts(result: Mapping[str, object], printed: str) -> TraceMeta:
     )
 
 
-def _answer_key(result: Mapping[str, object], printed: str) -> AnswerKey:
+def _answer_key(result: Fields, printed: str) -> AnswerKey:
     """The verifier's rewards, what its tests have printed, and what stopped the run."""
     draft = AnswerKeyDraft()
     verified = result.get("verifier_result")
@@ -91,10 +84,8 @@ def _answer_key(result: Mapping[str, object], printed: str) -> AnswerKey:
     return draft.key()
 
 
-def _reward(rewards: object) -> float | None:
+def _reward(rewards: Fields) -> float | None:
     """The reward by that name, else the only one there is."""
-    if not isinstance(rewards, Mapping):
-        return None
     named = as_number(rewards.get("reward"))
     if named is not None or len(rewards) != 1:
         return named

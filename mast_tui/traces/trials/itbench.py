@@ -14,8 +14,9 @@ from typing import Final
 from mast_tui.traces.io.json_values import as_number, as_text
 from mast_tui.traces.model import AnswerKey, Outcome, Problem, TraceMeta
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
+from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of
 from mast_tui.traces.readers.run_facts import clamp_score, outcome_of_reward
-from mast_tui.traces.trials.base import Trial, inner, json_object
+from mast_tui.traces.trials.base import Trial, json_object
 
 _OWN_EVALUATIONS: Final = (
     "judge_output.json",
@@ -59,20 +60,15 @@ def _evaluation(
     return TraceMeta(), ()
 
 
-def _scores(evaluation: Mapping[str, object]) -> Mapping[str, object]:
-    for scores in (evaluation.get("scores"), inner(evaluation, "eval_result", "scores")):
-        if isinstance(scores, Mapping) and scores:
-            return scores
-    return {}
+def _scores(evaluation: Fields) -> Fields:
+    judged = fields_of(evaluation.get("eval_result"))
+    return fields_of(evaluation.get("scores")) or fields_of(judged.get("scores"))
 
 
-def _listed(evaluation: Mapping[str, object], folder: Path) -> Mapping[str, object]:
+def _listed(evaluation: Fields, folder: Path) -> Fields:
     """The scores of this trial in a file for many, which names each by incident and trial."""
-    results = evaluation.get("raw_results")
     wanted = (folder.parent.name, folder.name)
-    for result in results if isinstance(results, list) else ():
-        if not isinstance(result, Mapping):
-            continue
+    for result in map(fields_of, items_of(evaluation.get("raw_results"))):
         incident, trial = (_name(result.get(name)) for name in ("incident_id", "trial_id"))
         if (incident, trial) == wanted:
             return _scores(result)
@@ -83,7 +79,7 @@ def _name(value: object) -> str | None:
     return str(value) if isinstance(value, int) else as_text(value)
 
 
-def _facts(scores: Mapping[str, object]) -> TraceMeta:
+def _facts(scores: Fields) -> TraceMeta:
     """Score and outcome by the recall of the root cause: all of it found is success."""
     recall = _recall(scores.get(_METRIC))
     return TraceMeta(
@@ -94,7 +90,7 @@ def _facts(scores: Mapping[str, object]) -> TraceMeta:
     )
 
 
-def _answer_key(scores: Mapping[str, object]) -> AnswerKey:
+def _answer_key(scores: Fields) -> AnswerKey:
     """What the judge of the benchmark says, metric by metric, and why."""
     draft = AnswerKeyDraft()
     for metric, value in scores.items():

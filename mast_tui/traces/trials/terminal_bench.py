@@ -16,12 +16,11 @@ from typing import Final
 from mast_tui.traces.identity import identity_by_content
 from mast_tui.traces.index.document import StepList, StepSpans
 from mast_tui.traces.io.decoding import decode
-from mast_tui.traces.io.json_values import InvalidJSON, as_text, dump_text, load_json
-from mast_tui.traces.io.regular_files import UnreadableFile, is_regular, read_beside
+from mast_tui.traces.io.json_values import as_text, dump_text
+from mast_tui.traces.io.regular_files import is_regular
 from mast_tui.traces.model import (
     AnswerKey,
     FileReport,
-    Outcome,
     Problem,
     Role,
     SpanKind,
@@ -30,8 +29,9 @@ from mast_tui.traces.model import (
 )
 from mast_tui.traces.preview import task_of_text
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
-from mast_tui.traces.readers.run_facts import task_id_of
-from mast_tui.traces.trials.base import Trial, json_object
+from mast_tui.traces.readers.json_fields import Fields, fields_of, json_in
+from mast_tui.traces.readers.run_facts import outcome_of_flag, task_id_of
+from mast_tui.traces.trials.base import Trial, bytes_of, json_object
 
 FORMAT: Final = "terminal-bench"
 KEY_SCHEME: Final = 1
@@ -85,22 +85,18 @@ def _other_logs(folder: Path, logs: Path) -> tuple[tuple[Path, ...], ...]:
     return records, texts, screens[:1]
 
 
-def _facts(result: Mapping[str, object]) -> TraceMeta:
-    resolved = result.get("is_resolved")
-    outcome = Outcome.UNKNOWN
-    if isinstance(resolved, bool):
-        outcome = Outcome.SUCCEEDED if resolved else Outcome.FAILED
+def _facts(result: Fields) -> TraceMeta:
     task = as_text(result.get("instruction"))
     return TraceMeta(
         task=task_of_text(task) if task else None,
         benchmark="Terminal-Bench",
-        outcome=outcome,
+        outcome=outcome_of_flag(result.get("is_resolved")),
         answer_key=_answer_key(result),
         task_id=task_id_of(result.get("task_id")),
     )
 
 
-def _answer_key(result: Mapping[str, object]) -> AnswerKey:
+def _answer_key(result: Fields) -> AnswerKey:
     """Whether the task was solved, what each test said, and why the harness ended the run."""
     draft = AnswerKeyDraft()
     draft.add("scores", "is_resolved", result.get("is_resolved"))
@@ -114,7 +110,7 @@ def _answer_key(result: Mapping[str, object]) -> AnswerKey:
     return draft.key()
 
 
-def _read(folder: Path, episodes: list[Path], result: Mapping[str, object]) -> FileReport:
+def _read(folder: Path, episodes: list[Path], result: Fields) -> FileReport:
     """The trace of a run that is logged one folder an episode."""
     steps = StepList()
     problems: list[Problem] = []
@@ -138,11 +134,7 @@ def _read(folder: Path, episodes: list[Path], result: Mapping[str, object]) -> F
 
 def _text(folder: Path, path: Path, content: list[bytes], problems: list[Problem]) -> str | None:
     place = path.relative_to(folder).as_posix()
-    try:
-        data = read_beside(path, _MOST_BYTES)
-    except UnreadableFile as error:
-        problems.append(Problem(place, f"not read: {error.strerror}"))
-        return None
+    data = bytes_of(path, place, problems, _MOST_BYTES)
     if data is None:
         return None
     content.append(data)
@@ -181,25 +173,16 @@ def _add_answer(steps: StepList, episode: str, answer: str) -> str | None:
 
 
 def _keys_pressed(commands: list[object]) -> str:
-    pressed = [
-        as_text(command.get("keystrokes")) if isinstance(command, Mapping) else None
-        for command in commands
-    ]
+    pressed = [as_text(fields_of(command).get("keystrokes")) for command in commands]
     if all(keys is not None for keys in pressed):
         return "\n".join(keys.rstrip("\n") for keys in pressed if keys is not None)
     return dump_text(commands)
 
 
-def _json_in(answer: str) -> Mapping[str, object]:
+def _json_in(answer: str) -> Fields:
     """The JSON object that an answer is, or holds; empty where there is none."""
     fenced = _FENCED.search(answer)
     for text in (answer, fenced[1] if fenced else "", answer[answer.find("{") :]):
-        if not text.lstrip().startswith("{"):
-            continue
-        try:
-            value = load_json(text.strip())
-        except InvalidJSON:
-            continue
-        if isinstance(value, Mapping):
-            return value
+        if found := fields_of(json_in(text.strip())):
+            return found
     return {}

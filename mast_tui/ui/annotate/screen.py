@@ -449,7 +449,7 @@ class AnnotateScreen(Screen[None], RenderCache):
             return
         told = self.session is not None and self.session.hidden_visible
         outcome = trace.meta.outcome if told else Outcome.UNKNOWN
-        left = trace_title(trace, outcome, trace.waiting, self._trace_name(trace))
+        left = trace_title(trace, outcome, trace.spans.waiting, self._trace_name(trace))
         if self.timeline.duration:
             left.append(duration(self.timeline.duration))
         if problems := len(trace.problems):

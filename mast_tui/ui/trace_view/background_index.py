@@ -178,7 +178,7 @@ def index_more(trace: Trace, background: BackgroundIndex, *, reads: bool) -> Ite
     reading = reads and not trace.loaded.complete
     try:
         while reading:
-            trace.read_in_background()
+            trace.spans.read_in_background()
             reading = trace.advance(READ_BYTES)
             yield False
             while background.behind(trace) >= SPANS and background.step(trace):
@@ -188,4 +188,4 @@ def index_more(trace: Trace, background: BackgroundIndex, *, reads: bool) -> Ite
         while background.step(trace):
             yield False
     finally:
-        trace.stop_background_read()
+        trace.spans.stop_background_read()

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from mast_tui.traces.io.json_values import content_text
-from mast_tui.traces.model import Outcome
 from mast_tui.traces.readers.chat.messages import MessageMapper
 from mast_tui.traces.readers.chat.pieces import speaks_by_name
 from mast_tui.traces.readers.frameworks.base import Framework, Reading, Transcript, study_key
-from mast_tui.traces.readers.json_fields import Fields, fields_of, flag_in, items_of
+from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of
+from mast_tui.traces.readers.run_facts import outcome_of_flag
 
 
 def _sniff(transcript: Transcript) -> bool:
@@ -27,9 +27,7 @@ def _split(transcript: Transcript, reading: Reading) -> None:
     reading.problems.extend(mapper.problems)
     reading.task = content_text(record.get("problem_statement")) or None
     reading.answer_key = study_key(record)
-    correct = flag_in(fields_of(record.get("other_data")), "correct")
-    if correct is not None:
-        reading.outcome = Outcome.SUCCEEDED if correct else Outcome.FAILED
+    reading.outcome = outcome_of_flag(fields_of(record.get("other_data")).get("correct"))
 
 
 def _record(transcript: Transcript) -> Fields | None:

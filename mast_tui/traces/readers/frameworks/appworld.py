@@ -19,8 +19,10 @@ from mast_tui.traces.readers.frameworks.base import (
     add_log,
     add_message,
     blocks,
+    told_by,
 )
-from mast_tui.traces.readers.json_fields import Fields, fields_of, flag_in, items_of, json_in
+from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, json_in
+from mast_tui.traces.readers.run_facts import outcome_of_flag
 
 _TASK_LINE: Final = r"\*+ Task \d+/\d+ \((?P<task>[^)\n]*)\) +\*+"
 _SNIFF: Final = re.compile(rf"^{_TASK_LINE}[ \t]*$", re.MULTILINE)
@@ -59,7 +61,7 @@ class _Run:
             add_message(self._reading, block, "user", block.body, role=Role.USER)
         elif match["evaluation"]:
             self.evaluations.append(block.body)
-            self.outcomes.append(_outcome(block.body))
+            self.outcomes.append(outcome_of_flag(_report(block.body).get("success")))
         elif agent := match["responder"]:
             self._asked.add(agent.lower())
             self._last_code[agent.lower()] = self._reading.steps.call(
@@ -86,15 +88,11 @@ class _Run:
         self._reading.steps.result(block.key, agent, block.body, name=name, parent=parent)
 
 
-def _sniff(transcript: Transcript) -> bool:
-    return _SNIFF.search(transcript.text) is not None
-
-
 def _split(transcript: Transcript, reading: Reading) -> None:
     run = _Run(reading)
     for block in blocks(transcript.text, _HEADER):
         run.add(block)
-    if run.outcomes and Outcome.FAILED in run.outcomes:
+    if Outcome.FAILED in run.outcomes:
         reading.outcome = Outcome.FAILED
     elif run.outcomes and all(outcome is Outcome.SUCCEEDED for outcome in run.outcomes):
         reading.outcome = Outcome.SUCCEEDED
@@ -123,16 +121,9 @@ def _requirement(check: object) -> object:
     return check
 
 
-def _outcome(evaluation: str) -> Outcome:
-    success = flag_in(_report(evaluation), "success")
-    if success is None:
-        return Outcome.UNKNOWN
-    return Outcome.SUCCEEDED if success else Outcome.FAILED
-
-
 def _report(evaluation: str) -> Fields:
     """An evaluation's fields; none where it is no JSON object."""
     return fields_of(json_in(evaluation))
 
 
-READER: Final = Framework("appworld", "AppWorld", _sniff, _split)
+READER: Final = Framework("appworld", "AppWorld", told_by(_SNIFF), _split)

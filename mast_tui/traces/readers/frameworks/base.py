@@ -27,6 +27,13 @@ from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
 from mast_tui.traces.readers.json_fields import Fields
 from mast_tui.traces.readers.run_facts import task_of
 
+LOGURU_LINE: Final = re.compile(
+    r"^(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?) \| (?P<level>[A-Z]+) *\| "
+    r"[^\s|]+:[^\s|]+:\d+ - ",
+    re.MULTILINE,
+)
+"""How a record begins that loguru prints."""
+
 _LEVELS_OF_ERROR: Final = frozenset({"ERROR", "CRITICAL", "FATAL"})
 
 
@@ -115,6 +122,11 @@ class Framework:
             self, source.path, source.data, reading.steps, meta=meta, problems=problems
         )
         return report_of(self, source, [trace])
+
+
+def told_by(line: re.Pattern[str]) -> Callable[[Transcript], bool]:
+    """Make what knows a log by a line in it."""
+    return lambda transcript: line.search(transcript.text) is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from mast_tui.traces.readers.frameworks.base import (
     add_log,
     add_message,
     blocks,
+    told_by,
 )
 from mast_tui.traces.times import parse_time
 
@@ -30,10 +31,6 @@ _PROMPT_TURN: Final = re.compile(r"(?P<role>[^:\n]{1,80}): \*\*\[Start Chat\]\*\
 _TESTS: Final = re.compile(r"\*\*\[Test Reports\]\*\*")
 _TASK: Final = re.compile(r"^\*\*task_prompt\*\*: (?P<task>.*(?:\n(?!\*\*).*)*)", re.MULTILINE)
 _MODEL: Final = re.compile(r"^\| \*\*model_type\*\* \| ModelType\.(?P<model>\w+) \|", re.MULTILINE)
-
-
-def _sniff(transcript: Transcript) -> bool:
-    return _SNIFF.search(transcript.text) is not None
 
 
 def _split(transcript: Transcript, reading: Reading) -> None:
@@ -75,4 +72,4 @@ def _prompt_end(body: str, begin: int) -> int:
     return begin if end < 0 else end + 3
 
 
-READER: Final = Framework("chatdev", "ChatDev", _sniff, _split)
+READER: Final = Framework("chatdev", "ChatDev", told_by(_SNIFF), _split)

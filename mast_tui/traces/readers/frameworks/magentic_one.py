@@ -6,7 +6,14 @@ import re
 from typing import Final
 
 from mast_tui.traces.model import Role, SpanKind
-from mast_tui.traces.readers.frameworks.base import Framework, Reading, Transcript, add_log, blocks
+from mast_tui.traces.readers.frameworks.base import (
+    Framework,
+    Reading,
+    Transcript,
+    add_log,
+    blocks,
+    told_by,
+)
 
 _SNIFF: Final = re.compile(
     r"^(?:SCENARIO\.PY STARTING !#!#|export AUTOGEN_TESTBED_SETTING="
@@ -19,10 +26,6 @@ _HEADING: Final = re.compile(
     re.MULTILINE,
 )
 _USERS: Final = frozenset({"user", "human", "userproxy", "user_proxy"})
-
-
-def _sniff(transcript: Transcript) -> bool:
-    return _SNIFF.search(transcript.text) is not None
 
 
 def _split(transcript: Transcript, reading: Reading) -> None:
@@ -52,4 +55,4 @@ def _add_turn(reading: Reading, key: str, agent: str, event: str, text: str) -> 
     reading.steps.add(key, kind, role, agent, text, parent=parent)
 
 
-READER: Final = Framework("magentic-one", "Magentic-One", _sniff, _split)
+READER: Final = Framework("magentic-one", "Magentic-One", told_by(_SNIFF), _split)

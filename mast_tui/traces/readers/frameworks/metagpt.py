@@ -9,6 +9,7 @@ from typing import Final
 from mast_tui.traces.io.json_values import as_text
 from mast_tui.traces.model import Role
 from mast_tui.traces.readers.frameworks.base import (
+    LOGURU_LINE,
     Framework,
     Reading,
     Transcript,
@@ -19,11 +20,6 @@ from mast_tui.traces.readers.frameworks.base import (
 from mast_tui.traces.readers.json_fields import Fields
 from mast_tui.traces.times import unix_seconds
 
-_LOGGER_LINE: Final = re.compile(
-    r"^(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?) \| (?P<level>[A-Z]+) *\| "
-    r"[^\s|]+:[^\s|]+:\d+ - ",
-    re.MULTILINE,
-)
 _ACTOR: Final = re.compile(r"(?P<person>[^\s():]{1,60})\((?P<role>[^()\n]{1,60})\): ")
 _POOL_TITLE: Final = re.compile(r"^=== MetaGPT Agent Communication Log", re.MULTILINE)
 _POOL_RECORD: Final = re.compile(
@@ -61,7 +57,7 @@ def _record(transcript: Transcript) -> Fields | None:
 
 
 def _split_logger(text: str, reading: Reading) -> None:
-    for block in blocks(text, _LOGGER_LINE):
+    for block in blocks(text, LOGURU_LINE):
         if block.match is None:
             add_log(reading, block, block.body)
             continue

@@ -9,23 +9,20 @@ from mast_tui.traces.index.document import More
 from mast_tui.traces.io.python_literals import literal
 from mast_tui.traces.model import Role, SpanKind
 from mast_tui.traces.readers.frameworks.base import (
+    LOGURU_LINE,
     Block,
     Framework,
     Reading,
     Transcript,
     add_log,
     blocks,
+    told_by,
 )
 from mast_tui.traces.result_status import status_of_result
 from mast_tui.traces.times import unix_seconds
 
 _SNIFF: Final = re.compile(
     r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)? \| [A-Z]+ *\| app\.(?:agent|flow|llm)\b",
-    re.MULTILINE,
-)
-_RECORD: Final = re.compile(
-    r"^(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?) \| (?P<level>[A-Z]+) *\| "
-    r"[^\s|]+:[^\s|]+:\d+ - ",
     re.MULTILINE,
 )
 _PROMPT: Final = re.compile(r"Enter your prompt[^:\n]*: ?(?P<task>[^\n]+)")
@@ -91,15 +88,11 @@ class _Run:
         self._reading.steps.result(block.key, self._agent, text, **more)
 
 
-def _sniff(transcript: Transcript) -> bool:
-    return _SNIFF.search(transcript.text) is not None
-
-
 def _split(transcript: Transcript, reading: Reading) -> None:
     if prompt := _PROMPT.search(transcript.text):
         reading.task = prompt["task"].strip()
     run = _Run(reading)
-    for block in blocks(transcript.text, _RECORD):
+    for block in blocks(transcript.text, LOGURU_LINE):
         run.add(block)
 
 
@@ -109,4 +102,4 @@ def _names(text: str) -> list[str]:
     return [name for name in value if isinstance(name, str)] if isinstance(value, list) else []
 
 
-READER: Final = Framework("openmanus", "OpenManus", _sniff, _split)
+READER: Final = Framework("openmanus", "OpenManus", told_by(_SNIFF), _split)

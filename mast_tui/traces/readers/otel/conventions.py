@@ -51,11 +51,6 @@ def is_genai(span: OtelSpan) -> bool:
     return any(name.startswith(_PREFIXES) for name in names)
 
 
-def is_genai_event(name: str) -> bool:
-    """Whether a log record of this name belongs to the call of a model."""
-    return name.startswith("gen_ai.")
-
-
 def genai_row(span: OtelSpan, row_id: str) -> Row:
     """The row that a span of the ``gen_ai`` conventions makes."""
     kind = _genai_kind(span)
@@ -67,10 +62,8 @@ def genai_row(span: OtelSpan, row_id: str) -> Row:
             return _genai_tool(span, row)
         case RowKind.AGENT:
             name = row.agent or span.text("traceloop.entity.name") or _bare(span.name)
-            taken, given = (
-                _genai_told(_asked(span), "user"),
-                _genai_told(_answered(span), "assistant"),
-            )
+            taken = _genai_told(_asked(span), "user")
+            given = _genai_told(_answered(span), "assistant")
             return replace(row, name=name, agent=name, input=taken, output=given)
         case RowKind.OTHER:
             return replace(
@@ -176,12 +169,9 @@ def _answered(span: OtelSpan) -> list[Message]:
     if output is not None:
         calls = _any_agent_calls(output)
         return calls or messages_in(output, "assistant")
-    text, calls_made = (
-        span.value("ai.response.text"),
-        grouped(span.attributes, "ai.response.toolCalls"),
-    )
-    if text is not None or isinstance(calls_made, list):
-        return [{"role": "assistant", "content": text or "", "tool_calls": calls_made or []}]
+    text, made = span.value("ai.response.text"), grouped(span.attributes, "ai.response.toolCalls")
+    if text is not None or isinstance(made, list):
+        return [{"role": "assistant", "content": text or "", "tool_calls": made or []}]
     response = fields_of(grouped(span.attributes, "gcp.vertex.agent.llm_response"))
     content = response.get("content")
     return [content] if isinstance(content, Mapping) else []
@@ -337,7 +327,8 @@ def _openinference_messages(span: OtelSpan, name: str, role: str) -> list[Messag
     value = grouped(span.attributes, name)
     if isinstance(value, str):
         return messages_in(value, role)
-    return [] if value is None else openinference_messages(value)
+    items = value if isinstance(value, list) else [value]
+    return [_openinference_message(item) for item in items if isinstance(item, Mapping)]
 
 
 def _prompts(span: OtelSpan) -> list[Message]:
@@ -445,13 +436,8 @@ def _found(value: object, depth: int) -> list[Message]:
     return found
 
 
-def openinference_messages(value: object) -> list[Message]:
-    """Messages as OpenInference flattens them: ``message.role``, ``message.tool_calls`` …"""
-    items = value if isinstance(value, list) else [value]
-    return [_openinference_message(item) for item in items if isinstance(item, Mapping)]
-
-
 def _openinference_message(item: Fields) -> Message:
+    """A message as OpenInference flattens it: ``message.role``, ``message.tool_calls`` …"""
     fields = _nested(item, "message")
     message: dict[str, object] = {"role": as_text(fields.get("role")) or "assistant"}
     for name in ("content", "name", "tool_call_id", "reasoning_content", "refusal"):
@@ -462,7 +448,9 @@ def _openinference_message(item: Fields) -> Message:
         message["content"] = [_content_part(part) for part in contents]
     calls = fields.get("tool_calls")
     if isinstance(calls, list):
-        message["tool_calls"] = [_tool_call(call) for call in calls]
+        message["tool_calls"] = [
+            _nested(call, "tool_call") if isinstance(call, Mapping) else call for call in calls
+        ]
     elif called := as_text(fields.get("function_call_name")):
         arguments = fields.get("function_call_arguments_json")
         message["tool_calls"] = [{"function": {"name": called, "arguments": arguments}}]
@@ -478,10 +466,6 @@ def _content_part(part: object) -> object:
         kind = content.get("type")
         return {"type": kind if isinstance(kind, str) else "text", "text": content["text"]}
     return {"type": "image"} if "image" in content else content
-
-
-def _tool_call(call: object) -> object:
-    return _nested(call, "tool_call") if isinstance(call, Mapping) else call
 
 
 def _nested(value: Fields, within: str | None = None) -> Fields:

@@ -15,7 +15,6 @@ from mast_tui.traces.readers.json_fields import Fields, fields_of
 from mast_tui.traces.readers.otel.conventions import (
     genai_row,
     is_genai,
-    is_genai_event,
     is_openinference,
     openinference_row,
 )
@@ -101,7 +100,7 @@ class OtelReader:
         content = source.data if record is None else canonical_bytes(run.contents)
         rows = rows_of(run.spans) + _log_rows(run)
         service = next((span.service for span in run.spans if span.service), None)
-        steps = observed_steps(rows, service=service).steps
+        steps = observed_steps(rows, service=service)
         meta = TraceMeta(
             task=task_of(steps=steps.steps),
             system=system_of(run.spans),
@@ -209,12 +208,13 @@ def _runs(found: Iterable[Raw], problems: list[Problem]) -> list[_Run]:
             problems.append(Problem(raw.place, "not a span but a bare value, left out"))
             continue
         if raw.is_log:
-            run = _run_of(runs, trace_id(raw.value.get("traceId", raw.value.get("trace_id"))))
+            trace = trace_id(raw.value.get("traceId", raw.value.get("trace_id")))
+            run = runs.setdefault(trace, _Run(trace))
             owner = span_id(raw.value.get("spanId", raw.value.get("span_id")))
             run.logs.append((raw, owner, event_of(raw.value)))
         else:
             span = span_of(raw.value, raw.place, service=raw.service, scope=raw.scope)
-            run = _run_of(runs, span.trace)
+            run = runs.setdefault(span.trace, _Run(span.trace))
             if span.id is None:
                 problems.append(Problem(raw.place, "a span without an id"))
             else:
@@ -226,16 +226,12 @@ def _runs(found: Iterable[Raw], problems: list[Problem]) -> list[_Run]:
     return list(runs.values())
 
 
-def _run_of(runs: dict[str | None, _Run], trace: str | None) -> _Run:
-    return runs.setdefault(trace, _Run(trace))
-
-
 def _folded(
     log: tuple[Raw, str | None, Event], run: _Run, known: dict[tuple[str | None, str], OtelSpan]
 ) -> bool:
     """Give a record of the ``gen_ai`` conventions to its span; a span not there is made up."""
     raw, owner, event = log
-    if owner is None or not is_genai_event(event.name):
+    if owner is None or not event.name.startswith("gen_ai."):
         return False
     span = known.get((run.trace_id, owner))
     if span is None and event.name == _EVALUATION:

@@ -23,6 +23,7 @@ from mast_tui.traces.readers.json_fields import (
     name_set,
     names,
     text_in,
+    value_in,
 )
 from mast_tui.traces.readers.span_tree.rows import Row, RowKind
 from mast_tui.traces.times import unix_seconds
@@ -182,9 +183,7 @@ def event_of(value: Fields) -> Event:
     body = any_value(value.get("body"))
     if body is None:
         body = attributes.pop(_CONTENT, None)
-    if isinstance(body, str):
-        parsed = json_in(body)
-        body = body if parsed is None else parsed
+    body = value_in(body)
     if isinstance(body, Mapping):
         attributes = {**attributes, **{str(key): any_value(one) for key, one in body.items()}}
     elif body is not None:
@@ -330,11 +329,8 @@ def grouped(attributes: Attributes, name: str) -> object:
     ``a.0.b``, ``a.1.b`` become a list of objects; a JSON text becomes the value in it.
     """
     own = attributes.get(name)
-    if isinstance(own, str):
-        parsed = json_in(own)
-        return own if parsed is None else parsed
     if own is not None:
-        return own
+        return value_in(own)
     prefix = f"{name}."
     below = {
         path[len(prefix) :]: inner

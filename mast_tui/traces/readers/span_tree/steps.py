@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from mast_tui.traces.index.document import More, StepList
-from mast_tui.traces.io.json_values import InvalidJSON, as_text, content_text, dump_text, load_json
+from mast_tui.traces.io.json_values import as_text, content_text, dump_text
 from mast_tui.traces.model import Role, SpanKind, SpanStatus
-from mast_tui.traces.readers.json_fields import names
+from mast_tui.traces.readers.json_fields import json_in, names
 from mast_tui.traces.readers.span_tree.history import Call, Calls, History, Part, Parts, canonical
 from mast_tui.traces.readers.span_tree.rows import Message, Row, RowKind, RowTree, tells
 
@@ -17,25 +17,13 @@ _NOBODY: Final = "agent"
 _LAST_STEPS: Final = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Observed:
-    """The spans of a run, and by row id the key of the span that stands for the row.
-
-    A row that shows nothing goes by the first span under it, else by the span it belongs to.
-    """
-
-    steps: StepList
-    keys: Mapping[str, str]
-
-
 def observed_steps(
-    rows: Sequence[Row], *, service: str | None = None, prefix: str = "", every_row: bool = False
-) -> Observed:
+    rows: Sequence[Row], *, service: str | None = None, every_row: bool = False
+) -> StepList:
     """Make the spans of one run from its rows, which may come in any order.
 
     Rows are read as a tree: parents before children, children by start time, then as they stand
-    in ``rows``. ``service`` is who acts where neither a row nor an agent's row above it tells;
-    ``prefix`` goes before every key (``<thread id>/``).
+    in ``rows``. ``service`` is who acts where neither a row nor an agent's row above it tells.
 
     - A model's row shows of ``asked`` what the run has not shown before, then ``answered``. Its
       ``input`` and ``output`` take the place of messages that are missing. Tokens and an error
@@ -58,22 +46,19 @@ def observed_steps(
     are not used in keys, the last span of a model's answer has the bare id, and a row that would
     be left out is a ``log`` span with its name.
     """
-    return _Timeline(RowTree(rows), service, prefix, every_row).read()
+    return _Timeline(RowTree(rows), service, every_row).read()
 
 
 class _Timeline:
-    def __init__(
-        self, tree: RowTree, service: str | None, prefix: str, every_row: bool = False
-    ) -> None:
-        self._board = Board(tree, prefix, every_row)
+    def __init__(self, tree: RowTree, service: str | None, every_row: bool) -> None:
+        self._board = Board(tree, every_row)
         self._models = ModelRows(self._board)
         self._tools = ToolRows(self._board)
         self._service = as_text(service)
-        self._keys: dict[str, str] = {}
         self._frames: list[Frame] = []
         self._only_others = all(visit.row.kind is RowKind.OTHER for visit in tree.visits)
 
-    def read(self) -> Observed:
+    def read(self) -> StepList:
         for number, visit in enumerate(self._board.tree.visits):
             while self._frames and self._frames[-1].last < number:
                 self._leave()
@@ -90,7 +75,7 @@ class _Timeline:
             self._frames.append(frame)
         while self._frames:
             self._leave()
-        return Observed(self._board.steps, self._keys)
+        return self._board.steps
 
     def _frame(self, row: Row, number: int, last: int) -> Frame:
         above = self._frames[-1] if self._frames else None
@@ -107,8 +92,7 @@ class _Timeline:
 
     def _leave(self) -> None:
         frame = self._frames.pop()
-        row = frame.row
-        match row.kind:
+        match frame.row.kind:
             case RowKind.TOOL:
                 self._tools.leave(frame)
             case RowKind.MODEL:
@@ -118,11 +102,6 @@ class _Timeline:
                 self._own_error(frame)
             case RowKind.OTHER:
                 self._leave_other(frame)
-        key = frame.own
-        if key is None and len(self._board.steps) > frame.before:
-            key = self._board.steps.steps[frame.before].key
-        if (key := key or frame.within) is not None:
-            self._keys.setdefault(row.id, key)
 
     def _enter_agent(self, frame: Frame) -> None:
         row = frame.row
@@ -133,19 +112,18 @@ class _Timeline:
         told_here = self._untold_input(frame)
         if told_here is not None and self._frames:
             lines.append(told_here)
-        frame.own = frame.within = self._board.log(
-            frame, row.id, "\n\n".join(lines), role=Role.AGENT
-        )
+        frame.within = self._board.log(frame, row.id, "\n\n".join(lines), role=Role.AGENT)
+        frame.shown = True
         if told_here is not None and not self._frames:
             self._board.message(frame, "input", told_here, Role.USER)
 
     def _enter_other(self, frame: Frame) -> None:
         row = frame.row
         if self._only_others:
-            frame.own = frame.within = self._board.log(frame, row.id, _record(row))
+            frame.within = self._board.log(frame, row.id, _record(row))
         elif row.speaks:
             if frame.last == frame.number:
-                frame.own = self._board.log(frame, row.id, _record(row))
+                self._board.log(frame, row.id, _record(row))
         else:
             self._board.mark(frame)
             told_here = None if self._frames else self._untold_input(frame)
@@ -156,8 +134,8 @@ class _Timeline:
         if self._only_others:
             return
         if frame.row.speaks:
-            if frame.own is None:
-                frame.own = self._board.log(frame, frame.row.id, _record(frame.row))
+            if frame.last > frame.number:
+                self._board.log(frame, frame.row.id, _record(frame.row))
             return
         if not self._frames:
             self._output(frame)
@@ -166,9 +144,8 @@ class _Timeline:
     def _own_error(self, frame: Frame) -> None:
         row = frame.row
         if self._board.tree.fails_by_itself(frame.number):
-            key = f"{row.id}/error" if frame.own else row.id
-            own = self._board.log(frame, key, row.error or f"{row.name} failed")
-            frame.own = frame.own or own
+            key = f"{row.id}/error" if frame.shown else row.id
+            self._board.log(frame, key, row.error or f"{row.name} failed")
 
     def _untold_input(self, frame: Frame) -> str | None:
         """What went into a row, where it is a text and the first model under it does not tell."""
@@ -254,15 +231,14 @@ class ModelRows:
         row = frame.row
         keys, parts = self._parts(row, "answered", answered_of(row))
         places = self._board.history.answer(parts)
+        last = None
         for number, (part, node) in enumerate(zip(parts, places, strict=True), 1):
             own_key = row.id if number == len(parts) and self._board.every_row else None
             key = own_key or self._key(keys[number - 1], part)
-            frame.own = self._show(frame, part, key, node, answered=True)
-        last = frame.own
+            last = self._show(frame, part, key, node, answered=True)
         if last is None or row.error is not None:
             text = row.error or "the answer was not recorded"
             last = self._board.log(frame, row.id if last is None else f"{row.id}/error", text)
-        frame.own = frame.own or last
         self._board.steps.amend(last, tokens=row.tokens)
 
     def _parts(
@@ -311,7 +287,6 @@ class ModelRows:
             end=row.end if answered else None,
             status=status,
         )
-        key = self._board.prefix + key
         shown = self._board.steps.add(key, step.kind, step.role, agent, step.text, **more)
         self._board.history.shown.add(part.content)
         if step.kind is SpanKind.TOOL_CALL:
@@ -342,7 +317,7 @@ class ToolRows:
         call = self._board.calls.of_row(row.name, row.input, row.call_id)
         if call is None:
             content = self._board.parts.content(SpanKind.TOOL_CALL, text, row.name)
-            key = self._board.prefix + self._key(row, "call", f"{row.id}/call")
+            key = self._key(row, "call", f"{row.id}/call")
             more = More(place=row.place, name=row.name, parent=frame.within)
             more["start"], more["end"] = row.start, row.end
             key = self._board.steps.call(key, frame.agent, text, **more)
@@ -363,13 +338,12 @@ class ToolRows:
         text = "" if frame.output is None else output_text(frame.output)
         if row.error is not None and row.error not in text:
             text = f"{text}\n{row.error}" if text else row.error
-        frame.own = call.result or call.key
         self._board.steps.amend(call.key, end=row.end)
         if frame.output is None and row.error is None:
             if row.status is SpanStatus.ERROR:
                 self._board.steps.amend(call.key, status=row.status)
             if self._board.every_row:
-                frame.own = self._board.log(frame, row.id, f"{row.name}: no output was recorded")
+                self._board.log(frame, row.id, f"{row.name}: no output was recorded")
             return
         content = self._board.parts.content(SpanKind.TOOL_RESULT, text)
         if (
@@ -381,8 +355,8 @@ class ToolRows:
         self._board.history.shown.add(content)
         more = More(place=row.place, name=row.name, parent=call.key)
         more["start"], more["end"], more["status"] = row.start, row.end, _status(row)
-        key = self._board.prefix + self._key(row, "result", row.id)
-        call.result = frame.own = self._board.steps.result(key, call.agent, text, **more)
+        key = self._key(row, "result", row.id)
+        call.result = self._board.steps.result(key, call.agent, text, **more)
 
     def _key(self, row: Row, part: str, without: str) -> str:
         return without if self._board.every_row or not row.call_id else f"{row.call_id}:{part}"
@@ -403,9 +377,9 @@ def _same_call(outer: Row, row: Row) -> bool:
 class Frame:
     """A row under which the reading stands.
 
-    ``within`` is the key of the span to which what is under the row belongs, ``own`` that of the
-    row's own span, ``acting`` the name of the nearest agent's row, and ``tool`` the nearest tool's
-    row, this one counted.
+    ``within`` is the key of the span to which what is under the row belongs, ``acting`` the name of
+    the nearest agent's row, and ``tool`` the nearest tool's row, this one counted. ``shown`` says
+    whether the row itself has a span.
     """
 
     row: Row
@@ -414,11 +388,11 @@ class Frame:
     before: int
     agent: str
     within: str | None = None
-    own: str | None = None
     acting: str | None = None
     tool: Frame | None = None
     in_model: bool = False
     hidden: bool = False
+    shown: bool = False
     call: Call | None = None
     output: object = None
 
@@ -426,9 +400,8 @@ class Frame:
 class Board:
     """The spans of a run so far, and what they have said."""
 
-    def __init__(self, tree: RowTree, prefix: str, every_row: bool) -> None:
+    def __init__(self, tree: RowTree, every_row: bool) -> None:
         self.tree = tree
-        self.prefix = prefix
         self.every_row = every_row
         self.steps = StepList()
         self.parts = Parts()
@@ -442,7 +415,8 @@ class Board:
     def mark(self, frame: Frame) -> None:
         """A span with no more than its name for a row that has nothing to say."""
         if self.every_row:
-            frame.own = frame.within = self.log(frame, frame.row.id, frame.row.name)
+            frame.within = self.log(frame, frame.row.id, frame.row.name)
+            frame.shown = True
 
     def message(self, frame: Frame, part: str, text: str, role: Role) -> None:
         """A message that is a row's whole input or output."""
@@ -450,7 +424,7 @@ class Board:
         self.history.shown.add(self.parts.content(SpanKind.MESSAGE, text))
         agent, start = (frame.agent, row.end) if role is Role.AGENT else ("user", row.start)
         more = More(place=row.place, parent=frame.within, start=start)
-        key = f"{self.prefix}{row.id}/{part}"
+        key = f"{row.id}/{part}"
         self.steps.add(key, SpanKind.MESSAGE, role, agent, text, **more)
 
     def log(self, frame: Frame, key: str, text: str, *, role: Role = Role.LOG) -> str:
@@ -458,7 +432,7 @@ class Board:
         row = frame.row
         more = More(place=row.place, name=row.name or None, parent=frame.within)
         more["start"], more["end"], more["status"] = row.start, row.end, _status(row)
-        return self.steps.add(self.prefix + key, SpanKind.LOG, role, frame.agent, text, **more)
+        return self.steps.add(key, SpanKind.LOG, role, frame.agent, text, **more)
 
 
 def asked_of(row: Row) -> tuple[Message, ...]:
@@ -490,12 +464,9 @@ def plain_text(value: object) -> str | None:
     """
     for _wrapping in range(3):
         if isinstance(value, str):
-            if value.lstrip()[:1] not in ("{", "["):
+            parsed = json_in(value)
+            if parsed is None:
                 return as_text(value)
-            try:
-                parsed = load_json(value)
-            except InvalidJSON:
-                return value
             value = parsed
         if not isinstance(value, Mapping):
             return None

@@ -14,13 +14,13 @@ from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import AnswerKey, FileReport, Problem, Trace, TraceMeta
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
 from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
+from mast_tui.traces.readers.json_fields import value_in
 from mast_tui.traces.readers.run_facts import task_of
 from mast_tui.traces.readers.span_tree.rows import Row, RowKind
 from mast_tui.traces.readers.span_tree.steps import observed_steps
 from mast_tui.traces.readers.vendors.records import (
     Found,
     TraceRecords,
-    json_in,
     text_at,
     traces_in,
     value_at,
@@ -61,7 +61,7 @@ class VendorExportReader:
         judged = _judged(vendor, records)
         ran = [found for found in records.found.values() if found.id not in judged]
         rows = rows_of(vendor, ran) or [_trace_row(records)]
-        steps = observed_steps(rows).steps
+        steps = observed_steps(rows)
         meta = TraceMeta(
             task=_task(rows, steps.steps),
             system=_system(vendor, records, rows),
@@ -145,7 +145,7 @@ def _system(vendor: Vendor, records: TraceRecords, rows: Sequence[Row]) -> str |
 
 def _task(rows: Sequence[Row], steps: Sequence[Step]) -> str | None:
     """The question that the root was asked, else the first message of a user."""
-    asked = json_in(_root(rows).input)
+    asked = value_in(_root(rows).input)
     if isinstance(asked, Mapping):
         texts = [asked.get(field) for field in _ASKS]
         asked = next((text for text in texts if as_text(text)), None)

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
-from mast_tui.traces.io.json_values import InvalidJSON, as_text, load_json
+from mast_tui.traces.io.json_values import as_text
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Problem
 from mast_tui.traces.readers.document_traces import Record, records_by_line
-from mast_tui.traces.readers.json_fields import Fields, items_of
+from mast_tui.traces.readers.json_fields import Fields, items_of, value_in
 from mast_tui.traces.readers.vendors.tables import VENDORS, Paths, Vendor
 
 _LOOKED_AT: Final = 5
@@ -75,7 +75,7 @@ def text_at(record: object, paths: Paths) -> str | None:
 def _step_through(record: object, path: str) -> object:
     value = record
     for step in path.split("/"):
-        value = json_in(value)
+        value = value_in(value)
         if isinstance(value, Mapping):
             value = next(iter(value.values()), _ABSENT) if step == "*" else value.get(step, _ABSENT)
         elif isinstance(value, list) and step.lstrip("-").isdigit():
@@ -84,16 +84,6 @@ def _step_through(record: object, path: str) -> object:
         else:
             return _ABSENT
     return value
-
-
-def json_in(value: object) -> object:
-    """What a text that is JSON stands for; any other value as it is."""
-    if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
-        return value
-    try:
-        return load_json(value)
-    except InvalidJSON:
-        return value
 
 
 def vendor_of(source: Source) -> Vendor | None:
@@ -220,7 +210,7 @@ class _Gathering:
             above = text_at(record, fields.parent) or parent or (order[-2] if order[1:] else None)
             trace = trace or text_at(record, fields.trace) or (order[0] if order else None)
             self._found.append((Found(own, above, record, place), trace))
-            nested = json_in(record.get(children)) if children else None
+            nested = value_in(record.get(children)) if children else None
             if not isinstance(nested, list):
                 continue
             for number in reversed(range(len(nested))):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Final
 
 from mast_tui.traces.io.json_values import (
@@ -18,10 +19,17 @@ from mast_tui.traces.io.json_values import (
 from mast_tui.traces.io.python_literals import literal
 from mast_tui.traces.model import Role, SpanStatus
 from mast_tui.traces.readers.chat.pieces import is_message, unwrap_langchain
-from mast_tui.traces.readers.json_fields import Fields, items_of, short_name
+from mast_tui.traces.readers.json_fields import (
+    Fields,
+    fields_of,
+    items_of,
+    json_in,
+    short_name,
+    value_in,
+)
 from mast_tui.traces.readers.span_tree.rows import Message, Row, RowKind
-from mast_tui.traces.readers.vendors.records import Found, json_in, text_at, value_at
-from mast_tui.traces.readers.vendors.tables import Vendor
+from mast_tui.traces.readers.vendors.records import Found, text_at, value_at
+from mast_tui.traces.readers.vendors.tables import Paths, Vendor
 from mast_tui.traces.times import unix_seconds
 
 _STATUS: Final = {
@@ -81,15 +89,21 @@ def _row(vendor: Vendor, found: Found) -> Row:
             row,
             model=text_at(record, fields.model),
             tokens=tokens_of(
-                value_at(record, fields.tokens_in), value_at(record, fields.tokens_out)
+                value_at(record, fields.tokens), value_at(record, _given_out(fields.tokens))
             ),
         )
     return _as_tool(row) if kind is RowKind.TOOL else _as_model(row)
 
 
+@cache
+def _given_out(tokens: Paths) -> Paths:
+    """The paths to what a model gave out, beside those to what it took in."""
+    return tuple(path.replace("input", "output").replace("prompt", "completion") for path in tokens)
+
+
 def _decoded(vendor: Vendor, record: Fields) -> Fields:
     """The record with the JSON texts among its fields read, once for all paths."""
-    read: dict[str, object] = {name: json_in(value) for name, value in record.items()}
+    read: dict[str, object] = {name: value_in(value) for name, value in record.items()}
     attributes = read.get("attributes")
     if vendor.encoded and isinstance(attributes, Mapping):
         read["attributes"] = {name: _unquoted(value) for name, value in attributes.items()}
@@ -163,7 +177,7 @@ def _as_model(row: Row) -> Row:
 
 def _as_tool(row: Row) -> Row:
     """A tool's row with what was asked and answered taken out of its wrapping."""
-    asked = json_in(row.input)
+    asked = value_in(row.input)
     if isinstance(asked, Mapping):
         asked = {name: value for name, value in asked.items() if not _is_self(name, value)}
         if len(asked) == 1 and isinstance(asked.get("input"), str):
@@ -172,7 +186,7 @@ def _as_tool(row: Row) -> Row:
             row = replace(row, input=asked)
     elif isinstance(asked, str):
         row = replace(row, input=_literal(asked))
-    answer = json_in(row.output)
+    answer = value_in(row.output)
     if (message := tool_message(answer)) is not None:
         status = row.status
         if message.get("status") == "error":
@@ -197,7 +211,7 @@ def _literal(text: str) -> object:
     """
     if text[:1] != "{" or text[-1:] != "}" or len(text) > _LITERAL_CHARS:
         return text
-    if isinstance(json_in(text), Mapping):
+    if isinstance(value_in(text), Mapping):
         return text
     if _STRANGE_ESCAPE.search(text):
         return text
@@ -225,7 +239,7 @@ def _guessed(rows: list[Row]) -> list[Row]:
         row.id
         for row in rows
         if row.kind is RowKind.MODEL
-        or (row.kind is RowKind.OTHER and has_answer(json_in(row.output)))
+        or (row.kind is RowKind.OTHER and has_answer(value_in(row.output)))
     }
     parents = {row.id: row.parent for row in rows}
     around: set[str] = set()
@@ -330,7 +344,7 @@ def _messages(value: object, wrappers: Sequence[str], role: str) -> tuple[Messag
     """The messages in a list, in a list of lists, or under one of the fields ``wrappers``."""
     system: tuple[Message, ...] = ()
     for _ in range(_MOST_WRAPPERS):
-        value = json_in(value)
+        value = value_in(value)
         if isinstance(value, list):
             if len(value) == 1 and isinstance(value[0], list) and _message(value[0], role) is None:
                 value = value[0]
@@ -345,20 +359,13 @@ def _messages(value: object, wrappers: Sequence[str], role: str) -> tuple[Messag
         for field in _SYSTEM:
             if not system and isinstance(value.get(field), str | list) and value[field]:
                 system = ({"role": "system", "content": value[field]},)
-        value = next((value[field] for field in wrappers if _holds(value.get(field))), None)
-        if isinstance(value, str) and (text := _one(value, role)) and not _is_json(value):
-            return (*system, *text)
+        held = (inner for field in wrappers if (inner := value.get(field)))
+        value = next((inner for inner in held if isinstance(inner, str | list | Mapping)), None)
+        if isinstance(value, str) and value.strip() and json_in(value) is None:
+            return (*system, *_one(value, role))
         if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
             return (*system, *({"role": role, "content": item} for item in value))
     return ()
-
-
-def _holds(value: object) -> bool:
-    return isinstance(value, str | list | Mapping) and bool(value)
-
-
-def _is_json(text: str) -> bool:
-    return not isinstance(json_in(text), str)
 
 
 def _one(value: object, role: str) -> tuple[Message, ...]:
@@ -369,18 +376,10 @@ def _one(value: object, role: str) -> tuple[Message, ...]:
 
 def _without_choices(value: object) -> object:
     """The messages that a client wraps in ``choices`` or ``generations``, else the value."""
-    value = json_in(value)
-    choices = value
-    if isinstance(value, Mapping):
-        choices = next(
-            (
-                value[field]
-                for field in ("choices", "generations")
-                if isinstance(value.get(field), list)
-            ),
-            None,
-        )
-    if not isinstance(choices, list):
+    value = value_in(value)
+    wrapped = map(fields_of(value).get, ("choices", "generations"))
+    choices = next((one for one in (value, *wrapped) if isinstance(one, list)), None)
+    if choices is None:
         return value
     if len(choices) == 1 and isinstance(choices[0], list):
         choices = choices[0]

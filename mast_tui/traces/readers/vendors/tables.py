@@ -19,7 +19,11 @@ Paths = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The paths to the facts of one timed call."""
+    """The paths to the facts of one timed call.
+
+    ``tokens`` lead to what a model took in; what it gave out stands beside that, as ``output`` for
+    ``input`` and as ``completion`` for ``prompt``.
+    """
 
     id: Paths
     trace: Paths
@@ -33,8 +37,7 @@ class Fields:
     error: Paths
     status: Paths
     model: Paths
-    tokens_in: Paths
-    tokens_out: Paths
+    tokens: Paths
     metadata: Paths
     call_id: Paths
 
@@ -77,8 +80,6 @@ class Vendor:
     status_decides: bool = False
 
 
-_LANGSMITH_MESSAGE: Final = "outputs/generations/0/0/message/kwargs"
-
 LANGSMITH: Final = Vendor(
     name="langsmith",
     marks=((b'"run_type"',),),
@@ -105,26 +106,13 @@ LANGSMITH: Final = Vendor(
             extra/metadata/ls_model_name extra/invocation_params/model
             extra/invocation_params/model_name outputs/llm_output/model_name outputs/model
         """),
-        tokens_in=(
-            "prompt_tokens",
-            "extra/metadata/usage_metadata/input_tokens",
-            "usage_metadata/input_tokens",
-            "outputs/usage_metadata/input_tokens",
-            f"{_LANGSMITH_MESSAGE}/usage_metadata/input_tokens",
-            "outputs/llm_output/token_usage/prompt_tokens",
-            "outputs/usage/prompt_tokens",
-            "outputs/usage/input_tokens",
-        ),
-        tokens_out=(
-            "completion_tokens",
-            "extra/metadata/usage_metadata/output_tokens",
-            "usage_metadata/output_tokens",
-            "outputs/usage_metadata/output_tokens",
-            f"{_LANGSMITH_MESSAGE}/usage_metadata/output_tokens",
-            "outputs/llm_output/token_usage/completion_tokens",
-            "outputs/usage/completion_tokens",
-            "outputs/usage/output_tokens",
-        ),
+        tokens=names("""
+            prompt_tokens extra/metadata/usage_metadata/input_tokens usage_metadata/input_tokens
+            outputs/usage_metadata/input_tokens
+            outputs/generations/0/0/message/kwargs/usage_metadata/input_tokens
+            outputs/llm_output/token_usage/prompt_tokens outputs/usage/prompt_tokens
+            outputs/usage/input_tokens
+        """),
         metadata=("extra/metadata", "metadata"),
         call_id=("extra/tool_call_id", "extra/metadata/tool_call_id", "inputs/tool_call/id"),
     ),
@@ -161,15 +149,10 @@ LANGFUSE: Final = Vendor(
         error=("statusMessage", "status_message"),
         status=("level",),
         model=("model", "providedModelName", "provided_model_name"),
-        tokens_in=names("""
+        tokens=names("""
             usageDetails/input usage_details/input usageDetails/input_tokens
             usage_details/input_tokens usageDetails/prompt_tokens usage/input usage/promptTokens
             usage/prompt_tokens promptTokens inputUsage
-        """),
-        tokens_out=names("""
-            usageDetails/output usage_details/output usageDetails/output_tokens
-            usage_details/output_tokens usageDetails/completion_tokens usage/output
-            usage/completionTokens usage/completion_tokens completionTokens outputUsage
         """),
         metadata=("metadata",),
         call_id=(
@@ -219,16 +202,11 @@ MLFLOW: Final = Vendor(
             "attributes/mlflow.spanInputs/model",
             "attributes/mlflow.spanOutputs/model",
         ),
-        tokens_in=(
-            "attributes/mlflow.chat.tokenUsage/input_tokens",
-            "attributes/mlflow.spanOutputs/usage/prompt_tokens",
-            "attributes/mlflow.spanOutputs/usage/input_tokens",
-        ),
-        tokens_out=(
-            "attributes/mlflow.chat.tokenUsage/output_tokens",
-            "attributes/mlflow.spanOutputs/usage/completion_tokens",
-            "attributes/mlflow.spanOutputs/usage/output_tokens",
-        ),
+        tokens=names("""
+            attributes/mlflow.chat.tokenUsage/input_tokens
+            attributes/mlflow.spanOutputs/usage/prompt_tokens
+            attributes/mlflow.spanOutputs/usage/input_tokens
+        """),
         metadata=("attributes/metadata",),
         call_id=("attributes/tool_call_id", "attributes/gen_ai.tool.call.id"),
     ),
@@ -262,18 +240,10 @@ WEAVE: Final = Vendor(
         error=("exception",),
         status=("summary/weave/status", "summary/status"),
         model=("output/model", "inputs/model"),
-        tokens_in=(
-            "output/usage/prompt_tokens",
-            "output/usage/input_tokens",
-            "summary/usage/*/prompt_tokens",
-            "summary/usage/*/input_tokens",
-        ),
-        tokens_out=(
-            "output/usage/completion_tokens",
-            "output/usage/output_tokens",
-            "summary/usage/*/completion_tokens",
-            "summary/usage/*/output_tokens",
-        ),
+        tokens=names("""
+            output/usage/prompt_tokens output/usage/input_tokens summary/usage/*/prompt_tokens
+            summary/usage/*/input_tokens
+        """),
         metadata=("attributes",),
         call_id=("attributes/tool_call_id",),
     ),
@@ -302,8 +272,7 @@ BRAINTRUST: Final = Vendor(
         error=("error",),
         status=(),
         model=("metadata/model",),
-        tokens_in=("metrics/prompt_tokens",),
-        tokens_out=("metrics/completion_tokens",),
+        tokens=("metrics/prompt_tokens",),
         metadata=("metadata",),
         call_id=("metadata/tool_call_id",),
     ),
