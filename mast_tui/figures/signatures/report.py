@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Final, TypedDict
 
@@ -202,7 +202,7 @@ def _figures(
     )
     return {
         # Groups are drawn apart from each other, so from seeds of their own.
-        name: group_figures(setting.seeded(seed + place), place)
+        name: group_figures(replace(setting, seed=seed + place), place)
         for place, name in enumerate(given.group_names)
     }
 
