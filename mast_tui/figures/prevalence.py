@@ -11,7 +11,7 @@ from typing import Final, Literal, NamedTuple, NotRequired, TypedDict
 import numpy as np
 
 from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson, Withheld
-from mast_tui.figures.bootstrap import Interval, interval, resampled_sums
+from mast_tui.figures.bootstrap import Interval, interval, ratio, resampled_sums
 from mast_tui.figures.intervals import MARGIN, Z, share, wilson_of
 from mast_tui.figures.judge.confusion import TraceSums
 from mast_tui.figures.judge.input import JudgeInput
@@ -92,12 +92,7 @@ def rogan_gladen(apparent: Values, tpr: Values, tnr: Values) -> Values:
 
     NaN where TPR + TNR ≤ 1 or anything is NaN.
     """
-    better = tpr + tnr - 1
-    useful = better > 0
-    found = np.divide(
-        apparent + tnr - 1, better, out=np.full(np.shape(better), np.nan), where=useful
-    )
-    clipped: Values = np.clip(found, 0, 1)
+    clipped: Values = np.clip(ratio(apparent + tnr - 1, tpr + tnr - 1), 0, 1)
     return clipped
 
 
@@ -374,9 +369,7 @@ def _refused(labelled: Tables, unlabelled: Tables) -> Refused | None:
 
 
 def _theta(labelled: Tables, unlabelled: Tables) -> Values:
-    present, absent = unlabelled[..., 0], unlabelled[..., 1]
-    n = present + absent
-    apparent = np.divide(present, n, out=np.full(np.shape(n), np.nan), where=n > 0)
+    apparent = ratio(unlabelled[..., 0], unlabelled[..., 0] + unlabelled[..., 1])
     return rogan_gladen(apparent, true_positive_rate(labelled), true_negative_rate(labelled))
 
 

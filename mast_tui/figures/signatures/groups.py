@@ -10,7 +10,7 @@ from typing import Final, Literal, NotRequired, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.bootstrap import LEVEL, Interval
+from mast_tui.figures.bootstrap import LEVEL, Interval, ratio
 from mast_tui.figures.intervals import RateJson, Z
 from mast_tui.figures.signatures.bill import BillJson, SpentOf, bills
 from mast_tui.figures.signatures.model import (
@@ -108,8 +108,7 @@ def resampled(
     drawn = np.random.default_rng(seed).multinomial(total, counts / total, size=rounds)
     sums = drawn @ features
     present, of = np.split(sums, 2, axis=1)
-    shares = np.divide(present, of, out=np.full(present.shape, np.nan), where=of > 0)
-    found: Values = shares.sum(axis=1)
+    found: Values = ratio(present, of).sum(axis=1)
     return found
 
 
