@@ -110,7 +110,6 @@ def interval(
     estimate: float,
     values: NDArray[np.float64],
     *,
-    level: float = LEVEL,
     left_out: NDArray[np.float64] | None = None,
 ) -> Interval | None:
     """Give the interval of a figure from its values in the resamples.
@@ -118,7 +117,6 @@ def interval(
     Args:
         estimate: The figure of all units.
         values: The figure in each resample, NaN where it was undefined.
-        level: How often the interval is to hold.
         left_out: The figure with each unit left out in turn (at ``features.sum(axis=0) -
             features``), NaN where it was undefined. With them the percentiles are corrected for
             bias and for a spread that changes with the figure (BCa, Efron 1987), which counts
@@ -132,7 +130,7 @@ def interval(
     defined = values[~np.isnan(values)]
     if defined.size <= _LEAST_DEFINED * values.size or not varies(defined):
         return None
-    tails = ((1 - level) / 2, (1 + level) / 2)
+    tails = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
     if left_out is not None:
         tails = _corrected(tails, estimate, defined, left_out[~np.isnan(left_out)])
     low, high = np.quantile(defined, tails)

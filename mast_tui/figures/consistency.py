@@ -120,17 +120,16 @@ def beside_figures(traces: Sequence[Beside], *, rounds: int, seed: int) -> Besid
         ],
         8,
     )
-    names = ("verdicts", "modes", "places", "step")
-    figures = {
-        name: share_of_traces(table[:, 2 * place : 2 * place + 2], rounds=rounds, seed=seed)
-        for place, name in enumerate(names)
-    }
+    verdicts, modes, places, step = (
+        share_of_traces(table[:, place : place + 2], rounds=rounds, seed=seed)
+        for place in (0, 2, 4, 6)
+    )
     return {
         "n": len(traces),
-        "verdicts": figures["verdicts"],
-        "modes": figures["modes"],
-        "places": figures["places"],
-        "step": figures["step"],
+        "verdicts": verdicts,
+        "modes": modes,
+        "places": places,
+        "step": step,
     }
 
 

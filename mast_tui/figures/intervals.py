@@ -6,7 +6,6 @@ Shares are counts ``hits`` of ``n``, of n > 0. Intervals by resampling are made 
 
 from __future__ import annotations
 
-from functools import cache
 from math import ceil, exp, log, sqrt
 from statistics import NormalDist
 from typing import Final, NamedTuple, NotRequired, TypedDict
@@ -18,19 +17,16 @@ MARGIN: Final = 0.03
 """Half the width of an interval for which the labels still needed are counted."""
 
 
-@cache
-def normal_quantile(level: float = LEVEL) -> float:
-    """Give the z within which the normal distribution holds ``level`` on both sides of 0."""
-    return NormalDist().inv_cdf((1 + level) / 2)
+Z: Final = NormalDist().inv_cdf((1 + LEVEL) / 2)
+"""Within it the normal distribution holds ``LEVEL`` on both sides of 0."""
 
 
-def wilson(hits: float, n: float, *, level: float = LEVEL) -> Interval | None:
+def wilson(hits: float, n: float) -> Interval | None:
     """Give the score interval of a share (Wilson 1927, JASA 22:209-212).
 
     Args:
         hits: How many cases it is a share of.
         n: How many cases there are; not whole where they were weighted.
-        level: How often the interval is to hold.
 
     Returns:
         Both ends, between 0 and 1; None for n = 0.
@@ -42,26 +38,24 @@ def wilson(hits: float, n: float, *, level: float = LEVEL) -> Interval | None:
         raise ValueError(f"{hits} of {n} is no share")
     if n == 0:
         return None
-    z = normal_quantile(level)
-    middle = (hits + z * z / 2) / (n + z * z)
-    half = z / (n + z * z) * sqrt(hits * (n - hits) / n + z * z / 4)
+    middle = (hits + Z * Z / 2) / (n + Z * Z)
+    half = Z / (n + Z * Z) * sqrt(hits * (n - hits) / n + Z * Z / 4)
     # At either end the interval ends there; subtraction alone leaves a rounding error.
     return (0.0 if hits == 0 else middle - half), (1.0 if hits == n else middle + half)
 
 
-def wilson_of(share: float, n: float, z: float) -> Interval:
+def wilson_of(share: float, n: float) -> Interval:
     """Give the score interval of a share that rests on so many cases, whole or not.
 
     Args:
         share: The share, between 0 and 1.
         n: How many independent cases tell as much.
-        z: The quantile that goes with the level.
 
     Returns:
         Both ends, between 0 and 1.
     """
-    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    middle = (share + Z * Z / (2 * n)) / (1 + Z * Z / n)
+    half = Z / (1 + Z * Z / n) * sqrt(share * (1 - share) / n + Z * Z / (4 * n * n))
     # At either end the interval ends there, as above.
     return (0.0 if share <= 0 else middle - half), (1.0 if share >= 1 else middle + half)
 
@@ -78,7 +72,7 @@ def cases_for(share: float, margin: float) -> int:
     """
 
     def wide(cases: int) -> bool:
-        low, high = wilson_of(share, cases, normal_quantile())
+        low, high = wilson_of(share, cases)
         return high - low > 2 * margin
 
     low, high = 0, 1
@@ -105,11 +99,11 @@ def more_for(hits: float, n: float, margin: float, *, each: float = 1.0) -> int 
     return max(0, ceil((cases_for(hits / n, margin) - n) / each)) if n else None
 
 
-def share(hits: int, n: int, *, level: float = LEVEL) -> Coefficient:
+def share(hits: int, n: int) -> Coefficient:
     """Give a share with its Wilson interval; ``no_overlap`` of nothing. Raises as ``wilson``."""
     if n == 0:
         return Coefficient(undefined="no_overlap")
-    return Coefficient(hits / n, ci=wilson(hits, n, level=level))
+    return Coefficient(hits / n, ci=wilson(hits, n))
 
 
 def newcombe(hits: float, n: float, other: float, of: float) -> Interval | None:
@@ -191,7 +185,7 @@ def katz(hits: float, n: float, other: float, of: float) -> Interval | None:
     if not hits or not other:
         return None
     middle = log(hits / n) - log(other / of)
-    half = normal_quantile() * sqrt(1 / hits - 1 / n + 1 / other - 1 / of)
+    half = Z * sqrt(1 / hits - 1 / n + 1 / other - 1 / of)
     return exp(middle - half), exp(middle + half)
 
 

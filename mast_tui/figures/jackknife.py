@@ -137,8 +137,7 @@ def jackknife_interval(
     estimate: float,
     left_out: NDArray[np.float64],
     *,
-    lowest: float = -1.0,
-    level: float = LEVEL,
+    lowest: float,
 ) -> Interval | None:
     """The interval of a figure between ``lowest`` and 1 from what it is without each trace.
 
@@ -146,7 +145,6 @@ def jackknife_interval(
         estimate: The figure of all traces.
         left_out: The figure with each trace left out in turn, NaN where it is undefined.
         lowest: Where the figure's scale begins: -1 for a coefficient, 0 for a share.
-        level: How often the interval is to hold.
 
     Returns:
         The figure ± Student's t times the jackknife's standard error, on the scale of the logit
@@ -164,7 +162,7 @@ def jackknife_interval(
     if error <= _ALIKE or not _ALIKE < place < 1 - _ALIKE:
         return None
     middle = log(place / (1 - place))
-    half = student_t(traces - 1, level) * error / (width * place * (1 - place))
+    half = student_t(traces - 1) * error / (width * place * (1 - place))
     return lowest + width * _back(middle - half), lowest + width * _back(middle + half)
 
 

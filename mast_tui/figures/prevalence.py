@@ -11,8 +11,8 @@ from typing import Final, Literal, NamedTuple, NotRequired, TypedDict
 import numpy as np
 
 from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson, Withheld
-from mast_tui.figures.bootstrap import Interval, interval, resampled_sums
-from mast_tui.figures.intervals import MARGIN, normal_quantile, share, wilson_of
+from mast_tui.figures.bootstrap import Interval, interval, ratio, resampled_sums
+from mast_tui.figures.intervals import MARGIN, Z, share, wilson_of
 from mast_tui.figures.judge.confusion import TraceSums
 from mast_tui.figures.judge.input import JudgeInput
 from mast_tui.figures.two_by_two import Tables, Values, true_negative_rate, true_positive_rate
@@ -92,12 +92,7 @@ def rogan_gladen(apparent: Values, tpr: Values, tnr: Values) -> Values:
 
     NaN where TPR + TNR ≤ 1 or anything is NaN.
     """
-    better = tpr + tnr - 1
-    useful = better > 0
-    found = np.divide(
-        apparent + tnr - 1, better, out=np.full(np.shape(better), np.nan), where=useful
-    )
-    clipped: Values = np.clip(found, 0, 1)
+    clipped: Values = np.clip(ratio(apparent + tnr - 1, tpr + tnr - 1), 0, 1)
     return clipped
 
 
@@ -273,9 +268,9 @@ def powered(labelled: Tables, unlabelled: Tables, weighted: Weighted | None = No
         return found
     told = value * (1 - value) / one.variance if one.variance else float(n + further)
     effective = min(max(told, one.least), n + further)
-    ends = wilson_of(value, effective, normal_quantile())
+    ends = wilson_of(value, effective)
     found["powered"]["ci"] = [float(end) for end in ends]
-    wanted = normal_quantile() ** 2 * value * (1 - value) / MARGIN**2
+    wanted = Z**2 * value * (1 - value) / MARGIN**2
     if ends[1] - ends[0] > 2 * MARGIN:
         found["more_labels"] = min(further, max(0, ceil(n * (wanted / effective - 1))))
     else:
@@ -330,9 +325,7 @@ def _of_chances(labelled: Tables, unlabelled: Tables, weighted: Weighted) -> _Jo
         return n / (n - 1) * within + mean * (1 - mean) / whole
 
     alone = variance(0.0, y, np.zeros(4))
-    people = Coefficient(
-        y, ci=wilson_of(y, y * (1 - y) / alone if 0 < y < 1 else n / 2, normal_quantile())
-    )
+    people = Coefficient(y, ci=wilson_of(y, y * (1 - y) / alone if 0 < y < 1 else n / 2))
     least = total**2 / float(weighted.squares.sum())
     return _Joined(value, weight, variance(weight, value, unseen), people.to_json(), least)
 
@@ -376,9 +369,7 @@ def _refused(labelled: Tables, unlabelled: Tables) -> Refused | None:
 
 
 def _theta(labelled: Tables, unlabelled: Tables) -> Values:
-    present, absent = unlabelled[..., 0], unlabelled[..., 1]
-    n = present + absent
-    apparent = np.divide(present, n, out=np.full(np.shape(n), np.nan), where=n > 0)
+    apparent = ratio(unlabelled[..., 0], unlabelled[..., 0] + unlabelled[..., 1])
     return rogan_gladen(apparent, true_positive_rate(labelled), true_negative_rate(labelled))
 
 

@@ -158,7 +158,7 @@ def shard_report(
         if len(repeated):
             counts = _Counts(manifest, by, failed_below)
             seen: set[int] = set()
-            for table in _Reader(folder, files).tables(counts.columns):
+            for table in _tables(folder, files, counts.columns):
                 counts.add(table, _once(table, repeated, seen))
     return counts.report(Rules() if rules is None else rules, len(files))
 
@@ -181,12 +181,12 @@ def judged_beyond(folder: ShardFolder, judge: str, known: Iterable[int]) -> Judg
     files = [traces_file(name) for name in manifest.shards if name in done]
     if not files:
         return JudgedBeyond()
-    reader = _Reader(folder, files)
     seen = set(known)
-    repeated = _repeated([table["key"].to_numpy().copy() for table in reader.tables(["key"])])
+    repeated = _repeated([t["key"].to_numpy().copy() for t in _tables(folder, files, ["key"])])
     looked_at = np.union1d(repeated, np.array(sorted(seen), dtype=np.uint64))
     traces, counts = 0, dict.fromkeys(manifest.looks_at, (0, 0, 0))
-    for table in reader.tables(["key", "problem", *map(verdict_column, counts)]):
+    columns = ["key", "problem", *map(verdict_column, counts)]
+    for table in _tables(folder, files, columns):
         rows = _once(table, looked_at, seen) & table["problem"].is_null().to_numpy()
         traces += int(rows.sum())
         for slug, before in counts.items():
@@ -197,31 +197,17 @@ def judged_beyond(folder: ShardFolder, judge: str, known: Iterable[int]) -> Judg
     return JudgedBeyond(traces, counts)
 
 
-class _Reader:
-    """Reads columns of many Parquet files."""
-
-    def __init__(self, folder: ShardFolder, files: Sequence[str]) -> None:
-        self._arrow = pyarrow()
-        self._broken = self._arrow.ArrowException
-        self._folder = folder
-        self._files = files
-
-    def tables(self, columns: Sequence[str]) -> Iterator[Any]:
-        """The rows, those of some files at a time: a data set keeps what it knows of each file."""
-        dataset = pyarrow("pyarrow.dataset")
-        for start in range(0, len(self._files), _FILES):
-            paths = [self._folder.path(name) for name in self._files[start : start + _FILES]]
-            try:
-                some = dataset.dataset(
-                    paths, format="parquet", filesystem=self._folder.filesystem()
-                )
-                table = some.to_table(columns=[*columns]).combine_chunks()
-            except (self._broken, OSError) as error:
-                raise self._failed(error) from None
-            yield table
-
-    def _failed(self, error: Exception) -> ShardsError:
-        return ShardsError(f"{self._folder.place}: a shard cannot be read: {error}")
+def _tables(folder: ShardFolder, files: Sequence[str], columns: Sequence[str]) -> Iterator[Any]:
+    """The rows, those of some files at a time: a data set keeps what it knows of each file."""
+    broken, dataset = pyarrow().ArrowException, pyarrow("pyarrow.dataset")
+    for start in range(0, len(files), _FILES):
+        paths = [folder.path(name) for name in files[start : start + _FILES]]
+        try:
+            some = dataset.dataset(paths, format="parquet", filesystem=folder.filesystem())
+            table = some.to_table(columns=[*columns]).combine_chunks()
+        except (broken, OSError) as error:
+            raise ShardsError(f"{folder.place}: a shard cannot be read: {error}") from None
+        yield table
 
 
 def _repeated(keys: list[NDArray[np.uint64]]) -> NDArray[np.uint64]:
@@ -467,7 +453,7 @@ class _CountFiles:
         for files in batch:
             counts = _Counts(self.manifest, self.by, self.failed_below)
             keys = []
-            for table in _Reader(self.folder, files).tables(counts.columns):
+            for table in _tables(self.folder, files, counts.columns):
                 keys.append(table["key"].to_numpy().copy())
                 counts.add(table, np.ones(table.num_rows, dtype=bool))
             yield np.concatenate(keys), counts

@@ -12,7 +12,7 @@ from mast_tui.gold.model import (
     Side,
     Source,
 )
-from mast_tui.gold.overlaps import Item, Order, item_id, items_of_mode, no_order
+from mast_tui.gold.overlaps import Item, Order, item_id, items_of_mode, no_order, no_orders
 from mast_tui.gold.settle import conflicts, gold_of_trace, words_at, words_on
 from mast_tui.gold.sources import (
     GoldKind,
@@ -46,6 +46,7 @@ __all__ = [
     "item_id",
     "items_of_mode",
     "no_order",
+    "no_orders",
     "only_settled",
     "words_at",
     "words_on",

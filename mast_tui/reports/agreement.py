@@ -24,12 +24,12 @@ from mast_tui.reports.model import (
     Row,
     Section,
     Table,
+    columns,
     figure_cells,
 )
+from mast_tui.reports.render.cells import NONE, WITHHELD, fixed
 from mast_tui.reports.sentences import (
-    NONE,
     PARADOX,
-    WITHHELD,
     Values,
     counted,
     fact,
@@ -38,7 +38,6 @@ from mast_tui.reports.sentences import (
     is_kappa_paradox,
     joined,
     macro_note,
-    number,
     of_pair,
     p_words,
     paradox_mark,
@@ -49,35 +48,19 @@ from mast_tui.reports.sentences import (
 from mast_tui.reports.span_agreement import places_section
 from mast_tui.workspace.registers.taxonomies import revision_words
 
+COEFFICIENTS: Final = columns("""
+    raw_agreement      | raw    | number | raw agreement      | 46
+    positive_agreement | P+     | number | positive agreement | 43
+    negative_agreement | P−     | number | negative agreement | 42
+    cohen_kappa        | κ      | number | Cohen's κ          | 48
+    fleiss_kappa       | Fleiss | number | Fleiss' κ          | 30
+    krippendorff_alpha | α      | number | Krippendorff's α   | 47
+    gwet_ac1           | AC1    | number | Gwet's AC1         | 45
+""")
+"""Every coefficient of people, in the order of the columns. Another one is a row here.
 
-@dataclass(frozen=True, slots=True)
-class Coefficient:
-    """A coefficient of the tables of people.
-
-    Args:
-        key: Its name in the document.
-        title: Its heading.
-        name: Its name in words.
-        keeps: What stays where there is little room, as ``Column.keeps``. The one that keeps most
-            leads: names of modes are cut for its interval and for no other.
-    """
-
-    key: str
-    title: str
-    name: str
-    keeps: int
-
-
-COEFFICIENTS: Final = (
-    Coefficient("raw_agreement", "raw", "raw agreement", 46),
-    Coefficient("positive_agreement", "P+", "positive agreement", 43),
-    Coefficient("negative_agreement", "P−", "negative agreement", 42),
-    Coefficient("cohen_kappa", "κ", "Cohen's κ", 48),
-    Coefficient("fleiss_kappa", "Fleiss", "Fleiss' κ", 30),
-    Coefficient("krippendorff_alpha", "α", "Krippendorff's α", 47),
-    Coefficient("gwet_ac1", "AC1", "Gwet's AC1", 45),
-)
-"""Every coefficient of people, in the order of the columns. Another one is a row here."""
+The one that keeps most leads: names of modes are cut for its interval and for no other.
+"""
 
 _OF_PAIRS: Final = ("cohen_kappa", "fleiss_kappa")
 """What few shared traces pull down or leave without units: it comes last where pairs rotate."""
@@ -272,7 +255,7 @@ def _dependent(key: str, one: Values) -> Note:
     """That two finders find, or miss, the same failures."""
     ratio = one["odds_ratio"]
     alike = ratio is None or ratio > 1
-    odds = "" if ratio is None else f"odds ratio {number(ratio)}, "
+    odds = "" if ratio is None else f"odds ratio {fixed(ratio)}, "
     return Note(
         f"{of_pair(key)} are not independent: of what a third found they find "
         f"{'the same' if alike else 'different ones'} more often than chance has it ({odds}"
@@ -313,18 +296,15 @@ def coefficient_columns(people: int, *, rotating: bool = False) -> tuple[Column,
     """
     chosen = [one for one in COEFFICIENTS if people > 2 or one.key != _FLEISS]
     if people > 2:
-        mean = ("mean κ", "mean of Cohen's κ over the pairs")
-        chosen = [
-            replace(one, title=mean[0], name=mean[1]) if one.key == _KAPPA else one
-            for one in chosen
-        ]
+        kappa = next(one for one in chosen if one.key == _KAPPA)
+        mean = replace(kappa, title="mean κ", name="mean of Cohen's κ over the pairs")
+        chosen = [mean if one is kappa else one for one in chosen]
     if rotating:
         last = [one for one in chosen if one.key in _OF_PAIRS]
         chosen = [one for one in chosen if one.key not in _OF_PAIRS]
         chosen += [replace(one, keeps=min(one.keeps, 41)) for one in last]
     lead = max(chosen, key=lambda one: one.keeps)
-    chosen = [replace(one, keeps=_LEADS) if one is lead else one for one in chosen]
-    return tuple(Column(one.key, one.title, Kind.NUMBER, one.name, one.keeps) for one in chosen)
+    return tuple(replace(one, keeps=_LEADS) if one is lead else one for one in chosen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -522,11 +502,7 @@ class _People:
         rows = [
             Row(
                 name,
-                {
-                    "round": name, "traces": one["traces"], "n": one["pooled"]["n"],
-                    "prevalence": _present(one["pooled"]),
-                    **figure_cells(one["pooled"], self.columns),
-                },
+                {"round": name, "traces": one["traces"], **_cells(one["pooled"], self.columns)},
                 paradox_mark(one["pooled"]),
                 tuple(self._detail(one["pooled"], unit="trace × mode pair")),
             )
@@ -556,10 +532,7 @@ class _People:
         rows = [
             Row(
                 name,
-                {
-                    "annotator": name, "traces": one["n_traces"], "n": one["n"],
-                    "prevalence": _present(one), **figure_cells(one, self.alone),
-                },
+                {"annotator": name, "traces": one["n_traces"], **_cells(one, self.alone)},
                 paradox_mark(one),
                 (f"{name} with themselves: {_said(one, 'trace × mode pair')}",
                      *_undefined(one, self.alone)),
@@ -618,7 +591,7 @@ class _People:
                 f"{first}|{second}",
                 {
                     "pair": joined((first, second)), "traces": shared.get(f"{first}|{second}"),
-                    "n": one["n"], "prevalence": _present(one), **figure_cells(one, self.alone),
+                    **_cells(one, self.alone),
                 },
                 paradox_mark(one),
                 (*self._detail(one, unit="trace × mode pair", pairs=False),
@@ -651,13 +624,16 @@ class _People:
         modes = self.document["modes"]
         pooled = self.document["pooled"]["pairs"]
         for place, (first, second, whole) in enumerate(self._each_pair(pooled), 1):
-            key, told = f"{first}|{second}", joined((first, second))
-            tables = {code: mode["pairs"][key] for code, mode in modes.items()}
+            pair, told = (first, second), joined((first, second))
+            tables = {code: mode["pairs"][f"{first}|{second}"] for code, mode in modes.items()}
             rows = [
-                self._pair_row(modes[code]["slug"], code, modes[code]["name"], one, first, second)
+                self._row(
+                    modes[code]["slug"], code, modes[code]["name"], one, (modes[code]["slug"],),
+                    pair=pair,
+                )
                 for code, one in tables.items()
-            ]
-            total = self._pair_row("pooled", "", "pooled", whole, first, second)
+            ]  # fmt: skip
+            total = self._row("pooled", "", "pooled", whole, self.slugs, pair=pair)
             yield Table(
                 f"pair_{place}",
                 f"{told}, by mode",
@@ -682,33 +658,18 @@ class _People:
         mark: str = "",
         *,
         unit: str = "",
+        pair: tuple[str, str] | None = None,
     ) -> Row:
-        total = len(modes) != 1 or not code
-        cells: dict[str, Cell] = {"code": code, "name": name, "n": table["n"]}
-        cells |= {"prevalence": _present(table), **figure_cells(table, self.columns)}
-        unit = unit or ("trace × mode pair" if total else "trace")
-        return Row(
-            ident,
-            cells,
-            mark + paradox_mark(table),
-            (*self._detail(table, unit=unit), *told),
-            _behind(f"{code} {name}".strip(), modes),
-        )
-
-    def _pair_row(
-        self, ident: str, code: str, name: str, one: Values, first: str, second: str
-    ) -> Row:
-        cells: dict[str, Cell] = {"code": code, "name": name, "n": one["n"]}
-        cells |= {"prevalence": _present(one), **figure_cells(one, self.alone)}
-        unit = "trace" if code else "trace × mode pair"
-        modes = (ident,) if code else self.slugs
+        """A row of all annotators, or of a pair of them; ``unit`` is what its n counts."""
+        shown = self.columns if pair is None else self.alone
+        unit = unit or ("trace" if len(modes) == 1 and code else "trace × mode pair")
         title = f"{code} {name}".strip()
         return Row(
             ident,
-            cells,
-            paradox_mark(one),
-            tuple(self._detail(one, unit=unit, pairs=False)),
-            _behind(f"{title}, {joined((first, second))}", modes, (first, second)),
+            {"code": code, "name": name, **_cells(table, shown)},
+            mark + paradox_mark(table),
+            (*self._detail(table, unit=unit, pairs=pair is None), *told),
+            _behind(title if pair is None else f"{title}, {joined(pair)}", modes, pair),
         )
 
     def _detail(self, table: Values, *, unit: str, pairs: bool = True) -> Iterator[str]:
@@ -728,7 +689,7 @@ class _People:
     def _halves(self, code: str) -> Iterator[str]:
         plan = self.document["halving"].get(code, {})
         if plan.get("more_traces"):
-            width = f" ({number(plan['width'])} wide now)" if "width" in plan else ""
+            width = f" ({fixed(plan['width'])} wide now)" if "width" in plan else ""
             yield (
                 f"About {plan['more_traces']:,} more traces labelled by two would halve the "
                 f"interval of κ{width}."
@@ -806,13 +767,17 @@ def _behind(title: str, modes: tuple[str, ...], pair: tuple[str, str] | None = N
     return Behind(title, modes, which if pair is None else (*which, ("pair", pair)))
 
 
+def _cells(table: Values, shown: Iterable[Column]) -> dict[str, Cell]:
+    return {"n": table["n"], "prevalence": _present(table), **figure_cells(table, shown)}
+
+
 def _present(table: Values) -> str:
     """Each one's share of present; of three or more the lowest and the highest."""
     shares = list(table["prevalence"].values())
     if len(shares) > 2:
         known = [share for share in shares if share is not None]
-        return f"{number(min(known))}–{number(max(known))}" if known else NONE
-    return "/".join(NONE if share is None else number(share) for share in shares)
+        return f"{fixed(min(known))}–{fixed(max(known))}" if known else NONE
+    return "/".join(NONE if share is None else fixed(share) for share in shares)
 
 
 def _said(table: Values, unit: str) -> str:

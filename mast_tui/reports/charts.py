@@ -24,6 +24,7 @@ from mast_tui.reports.render.svg import (
     text_width,
     wrapped,
 )
+from mast_tui.reports.sentences import percent
 
 if TYPE_CHECKING:
     from mast_tui.figures.intervals import RateJson
@@ -304,10 +305,6 @@ class _OfGroup:
 # What several drawings share: scales, names and numbers as words, legends.
 
 
-def _percent(rate: float) -> str:
-    return f"{100 * rate:.0f} %"
-
-
 def _points(value: float) -> str:
     """Points with their sign."""
     rounded = round(value)
@@ -336,11 +333,10 @@ def _named_rows(
         yield middle, top
 
 
-def _legend(
-    drawing: Drawing, y: float, sides: Sequence[tuple[str, str]], left: float = _LEFT
-) -> None:
+def _legend(drawing: Drawing, y: float, sides: Sequence[tuple[str, str]]) -> None:
     """A line of boxes with their words, ``y`` at the baseline; ``sides`` are words and kinds."""
-    room = (drawing.width - left) / max(len(sides), 1) - 32
+    left: float = _LEFT
+    room = (drawing.width - left) / len(sides) - 32
     for words, kind in sides:
         # The names stand beside each other only as far as there is room.
         words = clipped(words, room)
@@ -400,8 +396,8 @@ def _bar(drawing: Drawing, y: float, rate: RateJson, side: _Side, right: float, 
     )
     if rate["count"]:
         words = (
-            f"{named}, {side[0]}: {rate['count']} of {rate['n']}, {_percent(rate['rate'])} "
-            f"({_percent(rate['ci'][0])} to {_percent(rate['ci'][1])})"
+            f"{named}, {side[0]}: {rate['count']} of {rate['n']}, {percent(rate['rate'])} "
+            f"({percent(rate['ci'][0])} to {percent(rate['ci'][1])})"
         )
         drawing.rect(_LEFT, y, tip - _LEFT, _BAR, side[1], tip=words)
     middle = y + _BAR / 2
@@ -413,7 +409,7 @@ def _bar(drawing: Drawing, y: float, rate: RateJson, side: _Side, right: float, 
             if end > start:
                 drawing.line(start, middle, end, middle, kind)
                 drawing.line(at, middle - 3, at, middle + 3, kind)
-    drawing.text(568, baseline, _percent(rate["rate"]), "v-s", "end")
+    drawing.text(568, baseline, percent(rate["rate"]), "v-s", "end")
     drawing.text(622, baseline, f"{rate['count']}/{rate['n']}", "v-s v-m", "end")
 
 
@@ -526,11 +522,11 @@ def shares(
         for place, (part, count) in enumerate(parts):
             if count:
                 wide = (WIDTH - left) * count / total
-                tip = f"{name}: {part} {count} of {total}, {_percent(count / total)}"
+                tip = f"{name}: {part} {count} of {total}, {percent(count / total)}"
                 shade = _SHADES[place % len(_SHADES)]
                 drawing.rect(x, y, wide, 30, "v-cell v-paper")
                 drawing.rect(x, y, wide, 30, "v-heat", tip=tip, opacity=shade)
-                for words in (f"{_percent(count / total)} ({count})", str(count)):
+                for words in (f"{percent(count / total)} ({count})", str(count)):
                     if text_width(words, 10.5) + 6 <= wide:
                         drawing.text(x + wide / 2, y + 19, words, on_shade(shade), "middle")
                         break
@@ -620,7 +616,7 @@ def _firsts(drawing: Drawing, found: PositionJson, top: float, plot: float) -> N
             drawing.rect(x, bottom - tall, tenth - 4, tall, "v-failed", tip=tip)
     if found["median"] is not None and found["quartiles"] is not None:
         _box(drawing, top - 10, found["median"], found["quartiles"])
-        drawing.text(WIDTH, top - 6, f"median {_percent(found['median'])}", "v-s", "end")
+        drawing.text(WIDTH, top - 6, f"median {percent(found['median'])}", "v-s", "end")
 
 
 def _strip(drawing: Drawing, y: float, found: PositionJson, words: str) -> None:
@@ -636,7 +632,7 @@ def _strip(drawing: Drawing, y: float, found: PositionJson, words: str) -> None:
         drawing.text(_LEFT + 6, y + 4, "nobody counted the spans", "v-s v-m")
         return
     _box(drawing, y, found["median"], found["quartiles"])
-    drawing.text(618, y + 4, _percent(found["median"]), "v-s", "end")
+    drawing.text(618, y + 4, percent(found["median"]), "v-s", "end")
     drawing.text(WIDTH, y + 4, f"n {found['n']}", "v-s v-m", "end")
 
 

@@ -128,8 +128,7 @@ def consistency_report(document: Values) -> Report:
         "Each by itself",
         (_WHO, Column("traces", "traces", Kind.COUNT, "traces judged", keeps=95), *_STEADY),
         (tuple(_alone(name, one) for name, one in judges.items()),),
-        "In brackets 95 % intervals over the traces: Student's t and the jackknife, from 300 "
-        f"traces on the bootstrap (seed {document['bootstrap']['seed']}).",
+        _over_traces(document),
         (
             Note(
                 "again: of what one reading of a trace finds, the share that another finds too; "
@@ -183,6 +182,13 @@ def consistency_report(document: Values) -> Report:
         tuple(sections),
         (),
         document=dict(document),
+    )
+
+
+def _over_traces(document: Values) -> str:
+    return (
+        "In brackets 95 % intervals over the traces: Student's t and the jackknife, from 300 "
+        f"traces on the bootstrap (seed {document['bootstrap']['seed']})."
     )
 
 
@@ -282,7 +288,6 @@ def _places(document: Values, judges: Values) -> Section | None:
         )
         for name, figures in scored.items()
     )
-    seed = document["bootstrap"]["seed"]
     table = Table(
         "places",
         "All marked places",
@@ -295,8 +300,7 @@ def _places(document: Values, judges: Values) -> Section | None:
             *_MATCH,
         ),
         groups,
-        "In brackets 95 % intervals over the traces: Student's t and the jackknife, from 300 "
-        f"traces on the bootstrap (seed {seed}).",
+        _over_traces(document),
         tuple(_not_asked(scored)),
     )
     return Section("places", "Places", (table,))

@@ -126,13 +126,13 @@ def _labels(
 ) -> dict[str, tuple[Label | GoldLabel, ...]]:
     if given.labels == GOLD:
         return {trace: gold.labels for trace, gold in gold_of(sorted(traces)).items()}
-    which = "last" if given.labels_kind == AnnotatorKind.JUDGE else "finished"
+    judge = given.labels_kind == AnnotatorKind.JUDGE
     return {
         trace: workspace.labels(
             trace_id=trace,
             annotator=given.labels,
             taxonomy=taxonomy.ref,
-            pass_number="last" if which == "last" else "finished",
+            pass_number="last" if judge else "finished",
         )
         for trace in sorted(traces)
     }

@@ -335,28 +335,16 @@ def _calibration(judge: Values) -> Table | None:
     found = judge["calibration"]
     if not found["n"]:
         return None
+
+    def row(ident: str, confidence: str, one: Values) -> Row:
+        cells: dict[str, Cell] = {"confidence": confidence, "right": Estimate.of(one["right"])}
+        return Row(ident, cells | {key: one[key] for key in ("n", "mean_confidence")})
+
     bins = [
-        Row(
-            f"{one['low']:.1f}",
-            {
-                "confidence": f"{one['low']:.1f}–{one['high']:.1f}",
-                "n": one["n"],
-                "mean_confidence": one["mean_confidence"],
-                "right": Estimate.of(one["right"]),
-            },
-        )
+        row(f"{one['low']:.1f}", f"{one['low']:.1f}–{one['high']:.1f}", one)
         for one in found["bins"]
         if one["n"]
     ]
-    total = Row(
-        "all",
-        {
-            "confidence": "all",
-            "n": found["n"],
-            "mean_confidence": found["mean_confidence"],
-            "right": Estimate.of(found["right"]),
-        },
-    )
     error = in_words(found["expected_calibration_error"])
     notes = [
         Note(
@@ -382,7 +370,7 @@ def _calibration(judge: Values) -> Table | None:
             Column("mean_confidence", "mean", Kind.SHARE, "mean confidence", keeps=97),
             Column("right", "right", Kind.SHARE, "share of right findings", keeps=99),
         ),
-        (tuple(bins), (total,)),
+        (tuple(bins), (row("all", "all", found),)),
         f"Findings of {judge['judge']}. {_WILSON}",
         (*notes, *withheld_notes(found)),
     )

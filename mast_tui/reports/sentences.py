@@ -7,15 +7,10 @@ from typing import Any, Final
 
 from mast_tui.figures.jackknife import MANY
 from mast_tui.reports.model import Column, Note
+from mast_tui.reports.render.cells import NONE, WITHHELD, fixed
 
 Values = Mapping[str, Any]
 """A part of a JSON document."""
-
-NONE: Final = "—"
-"""What stands for a figure that is undefined."""
-
-WITHHELD: Final = "–"
-"""What stands in the place of an interval that would not hold."""
 
 PARADOX: Final = "†"
 """What marks a row whose κ is low only because nearly all verdicts are the same."""
@@ -44,12 +39,6 @@ def of_pair(key: str) -> str:
     return joined(key.split("|"))
 
 
-def number(value: float, digits: int = 2) -> str:
-    """Write a number with so many digits; one that rounds to nothing has no sign."""
-    text = f"{value:.{digits}f}"
-    return text.lstrip("-") if not text.strip("-0.") else text
-
-
 def percent(share: float) -> str:
     """Write a share in percent."""
     return f"{share * 100:.0f} %"
@@ -57,7 +46,7 @@ def percent(share: float) -> str:
 
 def p_words(p: float) -> str:
     """Write a p-value, never as if it were 0."""
-    return "p < 0.001" if p < 0.001 else f"p {number(p, 3)}"
+    return "p < 0.001" if p < 0.001 else f"p {fixed(p, 3)}"
 
 
 def undefined_words(reason: str) -> str:
@@ -72,8 +61,8 @@ def in_words(figure: Values) -> str:
         return undefined_words(str(figure.get("undefined", "undefined")))
     ends = figure.get("ci")
     if ends is not None:
-        return f"{number(value)} [{number(ends[0])}, {number(ends[1])}]"
-    return f"{number(value)} {WITHHELD}" if "ci_withheld" in figure else number(value)
+        return f"{fixed(value)} [{fixed(ends[0])}, {fixed(ends[1])}]"
+    return f"{fixed(value)} {WITHHELD}" if "ci_withheld" in figure else fixed(value)
 
 
 def fact(name: str, figure: Values) -> tuple[str, str, str]:
@@ -82,8 +71,8 @@ def fact(name: str, figure: Values) -> tuple[str, str, str]:
     if value is None:
         return name, NONE, str(figure.get("undefined", "")).replace("_", " ")
     if ends is not None:
-        return name, number(value), f"{number(ends[0])} to {number(ends[1])}"
-    return name, number(value), "no interval" if "ci_withheld" in figure else ""
+        return name, fixed(value), f"{fixed(ends[0])} to {fixed(ends[1])}"
+    return name, fixed(value), "no interval" if "ci_withheld" in figure else ""
 
 
 def resampled_note(bootstrap: Values) -> str:

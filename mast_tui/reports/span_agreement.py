@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from mast_tui.reports.model import Behind, Cell, Column, Estimate, Kind, Note, Row, Section, Table
+from mast_tui.reports.render.cells import fixed
 from mast_tui.reports.sentences import (
     Values,
     counted,
     intervals_note,
     joined,
-    number,
     of_pair,
     why_undefined,
     withheld_notes,
@@ -272,7 +272,7 @@ def _f1_detail(f1: Values) -> Iterator[str]:
         return
     levels: dict[str, list[str]] = {}
     for level, one in f1["overlap"].items():
-        levels.setdefault(number(one["value"]), []).append(level)
+        levels.setdefault(fixed(one["value"]), []).append(level)
     if len(levels) > 1:
         told = ", ".join(
             f"{value} at {of[0]}" + (f" to {of[-1]}" if len(of) > 1 else "")

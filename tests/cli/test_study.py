@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.figures.intervals import normal_quantile, wilson_of
+from mast_tui.figures.intervals import wilson_of
 from mast_tui.session import Session, progress
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.workspace import Workspace
@@ -468,8 +468,8 @@ def test_how_many_more_traces_three_points_take_is_told_to_whoever_runs_it(
     assert cli("study", "show", "--annotator", "olga", "--json").json["more_traces"] == {}
     finish("alice", *ids(cli, "alice")[:2])
     more = cli("study", "show", "--annotator", "olga", "--json").json["more_traces"]
-    low, high = wilson_of(0, more["1.3"] + 2, normal_quantile())
+    low, high = wilson_of(0, more["1.3"] + 2)
     assert high - low <= 0.06
-    assert wilson_of(0, more["1.3"] + 1, normal_quantile())[1] > 0.06
+    assert wilson_of(0, more["1.3"] + 1)[1] > 0.06
     assert "more traces for ± 3 points, by mode: 1.1 " in cli("study", "show").out
     assert cli("study", "show", "--annotator", "alice", "--json").json["more_traces"] == {}

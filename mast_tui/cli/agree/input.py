@@ -21,7 +21,7 @@ from mast_tui.figures.source.spans import span_input_from_workspace
 from mast_tui.figures.spans.input import SpanInput
 from mast_tui.figures.spans.report import span_report
 from mast_tui.gc_tuning import uncollected
-from mast_tui.gold import Order, no_order
+from mast_tui.gold import no_orders
 from mast_tui.labels import AnnotatorKind
 from mast_tui.shards.tables import trace_key
 
@@ -69,16 +69,12 @@ class Wanted:
     shards: ShardFolder | None = None
 
 
+@uncollected()
 def whole_report(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> Report:
     """The report of ``agree --json``, with its parts on spans and on a judge.
 
     Raises ``WorkspaceError`` for a name that nobody here has.
     """
-    with uncollected():
-        return _whole_report(workspace, taxonomy, wanted)
-
-
-def _whole_report(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> Report:
     passes = workspace.passes(taxonomy=taxonomy.ref)
     study = study_input(workspace, taxonomy, wanted, passes)
     # Before the figures, so that a wrong name is told at once.
@@ -115,11 +111,7 @@ def judge_input(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> Jud
     """The judge beside what it is measured by; None where no judge is asked for."""
     if wanted.judge is None:
         return None
-    orders = orders_from_files(workspace) if wanted.places else None
-
-    def order_of(trace_id: str) -> Order:
-        return no_order if orders is None else orders(trace_id)
-
+    order_of = orders_from_files(workspace) if wanted.places else no_orders
     gold = None
     if wanted.against == "gold":
         gold = {

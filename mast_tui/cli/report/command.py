@@ -37,7 +37,7 @@ from mast_tui.figures.signatures.report import signature_report
 from mast_tui.figures.source.signatures import input_from_workspace, without_outcomes
 from mast_tui.figures.source.verdicts import GOLD
 from mast_tui.gc_tuning import uncollected
-from mast_tui.gold import no_order
+from mast_tui.gold import no_order, no_orders
 from mast_tui.output_files import is_stdout
 from mast_tui.reports.signatures import signatures_report, what_helps
 from mast_tui.safe_text import one_line
@@ -387,7 +387,7 @@ def signature_input(
         whose = None if labels == GOLD else labels
         read = places_from_files(workspace, taxonomy, whose, at_work.workers, at_work.tell)
         at_work.on_trace(len(read))
-    order_of = _orders(workspace, read) if places else _no_orders
+    order_of = _orders(workspace, read) if places else no_orders
     return input_from_workspace(
         workspace,
         taxonomy,
@@ -399,10 +399,6 @@ def signature_input(
         traces=traces,
         which=which,
     )
-
-
-def _no_orders(_trace: str) -> Order:
-    return no_order
 
 
 def _orders(workspace: Workspace, read: Mapping[str, Mapping[str, int | None]]) -> OrderOf:

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson, Withheld
 from mast_tui.figures.agreement.verdict_table import PRESENT, Said, numbered_rows
 from mast_tui.figures.bootstrap import Interval
-from mast_tui.figures.intervals import normal_quantile
+from mast_tui.figures.intervals import Z
 from mast_tui.figures.significance import benjamini_hochberg
 
 FEWEST_TWICE: Final = 5
@@ -268,7 +268,7 @@ def sadinle_interval(alone: NDArray[np.float64], twice: float) -> Interval:
     own, both = alone + 0.5, twice + 0.5
     middle = _products(own) / both
     pulls = (own.sum() - own) / (middle * both)
-    factor = exp(normal_quantile() * sqrt(float((pulls**2 * own).sum()) + 1 / both + 1 / middle))
+    factor = exp(Z * sqrt(float((pulls**2 * own).sum()) + 1 / both + 1 / middle))
     return middle / factor - 0.5, middle * factor - 0.5
 
 
@@ -288,7 +288,7 @@ def lognormal_interval(groups: Sequence[Found]) -> Interval:
         left = unseen(own, one.twice)
         middle += left
         variance += float((pulls**2 * own).sum()) + left**2 * one.twice / both**2 + left
-    factor = exp(normal_quantile() * sqrt(log(1 + variance / middle**2)))
+    factor = exp(Z * sqrt(log(1 + variance / middle**2)))
     return middle / factor - 0.5, middle * factor
 
 

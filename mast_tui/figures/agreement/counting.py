@@ -34,6 +34,7 @@ from mast_tui.figures.jackknife import (
     why_no_interval,
     why_no_mean_interval,
 )
+from mast_tui.figures.two_by_two import cohen_kappa
 
 Floats = NDArray[np.float64]
 Values = Mapping[str, Floats]
@@ -225,7 +226,7 @@ def _counts_of_mode(said: Said) -> NDArray[np.uint8]:
 
 def table_values(table: TableSums) -> dict[str, Floats]:
     """Every figure of a table, one value per row, NaN where it is undefined."""
-    kappas = [_cohen(table.pairs[:, pair]) for pair in range(table.pairs.shape[1])]
+    kappas = [cohen_kappa(table.pairs[:, pair]) for pair in range(table.pairs.shape[1])]
     return {
         **_shared_values(table.patterns, len(table.rated)),
         "cohen_kappa": defined_mean(kappas, len(table.pairs))[0],
@@ -238,14 +239,6 @@ def defined_mean(values: Sequence[Floats], rows: int) -> tuple[Floats, Floats]:
     defined = ~np.isnan(stacked)
     count = defined.sum(axis=0).astype(np.float64)
     return ratio(np.where(defined, stacked, 0).sum(axis=0), count), count
-
-
-def _cohen(cells: Floats) -> Floats:
-    """Cohen's κ from rows × the four counts of two raters."""
-    both, first, second, neither = np.moveaxis(cells, -1, 0)
-    n = cells.sum(axis=-1)
-    by_chance = (both + first) * (both + second) + (neither + second) * (neither + first)
-    return ratio(n * (both + neither) - by_chance, n * n - by_chance)
 
 
 def _shared_values(patterns: Floats, people: int) -> dict[str, Floats]:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson, Withheld
-from mast_tui.figures.bootstrap import ROUNDS, BootstrapJson, bootstrap_json, resampled_sums
+from mast_tui.figures.bootstrap import ROUNDS, BootstrapJson, bootstrap_json
 from mast_tui.figures.intervals import newcombe_paired
 from mast_tui.figures.jackknife import scale_minimum, spread_interval
 from mast_tui.figures.judge.confusion import (
@@ -26,6 +26,7 @@ from mast_tui.figures.judge.confusion import (
     features,
     figures_of,
     figures_of_mode,
+    trace_sums,
 )
 from mast_tui.figures.judge.input import JudgeInput
 from mast_tui.figures.significance import benjamini_hochberg, sign_flips
@@ -106,7 +107,6 @@ def judges_compared(
     *,
     rounds: int = ROUNDS,
     seed: int = 0,
-    with_seen: bool = False,
 ) -> JudgesComparedJson:
     """Compare two judges on the same units.
 
@@ -118,7 +118,6 @@ def judges_compared(
         second: Another one beside the same reference.
         rounds: How many resamples; 0 leaves out the intervals that need them.
         seed: What the resamples are drawn from.
-        with_seen: Whether verdicts count that came about with a judge on screen.
 
     Returns:
         The document, ready for any JSON writer.
@@ -130,22 +129,14 @@ def judges_compared(
         raise ValueError(f"{first.judge!r} cannot be compared with itself")
     if first.taxonomy_ref != second.taxonomy_ref or first.reference.name != second.reference.name:
         raise ValueError("two judges are compared under one taxonomy, beside one reference")
-    found = compared(first, with_seen=with_seen), compared(second, with_seen=with_seen)
+    found = compared(first), compared(second)
     shared = [unit for unit in found[0].judge if unit in found[1].judge]
     sides = [Compared({unit: one.judge[unit] for unit in shared}, one.reference) for one in found]
     slugs = [slug for slug, _, _ in first.modes]
     # Traces × modes × judges × the four cells of a table.
     cells = np.stack([features(one, slugs) for one in sides], axis=2)
-    total = cells.sum(axis=0)
-    drawn = resampled_sums(cells.reshape(len(cells), total.size), rounds, seed)
-    resampled = drawn.reshape(-1, *total.shape)
-    without = total - cells if len(resampled) else None
-    sums = [
-        TraceSums(
-            total[:, side], resampled[:, :, side], None if without is None else without[:, :, side]
-        )
-        for side in (0, 1)
-    ]
+    # Both have the same traces, and so the same resamples.
+    sums = [trace_sums(one, slugs, rounds=rounds, seed=seed) for one in sides]
     modes: dict[str, JudgesModeJson] = {}
     for i, (slug, code, name) in enumerate(first.modes):
         pair = [one.mode(i) for one in sums]
@@ -162,7 +153,7 @@ def judges_compared(
         "taxonomy": first.taxonomy_ref,
         "judges": [first.judge, second.judge],
         "against": first.reference.name,
-        "judge_seen_counted": with_seen,
+        "judge_seen_counted": False,
         "bootstrap": bootstrap_json(rounds, seed),
         "traces": len(cells),
         "units": len(shared),

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson, mean_of_defined
-from mast_tui.figures.bootstrap import resampled_sums
+from mast_tui.figures.bootstrap import ratio, resampled_sums
 from mast_tui.figures.intervals import share
 from mast_tui.figures.jackknife import scale_minimum, spread_interval, why_no_mean_interval
 from mast_tui.figures.judge.input import JudgeInput, Unit
@@ -315,10 +315,8 @@ def _macro(sums: TraceSums) -> JudgeMacroJson:
 def _row_means(values: Tables) -> Tables:
     """The mean of each row's defined values, NaN where there is none."""
     defined = ~np.isnan(values)
-    counts = defined.sum(axis=1)
-    sums = np.where(defined, values, 0).sum(axis=1)
-    means: Tables = np.divide(sums, counts, out=np.full(len(values), np.nan), where=counts > 0)
-    return means
+    counts = defined.sum(axis=1).astype(np.float64)
+    return ratio(np.where(defined, values, 0).sum(axis=1), counts)
 
 
 def _json(figures: Mapping[str, Coefficient]) -> FiguresJson:

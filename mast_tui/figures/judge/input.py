@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from mast_tui.errors import WorkspaceError
 from mast_tui.gold.model import GoldTrace, Source
-from mast_tui.gold.overlaps import Order, no_order
+from mast_tui.gold.overlaps import Order, no_orders
 from mast_tui.gold.sources import only_settled
 from mast_tui.labels import (
     AnnotatorKind,
@@ -33,10 +33,6 @@ GOLD = "gold"
 
 Unit = tuple[str, str]
 """A trace id and the slug of a mode."""
-
-
-def _no_orders(_trace_id: str) -> Order:
-    return no_order
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +85,6 @@ class JudgedBeyond:
     verdicts: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)
 
 
-_NOTHING_BEYOND: Final = JudgedBeyond()
-
-
 @dataclass(frozen=True, slots=True)
 class JudgeInput:
     """All that a report on one judge rests on.
@@ -115,9 +108,9 @@ class JudgeInput:
     examples: frozenset[str] = frozenset()
     unlabelled: frozenset[str] = frozenset()
     passes: tuple[AssistedPass, ...] = ()
-    order_of: Callable[[str], Order] = _no_orders
+    order_of: Callable[[str], Order] = no_orders
     study: Study | None = None
-    beyond: JudgedBeyond = _NOTHING_BEYOND
+    beyond: JudgedBeyond = field(default_factory=JudgedBeyond)
 
 
 def judge_input_from_workspace(
@@ -127,7 +120,7 @@ def judge_input_from_workspace(
     against: str = GOLD,
     *,
     gold: Mapping[str, GoldTrace] | None = None,
-    order_of: Callable[[str], Order] = _no_orders,
+    order_of: Callable[[str], Order] = no_orders,
     which: Which = "first",
     traces: Container[str] | None = None,
     settled_only: bool = False,

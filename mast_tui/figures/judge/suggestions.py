@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypedDict
+from typing import Final, TypedDict, TypeVar
 
 from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson
 from mast_tui.figures.intervals import share
@@ -13,6 +13,8 @@ from mast_tui.figures.judge.confusion import Compared
 from mast_tui.figures.judge.input import JudgeInput, Unit
 from mast_tui.gold.overlaps import Order, overlap
 from mast_tui.labels import Answer, Label, Review, Target
+
+_Said = TypeVar("_Said", bool, Answer)
 
 BINS: Final = 10
 """Equal parts of [0, 1]; a bin holds its lower end, and the last one 1 as well."""
@@ -117,17 +119,14 @@ def acceptance(given: JudgeInput) -> AcceptanceJson:
         if asked is not None and asked.trace_id not in given.examples:
             last[review.annotator, review.suggestion] = review
     answers = [(suggestions[review.suggestion], review) for review in last.values()]
-    binned: list[list[Answer]] = [[] for _ in range(BINS)]
-    for label, review in answers:
-        if label.confidence is not None:
-            binned[_place(label.confidence)].append(review.answer)
+    rated = [(one.confidence, said.answer) for one, said in answers if one.confidence is not None]
     names = sorted({review.annotator for _, review in answers})
     return {
         **_answers([review.answer for _, review in answers]),
-        "without_confidence": sum(label.confidence is None for label, _ in answers),
+        "without_confidence": len(answers) - len(rated),
         "bins": [
-            {"low": i / BINS, "high": (i + 1) / BINS, **_answers(said)}
-            for i, said in enumerate(binned)
+            {"low": i / BINS, "high": (i + 1) / BINS, **_answers([answer for _, answer in said])}
+            for i, said in enumerate(_binned(rated))
         ],
         "modes": {
             code: _answers([review.answer for label, review in answers if label.mode == slug])
@@ -150,14 +149,11 @@ def _surest(suggestions: Iterable[Label]) -> Mapping[Unit, float]:
     return found
 
 
-def _place(confidence: float) -> int:
-    return min(BINS - 1, int(confidence * BINS))
-
-
-def _binned(cases: Sequence[tuple[float, bool]]) -> list[list[tuple[float, bool]]]:
-    bins: list[list[tuple[float, bool]]] = [[] for _ in range(BINS)]
+def _binned(cases: Iterable[tuple[float, _Said]]) -> list[list[tuple[float, _Said]]]:
+    """Cases by their confidence, which comes first in each."""
+    bins: list[list[tuple[float, _Said]]] = [[] for _ in range(BINS)]
     for case in cases:
-        bins[_place(case[0])].append(case)
+        bins[min(BINS - 1, int(case[0] * BINS))].append(case)
     return bins
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import sqrt
 from typing import Final, Literal, NotRequired, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.bootstrap import LEVEL, Interval
-from mast_tui.figures.intervals import RateJson, normal_quantile
+from mast_tui.figures.bootstrap import LEVEL, Interval, ratio
+from mast_tui.figures.intervals import RateJson, Z
 from mast_tui.figures.signatures.bill import BillJson, SpentOf, bills
 from mast_tui.figures.signatures.model import (
     ABSENT,
@@ -46,7 +46,7 @@ def shapes(verdicts: NDArray[np.uint8], rules: Rules) -> Whole:
     A trace with modes that are open or unsure has a shape only where none of them could change it;
     modes that nobody was judged on are not looked at.
     """
-    judged = (verdicts == PRESENT) | (verdicts == ABSENT)
+    judged = _judged(verdicts)
     used = judged.any(axis=0)
     least = (verdicts == PRESENT).sum(axis=1)
     most = least + (~judged[:, used]).sum(axis=1)
@@ -108,8 +108,7 @@ def resampled(
     drawn = np.random.default_rng(seed).multinomial(total, counts / total, size=rounds)
     sums = drawn @ features
     present, of = np.split(sums, 2, axis=1)
-    shares = np.divide(present, of, out=np.full(present.shape, np.nan), where=of > 0)
-    found: Values = shares.sum(axis=1)
+    found: Values = ratio(present, of).sum(axis=1)
     return found
 
 
@@ -125,7 +124,7 @@ def interval(
     if estimate is None or len(verdicts) < 2:
         return None
     if not len(values):
-        half = normal_quantile() * standard_error(verdicts, weights)
+        half = Z * standard_error(verdicts, weights)
         return max(0.0, estimate - half), estimate + half
     defined = values[~np.isnan(values)]
     if defined.size <= _LEAST_DEFINED * values.size:
@@ -343,10 +342,6 @@ class Setting:
     seed: int
     spent_of: SpentOf | None = None
 
-    def seeded(self, seed: int) -> Setting:
-        """The same with another seed."""
-        return replace(self, seed=seed)
-
 
 def group_figures(setting: Setting, group: int) -> GroupFigures:
     """Make the table of a group.
@@ -467,12 +462,11 @@ def _modes_per_trace(
     whole = verdicts[complete(verdicts)]
     numbers = (whole == PRESENT).sum(axis=1)
     counts = np.bincount(numbers).tolist() if len(whole) else []
-    some = ((verdicts == PRESENT) | (verdicts == ABSENT)).any(axis=0)
     found: ModesPerTraceJson = {
         "value": value,
         "ci": None if ends is None else list(ends),
         "n": len(verdicts),
-        "modes": int(some.sum()),
+        "modes": int(_judged(verdicts).any(axis=0).sum()),
         "complete": len(whole),
         "distribution": {str(modes): count for modes, count in enumerate(counts)},
     }

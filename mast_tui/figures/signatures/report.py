@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Final, TypedDict
 
@@ -18,7 +18,7 @@ from mast_tui.figures.signatures.comparison import (
     comparison,
     paired_groups,
 )
-from mast_tui.figures.signatures.groups import GroupFigures, GroupJson, Setting, group_figures
+from mast_tui.figures.signatures.groups import GroupJson, Setting, group_figures
 from mast_tui.figures.signatures.model import Rules, SignatureInput
 from mast_tui.figures.signatures.onset import first_fatal, onsets
 from mast_tui.figures.signatures.trend import TrendJson, trend
@@ -132,11 +132,26 @@ def signature_report(
         if name not in given.group_names:
             there = ", ".join(given.group_names) or "none"
             raise ValueError(f"no {given.by} {name!r} among these traces; there are: {there}")
-    figures = _figures(given, rules, rounds, seed, spent_of)
+    stated = stated_for(given.taxonomy_ref)
+    classes = {} if stated is None else stated.classes
+    setting = Setting(
+        given,
+        [classes.get(mode.slug) for mode in given.modes],
+        onsets(given),
+        first_fatal(given, given.places.fatal),
+        rules,
+        rounds,
+        seed,
+        spent_of,
+    )
+    figures = {
+        # Groups are drawn apart from each other, so from seeds of their own.
+        name: group_figures(replace(setting, seed=seed + place), place)
+        for place, name in enumerate(given.group_names)
+    }
     for name, by_mode in (corrected or {}).items():
         for code, found in by_mode.items():
             figures[name].table["modes"][code]["corrected"] = dict(found)
-    stated = stated_for(given.taxonomy_ref)
     counts = np.bincount(given.outcome, minlength=3).tolist()
     return {
         "by": given.by,
@@ -183,28 +198,6 @@ def whose_labels(report: Report) -> str:
         return gold_words(report["gold"])
     kind = report["labels_kind"]
     return report["labels"] if kind == report["labels"] else f"{report['labels']} ({kind})"
-
-
-def _figures(
-    given: SignatureInput, rules: Rules, rounds: int, seed: int, spent_of: SpentOf | None
-) -> dict[str, GroupFigures]:
-    stated = stated_for(given.taxonomy_ref)
-    classes = {} if stated is None else stated.classes
-    setting = Setting(
-        given,
-        [classes.get(mode.slug) for mode in given.modes],
-        onsets(given),
-        first_fatal(given, given.places.fatal),
-        rules,
-        rounds,
-        seed,
-        spent_of,
-    )
-    return {
-        # Groups are drawn apart from each other, so from seeds of their own.
-        name: group_figures(setting.seeded(seed + place), place)
-        for place, name in enumerate(given.group_names)
-    }
 
 
 def _cannot_say(given: SignatureInput) -> list[str]:

@@ -19,7 +19,7 @@ from typing import NotRequired, TypedDict
 import numpy as np
 
 from mast_tui.figures.bootstrap import Interval
-from mast_tui.figures.intervals import normal_quantile
+from mast_tui.figures.intervals import Z
 from mast_tui.figures.signatures.model import FAILED, SUCCEEDED, Flags, SignatureInput
 from mast_tui.figures.signatures.modes import Counts
 
@@ -125,7 +125,7 @@ def mantel_haenszel(strata: Sequence[Stratum]) -> StratifiedModeJson:
         spread = sum(
             (n * of * (a + b) - a * b * (n + of)) / (n + of) ** 2 for a, n, b, of in used
         ) / (first * second)
-        middle, half = log(first / second), normal_quantile() * sqrt(spread)
+        middle, half = log(first / second), Z * sqrt(spread)
         found["risk_ratio_ci"] = [exp(middle - half), exp(middle + half)]
     elif not first and not second:
         found["undefined"] = "never_seen"
@@ -142,5 +142,5 @@ def _difference(used: Sequence[Stratum]) -> tuple[float, Interval]:
         (n * n * b - of * of * a + n * of * (of - n) / 2) / (n + of) ** 2 for a, n, b, of in used
     )
     q = sum((a * (of - b) + b * (n - a)) / (2 * (n + of)) for a, n, b, of in used)
-    half = normal_quantile() * sqrt(max(0.0, value * p + q)) / weight
+    half = Z * sqrt(max(0.0, value * p + q)) / weight
     return value, (max(-1.0, value - half), min(1.0, value + half))

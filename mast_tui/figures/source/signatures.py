@@ -24,7 +24,7 @@ from mast_tui.figures.signatures.model import (
 )
 from mast_tui.figures.source.verdicts import GOLD, GoldOf, Words, words_of, words_of_gold
 from mast_tui.gold.model import GoldTrace
-from mast_tui.gold.overlaps import Order, no_order
+from mast_tui.gold.overlaps import Order, no_orders
 from mast_tui.gold.sources import GoldKind
 from mast_tui.traces.model import Outcome
 
@@ -44,10 +44,6 @@ BETWEEN: Final = " · "
 _OUTCOMES: Final = {Outcome.FAILED.value: FAILED, Outcome.SUCCEEDED.value: SUCCEEDED}
 
 
-def _no_orders(_trace_id: str) -> Order:
-    return no_order
-
-
 def input_from_workspace(
     workspace: Workspace,
     taxonomy: Taxonomy,
@@ -56,7 +52,7 @@ def input_from_workspace(
     by: str = "model",
     failed_below: float | None = None,
     gold: GoldOf | Mapping[str, GoldTrace] | None = None,
-    order_of: Callable[[str], Order] = _no_orders,
+    order_of: Callable[[str], Order] = no_orders,
     traces: Container[str] | None = None,
     which: GoldKind = "all",
 ) -> SignatureInput:

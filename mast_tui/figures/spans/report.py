@@ -31,7 +31,7 @@ from mast_tui.figures.agreement.coefficients import (
     Undefined,
     Withheld,
 )
-from mast_tui.figures.bootstrap import ROUNDS, BootstrapJson, bootstrap_json, resamples
+from mast_tui.figures.bootstrap import ROUNDS, BootstrapJson, bootstrap_json, ratio, resamples
 from mast_tui.figures.jackknife import FEWEST, spread_interval
 from mast_tui.figures.spans.input import LEVELS, SpanInput
 from mast_tui.figures.spans.sums import (
@@ -404,8 +404,7 @@ def _with_naming(blocks: Floats) -> Floats:
 
 def _f1(blocks: Floats) -> Floats:
     """F1 at each level of overlap from sums of findings, NaN where nothing was marked."""
-    pairs, marks = blocks[..., PAIRS:], blocks[..., MARKS, None]
-    return np.divide(2 * pairs, marks, out=np.full_like(pairs, np.nan), where=marks > 0)
+    return ratio(2 * blocks[..., PAIRS:], blocks[..., MARKS, None])
 
 
 def _f1_json(block: Floats, figures: Sequence[Coefficient]) -> F1Json:

@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_tui.figures.bootstrap import ratio
 from mast_tui.figures.spans.input import (
     LEVELS,
     Place,
@@ -101,10 +102,7 @@ def coverage_alpha(sums: Floats) -> Floats:
     2 p (n - p) / (n - 1).
     """
     said, marked, disagreement = sums[..., 1], sums[..., 2], sums[..., 3]
-    by_chance = 2 * marked * (said - marked)
-    figures: Floats = 1 - np.divide(
-        disagreement * (said - 1), by_chance, out=np.full_like(said, np.nan), where=by_chance > 0
-    )
+    figures: Floats = 1 - ratio(disagreement * (said - 1), 2 * marked * (said - marked))
     return figures
 
 

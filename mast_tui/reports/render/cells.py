@@ -10,6 +10,8 @@ from typing import Final
 from mast_tui.reports.model import Cell, Column, Estimate, Kind, Row
 
 NONE: Final = "—"
+"""What stands for a figure that is undefined."""
+
 WITHHELD: Final = "–"
 """What stands in the place of an interval that would not hold."""
 
@@ -57,14 +59,14 @@ def number(value: float, kind: Kind) -> str:
     """Write a number of a kind; one that rounds to nothing has no sign."""
     match kind:
         case Kind.SHARE:
-            return f"{_fixed(100 * value, 0)}%"
+            return f"{fixed(100 * value, 0)}%"
         case Kind.POINTS:
-            points = _fixed(100 * value, 0)
+            points = fixed(100 * value, 0)
             return points if points == "0" or value < 0 else f"+{points}"
         case Kind.P_VALUE:
             return "<0.001" if value < 0.001 else f"{value:.3f}"
         case Kind.NUMBER:
-            return _fixed(value, 2)
+            return fixed(value, 2)
     return str(value) if isinstance(value, int) or value % 1 else f"{value:.0f}"
 
 
@@ -78,11 +80,6 @@ def naming(columns: tuple[Column, ...]) -> int:
     return next((i for i, column in enumerate(columns) if is_right(column)), len(columns))
 
 
-def marked(row: Row, column: Column, columns: tuple[Column, ...]) -> str:
-    """The mark that stands before the words of a row's first cell, empty elsewhere."""
-    return row.mark if column is columns[0] else ""
-
-
 def _interval(found: Estimate, kind: Kind) -> str:
     if found.ci is None:
         return WITHHELD if found.withheld else ""
@@ -90,7 +87,8 @@ def _interval(found: Estimate, kind: Kind) -> str:
     return f"[{low}, {high}]"
 
 
-def _fixed(value: float, digits: int) -> str:
+def fixed(value: float, digits: int = 2) -> str:
+    """Write a number with so many digits; one that rounds to nothing has no sign."""
     text = f"{value:.{digits}f}"
     return text.lstrip("-") if not text.strip("-0.") else text
 

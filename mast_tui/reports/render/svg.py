@@ -192,10 +192,10 @@ class Drawing:
             f'x2="{number(to_x)}" y2="{number(to_y)}"/>'
         )
 
-    def dot(self, x: float, y: float, radius: float, kind: str = "v-dot") -> None:
+    def dot(self, x: float, y: float, radius: float) -> None:
         """A circle."""
         self.parts.append(
-            f'<circle class="{kind}" cx="{number(x)}" cy="{number(y)}" r="{number(radius)}"/>'
+            f'<circle class="v-dot" cx="{number(x)}" cy="{number(y)}" r="{number(radius)}"/>'
         )
 
     def text(

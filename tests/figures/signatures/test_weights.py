@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mast_tui.figures.intervals import normal_quantile, wilson_of
+from mast_tui.figures.intervals import wilson_of
 from mast_tui.figures.signatures.report import signature_report
 from mast_tui.figures.source.signatures import input_from_workspace
 from mast_tui.study import Draw, Study
@@ -55,7 +55,7 @@ def test_weights_reproduce_what_is_known_of_the_whole(traces: list[tuple[str, st
     for mode in of_part["groups"]["gpt"]["modes"].values():
         one = mode["all"]
         if one["ci"] is not None and one["rate"] is not None:
-            alike = wilson_of(one["rate"], one["n"], normal_quantile())
+            alike = wilson_of(one["rate"], one["n"])
             assert one["ci"][1] - one["ci"][0] >= alike[1] - alike[0] - 1e-9
 
 
