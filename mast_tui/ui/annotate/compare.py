@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Final, Protocol
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -12,12 +12,14 @@ from textual.containers import Vertical
 from textual.message import Message
 
 from mast_tui.traces.model import Trace
-from mast_tui.ui.annotate.state import BackgroundView
 from mast_tui.ui.dialogs.dialog import LinesDialog
 from mast_tui.ui.text.differences import MOST_LINES, Comparison, compare
 from mast_tui.ui.trace_view.repeats import twin_of
 from mast_tui.ui.trace_view.span_view import Highlight, SpanView
 from mast_tui.ui.wording import plain_title
+
+if TYPE_CHECKING:
+    from mast_tui.ui.annotate.screen import AnnotateScreen
 
 AT_ONCE_CHARS: Final = 1 << 16
 """Texts that are longer together are compared in the background."""
@@ -42,12 +44,7 @@ class CompareScreen(LinesDialog):
         super().__init__()
         self._title = title
         self._found = found
-        self._view = SpanView(id="differences")
-
-    @property
-    def lines(self) -> SpanView:
-        """What differs."""
-        return self._view
+        self.lines: SpanView = SpanView(id="differences")
 
     def compose(self) -> ComposeResult:
         """The lines."""
@@ -55,23 +52,16 @@ class CompareScreen(LinesDialog):
             box.border_title = plain_title(self._title)
             cut = f"the first {MOST_LINES:,} lines · " if self._found.cut else ""
             box.border_subtitle = f"{cut}Esc closes"
-            yield self._view
+            yield self.lines
 
     def on_mount(self) -> None:
         """Fill in the lines."""
-        self._view.show_text(
+        self.lines.show_text(
             self._found.text,
             [Highlight(first, end, "evidence") for first, end in self._found.changed],
             empty="Nothing differs so far.",
             written="diff",
         )
-
-
-class CompareView(BackgroundView, Protocol):
-    """What a comparison needs of the screen."""
-
-    @property
-    def is_current(self) -> bool: ...
 
 
 class StepComparison:
@@ -84,10 +74,10 @@ class StepComparison:
         pair: Pair
         found: Comparison
 
-    def __init__(self, view: CompareView) -> None:
-        self._view = view
-        self._state = view.state
-        self._hints = view.hints
+    def __init__(self, screen: AnnotateScreen) -> None:
+        self._screen = screen
+        self._state = screen.state
+        self._hints = screen.hints
 
     def show(self) -> None:
         """Show what differs between the step under the cursor and the one that it repeats."""
@@ -110,10 +100,10 @@ class StepComparison:
         else:
             self._hints.say(f"Comparing #{twin + 1} with #{index + 1} …")
             work = partial(self._compare, pair, earlier, later)
-            self._view.in_background(work, "compare")
+            self._screen.in_background(work, "compare")
 
     def _compare(self, pair: Pair, earlier: str, later: str) -> None:
-        self._view.post_message(self.Compared(pair, compare(earlier, later)))
+        self._screen.post_message(self.Compared(pair, compare(earlier, later)))
 
     def take_compared(self, message: Compared) -> None:
         """Show it to whoever has waited for it."""
@@ -121,7 +111,7 @@ class StepComparison:
         if (
             pair.trace is self._state.trace
             and pair.later == self._state.index
-            and self._view.is_current
+            and self._screen.is_current
         ):
             self._hints.clear()
             self._tell(pair, message.found)
@@ -131,4 +121,4 @@ class StepComparison:
         if found.equal:
             self._hints.say(f"{later} is the same as {earlier} to the letter")
         else:
-            self._view.show_dialog(CompareScreen(f"{earlier} and then {later}", found))
+            self._screen.app.push_screen(CompareScreen(f"{earlier} and then {later}", found))

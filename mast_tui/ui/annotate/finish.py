@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal
 
 from mast_tui.labels import VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode
-from mast_tui.ui.annotate.commands import SessionCommands
 from mast_tui.ui.annotate.open_modes import FinishScreen
 from mast_tui.ui.annotate.reading import Reading
-from mast_tui.ui.annotate.state import AnnotateView
 from mast_tui.ui.dialogs.question import Ask
 
 if TYPE_CHECKING:
     from mast_tui.session import Session
+    from mast_tui.ui.annotate.screen import AnnotateScreen
 
 
 MOST_SCORES: Final = 2
@@ -62,28 +61,20 @@ def finished_words(
     return " · ".join(words)
 
 
-class FinishView(AnnotateView, Protocol):
-    """What the end of a pass needs of the screen."""
-
-    @property
-    def commands(self) -> SessionCommands: ...
-    def session_changed(self) -> None: ...
-
-
 class Finish:
     """The end of a pass."""
 
-    def __init__(self, view: FinishView, reading: Reading) -> None:
+    def __init__(self, screen: AnnotateScreen, reading: Reading) -> None:
         """Begin.
 
         Args:
-            view: The screen.
+            screen: Whose part it is.
             reading: What was read by then.
         """
-        self._view = view
-        self._state = view.state
-        self._hints = view.hints
-        self._commands = view.commands
+        self._screen = screen
+        self._state = screen.state
+        self._hints = screen.hints
+        self._commands = screen.commands
         self._reading = reading
 
     def end_pass(self) -> None:
@@ -114,16 +105,16 @@ class Finish:
                 self._commands.changed(lambda s: s.set_verdict(mode.slug, value))
                 then()
 
-            self._view.context.writes.do(write)
+            self._screen.context.writes.do(write)
 
         def answered(answer: str | None) -> None:
             if answer == "o":
-                self._view.context.writes.do(lambda: self._end(session, "leave"))
+                self._screen.context.writes.do(lambda: self._end(session, "leave"))
             elif answer == "j":
-                self._view.context.writes.do(lambda: self._end(session, "absent"))
+                self._screen.context.writes.do(lambda: self._end(session, "absent"))
             elif answer == "g":
-                self._view.timeline.go_to(unread[0].start)
-                self._view.show_span()
+                self._screen.timeline.go_to(unread[0].start)
+                self._screen.show_span()
 
         question = FinishScreen(
             f"{total - missed} of {total} spans read",
@@ -132,7 +123,7 @@ class Finish:
             session.verdict,
             say,
         )
-        self._view.show_dialog(question, answered)
+        self._screen.app.push_screen(question, answered)
 
     def _codes_open(self, session: Session) -> list[str]:
         modes = self._state.taxonomy.modes
@@ -171,7 +162,7 @@ class Finish:
 
         def answered(answer: str | None) -> None:
             if answer == "s" and self._state.session is session:
-                self._view.context.writes.do(lambda: self._show_hidden(session))
+                self._screen.context.writes.do(lambda: self._show_hidden(session))
 
         question = Ask(
             "See what was hidden?",
@@ -181,11 +172,11 @@ class Finish:
             (("s", "see it"), ("n", "leave it hidden")),
             default="n",
         )
-        self._view.show_dialog(question, answered)
+        self._screen.app.push_screen(question, answered)
 
     def _show_hidden(self, session: Session) -> None:
         self._commands.changed(lambda s: s.reveal())
-        self._view.session_changed()
+        self._screen.session_changed()
         assert self._state.trace is not None
         people = sorted({label.annotator for label in session.others})
         scores = self._state.trace.meta.answer_key.scores

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from time import monotonic
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from textual.message import Message
 from textual.worker import Worker, get_current_worker
@@ -15,19 +15,12 @@ from mast_tui.safe_text import one_line
 from mast_tui.traces.following import rest_after
 from mast_tui.traces.library import read_anew
 from mast_tui.traces.model import Growth, Trace
-from mast_tui.ui.annotate.state import BackgroundView
 from mast_tui.ui.trace_view.background_index import READ_BYTES
 
+if TYPE_CHECKING:
+    from mast_tui.ui.annotate.screen import AnnotateScreen
+
 _COMPARED_AT_ONCE: Final = 256
-
-
-class FollowView(BackgroundView, Protocol):
-    """What following needs of the screen."""
-
-    @property
-    def is_active(self) -> bool: ...
-    def spans_came(self) -> None: ...
-    def show_anew(self, trace: Trace) -> None: ...
 
 
 class Following:
@@ -53,10 +46,10 @@ class Following:
         fresh: Trace | None
         moved: bool
 
-    def __init__(self, view: FollowView) -> None:
-        self._view = view
-        self._state = view.state
-        self._timeline = view.timeline
+    def __init__(self, screen: AnnotateScreen) -> None:
+        self._screen = screen
+        self._state = screen.state
+        self._timeline = screen.timeline
         self._looking: Trace | None = None
         self._began: float | None = None
         self._rests_until = 0.0
@@ -67,7 +60,7 @@ class Following:
 
     def look(self) -> None:
         """Look at the file if it is time to."""
-        if self._view.is_active and monotonic() >= self._rests_until:
+        if self._screen.is_active and monotonic() >= self._rests_until:
             self._begin(asked=False)
 
     def ask(self) -> None:
@@ -78,7 +71,7 @@ class Following:
         if self._looking is self._state.trace:
             self._asked = True
         elif not self._begin(asked=True):
-            self._view.hints.say("The file is still being read")
+            self._screen.hints.say("The file is still being read")
 
     def grown(self, *, done: bool) -> None:
         """More of the trace is known; ``done`` when that is all of it."""
@@ -101,11 +94,11 @@ class Following:
             return False
         self._looking, self._asked = trace, asked
         self._known, self._began = len(trace), monotonic()
-        self._view.in_background(partial(self._look, trace, asked=asked), "follow")
+        self._screen.in_background(partial(self._look, trace, asked=asked), "follow")
         return True
 
     def _look(self, trace: Trace, *, asked: bool) -> None:
-        worker, courtesy = get_current_worker(), self._view.context.courtesy
+        worker, courtesy = get_current_worker(), self._screen.context.courtesy
         growth, reason, fresh, moved = Growth.NONE, None, None, False
         try:
             growth = trace.follow()
@@ -115,7 +108,7 @@ class Following:
             fresh = _read(trace, worker, courtesy.wait)
             moved = fresh is not None and _moved(trace, fresh, courtesy.wait)
         if not worker.is_cancelled:
-            self._view.post_message(self.Looked(trace, asked, growth, reason, fresh, moved))
+            self._screen.post_message(self.Looked(trace, asked, growth, reason, fresh, moved))
 
     def take(self, message: Looked) -> None:
         """Show what has come, or say what has become of the file."""
@@ -134,10 +127,10 @@ class Following:
             trace.become(fresh)
             self._state.texts.forget()
             self._timeline.regrown()
-            self._view.spans_came()
+            self._screen.spans_came()
         elif message.growth is Growth.MORE:
             self._timeline.grown()
-            self._view.spans_came()
+            self._screen.spans_came()
         else:
             self._began = None
             if self._asked:
@@ -151,20 +144,20 @@ class Following:
         elif not message.asked:
             self._begin(asked=True)
         elif message.fresh is None or not len(message.fresh):
-            self._view.hints.say(f"Nothing could be read anew: {one_line(reason)}", error=True)
+            self._screen.hints.say(f"Nothing could be read anew: {one_line(reason)}", error=True)
         else:
-            self._view.show_anew(message.fresh)
+            self._screen.show_anew(message.fresh)
             words = f"Read anew, as {one_line(reason)}: {len(message.fresh):,} spans"
-            self._view.hints.say(words)
+            self._screen.hints.say(words)
 
     def _say(self, trace: Trace) -> None:
         """Answer the key that has asked."""
         self._asked = False
         more = len(trace) - self._known
         if more:
-            self._view.hints.say(f"{more:,} more span{'' if more == 1 else 's'}")
+            self._screen.hints.say(f"{more:,} more span{'' if more == 1 else 's'}")
         else:
-            self._view.hints.say(f"The file has not grown: {len(trace):,} spans")
+            self._screen.hints.say(f"The file has not grown: {len(trace):,} spans")
 
 
 def _read(trace: Trace, worker: Worker[object], stand_back: Callable[[], None]) -> Trace | None:

@@ -5,26 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, Literal, Protocol
-
-from textual.geometry import Size
-from textual.widget import Widget
+from typing import TYPE_CHECKING, Final, Literal
 
 from mast_tui.labels import Label, Target, VerdictValue, next_confidence, next_severity
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import OPEN_SLUG, Mode, Taxonomy
 from mast_tui.ui.actions.action import Where, moves
-from mast_tui.ui.annotate.commands import SessionCommands
 from mast_tui.ui.annotate.marking import LABELS, Marking
-from mast_tui.ui.annotate.state import PLAIN, AnnotateView, Entry, NotedSpan
+from mast_tui.ui.annotate.state import PLAIN, Entry, NotedSpan
 from mast_tui.ui.annotate.suggestions import Suggestions
 from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.dialogs.question import Ask
-from mast_tui.ui.widgets.taxonomy_panel import TaxonomyPanel
 from mast_tui.writes import Holds
 
 if TYPE_CHECKING:
     from mast_tui.session import Change, Session
+    from mast_tui.ui.annotate.screen import AnnotateScreen
 
 TYPING: Final = frozenset(
     {f"annotate.digit_{d}" for d in range(10)}
@@ -125,38 +121,24 @@ def type_digit(entry: DigitEntry, digit: str, taxonomy: Taxonomy) -> Typed:
     return Typed(DigitEntry(entry.purpose), mode)
 
 
-class LabellingView(AnnotateView, Protocol):
-    """What labelling needs of the screen."""
-
-    @property
-    def modes(self) -> TaxonomyPanel: ...
-    @property
-    def commands(self) -> SessionCommands: ...
-    @property
-    def size(self) -> Size: ...
-    @property
-    def picked(self) -> Entry | None: ...
-    def set_focus(self, widget: Widget | None) -> None: ...
-
-
 class Labelling:
     """What keys do to labels; every command is on disk before the screen shows it."""
 
-    def __init__(self, view: LabellingView, marking: Marking, suggestions: Suggestions) -> None:
+    def __init__(self, screen: AnnotateScreen, marking: Marking, suggestions: Suggestions) -> None:
         """Begin with nothing typed.
 
         Args:
-            view: The screen.
+            screen: Whose part it is.
             marking: What the next label points at.
             suggestions: One of which may be labelled in another way.
         """
         self.entry = DigitEntry()
         """What has been typed of a mode."""
-        self._view = view
-        self._state = view.state
-        self._hints = view.hints
-        self._modes = view.modes
-        self._commands = view.commands
+        self._screen = screen
+        self._state = screen.state
+        self._hints = screen.hints
+        self._modes = screen.modes
+        self._commands = screen.commands
         self._marking = marking
         self._suggestions = suggestions
         self._edited: str | None = None
@@ -259,7 +241,7 @@ class Labelling:
         self._show_typing()
 
     def _show_typing(self) -> None:
-        self._hints.prompt(self.entry.prompt(self._state.taxonomy, self._view.size.width - 2))
+        self._hints.prompt(self.entry.prompt(self._state.taxonomy, self._screen.size.width - 2))
         self._modes.show_typed(
             frozenset(mode.slug for _, mode in self.entry.candidates(self._state.taxonomy))
         )
@@ -335,7 +317,7 @@ class Labelling:
             f"{place} lies in your {mode.code} on {self._state.where_words(label.target)}.",
             (("x", "take that off"), ("a", f"add one on {place} too"), ("n", "leave it")),
         )
-        self._view.show_dialog(question, answered)
+        self._screen.app.push_screen(question, answered)
         return None
 
     def _done_typing(self, mode: Mode) -> None:
@@ -367,7 +349,7 @@ class Labelling:
             f"You have {count} of this mode here. Set it {value} and remove them?",
             (("y", "remove and set"), ("n", "keep")),
         )
-        self._view.show_dialog(question, answered)
+        self._screen.app.push_screen(question, answered)
 
     def find_mode(self) -> None:
         """Choose a mode by typing a part of its name."""
@@ -381,7 +363,7 @@ class Labelling:
             if slug is not None:
                 self.label_with(taxonomy.mode(slug))
 
-        self._view.show_dialog(ModeFinder(taxonomy), found)
+        self._screen.app.push_screen(ModeFinder(taxonomy), found)
 
     # Taking back
 
@@ -425,7 +407,7 @@ class Labelling:
         if change.key is not None and self._state.trace is not None:
             index = self._state.trace.index_of(change.key)
             if index is not None:
-                self._view.timeline.go_to(index)
+                self._screen.timeline.go_to(index)
         if change.mode is not None:
             self._modes.go_to(change.mode)
 
@@ -437,7 +419,7 @@ class Labelling:
         return next(iter(self._offered()), None)
 
     def _begin_edit(self, label: Label) -> None:
-        self._view.set_focus(self._view.timeline)
+        self._screen.set_focus(self._screen.timeline)
         self._marking.mark(PLAIN)
         self._marking.take_up(label.target)
         self._edited = label.id
@@ -450,7 +432,7 @@ class Labelling:
             what: Which key: a note goes to the span where there is no label, and all that an
                 edited label says beside mode and place stays.
         """
-        picked = self._view.picked
+        picked = self._screen.picked
         if picked is not None:
             self._commands.with_session(lambda session: self._act_on(session, what, picked))
         elif self._state.has_spans:
@@ -518,7 +500,7 @@ class Labelling:
             if text is not None:
                 kept(text)
 
-        self._view.show_dialog(NoteScreen(title, note, in_editor=True), written)
+        self._screen.app.push_screen(NoteScreen(title, note, in_editor=True), written)
 
     def _offered(self) -> tuple[Label, ...]:
         """One's own labels under the cursor, in the order in which they are offered."""

@@ -2,8 +2,8 @@
 
 The screen places the panes, draws them from what is open (``AnnotateState``), and hands each key to
 the part whose idea it is: ``Labelling``, ``Marking``, ``Suggestions``, ``Search``, ``Filter``,
-``StepComparison``, ``Finish``, ``Following``. A part is an object that knows what it needs of the
-screen, as a protocol beside it, and no other part but those it is given.
+``StepComparison``, ``Finish``, ``Following``. A part is an object that the screen owns and calls;
+what else it needs it asks the screen for.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
@@ -70,8 +70,6 @@ if TYPE_CHECKING:
     from mast_tui.session import Session
     from mast_tui.ui.annotate.compare import StepComparison
 
-Answer = TypeVar("Answer")
-
 PLACED_EVERY: Final = 4
 """Reports of what was read after which marks are placed anew, if any waits for its span."""
 
@@ -127,7 +125,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         """The last line."""
         self.state = AnnotateState(taxonomy, self.timeline, SpanText(self))
         """What is open."""
-        self.panes = Panes(self, self)
+        self.panes = Panes(self)
         self.commands = SessionCommands(self)
         self.reading = Reading(self)
         self.marking = Marking(self)
@@ -136,7 +134,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.search = Search(self)
         self.arrival = Arrival(self)
         self.filter = Filter(self)
-        self.copying = Copying(self, self)
+        self.copying = Copying(self)
         self.finish = Finish(self, self.reading)
         self.following = Following(self)
         self._ready = False
@@ -387,15 +385,6 @@ class AnnotateScreen(Screen[None], RenderCache):
         """Whether a mode is being typed."""
         return self.labelling.entry.begun
 
-    @property
-    def search_open(self) -> bool:
-        """Whether the search line is on screen."""
-        return self.search.is_open
-
-    def search_changed(self) -> None:
-        """Take in that all was found, or that nothing is looked for any more."""
-        self.filter.search_changed()
-
     def in_background(self, work: Callable[[], None], group: str) -> None:
         """Do ``work`` in a thread, in place of what is done for the same ``group``."""
         self.run_worker(work, group=group, exclusive=True, thread=True)
@@ -433,12 +422,6 @@ class AnnotateScreen(Screen[None], RenderCache):
     def on_step_comparison_compared(self, event: StepComparison.Compared) -> None:
         """Show what differs in two long steps."""
         self.comparison.take_compared(event)
-
-    def show_dialog(
-        self, dialog: Screen[Answer], answered: Callable[[Answer | None], None] | None = None
-    ) -> None:
-        """Open a dialog above the screen; ``answered`` is called with what it gives back."""
-        self.app.push_screen(dialog, answered)
 
     # Drawing: the title
 

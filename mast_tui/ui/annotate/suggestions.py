@@ -8,16 +8,15 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from mast_tui.labels import Answer, Doubt, Target
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode
 from mast_tui.traces.model import Span
-from mast_tui.ui.annotate.commands import SessionCommands
 from mast_tui.ui.annotate.many import ManyAnswered, ManyScreen, Scope
 from mast_tui.ui.annotate.marking import Marking
-from mast_tui.ui.annotate.state import AnnotateView, Selection
+from mast_tui.ui.annotate.state import Selection
 from mast_tui.ui.context import TraceLocation
 from mast_tui.ui.suggestion_wording import (
     Line,
@@ -27,11 +26,11 @@ from mast_tui.ui.suggestion_wording import (
     warnings_on,
 )
 from mast_tui.ui.trace_view.span_view import Highlight, SpanView
-from mast_tui.ui.widgets.taxonomy_panel import TaxonomyPanel
 from mast_tui.ui.wording import joined, plain_title
 
 if TYPE_CHECKING:
     from mast_tui.session import Change, Session, Suggestion
+    from mast_tui.ui.annotate.screen import AnnotateScreen
 
 
 class SuggestionPanel(SpanView):
@@ -76,16 +75,6 @@ class SuggestionPanel(SpanView):
                 self.refresh(layout=True)
 
 
-class SuggestionsView(AnnotateView, Protocol):
-    """What suggestions need of the screen."""
-
-    @property
-    def modes(self) -> TaxonomyPanel: ...
-    @property
-    def commands(self) -> SessionCommands: ...
-    def session_changed(self) -> None: ...
-
-
 @dataclass(frozen=True, slots=True)
 class _Standing:
     """Where the suggestions stand that wait, in a trace of so many spans."""
@@ -123,21 +112,21 @@ class Suggestions:
     What a judge finds comes while one works; it moves no cursor and answers nothing.
     """
 
-    def __init__(self, view: SuggestionsView, marking: Marking) -> None:
+    def __init__(self, screen: AnnotateScreen, marking: Marking) -> None:
         """Begin without a suggestion under the cursor.
 
         Args:
-            view: The screen.
+            screen: Whose part it is.
             marking: What a suggestion that is edited points at.
         """
         self.panels = (SuggestionPanel(id="suggestion-below"), SuggestionPanel(id="suggestion"))
         """The suggestion under the cursor: under the timeline where it is narrow, else beside."""
-        self._view = view
-        self._state = view.state
-        self._timeline = view.timeline
-        self._hints = view.hints
-        self._modes = view.modes
-        self._commands = view.commands
+        self._screen = screen
+        self._state = screen.state
+        self._timeline = screen.timeline
+        self._hints = screen.hints
+        self._modes = screen.modes
+        self._commands = screen.commands
         self._marking = marking
         self._id: str | None = None
         """The suggestion under the cursor."""
@@ -213,7 +202,7 @@ class Suggestions:
         pending = self.pending
         if not pending:
             self._id = None
-            self._view.show_span()
+            self._screen.show_span()
             self._hints.say(self._none_words(session))
             return False
         current = next((i for i, s in enumerate(pending) if self._is_gone_from(s)), None)
@@ -256,9 +245,9 @@ class Suggestions:
         self._id = self._gone_to = suggestion.id
         self._timeline.go_to(self.index_of(suggestion))
         self._modes.go_to(suggestion.mode)
-        self._view.show_span()
+        self._screen.show_span()
         if suggestion.quote_offsets is not None:
-            self._view.span_view.reveal(*suggestion.quote_offsets)
+            self._screen.span_view.reveal(*suggestion.quote_offsets)
 
     def _pending_on(self, session: Session, index: int) -> Sequence[Suggestion]:
         """The suggestions that wait and are shown at a span; a move of the cursor looks up one."""
@@ -316,7 +305,7 @@ class Suggestions:
             self.show(following)
             self._hints.say(f"{one_line(done.message)} · {len(self.pending)} to go")
         else:
-            self._view.show_span()
+            self._screen.show_span()
             self._hints.say(f"{one_line(done.message)} · all suggestions answered")
 
     def edit(self, begun: Callable[[], None]) -> None:
@@ -391,7 +380,7 @@ class Suggestions:
                 index = self.index_of(found)
             if index is not None and index < len(self._state.trace):
                 self._timeline.go_to(index)
-                self._view.show_span()
+                self._screen.show_span()
 
         self._commands.with_session(look, here=True)
 
@@ -406,7 +395,7 @@ class Suggestions:
                 panel.idle(
                     "Suggestions",
                     refused
-                    if self._view.context.refused is not None
+                    if self._screen.context.refused is not None
                     else "Opening the workspace …",
                 )
                 continue
@@ -483,9 +472,9 @@ class Suggestions:
 
         def answered(done: ManyAnswered | None) -> None:
             if done is not None:
-                self._view.context.writes.do(lambda: self._answer_many(done))
+                self._screen.context.writes.do(lambda: self._answer_many(done))
 
-        self._view.show_dialog(
+        self._screen.app.push_screen(
             ManyScreen(like, pending, named, hidden, len(self._standing_answers)), answered
         )
 
@@ -498,8 +487,8 @@ class Suggestions:
                 ended = " and answered one by one" if self._standing_answers else ""
                 said = f"All suggestions are shown again{ended}"
                 self._end_standing_answers()
-            self._view.session_changed()
-            self._view.show_span()
+            self._screen.session_changed()
+            self._screen.show_span()
             self._hints.say(said)
             return
         change = self._commands.changed(lambda s: _answer_those(s, done.answer, meant))
@@ -513,7 +502,7 @@ class Suggestions:
             self._came_to.add(session.trace_id)
             said = f"{one_line(change.message)}, so on each trace you open"
         self._id = None
-        self._view.show_span()
+        self._screen.show_span()
         self._hints.say(f"{said} · u takes back")
 
     def _end_standing_answers(self) -> None:
@@ -540,7 +529,7 @@ class Suggestions:
                 )
                 told.append("" if change is None else one_line(change.message))
         if told := list(filter(None, told)):
-            self._view.show_span()
+            self._screen.show_span()
             self._hints.say(f"{'; '.join(told)} · as asked, u takes back")
 
 

@@ -73,6 +73,9 @@ class KeyRow(Static):
 class LinesDialog(Dialog[None]):
     """Lines to scroll, by the keys that move on every screen."""
 
+    lines: VirtualLines
+    """What is scrolled."""
+
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q,Q", "close", show=False),
         Binding("down,j", "scroll_by(1)", show=False),
@@ -84,11 +87,6 @@ class LinesDialog(Dialog[None]):
         Binding("g,home", "scroll_to_start", show=False),
         Binding("G,end", "scroll_to_last", show=False),
     ]
-
-    @property
-    @abstractmethod
-    def lines(self) -> VirtualLines:
-        """What is scrolled."""
 
     def action_close(self) -> None:
         """Close, whatever is looked for."""

@@ -246,18 +246,14 @@ class HelpScreen(LinesDialog):
     def __init__(self, where: Where, keymap: Keymap) -> None:
         super().__init__()
         self._sections = tuple(sections_of(where, keymap))
-
-    @property
-    def lines(self) -> HelpLines:
-        """The keys and signs."""
-        return self.query_one(HelpLines)
+        self.lines: HelpLines = HelpLines(id="keys")
 
     def compose(self) -> ComposeResult:
         """The keys and signs, and the line to search them on."""
         with Vertical(classes="dialog tall") as box:
             box.border_title = "Keys and signs"
             box.border_subtitle = "/ searches · Esc closes"
-            yield HelpLines(id="keys")
+            yield self.lines
             yield TextLine(placeholder="a part of a key, a sign or what it does")
 
     def on_mount(self) -> None:
