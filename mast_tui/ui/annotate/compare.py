@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.message import Message
 
 from mast_tui.traces.model import Trace
 from mast_tui.ui.dialogs.dialog import LinesDialog
@@ -67,13 +66,6 @@ class CompareScreen(LinesDialog):
 class StepComparison:
     """A dialog with the lines that differ; where none does that is only said."""
 
-    @dataclass
-    class Compared(Message):
-        """What differs in two steps."""
-
-        pair: Pair
-        found: Comparison
-
     def __init__(self, screen: AnnotateScreen) -> None:
         self._screen = screen
         self._state = screen.state
@@ -103,18 +95,17 @@ class StepComparison:
             self._screen.in_background(work, "compare")
 
     def _compare(self, pair: Pair, earlier: str, later: str) -> None:
-        self._screen.post_message(self.Compared(pair, compare(earlier, later)))
+        self._screen.call_later(self._take_compared, pair, compare(earlier, later))
 
-    def take_compared(self, message: Compared) -> None:
+    def _take_compared(self, pair: Pair, found: Comparison) -> None:
         """Show it to whoever has waited for it."""
-        pair = message.pair
         if (
             pair.trace is self._state.trace
             and pair.later == self._state.index
             and self._screen.is_current
         ):
             self._hints.clear()
-            self._tell(pair, message.found)
+            self._tell(pair, found)
 
     def _tell(self, pair: Pair, found: Comparison) -> None:
         earlier, later = f"#{pair.earlier + 1}", f"#{pair.later + 1}"

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from textual.message import Message
 from textual.worker import get_current_worker
 
 from mast_tui.traces.model import Span, Trace
@@ -25,15 +24,6 @@ _LINE: Final = re.compile(r"line (\d+)")
 
 class Copying:
     """Gives texts of the trace to the clipboard, and says by what."""
-
-    class Copied(Message):
-        """A text was handed over; ``used`` are the tools that took it."""
-
-        def __init__(self, what: str, text: str, used: list[str]) -> None:
-            super().__init__()
-            self.what = what
-            self.text = text
-            self.used = used
 
     def __init__(self, screen: AnnotateScreen) -> None:
         self._screen = screen
@@ -98,16 +88,16 @@ class Copying:
             text, what = "", ""
         used = copy_by_tools(text) if text else []
         if not worker.is_cancelled:
-            self._screen.post_message(self.Copied(what, text, used))
+            self._screen.call_later(self._take_copied, what, text, used)
 
-    def take_copied(self, message: Copied) -> None:
+    def _take_copied(self, what: str, text: str, used: list[str]) -> None:
         """Say what was copied; hand it to the terminal where no tool took it."""
-        if not message.text:
+        if not text:
             self._screen.hints.say("Nothing to copy", error=True)
             return
-        if not message.used:
-            self._screen.app.copy_to_clipboard(message.text[:TERMINAL_CHARS])
-        self._screen.hints.say(copied_words(message.what, len(message.text), message.used))
+        if not used:
+            self._screen.app.copy_to_clipboard(text[:TERMINAL_CHARS])
+        self._screen.hints.say(copied_words(what, len(text), used))
 
 
 def place_of(trace: Trace, span: Span) -> str:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from time import sleep
 from typing import TYPE_CHECKING, Final
 
-from textual.message import Message
 from textual.worker import get_current_worker
 
 from mast_tui.safe_text import one_line
@@ -35,14 +32,6 @@ NOTHING: Final = "no span is left"
 
 class Filter:
     """Shows only some spans. Labels and suggestions count as they were when they were chosen."""
-
-    @dataclass
-    class Narrowed(Message):
-        """More spans that are shown, of the first ``seen`` ones."""
-
-        narrowing: Narrowing
-        indices: Sequence[int]
-        seen: int
 
     def __init__(self, screen: AnnotateScreen) -> None:
         self.chosen: SpanFilter = EVERYTHING
@@ -155,21 +144,21 @@ class Filter:
             over = narrowing.seen >= len(narrowing.trace)
             sleep(0)  # others have their turn
         if not worker.is_cancelled:
-            self._screen.post_message(self.Narrowed(narrowing, indices, narrowing.seen))
+            self._screen.call_later(self._take_narrowed, narrowing, indices, narrowing.seen)
 
-    def take_narrowed(self, message: Narrowed) -> None:
-        """Show these spans, once all have been looked at: so the cursor finds the one next to
-        it."""
-        if message.narrowing is not self._narrowing or self._shown_only is None:
+    def _take_narrowed(self, narrowing: Narrowing, indices: array[int], seen: int) -> None:
+        """Show these spans, of the first ``seen`` ones, once all have been looked at: so the
+        cursor finds the one next to it."""
+        if narrowing is not self._narrowing or self._shown_only is None:
             return
-        self._shown_only.extend(message.indices)
+        self._shown_only.extend(indices)
         first, self._applied, self._narrows = not self._applied, True, False
         self._timeline.show_only(self._shown_only)
         self.show()
         self._screen.catch_up()
         if first and self._choice is None:
             self._settle()
-        if message.seen < len(message.narrowing.trace):
+        if seen < len(narrowing.trace):
             self.grown()
 
     def show(self) -> None:

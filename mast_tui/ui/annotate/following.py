@@ -8,7 +8,6 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
-from textual.message import Message
 from textual.worker import Worker, get_current_worker
 
 from mast_tui.safe_text import one_line
@@ -23,6 +22,22 @@ if TYPE_CHECKING:
 _COMPARED_AT_ONCE: Final = 256
 
 
+@dataclass(frozen=True, slots=True)
+class FileNews:
+    """What has become of the file, where ``asked`` says that a key asked for it.
+
+    ``reason`` says why it is not what was opened. ``fresh`` is what it holds now where it was
+    read anew, and ``moved`` tells that the spans known before are not the first of those.
+    """
+
+    trace: Trace
+    asked: bool
+    growth: Growth
+    reason: str | None
+    fresh: Trace | None
+    moved: bool
+
+
 class Following:
     """Looks now and then whether the file of the trace has grown, and when a key asks for it.
 
@@ -30,21 +45,6 @@ class Following:
     long as the spans that were there stay what they are, nothing on screen moves. A file that
     is no longer the one that was opened is read anew only when a key asks for it.
     """
-
-    @dataclass
-    class Looked(Message):
-        """What has become of the file, where ``asked`` says that a key asked for it.
-
-        ``reason`` says why it is not what was opened. ``fresh`` is what it holds now where it was
-        read anew, and ``moved`` tells that the spans known before are not the first of those.
-        """
-
-        trace: Trace
-        asked: bool
-        growth: Growth
-        reason: str | None
-        fresh: Trace | None
-        moved: bool
 
     def __init__(self, screen: AnnotateScreen) -> None:
         self._screen = screen
@@ -108,27 +108,28 @@ class Following:
             fresh = _read(trace, worker, courtesy.wait)
             moved = fresh is not None and _moved(trace, fresh, courtesy.wait)
         if not worker.is_cancelled:
-            self._screen.post_message(self.Looked(trace, asked, growth, reason, fresh, moved))
+            news = FileNews(trace, asked, growth, reason, fresh, moved)
+            self._screen.call_later(self._take, news)
 
-    def take(self, message: Looked) -> None:
+    def _take(self, news: FileNews) -> None:
         """Show what has come, or say what has become of the file."""
-        trace, fresh = message.trace, message.fresh
+        trace, fresh = news.trace, news.fresh
         if trace is not self._state.trace:
             return
         self._looking = None
         self._rest()
         self._timeline.release()
-        reason = message.reason
-        if message.growth is Growth.ANEW and (fresh is None or message.moved):
+        reason = news.reason
+        if news.growth is Growth.ANEW and (fresh is None or news.moved):
             reason = "earlier steps are others now"
         if reason is not None:
-            self._lost(message, reason)
+            self._lost(news, reason)
         elif fresh is not None:
             trace.become(fresh)
             self._state.texts.forget()
             self._timeline.regrown()
             self._screen.spans_came()
-        elif message.growth is Growth.MORE:
+        elif news.growth is Growth.MORE:
             self._timeline.grown()
             self._screen.spans_came()
         else:
@@ -136,18 +137,18 @@ class Following:
             if self._asked:
                 self._say(trace)
 
-    def _lost(self, message: Looked, reason: str) -> None:
+    def _lost(self, news: FileNews, reason: str) -> None:
         """The file is not the one that was opened, or not its beginning."""
         asked, self._asked = self._asked, False
         if not asked:
-            self._state.texts.tell(message.trace, reason)
-        elif not message.asked:
+            self._state.texts.tell(news.trace, reason)
+        elif not news.asked:
             self._begin(asked=True)
-        elif message.fresh is None or not len(message.fresh):
+        elif news.fresh is None or not len(news.fresh):
             self._screen.hints.say(f"Nothing could be read anew: {one_line(reason)}", error=True)
         else:
-            self._screen.show_anew(message.fresh)
-            words = f"Read anew, as {one_line(reason)}: {len(message.fresh):,} spans"
+            self._screen.show_anew(news.fresh)
+            words = f"Read anew, as {one_line(reason)}: {len(news.fresh):,} spans"
             self._screen.hints.say(words)
 
     def _say(self, trace: Trace) -> None:

@@ -386,20 +386,15 @@ class AnnotateScreen(Screen[None], RenderCache):
         return self.labelling.entry.begun
 
     def in_background(self, work: Callable[[], None], group: str) -> None:
-        """Do ``work`` in a thread, in place of what is done for the same ``group``."""
+        """Do ``work`` in a thread, in place of what is done for the same ``group``.
+
+        What it finds it hands on by ``call_later``, which sends a message as a thread may.
+        """
         self.run_worker(work, group=group, exclusive=True, thread=True)
 
     def stop_background(self, group: str) -> None:
         """Tell what is done for this group to stop."""
         self.workers.cancel_group(self, group)
-
-    @on(Search.Progress)
-    def _search_went_on(self, event: Search.Progress) -> None:
-        self.search.take_progress(event)
-
-    @on(Search.Placed)
-    def _matches_placed(self, event: Search.Placed) -> None:
-        self.search.take_places(event)
 
     @on(Input.Changed, "SearchInput")
     def _search_typed(self, event: Input.Changed) -> None:
@@ -410,18 +405,6 @@ class AnnotateScreen(Screen[None], RenderCache):
     def _search_submitted(self, event: Input.Submitted) -> None:
         event.stop()
         self.search.submit()
-
-    @on(Following.Looked)
-    def _file_looked_at(self, event: Following.Looked) -> None:
-        self.following.take(event)
-
-    @on(Filter.Narrowed)
-    def _narrowed(self, event: Filter.Narrowed) -> None:
-        self.filter.take_narrowed(event)
-
-    def on_step_comparison_compared(self, event: StepComparison.Compared) -> None:
-        """Show what differs in two long steps."""
-        self.comparison.take_compared(event)
 
     # Drawing: the title
 
@@ -1036,10 +1019,6 @@ class AnnotateScreen(Screen[None], RenderCache):
     def action_copy_what(self) -> None:
         """Ask what to copy: a text, a place, the whole trace."""
         self.copying.choose()
-
-    @on(Copying.Copied)
-    def _copied(self, event: Copying.Copied) -> None:
-        self.copying.take_copied(event)
 
     def action_compare(self) -> None:
         """Show what differs between the step under the cursor and the one that it repeats."""

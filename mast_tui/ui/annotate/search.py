@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Final
 
-from textual.message import Message
 from textual.worker import get_current_worker
 
 from mast_tui.errors import MastError
@@ -63,23 +61,6 @@ def matcher_for(typed: str, regex: bool) -> Matcher:
 
 class Search:
     """Search over rows and whole texts, in the background; ``n`` and ``N`` go by matches."""
-
-    @dataclass
-    class Progress(Message):
-        """What a search has found since it was told last, and which share it has looked at."""
-
-        search: TextSearch
-        found: Hits
-        share: float
-        over: bool
-
-    @dataclass
-    class Placed(Message):
-        """Where a regular expression, or a word in a long text, stands in the text of a span."""
-
-        search: TextSearch
-        index: int
-        places: Places
 
     def __init__(self, screen: AnnotateScreen) -> None:
         self.line = SearchInput(
@@ -243,7 +224,7 @@ class Search:
             if found is not None:
                 hits = Hits(search.start)
                 hits.add(found.hits)
-                self.take_progress(self.Progress(search, hits, found.share, False))
+                self._take_progress(search, hits, found.share)
         else:
             self._say_search()
         self._screen.in_background(partial(self._look, search), "search")
@@ -257,26 +238,35 @@ class Search:
             if worker.is_cancelled:
                 return
             if found is None:
-                self._screen.post_message(self.Progress(search, some, 1.0, True))
+                self._screen.call_later(self._take_progress, search, some, 1.0, over=True)
                 return
             some.add(found.hits)
             # The first hits are told at once, what comes then some at a time.
             at_once = bool(some) and (first or found.waits)
             if at_once or (not found.waits and monotonic() - told > TOLD_EVERY):
-                self._screen.post_message(self.Progress(search, some, found.share, False))
+                self._screen.call_later(self._take_progress, search, some, found.share)
                 first = first and not some
                 some, told = Hits(search.start), monotonic()
             # Where the index is still growing it is waited for; else others have their turn.
             sleep(GROWING if found.waits else 0)
 
-    def take_progress(self, message: Progress) -> None:
-        """Take in matches; the first from where the search began gets the cursor."""
-        if message.search is not self._search:
+    def _take_progress(
+        self, search: TextSearch, found: Hits, share: float, *, over: bool = False
+    ) -> None:
+        """Take in matches; the first from where the search began gets the cursor.
+
+        Args:
+            search: What has looked for them.
+            found: What it has found since it was told last.
+            share: Which share it has looked at.
+            over: Whether that is all.
+        """
+        if search is not self._search:
             return
-        self._share = message.share
-        if message.found:
-            self._take(message.found)
-        if message.over:
+        self._share = share
+        if found:
+            self._take(found)
+        if over:
             self._done = True
             self._show_total()
             self._go_on_awaited()
@@ -375,12 +365,12 @@ class Search:
 
     def _place(self, search: TextSearch, index: int, text: str) -> None:
         places = search.matcher.places(text)
-        self._screen.post_message(self.Placed(search, index, places))
+        self._screen.call_later(self._take_places, search, index, places)
 
-    def take_places(self, message: Placed) -> None:
+    def _take_places(self, search: TextSearch, index: int, places: Places) -> None:
         """Mark matches in the text that is shown."""
-        if message.search is self._search and message.index == self._state.index:
-            self._places = (message.index, message.places)
+        if search is self._search and index == self._state.index:
+            self._places = (index, places)
             self._screen.show_highlights()
             self._reveal_match()
 
