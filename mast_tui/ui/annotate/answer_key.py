@@ -15,7 +15,8 @@ from mast_tui.session import Session
 from mast_tui.ui.annotate.copying import Copying
 from mast_tui.ui.dialogs.dialog import LinesDialog
 from mast_tui.ui.text.answer_page import HIDDEN, Page, answer_page
-from mast_tui.ui.trace_view.span_view import Highlight, SpanView
+from mast_tui.ui.text.highlighting import Part
+from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.widgets.text_line import TextLine
 from mast_tui.ui.wording import plain_title
 
@@ -52,7 +53,6 @@ class AnswerKeyScreen(LinesDialog):
         """
         super().__init__()
         self._page = page
-        self._parts = [Highlight(*part) for part in page.parts]
         self._copying = copying
         self._matches: list[tuple[int, int]] = []
         self._match = -1
@@ -71,7 +71,7 @@ class AnswerKeyScreen(LinesDialog):
     def on_mount(self) -> None:
         """Fill in the text."""
         self.line.display = False
-        self.lines.show_text(self._page.text, self._parts, written="output")
+        self.lines.show_text(self._page.text, self._page.parts, written="output")
         self.lines.focus()
 
     @on(Input.Changed)
@@ -98,8 +98,8 @@ class AnswerKeyScreen(LinesDialog):
         self.lines.focus()
 
     def _show_matches(self) -> None:
-        marked = [Highlight(start, end, "match") for start, end in self._matches]
-        self.lines.show_highlights([*self._parts, *marked])
+        marked = [Part(start, end, "match") for start, end in self._matches]
+        self.lines.show_highlights([*self._page.parts, *marked])
 
     def action_search(self) -> None:
         """Find words in the text."""

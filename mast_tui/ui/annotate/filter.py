@@ -17,8 +17,8 @@ from mast_tui.ui.annotate.span_filter import (
     Narrowing,
     SpanFilter,
     Stretches,
-    ranges_of,
 )
+from mast_tui.ui.trace_view.gutter import place_of
 from mast_tui.ui.wording import plain_title
 
 if TYPE_CHECKING:
@@ -106,14 +106,15 @@ class Filter:
         assert trace is not None
         if session is None:
             return Marked(matches=self._state.hits)
-        labelled = ranges_of((label.target for label in session.labels), trace.index_of)
-        suggested = list(ranges_of((s.target for s in session.pending), trace.index_of))
+        labelled = [place_of(label.target, trace.index_of) for label in session.labels]
+        suggested = [place_of(one.target, trace.index_of) for one in session.pending]
         for suggestion in session.pending:
             key = suggestion.evidence_key
             at = None if key is None else trace.index_of(key)
-            if at is not None:
-                suggested.append((at, at))
-        return Marked(Stretches(labelled), Stretches(suggested), self._state.hits)
+            suggested.append(None if at is None else (at, at))
+        return Marked(
+            Stretches(filter(None, labelled)), Stretches(filter(None, suggested)), self._state.hits
+        )
 
     def grown(self) -> None:
         """Look at what is new, as the index has come further."""

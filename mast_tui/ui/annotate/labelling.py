@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING, Final, Literal
 
 from mast_tui.labels import Label, Target, VerdictValue, next_confidence, next_severity
@@ -50,19 +49,14 @@ Chooses = Literal["note", "severity", "confidence", "remove", "edit"]
 CHOICE_KEYS: Final = {"note": "m", "severity": "f", "confidence": "c", "remove": "⌫", "edit": "e"}
 
 
-class Purpose(StrEnum):
-    """What the mode that is being typed is for."""
-
-    LABEL = "label"
-    ABSENT = "absent"
-    UNSURE = "unsure"
-
-
 @dataclass(frozen=True, slots=True)
 class DigitEntry:
-    """The state of typing a mode: nothing yet, a purpose, or a purpose and a first digit."""
+    """The state of typing a mode: nothing yet, a purpose, or a purpose and a first digit.
 
-    purpose: Purpose = Purpose.LABEL
+    The purpose is what is said of the mode: that it is present means a label.
+    """
+
+    purpose: VerdictValue = VerdictValue.PRESENT
     first: str | None = None
     begun: bool = False
 
@@ -76,7 +70,7 @@ class DigitEntry:
     def named(self, second: str, taxonomy: Taxonomy) -> Mode | None:
         """The mode that one more digit names; nobody calls 'none of these' absent or unsure."""
         mode = taxonomy.by_digits(self.first or "", second)
-        if mode is None or self.purpose is Purpose.LABEL:
+        if mode is None or self.purpose is VerdictValue.PRESENT:
             return mode
         return mode if mode in taxonomy.modes else None
 
@@ -85,7 +79,7 @@ class DigitEntry:
 
         Names give way so that all that may follow is shown.
         """
-        verb = {"label": "label", "absent": "absent:", "unsure": "unsure:"}[self.purpose]
+        verb = "label" if self.purpose is VerdictValue.PRESENT else f"{self.purpose}:"
         if self.first is None:
             return f"{verb} two digits, such as {taxonomy.keys_of(taxonomy.modes[0])}"
         head = f"{verb} {self.first}▁"
@@ -227,17 +221,17 @@ class Labelling:
             return
         if typed.mode is None:
             self._show_typing()
-        elif purpose is Purpose.LABEL:
+        elif purpose is VerdictValue.PRESENT:
             self.label_with(typed.mode)
         else:
             self._stop_typing()
-            self._set_verdict(typed.mode, VerdictValue(purpose.value))
+            self._set_verdict(typed.mode, purpose)
 
     def verdict(self, value: str) -> None:
         """Have the next two digits say that a mode is absent, or that one is unsure."""
         if not self._state.has_spans:
             return
-        self.entry = DigitEntry(Purpose(value), None, True)
+        self.entry = DigitEntry(VerdictValue(value), None, True)
         self._show_typing()
 
     def _show_typing(self) -> None:
@@ -249,7 +243,7 @@ class Labelling:
     def _untype(self) -> None:
         """Take back the last of what has been typed of a mode."""
         purpose, first = self.entry.purpose, self.entry.first
-        if purpose is not Purpose.LABEL and first is not None:
+        if purpose is not VerdictValue.PRESENT and first is not None:
             self.verdict(purpose.value)
             return
         self._stop_typing()

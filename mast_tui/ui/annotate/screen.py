@@ -2,7 +2,7 @@
 
 The screen places the panes, draws them from what is open (``AnnotateState``), and hands each key to
 the part whose idea it is: ``Labelling``, ``Marking``, ``Suggestions``, ``Search``, ``Filter``,
-``StepComparison``, ``Finish``, ``Following``. A part is an object that the screen owns and calls;
+``Finish``, ``Following``. A part is an object that the screen owns and calls;
 what else it needs it asks the screen for.
 """
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import on
@@ -38,7 +37,7 @@ from mast_tui.ui.annotate.marking import Marking
 from mast_tui.ui.annotate.my_labels import MyLabels
 from mast_tui.ui.annotate.panes import Panes
 from mast_tui.ui.annotate.reading import Reading
-from mast_tui.ui.annotate.search import Search, SearchInput
+from mast_tui.ui.annotate.search import Search
 from mast_tui.ui.annotate.state import AnnotateState, Entry, NotedSpan
 from mast_tui.ui.annotate.suggestions import Suggestions
 from mast_tui.ui.context import (
@@ -52,13 +51,14 @@ from mast_tui.ui.context import (
 )
 from mast_tui.ui.screens.base_screen import BaseScreen
 from mast_tui.ui.styles import ANNOTATE, HIGH, WIDE
+from mast_tui.ui.text.highlighting import Part
 from mast_tui.ui.textual_internals import RenderCache
 from mast_tui.ui.trace_names import told_apart
 from mast_tui.ui.trace_view.folding import Fold, Run
 from mast_tui.ui.trace_view.gutter import Mark, MarkKeeper, MarkKind, Marks, Noted, Pointing
 from mast_tui.ui.trace_view.overview import Overview
 from mast_tui.ui.trace_view.span_text import SpanText, opens_at, written_as
-from mast_tui.ui.trace_view.span_view import Highlight, SpanView
+from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.trace_view.timeline import Timeline
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.taxonomy_panel import ModeState, TaxonomyPanel, definition_of
@@ -68,7 +68,6 @@ from mast_tui.ui.wording import duration, origin_title, plain_title, trace_title
 
 if TYPE_CHECKING:
     from mast_tui.session import Session
-    from mast_tui.ui.annotate.compare import StepComparison
 
 PLACED_EVERY: Final = 4
 """Reports of what was read after which marks are placed anew, if any waits for its span."""
@@ -149,14 +148,6 @@ class AnnotateScreen(Screen[None], RenderCache):
         """Runs while the cursor moves, and for a moment after."""
         self._keeper: tuple[Session, MarkKeeper] | None = None
         self._named: tuple[Trace, int, str] | None = None
-
-    @cached_property
-    def comparison(self) -> StepComparison:
-        """What compares a step with the one that it repeats."""
-        # Start-up: few compare steps, and it brings what sets out JSON.
-        from mast_tui.ui.annotate.compare import StepComparison
-
-        return StepComparison(self)
 
     def compose(self) -> ComposeResult:
         """Place the panes."""
@@ -396,12 +387,12 @@ class AnnotateScreen(Screen[None], RenderCache):
         """Tell what is done for this group to stop."""
         self.workers.cancel_group(self, group)
 
-    @on(Input.Changed, "SearchInput")
+    @on(Input.Changed, "#search")
     def _search_typed(self, event: Input.Changed) -> None:
         event.stop()
         self.search.typed(event.value)
 
-    @on(Input.Submitted, "SearchInput")
+    @on(Input.Submitted, "#search")
     def _search_submitted(self, event: Input.Submitted) -> None:
         event.stop()
         self.search.submit()
@@ -416,8 +407,8 @@ class AnnotateScreen(Screen[None], RenderCache):
         told = self.session is not None and self.session.hidden_visible
         outcome = trace.meta.outcome if told else Outcome.UNKNOWN
         left = trace_title(trace, outcome, trace.waiting, self._trace_name(trace))
-        if self.timeline.duration:
-            left.append(duration(self.timeline.duration))
+        if lasted := self.timeline.facts.duration:
+            left.append(duration(lasted))
         if problems := len(trace.problems):
             left.append(f"{problems} problem{'' if problems == 1 else 's'} in the file")
         self.title_bar.show(tuple(left), self._who())
@@ -458,9 +449,6 @@ class AnnotateScreen(Screen[None], RenderCache):
             return
         if session.suggestions:
             self.commands.note(lambda s: s.note_suggestions_on_screen(), session)
-        self._show_session(session, trace)
-
-    def _show_session(self, session: Session, trace: Trace) -> None:
         marks = self._marks_of(session, trace)
         self.timeline.show_marks(marks)
         own = session.labels_of_modes
@@ -637,8 +625,8 @@ class AnnotateScreen(Screen[None], RenderCache):
         if quote is not None:
             self.span_view.reveal(quote.head[0], quote.head[1])
 
-    def _highlights(self, span: Span) -> list[Highlight]:
-        found: list[Highlight] = []
+    def _highlights(self, span: Span) -> list[Part]:
+        found: list[Part] = []
         suggestion = self.suggestions.here()
         if (
             suggestion is not None
@@ -646,15 +634,15 @@ class AnnotateScreen(Screen[None], RenderCache):
             and suggestion.quote_offsets
         ):
             start, end = suggestion.quote_offsets
-            found.append(Highlight(start, end, "evidence"))
+            found.append(Part(start, end, "evidence"))
         for label in self.state.labels_here():
             target = label.target
             if target.first == span.key and target.char_start is not None:
-                found.append(Highlight(target.char_start, target.char_end or 0, "own"))
-        found += [Highlight(start, end, "match") for start, end in self.search.places_shown()]
+                found.append(Part(target.char_start, target.char_end or 0, "own"))
+        found += [Part(start, end, "match") for start, end in self.search.places_shown()]
         quote = self.state.selection.quote
         if quote is not None:
-            found.append(Highlight(quote.start, quote.end, "selection"))
+            found.append(Part(quote.start, quote.end, "selection"))
         return found
 
     def show_place(self) -> None:
@@ -904,7 +892,7 @@ class AnnotateScreen(Screen[None], RenderCache):
 
         Of a search and a filter the one that was set last goes first.
         """
-        if self.focused is not None and isinstance(self.focused, SearchInput):
+        if self.focused is self.search.line:
             self.search.forget()
             return
         in_timeline = self.focused is None or self.focused is self.timeline
@@ -1022,7 +1010,10 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     def action_compare(self) -> None:
         """Show what differs between the step under the cursor and the one that it repeats."""
-        self.comparison.show()
+        # Start-up: few compare steps, and it brings what sets out JSON.
+        from mast_tui.ui.annotate.compare import compare_step
+
+        compare_step(self)
 
     def action_answer_key(self) -> None:
         """Show how the run should have gone and how it was scored, to whoever may see it."""
@@ -1112,11 +1103,11 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     def action_accept(self) -> None:
         """Accept the suggestion under the cursor and go on to the next."""
-        self.suggestions.accept()
+        self.suggestions.answer(accept=True)
 
     def action_reject(self) -> None:
         """Reject the suggestion under the cursor and go on to the next."""
-        self.suggestions.reject()
+        self.suggestions.answer(accept=False)
 
     def action_answer_many(self) -> None:
         """Reject, accept or hide all suggestions of a rule, a mode or a judge."""

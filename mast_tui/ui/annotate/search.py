@@ -39,10 +39,6 @@ MOST_SHOWN: Final = 400
 Places = Sequence[tuple[int, int]]
 
 
-class SearchInput(TextLine):
-    """The line in which one types what to find."""
-
-
 def matcher_for(typed: str, regex: bool) -> Matcher:
     """Return what to look for.
 
@@ -63,9 +59,7 @@ class Search:
     """Search over rows and whole texts, in the background; ``n`` and ``N`` go by matches."""
 
     def __init__(self, screen: AnnotateScreen) -> None:
-        self.line = SearchInput(
-            placeholder="find in all spans; Enter keeps, Esc leaves", id="search"
-        )
+        self.line = TextLine(placeholder="find in all spans; Enter keeps, Esc leaves", id="search")
         """What one types on; the screen places it."""
         self._screen = screen
         self._state = screen.state

@@ -170,6 +170,7 @@ def matching(sections: Iterable[Section], wanted: str) -> Iterator[Section]:
 class HelpLines(VirtualLines):
     """Sections as lines; what does not fit on one goes on under its own beginning."""
 
+    css_prefix = "help-lines"
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "help-lines--title",
         "help-lines--key",
@@ -214,7 +215,7 @@ class HelpLines(VirtualLines):
         base = self.rich_style
 
         def part(name: str) -> Segment:
-            style = base + self.get_component_rich_style(f"help-lines--{name}", partial=True)
+            style = base + self._part(name)
             return Segment(words if name == "words" else key, style)
 
         key, words = self._lines[row]

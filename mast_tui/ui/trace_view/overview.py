@@ -157,6 +157,7 @@ class Overview(RenderCache):
     wide both show in the style of the only one. A kind is underlined where there are errors too.
     """
 
+    css_prefix = "overview"
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "overview--cursor",
         "overview--edge",
@@ -169,17 +170,11 @@ class Overview(RenderCache):
     Overview { width: 2; height: 1fr; }
     """
 
+    @dataclass
     class Chosen(Message):
         """A cell was clicked; ``index`` is the span that it leads to."""
 
-        def __init__(self, overview: Overview, index: int) -> None:
-            super().__init__()
-            self.overview = overview
-            self.index = index
-
-        @property
-        def control(self) -> Overview:
-            return self.overview
+        index: int
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -285,22 +280,19 @@ class Overview(RenderCache):
 
     def _line(self, matter: Matter, errors: bool, at_cursor: bool, here: bool) -> Strip:
         base = self.rich_style
-        style = base + self._style(matter.value)
+        style = base + self._part(matter.value)
         if errors and matter in KINDS:
-            style += self._style("errors")
+            style += self._part("errors")
         glyph = GLYPHS[matter]
         if self.size.width == 1:
             if here:
-                style += self._style("here")
+                style += self._part("here")
             if at_cursor:
                 style += Style(reverse=True)
             return Strip([Segment(glyph, style)])
         edge = CURSOR if at_cursor else ON_SCREEN if here else " "
-        edge_style = base + self._style("cursor" if at_cursor else "edge")
+        edge_style = base + self._part("cursor" if at_cursor else "edge")
         return Strip([Segment(edge, edge_style), Segment(glyph, style)])
-
-    def _style(self, name: str) -> Style:
-        return self.get_component_rich_style(f"overview--{name}", partial=True)
 
     def render_line(self, y: int) -> Strip:
         """One cell of the column."""
@@ -313,4 +305,4 @@ class Overview(RenderCache):
         event.stop()
         if 0 <= event.y < len(self._cells):
             index = self._worked_out.place_in(self._cells[event.y])
-            self.post_message(self.Chosen(self, index))
+            self.post_message(self.Chosen(index))
