@@ -225,7 +225,8 @@ class Labelling:
             self.label_with(typed.mode)
         else:
             self._stop_typing()
-            self._set_verdict(typed.mode, purpose)
+            mode = typed.mode
+            self._commands.with_session(lambda session: self._judge(session, mode, purpose))
 
     def verdict(self, value: str) -> None:
         """Have the next two digits say that a mode is absent, or that one is unsure."""
@@ -321,11 +322,8 @@ class Labelling:
         self._marking.mark(PLAIN)
         self._modes.go_to(mode.slug)
 
-    def _set_verdict(self, mode: Mode, value: VerdictValue) -> None:
-        """Say that a mode is absent or unsure; asks first where labels stand."""
-        self._commands.with_session(lambda session: self._judge(session, mode, value))
-
     def _judge(self, session: Session, mode: Mode, value: VerdictValue) -> None:
+        """Say that a mode is absent or unsure; asks first where labels stand."""
         labels = [label for label in session.labels if label.mode == mode.slug]
         if not labels:
             self._commands.changed(lambda s: s.set_verdict(mode.slug, value))

@@ -102,8 +102,8 @@ class MyLabels(VirtualLines):
         super().__init__(id=id)
         self._modes: Mapping[str, Mode] = {mode.slug: mode for mode in taxonomy.all_modes}
         self._entries: tuple[Entry, ...] = ()
-        self._index_of: IndexOf = _nowhere
-        self._judge_of: Callable[[str], str | None] = _nobody
+        self._index_of: IndexOf = dict[str, int]().get
+        self._judge_of: Callable[[str], str | None] = dict[str, str]().get
         self._lines: list[_Line] = []
 
     @property
@@ -231,11 +231,3 @@ def _is_same(entry: Entry | None, other: Entry | None) -> bool:
             return entry.mode == other.mode
         case _:
             return False
-
-
-def _nowhere(key: str) -> int | None:
-    return None
-
-
-def _nobody(suggestion: str) -> str | None:
-    return None

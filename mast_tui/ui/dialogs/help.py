@@ -212,15 +212,10 @@ class HelpLines(VirtualLines):
 
     def render_row(self, row: int, width: int) -> Strip:
         """A heading, or a key with what it does."""
-        base = self.rich_style
-
-        def part(name: str) -> Segment:
-            style = base + self._part(name)
-            return Segment(words if name == "words" else key, style)
-
-        key, words = self._lines[row]
-        parts = [part("key"), part("words")] if words else [part("title")]
-        return Strip(parts).adjust_cell_length(width, base)
+        base, (key, words) = self.rich_style, self._lines[row]
+        parts = [(key, "key"), (words, "words")] if words else [(key, "title")]
+        strip = Strip([Segment(text, base + self._part(name)) for text, name in parts])
+        return strip.adjust_cell_length(width, base)
 
     def move_by(self, delta: int) -> None:
         """Scroll: there is nothing to choose, so no line is the cursor's."""

@@ -80,11 +80,9 @@ class PairList(VirtualLines):
         if row == self.cursor:
             base += self._part("cursor")
         same = pair.likeness is Likeness.SAME
-        parts = {name: base + self._part(name)
-                 for name in ("quiet", "action", "differs", "fork")}  # fmt: skip
         forks = row == self.found.fork
-        words = parts["quiet" if same or not acts else "action"]
-        sign = parts["fork" if forks else "quiet" if same else "differs"]
+        words = base + self._part("quiet" if same or not acts else "action")
+        sign = base + self._part("fork" if forks else "quiet" if same else "differs")
         left, right = self._widths(width)
         return Strip(
             [

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import accumulate
 from typing import Final
 
 from mast_tui.ui.text.json_view import pretty_json
@@ -179,7 +180,9 @@ def _words_changed(old: str, new: str, page: _Page) -> tuple[Parts, Parts]:
     page.words_left -= len(before) + len(after)
     if max(len(before), len(after)) > MOST_WORDS:
         return [], []
-    starts_before, starts_after = _starts(before), _starts(after)
+    starts_before, starts_after = (
+        list(accumulate(map(len, words), initial=0)) for words in (before, after)
+    )
     gone: Parts = []
     come: Parts = []
     for tag, a, b, c, d in SequenceMatcher(None, before, after).get_opcodes():
@@ -189,13 +192,6 @@ def _words_changed(old: str, new: str, page: _Page) -> tuple[Parts, Parts]:
             if d > c:
                 come.append((starts_after[c], starts_after[d]))
     return gone, come
-
-
-def _starts(words: Sequence[str]) -> list[int]:
-    starts = [0]
-    for word in words:
-        starts.append(starts[-1] + len(word))
-    return starts
 
 
 def _lines(text: str) -> list[str]:

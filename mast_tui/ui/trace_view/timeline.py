@@ -393,13 +393,6 @@ class TimelineLines(VirtualLines):
             return self._tag(row), ""
         return self._tag(row), bar_words(span or self.trace.span(index), self.facts)
 
-    def _tail(self, row: int) -> list[Mark]:
-        return _with_room(self._marks_of(row, self.marks))
-
-    def _tail_cells(self, row: int) -> int:
-        tag = self._tag(row)
-        return _cells_of(self._tail(row)) + (cell_len(tag) + 1 if tag else 0)
-
     def render_row(self, row: int, width: int) -> Strip:
         """One span, or the line of a fold."""
         trace = self.trace
@@ -414,16 +407,18 @@ class TimelineLines(VirtualLines):
         edge = "▌" if at_cursor else "┃" if in_range and fold is None else " "
         # A change of style costs more bytes than all the blanks of a row.
         parts = [Segment(edge, base + self._part("quiet" if edge == " " else "agent"))]
-        tail, tag = self._tail(row), self._tag(row)
-        span = trace.span(index)
-        self._shown_found[row] = self._found(row, span)
+        span, tail = trace.span(index), _with_room(self._marks_of(row, self.marks))
+        found = self._found(row, span)
+        self._shown_found[row], tag = found, found[0]
+        cells = _cells_of(tail)
         if fold is None:
-            parts += self._span_parts(row, span, width, self._tail_cells(row), base)
+            with_tag = cells + (cell_len(tag) + 1 if tag else 0)
+            parts += self._span_parts(row, span, width, with_tag, base)
             if tag:
                 parts.append(Segment(f" {tag}", base + self._part("quiet")))
         else:
             lead = self._columns().lead
-            room = max(4, width - lead - _cells_of(tail) - 1)
+            room = max(4, width - lead - cells - 1)
             quiet = base + self._part("quiet")
             parts.append(Segment(f"{'⋮':>{self._columns().number}} ".ljust(lead - 1), quiet))
             parts.append(Segment(words_within(fold_words(fold, trace), room), quiet))
@@ -482,12 +477,8 @@ class TimelineLines(VirtualLines):
         return self._part("text")
 
     def _mark_style(self, mark: Mark) -> Style:
-        return self._part(
-            {
-                MarkKind.OWN: "own",
-                MarkKind.SUGGESTION: "suggestion",
-            }.get(mark.kind, "other")
-        )
+        known = mark.kind in (MarkKind.OWN, MarkKind.SUGGESTION)
+        return self._part(mark.kind.value if known else "other")
 
 
 def _in_range(index: int, span_range: tuple[int, int] | None) -> bool:
