@@ -378,13 +378,9 @@ class Labelling:
         self._marking.mark(PLAIN)
         return waiting
 
-    def undo(self) -> None:
-        """Take back the last change on this trace."""
-        self._commands.with_session(lambda session: self._step(back=True))
-
-    def redo(self) -> None:
-        """Do again what was taken back."""
-        self._commands.with_session(lambda session: self._step(back=False))
+    def step(self, *, back: bool) -> None:
+        """Take back the last change on this trace, or do again what was taken back."""
+        self._commands.with_session(lambda _: self._step(back=back))
 
     def _step(self, *, back: bool) -> None:
         if not self._commands.on_screen:

@@ -407,7 +407,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         told = self.session is not None and self.session.hidden_visible
         outcome = trace.meta.outcome if told else Outcome.UNKNOWN
         left = trace_title(trace, outcome, trace.waiting, self._trace_name(trace))
-        if lasted := self.timeline.facts.duration:
+        if lasted := self.timeline.facts.total:
             left.append(duration(lasted))
         if problems := len(trace.problems):
             left.append(f"{problems} problem{'' if problems == 1 else 's'} in the file")
@@ -1084,11 +1084,11 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     def action_undo(self) -> None:
         """Take back the last change on this trace."""
-        self.labelling.undo()
+        self.labelling.step(back=True)
 
     def action_redo(self) -> None:
         """Do again what was taken back."""
-        self.labelling.redo()
+        self.labelling.step(back=False)
 
     # Keys: suggestions
 

@@ -182,15 +182,11 @@ class Overview(RenderCache):
         self.background = BackgroundIndex()
         self._marks = NO_MARKS
         self._matches: Sequence[int] = ()
-        self._cells: list[Cell] = []
+        self.cells: list[Cell] = []
+        """The cells as they were worked out last."""
         self._cursor = 0
         self._on_screen = (0, 0)
         self._lines: list[Strip] = []
-
-    @property
-    def cells(self) -> tuple[Cell, ...]:
-        """The cells as they were worked out last."""
-        return tuple(self._cells)
 
     @property
     def totals(self) -> SpanTotals:
@@ -253,7 +249,7 @@ class Overview(RenderCache):
         return 0 if trace is None else max(len(trace), trace.loaded.spans)
 
     def _work_out(self) -> None:
-        self._cells = self._worked_out.of(self.size.height, self._total)
+        self.cells = self._worked_out.of(self.size.height, self._total)
         self._draw()
 
     @property
@@ -268,7 +264,7 @@ class Overview(RenderCache):
             line(cell.matter, cell.errors, number == cursor, number in on_screen)
             if numbers is None or number in numbers or number >= len(old)
             else old[number]
-            for number, cell in enumerate(self._cells)
+            for number, cell in enumerate(self.cells)
         ]
         for y in range(max(len(old), len(self._lines))):
             before = list(old[y]) if y < len(old) else []
@@ -303,6 +299,6 @@ class Overview(RenderCache):
     def on_click(self, event: events.Click) -> None:
         """Go to what the clicked cell shows."""
         event.stop()
-        if 0 <= event.y < len(self._cells):
-            index = self._worked_out.place_in(self._cells[event.y])
+        if 0 <= event.y < len(self.cells):
+            index = self._worked_out.place_in(self.cells[event.y])
             self.post_message(self.Chosen(index))
