@@ -656,8 +656,8 @@ class AnnotateScreen(Screen[None], RenderCache):
         last = timeline.rows.index_at(rows[-1]) if rows else self.index
         self.overview.show_place(self.index, first, last)
 
-    @on(Timeline.Resized)
-    def _timeline_resized(self, event: Timeline.Resized) -> None:
+    @on(VirtualLines.Resized)
+    def _timeline_resized(self, event: VirtualLines.Resized) -> None:
         event.stop()
         self.show_place()
 

@@ -78,6 +78,7 @@ class LibraryList(VirtualLines):
     """Traces. The first line of the widget is no row; titles stand in ``heading``."""
 
     css_prefix = "library-list"
+    tells_size = True
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "library-list--cursor",
         "library-list--quiet",

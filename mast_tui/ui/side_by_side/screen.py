@@ -45,6 +45,7 @@ class PairList(VirtualLines):
     """Each place of two runs as a row: the step of A, how alike they are, the step of B."""
 
     css_prefix = "pair-list"
+    tells_size = True
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "pair-list--cursor",
         "pair-list--quiet",

@@ -505,6 +505,8 @@ class Timeline(TimelineLines):
     takes in what came of it a few times a second, and tells of that by ``LookedOn``.
     """
 
+    tells_size = True
+
     @dataclass
     class LookedOn(Message):
         """More of the trace was read or looked at in the background; ``done`` when nothing is left
@@ -513,9 +515,6 @@ class Timeline(TimelineLines):
         trace: Trace
         facts: TraceFacts
         done: bool
-
-    class Resized(VirtualLines.Resized):
-        """There is room for more rows now, or for fewer."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)

@@ -34,6 +34,8 @@ class VirtualLines(ScrollView, RenderCache, can_focus=True, inherit_bindings=Fal
     BINDINGS: ClassVar[list[BindingType]] = []
     tells_focus: ClassVar[bool] = False
     """Whether the cursor's row looks otherwise where keys do not move it."""
+    tells_size: ClassVar[bool] = False
+    """Whether something follows its size, and so is told of it by ``Resized``."""
     COMPONENT_CLASSES: ClassVar[set[str]] = set()
 
     DEFAULT_CSS = """
@@ -64,7 +66,7 @@ class VirtualLines(ScrollView, RenderCache, can_focus=True, inherit_bindings=Fal
         """A row was clicked while the cursor stood on it, or chosen by a key."""
 
     class Resized(Message):
-        """The rows have another size; what stands above their columns follows."""
+        """The rows have another size; what stands above their columns, or beside them, follows."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
@@ -107,7 +109,8 @@ class VirtualLines(ScrollView, RenderCache, can_focus=True, inherit_bindings=Fal
     def on_resize(self, event: events.Resize) -> None:
         """Make the rows anew for another width."""
         self.rows_changed()
-        self.post_message(self.Resized())
+        if self.tells_size:
+            self.post_message(self.Resized())
 
     def on_focus(self) -> None:
         """Show that keys move this cursor."""
