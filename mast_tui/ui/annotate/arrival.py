@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mast_tui.ui.context import TraceLocation
-from mast_tui.writes import Holds
+from mast_tui.writes import HeldKeys
 
 if TYPE_CHECKING:
     from mast_tui.ui.annotate.screen import AnnotateScreen
@@ -81,7 +81,9 @@ class Arrival:
             return  # it is not worth waiting for
         name = _setting(opened, trace.identity.trace_id)
         write = partial(opened.workspace.set_setting, name, trace.span(index).key)
-        self._screen.context.writes.do(partial(self._screen.context.guarded, write), Holds.NOTHING)
+        self._screen.context.writes.do(
+            partial(self._screen.context.guarded, write), HeldKeys.NOTHING
+        )
 
 
 def _setting(opened: OpenWorkspace, trace_id: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from mast_tui.errors import ChangedMeanwhile, MastError
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
-from mast_tui.writes import Holds
+from mast_tui.writes import HeldKeys
 
 if TYPE_CHECKING:
     from mast_tui.session import Change, Session
@@ -64,7 +64,9 @@ class SessionCommands:
         else:
             self._screen.context.writes.do(partial(self.attempt, work, state.session))
 
-    def change(self, command: Callable[[Session], Change | None], holds: Holds = Holds.ALL) -> None:
+    def change(
+        self, command: Callable[[Session], Change | None], holds: HeldKeys = HeldKeys.ALL
+    ) -> None:
         """Run one command of the session in its turn, and show what it did.
 
         Args:
@@ -120,9 +122,9 @@ class SessionCommands:
             command: What to run.
             session: What to run it with.
         """
-        self._screen.context.writes.do(partial(self.attempt, command, session), Holds.NOTHING)
+        self._screen.context.writes.do(partial(self.attempt, command, session), HeldKeys.NOTHING)
 
-    def session_came(self, session: Session) -> bool:
+    def session_ready(self, session: Session) -> bool:
         """Do what keys have asked for before there was a session on the trace on screen.
 
         Returns:
@@ -143,7 +145,7 @@ class SessionCommands:
             self._screen.context.writes.do(partial(self._serve, session, step))
         if undone:
             keys = "1 key" if undone == 1 else f"{undone} keys"
-            self._screen.context.complain(
+            self._screen.context.show_error(
                 f"{session.trace.path.name} was left before the workspace was open: "
                 f"{keys} pressed there did nothing"
             )

@@ -98,15 +98,15 @@ class Following:
         return True
 
     def _look(self, trace: Trace, *, asked: bool) -> None:
-        worker, courtesy = get_current_worker(), self._screen.context.courtesy
+        worker, input_priority = get_current_worker(), self._screen.context.input_priority
         growth, reason, fresh, moved = Growth.NONE, None, None, False
         try:
             growth = trace.follow()
         except OSError as error:
             reason = error.strerror or str(error)
         if growth is Growth.ANEW or (asked and reason is not None):
-            fresh = _read(trace, worker, courtesy.wait)
-            moved = fresh is not None and _moved(trace, fresh, courtesy.wait)
+            fresh = _read(trace, worker, input_priority.wait)
+            moved = fresh is not None and _moved(trace, fresh, input_priority.wait)
         if not worker.is_cancelled:
             news = FileNews(trace, asked, growth, reason, fresh, moved)
             self._screen.call_later(self._take, news)
@@ -128,10 +128,10 @@ class Following:
             trace.become(fresh)
             self._state.texts.forget()
             self._timeline.regrown()
-            self._screen.spans_came()
+            self._screen.spans_added()
         elif news.growth is Growth.MORE:
             self._timeline.grown()
-            self._screen.spans_came()
+            self._screen.spans_added()
         else:
             self._began = None
             if self._asked:

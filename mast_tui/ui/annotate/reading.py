@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from mast_tui.ui.trace_view.folding import Run
-from mast_tui.writes import Holds
+from mast_tui.writes import HeldKeys
 
 if TYPE_CHECKING:
     from mast_tui.session import Session
@@ -63,7 +63,7 @@ class Reading:
 
     def write_between_keys(self) -> None:
         """Write what was read, unless keys come and it has waited for less than a while."""
-        if self._passed_over < PASSED_OVER and self._screen.context.courtesy.keys_come:
+        if self._passed_over < PASSED_OVER and self._screen.context.input_priority.keys_come:
             self._passed_over += 1
         else:
             self.write()
@@ -79,7 +79,7 @@ class Reading:
         new = [key for key in shown if key not in session.read]
         if new or runs:
             write = partial(self._write, session, new, runs)
-            self._screen.context.writes.do(write, Holds.NOTHING)
+            self._screen.context.writes.do(write, HeldKeys.NOTHING)
 
     def _write(self, session: Session, keys: Sequence[str], runs: tuple[range, ...]) -> None:
         def write(session: Session) -> bool:
