@@ -97,7 +97,7 @@ SCREENS: Final[Mapping[type[object], str]] = {
     ShowOpenCodes: "mast_tui.ui.open_codes.screen:OpenCodesScreen",
     ShowGuidelines: "mast_tui.ui.study.guidelines:GuidelinesScreen",
     ShowHelp: "mast_tui.ui.dialogs.help:HelpScreen",
-    ShowPalette: "mast_tui.ui.dialogs.palette:Palette",
+    ShowPalette: "mast_tui.ui.dialogs.finder:Palette",
     ShowThemes: "mast_tui.ui.dialogs.themes:ThemeChoice",
     ShowExportFormats: "mast_tui.ui.dialogs.export:ExportFormats",
     ShowExport: "mast_tui.ui.dialogs.export:ExportForm",

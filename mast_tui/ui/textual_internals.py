@@ -16,7 +16,7 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 from rich.console import RenderableType
 from rich.style import Style
@@ -214,6 +214,9 @@ class RenderCache(Widget):
     over every line of every widget for each line of the screen that has changed.
     """
 
+    css_prefix: ClassVar[str] = ""
+    """What the names of the widget's ``COMPONENT_CLASSES`` begin with, before ``--``."""
+
     _own_style: Style | None = None
     _part_styles: dict[str, Style] | None = None
     _lines_drawn: tuple[Region, list[Strip]] | None = None
@@ -263,6 +266,10 @@ class RenderCache(Widget):
             style = super().get_component_rich_style(names[0], partial=True, default=default)
             self._part_styles[names[0]] = style
         return style
+
+    def _part(self, name: str) -> Style:
+        """What a part of the widget, named as in its component classes, adds to its own style."""
+        return self.get_component_rich_style(f"{self.css_prefix}--{name}", partial=True)
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """The widget's lines with all that stands around them; only those that have changed are

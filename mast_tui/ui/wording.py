@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
+from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from mast_tui.safe_text import display_lines, one_line
@@ -58,6 +59,11 @@ def short_count(number: int) -> str:
 def cost_words(cost: float) -> str:
     """Money, in whatever currency the prices were told."""
     return "<0.01" if 0 < cost < 0.01 else f"{cost:,.2f}"
+
+
+def shortened(text: str, cells: int) -> str:
+    """A text in at most so many cells, with an ellipsis where it is cut."""
+    return text if cell_len(text) <= cells else set_cell_size(text, max(1, cells - 1)) + "…"
 
 
 # Times

@@ -28,7 +28,7 @@ def pods(tmp_path: Path) -> Path:
 def marked(on: Stage) -> list[str]:
     """What is marked as a match in the text that is shown."""
     view = on.annotate.span_view
-    return [view.text[h.start : h.end] for h in view.highlights if h.style == "match"]
+    return [view.text[h.start : h.end] for h in view.highlights if h.name == "match"]
 
 
 async def places(on: Stage, *keys: str) -> list[tuple[int, str]]:

@@ -254,7 +254,7 @@ async def test_an_altered_quote_comes_after_the_others_with_both_wordings(
         panel = on.annotate.suggestions.panels[1]
         assert "≠ altered: 3 → 2\njudge: “checkout-3 Crash" in panel.text
         assert "\ntrace: “checkout-2 CrashLoopBackOff”" in panel.text
-        lit = [panel.text[h.start : h.end] for h in panel.highlights if h.style == "match"]
+        lit = [panel.text[h.start : h.end] for h in panel.highlights if h.name == "match"]
         assert lit == ["3", "2"]
         # What is accepted are the words of the trace, and the way goes on to the one that is left
         # in doubt.

@@ -84,7 +84,7 @@ def test_what_the_end_of_a_trace_tells_of_its_beginning_is_known_when_it_is_whol
         told = max(told, survey.totals.seen)
         assert survey.totals.seen == survey.facts.seen == told
     assert list(survey.totals.errors) == list(range(0, 3050, 100))
-    assert survey.facts.duration == 3500.0
+    assert survey.facts.total == 3500.0
 
 
 def test_a_trace_that_was_whole_from_the_beginning_is_glanced_at_once() -> None:

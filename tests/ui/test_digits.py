@@ -6,9 +6,10 @@ from itertools import product
 
 import pytest
 
+from mast_tui.labels import VerdictValue
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.taxonomy.model import Taxonomy
-from mast_tui.ui.annotate.labelling import DigitEntry, Purpose, Typed, type_digit
+from mast_tui.ui.annotate.labelling import DigitEntry, Typed, type_digit
 from mast_tui.ui.dialogs.welcome import first_keys
 from tests.ui.build import taxonomy_of
 
@@ -17,7 +18,7 @@ MAST = load_mast()
 BY_PLACE = taxonomy_of("A1", "A2", "B-x", *(f"C{n}" for n in range(20)))
 
 
-def typed(taxonomy: Taxonomy, keys: str, purpose: Purpose = Purpose.LABEL) -> Typed:
+def typed(taxonomy: Taxonomy, keys: str, purpose: VerdictValue = VerdictValue.PRESENT) -> Typed:
     """What came of the last key."""
     done = Typed(DigitEntry(purpose, None, True))
     for key in keys:
@@ -25,13 +26,13 @@ def typed(taxonomy: Taxonomy, keys: str, purpose: Purpose = Purpose.LABEL) -> Ty
     return done
 
 
-@pytest.mark.parametrize("purpose", list(Purpose))
+@pytest.mark.parametrize("purpose", list(VerdictValue))
 @pytest.mark.parametrize("taxonomy", [MAST, BY_PLACE], ids=["MAST", "by place"])
 def test_every_pair_of_digits_names_its_mode_or_is_refused(
-    taxonomy: Taxonomy, purpose: Purpose
+    taxonomy: Taxonomy, purpose: VerdictValue
 ) -> None:
     by_keys = {taxonomy.keys_of(mode): mode for mode in taxonomy.modes}
-    if purpose is Purpose.LABEL:
+    if purpose is VerdictValue.PRESENT:
         by_keys["00"] = taxonomy.open_mode
     firsts = {keys[0] for keys in by_keys}
     for first, second in product(DIGITS, DIGITS):
@@ -66,7 +67,7 @@ def test_the_code_is_what_one_types() -> None:
 def test_modes_without_such_codes_go_by_their_place() -> None:
     assert [typed(BY_PLACE, f"{place:02d}").mode for place in range(1, 24)] == list(BY_PLACE.modes)
     assert typed(BY_PLACE, "24").refused
-    assert typed(BY_PLACE, "00", Purpose.ABSENT).refused
+    assert typed(BY_PLACE, "00", VerdictValue.ABSENT).refused
 
 
 @pytest.mark.parametrize("taxonomy", [MAST, BY_PLACE], ids=["MAST", "by place"])
@@ -90,6 +91,6 @@ def test_the_footer_offers_what_the_next_digit_can_be(taxonomy: Taxonomy) -> Non
 
 
 def test_the_footer_says_what_the_digits_are_for() -> None:
-    prompts = {DigitEntry(purpose, None, True).prompt(MAST, 78) for purpose in Purpose}
-    assert len(prompts) == len(Purpose)
+    prompts = {DigitEntry(purpose, None, True).prompt(MAST, 78) for purpose in VerdictValue}
+    assert len(prompts) == len(VerdictValue)
     assert all(MAST.keys_of(MAST.modes[0]) in prompt for prompt in prompts)

@@ -17,8 +17,8 @@ from mast_tui.ui.annotate.span_filter import (
     Narrowing,
     SpanFilter,
     Stretches,
-    ranges_of,
 )
+from mast_tui.ui.trace_view.gutter import place_of
 from tests.ui.build import SmallTrace
 
 TRACE = SmallTrace("a", "b", "c", "d", "e")
@@ -129,7 +129,8 @@ def test_a_filter_tells_in_words_what_is_shown() -> None:
 
 def test_labels_on_the_whole_trace_or_on_what_is_gone_lie_nowhere() -> None:
     targets = [Target("k3", "k1"), Target(None, None), Target("k9", "k9"), Target("k4", "k9")]
-    assert list(ranges_of(targets, TRACE.index_of)) == [(1, 3), (4, 4)]
+    found = [place_of(target, TRACE.index_of) for target in targets]
+    assert found == [(1, 3), None, None, (4, 4)]
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 6)), max_size=8))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.configuration import configuration_path, read_configuration
-from mast_tui.ui.dialogs.palette import Palette
+from mast_tui.ui.dialogs.finder import Palette
 from mast_tui.ui.dialogs.question import Ask
 from mast_tui.ui.dialogs.themes import ThemeChoice
 from mast_tui.ui.library.screen import LibraryScreen

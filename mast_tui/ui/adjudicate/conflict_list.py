@@ -63,6 +63,7 @@ class QueueRow:
 class ConflictList(VirtualLines):
     """Rows of the queue; the cursor stands on any of them."""
 
+    css_prefix = "conflict-list"
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "conflict-list--cursor",
         "conflict-list--trace",
@@ -225,9 +226,6 @@ class ConflictList(VirtualLines):
         if who and rest >= LEAST_WHO:
             return name, what, min(rest, who)
         return max(name, 1), max(room - name, 1), 0
-
-    def _part(self, name: str) -> Style:
-        return self.get_component_rich_style(f"conflict-list--{name}", partial=True)
 
 
 def fitted(text: str, cells: int) -> str:

@@ -6,9 +6,10 @@ from mast_tui.labels import Target
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Span, Trace
 from mast_tui.ui.adjudicate.items import ItemView
+from mast_tui.ui.text.highlighting import Part
 from mast_tui.ui.trace_view.gutter import Mark, MarkKind, marks_by_span
 from mast_tui.ui.trace_view.span_text import SpanText, written_as
-from mast_tui.ui.trace_view.span_view import Highlight, SpanView
+from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.trace_view.timeline import Timeline
 from mast_tui.ui.widgets.sides_panel import SidesPanel
 from mast_tui.ui.wording import origin_title, plain_title
@@ -137,7 +138,7 @@ class Evidence:
             written=written_as(span),
         )
 
-    def _highlights(self, span: Span) -> list[Highlight]:
+    def _highlights(self, span: Span) -> list[Part]:
         """What the sides quote in a span; the place under the sides' cursor on top, and first."""
         if self.item is None:
             return []
@@ -148,8 +149,8 @@ class Evidence:
                 target = place.target
                 if target.first == span.key and target.char_start is not None:
                     style = "own" if place is chosen else "evidence"
-                    found.append(Highlight(target.char_start, target.char_end or 0, style))
-        return sorted(found, key=lambda highlight: highlight.style != "own")
+                    found.append(Part(target.char_start, target.char_end or 0, style))
+        return sorted(found, key=lambda highlight: highlight.name != "own")
 
     def span_moved(self) -> None:
         """The timeline's cursor stands on another span."""

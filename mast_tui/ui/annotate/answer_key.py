@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import ClassVar, Final, Protocol
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
@@ -12,13 +12,16 @@ from textual.containers import Vertical
 from textual.widgets import Input
 
 from mast_tui.session import Session
-from mast_tui.ui.annotate.commands import CommandsView, SessionCommands
 from mast_tui.ui.annotate.copying import Copying
 from mast_tui.ui.dialogs.dialog import LinesDialog
 from mast_tui.ui.text.answer_page import HIDDEN, Page, answer_page
-from mast_tui.ui.trace_view.span_view import Highlight, SpanView
+from mast_tui.ui.text.highlighting import Part
+from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.widgets.text_line import TextLine
 from mast_tui.ui.wording import plain_title
+
+if TYPE_CHECKING:
+    from mast_tui.ui.annotate.screen import AnnotateScreen
 
 MOST_MATCHES: Final = 10_000
 """So many matches are found and counted."""
@@ -50,18 +53,12 @@ class AnswerKeyScreen(LinesDialog):
         """
         super().__init__()
         self._page = page
-        self._parts = [Highlight(*part) for part in page.parts]
         self._copying = copying
         self._matches: list[tuple[int, int]] = []
         self._match = -1
-        self._view = SpanView(id="answer-key")
+        self.lines: SpanView = SpanView(id="answer-key")
         self.line = TextLine(placeholder="find in the answer key", id="answer-key-search")
         """Where it is typed what to find."""
-
-    @property
-    def lines(self) -> SpanView:
-        """The text."""
-        return self._view
 
     def compose(self) -> ComposeResult:
         """The text, and the line to search with."""
@@ -74,7 +71,7 @@ class AnswerKeyScreen(LinesDialog):
     def on_mount(self) -> None:
         """Fill in the text."""
         self.line.display = False
-        self.lines.show_text(self._page.text, self._parts, written="output")
+        self.lines.show_text(self._page.text, self._page.parts, written="output")
         self.lines.focus()
 
     @on(Input.Changed)
@@ -101,8 +98,8 @@ class AnswerKeyScreen(LinesDialog):
         self.lines.focus()
 
     def _show_matches(self) -> None:
-        marked = [Highlight(start, end, "match") for start, end in self._matches]
-        self.lines.show_highlights([*self._parts, *marked])
+        marked = [Part(start, end, "match") for start, end in self._matches]
+        self.lines.show_highlights([*self._page.parts, *marked])
 
     def action_search(self) -> None:
         """Find words in the text."""
@@ -138,28 +135,19 @@ class AnswerKeyScreen(LinesDialog):
         self.lines.focus()
 
 
-class AnswerKeyView(CommandsView, Protocol):
-    """What showing an answer key needs of the screen."""
-
-    @property
-    def commands(self) -> SessionCommands: ...
-    @property
-    def copying(self) -> Copying: ...
-
-
-def show_answer_key(view: AnswerKeyView) -> None:
+def show_answer_key(screen: AnnotateScreen) -> None:
     """Show the answer key of the trace that is open, to whoever may see it.
 
     Whether they may is known as soon as the workspace is open; until then the key waits.
     """
 
     def show(session: Session) -> None:
-        trace = view.state.trace
-        if trace is None or session is not view.state.session:
+        trace = screen.state.trace
+        if trace is None or session is not screen.state.session:
             return
         if not session.hidden_visible:
-            view.hints.say(HIDDEN)
+            screen.hints.say(HIDDEN)
             return
-        view.show_dialog(AnswerKeyScreen(answer_page(trace), view.copying))
+        screen.app.push_screen(AnswerKeyScreen(answer_page(trace), screen.copying))
 
-    view.commands.with_session(show, here=True)
+    screen.commands.with_session(show, here=True)

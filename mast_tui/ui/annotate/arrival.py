@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from mast_tui.ui.annotate.search import Search
-from mast_tui.ui.annotate.state import AnnotateView
 from mast_tui.ui.context import TraceLocation
 from mast_tui.writes import HeldKeys
 
 if TYPE_CHECKING:
+    from mast_tui.ui.annotate.screen import AnnotateScreen
     from mast_tui.ui.services.open_workspace import OpenWorkspace
-
-
-class ArrivalView(AnnotateView, Protocol):
-    """What is asked of the screen to go somewhere in a trace."""
-
-    @property
-    def search(self) -> Search: ...
-    @property
-    def typing(self) -> bool: ...
 
 
 class Arrival:
@@ -29,9 +19,9 @@ class Arrival:
     Where one stands in each trace is kept in the workspace for each annotator.
     """
 
-    def __init__(self, view: ArrivalView) -> None:
-        self._view = view
-        self._state = view.state
+    def __init__(self, screen: AnnotateScreen) -> None:
+        self._screen = screen
+        self._state = screen.state
         self._wanted: TraceLocation | None = None
         self._kept = 0
         """The span that is kept in the workspace, or the first."""
@@ -51,7 +41,7 @@ class Arrival:
         if trace is None or self._wanted is not None or self._state.index:
             return
         name = _setting(workspace, trace.identity.trace_id)
-        key = self._view.context.guarded(partial(workspace.workspace.get_setting, name))
+        key = self._screen.context.guarded(partial(workspace.workspace.get_setting, name))
         if key is not None:
             self.at(TraceLocation(trace.identity.trace_id, key=key))
 
@@ -67,20 +57,20 @@ class Arrival:
             self._wanted = None
         elif index is not None:
             self._wanted, self._kept = None, index
-            self._view.timeline.go_to(index)
-            self._view.show_span()
+            self._screen.timeline.go_to(index)
+            self._screen.show_span()
             if wanted.find is not None:
-                self._view.search.look_for(wanted.find)
+                self._screen.search.look_for(wanted.find)
 
     @property
     def _moved_on(self) -> bool:
         if self._wanted is not None and self._wanted.find is not None:
             return False  # whoever chose it is on the way there
-        return self._state.index != self._kept or self._view.typing or self._view.search.is_open
+        return self._state.index != self._kept or self._screen.typing or self._screen.search.is_open
 
     def keep(self) -> None:
         """Keep in the workspace where one stands."""
-        trace, opened = self._state.trace, self._view.context.opened
+        trace, opened = self._state.trace, self._screen.context.opened
         if trace is None or opened is None or not self._state.has_spans or self._wanted:
             return
         index = self._state.index
@@ -91,7 +81,9 @@ class Arrival:
             return  # it is not worth waiting for
         name = _setting(opened, trace.identity.trace_id)
         write = partial(opened.workspace.set_setting, name, trace.span(index).key)
-        self._view.context.writes.do(partial(self._view.context.guarded, write), HeldKeys.NOTHING)
+        self._screen.context.writes.do(
+            partial(self._screen.context.guarded, write), HeldKeys.NOTHING
+        )
 
 
 def _setting(opened: OpenWorkspace, trace_id: str) -> str:

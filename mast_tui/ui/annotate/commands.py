@@ -5,27 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from mast_tui.errors import ChangedMeanwhile, MastError
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
-from mast_tui.ui.annotate.state import AnnotateView
 from mast_tui.writes import HeldKeys
 
 if TYPE_CHECKING:
     from mast_tui.session import Change, Session
+    from mast_tui.ui.annotate.screen import AnnotateScreen
 
 Result = TypeVar("Result")
-
-
-class CommandsView(AnnotateView, Protocol):
-    """What the commands need of the screen."""
-
-    @property
-    def typing(self) -> bool: ...
-    def session_changed(self) -> None: ...
-    def finish_changed(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +34,10 @@ class Waiting:
 class SessionCommands:
     """Runs what keys ask of the session, and shows what it did; every command is on disk first."""
 
-    def __init__(self, view: CommandsView) -> None:
-        self._view = view
-        self._state = view.state
-        self._hints = view.hints
+    def __init__(self, screen: AnnotateScreen) -> None:
+        self._screen = screen
+        self._state = screen.state
+        self._hints = screen.hints
         self._waiting: list[Waiting] = []
         self._unseen: Session | None = None
 
@@ -65,13 +56,13 @@ class SessionCommands:
         state = self._state
         if state.trace is None:
             return
-        if state.session is None and self._view.context.refused is not None:
+        if state.session is None and self._screen.context.refused is not None:
             self._hints.say("No workspace is open, so nothing can be labelled", error=True)
         elif state.session is None:
             self._waiting.append(Waiting(state.trace, work, here))
             self._hints.say("Opening the workspace; keys wait their turn")
         else:
-            self._view.context.writes.do(partial(self.attempt, work, state.session))
+            self._screen.context.writes.do(partial(self.attempt, work, state.session))
 
     def change(
         self, command: Callable[[Session], Change | None], holds: HeldKeys = HeldKeys.ALL
@@ -82,7 +73,7 @@ class SessionCommands:
             command: What to run.
             holds: Which keys wait for it.
         """
-        self._view.context.writes.do(partial(self.changed, command), holds)
+        self._screen.context.writes.do(partial(self.changed, command), holds)
 
     def changed(self, command: Callable[[Session], Change | None]) -> Change | None:
         """Run one command of the session and show what it did; errors are said in words.
@@ -97,10 +88,10 @@ class SessionCommands:
         finished = session.finished
         change = self.attempt(command, session)
         if session.finished is not finished:
-            self._view.finish_changed()
+            self._screen.finish_changed()
         if change is not None and self.on_screen and session is self._state.session:
-            self._view.session_changed()
-            if not self._view.typing:
+            self._screen.session_changed()
+            if not self._screen.typing:
                 self._hints.say(one_line(change.message))
         return change
 
@@ -120,7 +111,7 @@ class SessionCommands:
             return command(session)
         except MastError as error:
             if isinstance(error, ChangedMeanwhile) and session is self._state.session:
-                self._view.session_changed()
+                self._screen.session_changed()
             self._hints.say(one_line(str(error)), error=True)
             return None
 
@@ -131,7 +122,7 @@ class SessionCommands:
             command: What to run.
             session: What to run it with.
         """
-        self._view.context.writes.do(partial(self.attempt, command, session), HeldKeys.NOTHING)
+        self._screen.context.writes.do(partial(self.attempt, command, session), HeldKeys.NOTHING)
 
     def session_ready(self, session: Session) -> bool:
         """Do what keys have asked for before there was a session on the trace on screen.
@@ -141,7 +132,7 @@ class SessionCommands:
         """
         steps = self._waiting_on(session.trace)
         for step in steps:
-            self._view.context.writes.do(partial(step.work, session))
+            self._screen.context.writes.do(partial(step.work, session))
         return bool(steps)
 
     def serve_unseen(self, session: Session) -> None:
@@ -151,10 +142,10 @@ class SessionCommands:
             if step.here:
                 undone += 1
                 continue
-            self._view.context.writes.do(partial(self._serve, session, step))
+            self._screen.context.writes.do(partial(self._serve, session, step))
         if undone:
             keys = "1 key" if undone == 1 else f"{undone} keys"
-            self._view.context.show_error(
+            self._screen.context.show_error(
                 f"{session.trace.path.name} was left before the workspace was open: "
                 f"{keys} pressed there did nothing"
             )
@@ -172,6 +163,6 @@ class SessionCommands:
     def _serve(self, session: Session, step: Waiting) -> None:
         self._unseen = session
         try:
-            self._view.context.guarded(partial(step.work, session))
+            self._screen.context.guarded(partial(step.work, session))
         finally:
             self._unseen = None

@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
-from typing import ClassVar, Final, Protocol
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.message import Message
 
-from mast_tui.traces.model import Trace
-from mast_tui.ui.annotate.state import BackgroundView
 from mast_tui.ui.dialogs.dialog import LinesDialog
 from mast_tui.ui.text.differences import MOST_LINES, Comparison, compare
+from mast_tui.ui.text.highlighting import Part
 from mast_tui.ui.trace_view.repeats import twin_of
-from mast_tui.ui.trace_view.span_view import Highlight, SpanView
+from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.wording import plain_title
+
+if TYPE_CHECKING:
+    from mast_tui.ui.annotate.screen import AnnotateScreen
 
 AT_ONCE_CHARS: Final = 1 << 16
 """Texts that are longer together are compared in the background."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """A step of a trace and the earlier one that it repeats, by their indices."""
-
-    trace: Trace
-    earlier: int
-    later: int
 
 
 class CompareScreen(LinesDialog):
@@ -42,12 +32,7 @@ class CompareScreen(LinesDialog):
         super().__init__()
         self._title = title
         self._found = found
-        self._view = SpanView(id="differences")
-
-    @property
-    def lines(self) -> SpanView:
-        """What differs."""
-        return self._view
+        self.lines: SpanView = SpanView(id="differences")
 
     def compose(self) -> ComposeResult:
         """The lines."""
@@ -55,80 +40,53 @@ class CompareScreen(LinesDialog):
             box.border_title = plain_title(self._title)
             cut = f"the first {MOST_LINES:,} lines · " if self._found.cut else ""
             box.border_subtitle = f"{cut}Esc closes"
-            yield self._view
+            yield self.lines
 
     def on_mount(self) -> None:
         """Fill in the lines."""
-        self._view.show_text(
+        self.lines.show_text(
             self._found.text,
-            [Highlight(first, end, "evidence") for first, end in self._found.changed],
+            [Part(first, end, "evidence") for first, end in self._found.changed],
             empty="Nothing differs so far.",
             written="diff",
         )
 
 
-class CompareView(BackgroundView, Protocol):
-    """What a comparison needs of the screen."""
+def compare_step(screen: AnnotateScreen) -> None:
+    """Show what differs between the step under the cursor and the one that it repeats.
 
-    @property
-    def is_current(self) -> bool: ...
+    Where nothing differs that is only said.
+    """
+    state, hints = screen.state, screen.hints
+    trace, index = state.trace, state.index
+    if trace is None or not state.has_spans:
+        return
+    twin = twin_of(trace, index)
+    if twin is None:
+        hints.say(f"#{index + 1} repeats no step before it")
+        return
+    try:
+        earlier, later = trace.text(twin), trace.text(index)
+    except OSError as error:
+        hints.say(f"They cannot be compared: {error.strerror or error}", error=True)
+        return
 
-
-class StepComparison:
-    """A dialog with the lines that differ; where none does that is only said."""
-
-    @dataclass
-    class Compared(Message):
-        """What differs in two steps."""
-
-        pair: Pair
-        found: Comparison
-
-    def __init__(self, view: CompareView) -> None:
-        self._view = view
-        self._state = view.state
-        self._hints = view.hints
-
-    def show(self) -> None:
-        """Show what differs between the step under the cursor and the one that it repeats."""
-        if not self._state.has_spans:
-            return
-        assert self._state.trace is not None
-        index = self._state.index
-        twin = twin_of(self._state.trace, index)
-        if twin is None:
-            self._hints.say(f"#{index + 1} repeats no step before it")
-            return
-        pair = Pair(self._state.trace, twin, index)
-        try:
-            earlier, later = self._state.trace.text(twin), self._state.trace.text(index)
-        except OSError as error:
-            self._hints.say(f"They cannot be compared: {error.strerror or error}", error=True)
-            return
-        if len(earlier) + len(later) <= AT_ONCE_CHARS:
-            self._tell(pair, compare(earlier, later))
-        else:
-            self._hints.say(f"Comparing #{twin + 1} with #{index + 1} …")
-            work = partial(self._compare, pair, earlier, later)
-            self._view.in_background(work, "compare")
-
-    def _compare(self, pair: Pair, earlier: str, later: str) -> None:
-        self._view.post_message(self.Compared(pair, compare(earlier, later)))
-
-    def take_compared(self, message: Compared) -> None:
-        """Show it to whoever has waited for it."""
-        pair = message.pair
-        if (
-            pair.trace is self._state.trace
-            and pair.later == self._state.index
-            and self._view.is_current
-        ):
-            self._hints.clear()
-            self._tell(pair, message.found)
-
-    def _tell(self, pair: Pair, found: Comparison) -> None:
-        earlier, later = f"#{pair.earlier + 1}", f"#{pair.later + 1}"
+    def tell(found: Comparison) -> None:
         if found.equal:
-            self._hints.say(f"{later} is the same as {earlier} to the letter")
+            hints.say(f"#{index + 1} is the same as #{twin + 1} to the letter")
         else:
-            self._view.show_dialog(CompareScreen(f"{earlier} and then {later}", found))
+            screen.app.push_screen(CompareScreen(f"#{twin + 1} and then #{index + 1}", found))
+
+    def tell_whoever_waits(found: Comparison) -> None:
+        if trace is state.trace and index == state.index and screen.is_current:
+            hints.clear()
+            tell(found)
+
+    def compare_long() -> None:
+        screen.call_later(tell_whoever_waits, compare(earlier, later))
+
+    if len(earlier) + len(later) <= AT_ONCE_CHARS:
+        tell(compare(earlier, later))
+    else:
+        hints.say(f"Comparing #{twin + 1} with #{index + 1} …")
+        screen.in_background(compare_long, "compare")

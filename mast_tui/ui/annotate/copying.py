@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from textual.message import Message
-from textual.screen import Screen
 from textual.worker import get_current_worker
 
 from mast_tui.traces.model import Span, Trace
-from mast_tui.ui.annotate.state import BackgroundView
 from mast_tui.ui.dialogs.finder import Choice, Finder
 from mast_tui.ui.services.clipboard import TERMINAL_CHARS, copied_words, copy_by_tools
+
+if TYPE_CHECKING:
+    from mast_tui.ui.annotate.screen import AnnotateScreen
 
 MOST_CHARS: Final = 20_000_000
 """The longest trace that is copied; what is longer is cut there."""
@@ -25,25 +25,9 @@ _LINE: Final = re.compile(r"line (\d+)")
 class Copying:
     """Gives texts of the trace to the clipboard, and says by what."""
 
-    class Copied(Message):
-        """A text was handed over; ``used`` are the tools that took it."""
-
-        def __init__(self, what: str, text: str, used: list[str]) -> None:
-            super().__init__()
-            self.what = what
-            self.text = text
-            self.used = used
-
-    def __init__(self, view: BackgroundView, screen: Screen[None]) -> None:
-        """Copy nothing yet.
-
-        Args:
-            view: The screen.
-            screen: The same, for its app's way to the terminal.
-        """
-        self._view = view
-        self._state = view.state
+    def __init__(self, screen: AnnotateScreen) -> None:
         self._screen = screen
+        self._state = screen.state
 
     def copy(self) -> None:
         """Copy the quote that is marked, else the text of the span."""
@@ -64,7 +48,7 @@ class Copying:
         choices.append(Choice("place", "", "where it stands in its file", place))
         choices.append(Choice("trace", "", "the whole trace as text", f"{len(trace):,} spans"))
         dialog = Finder("Copy", choices, placeholder="what to copy")
-        self._view.show_dialog(dialog, self._copy)
+        self._screen.app.push_screen(dialog, self._copy)
 
     def _copy(self, what: str | None) -> None:
         trace, quote = self._state.trace, self._state.selection.quote
@@ -74,13 +58,13 @@ class Copying:
         if what == "place":
             self.hand_over("the place", lambda: place_of(trace, span))
         elif what == "trace":
-            self._view.hints.say("Copying the whole trace …")
+            self._screen.hints.say("Copying the whole trace …")
             self.hand_over("the trace", lambda: whole_text(trace))
         else:
             text = self._state.text_here()
             if self._state.texts.unreadable is not None:
                 words = "Nothing to copy: this text cannot be read any more"
-                self._view.hints.say(words, error=True)
+                self._screen.hints.say(words, error=True)
                 return
             if what == "quote" and quote is not None:
                 self.hand_over("the quote", lambda: text[quote.start : quote.end])
@@ -94,7 +78,7 @@ class Copying:
             what: What it is called.
             made: Gives the text.
         """
-        self._view.in_background(partial(self._run, what, made), "copy")
+        self._screen.in_background(partial(self._run, what, made), "copy")
 
     def _run(self, what: str, made: Callable[[], str]) -> None:
         worker = get_current_worker()
@@ -104,16 +88,16 @@ class Copying:
             text, what = "", ""
         used = copy_by_tools(text) if text else []
         if not worker.is_cancelled:
-            self._view.post_message(self.Copied(what, text, used))
+            self._screen.call_later(self._take_copied, what, text, used)
 
-    def take_copied(self, message: Copied) -> None:
+    def _take_copied(self, what: str, text: str, used: list[str]) -> None:
         """Say what was copied; hand it to the terminal where no tool took it."""
-        if not message.text:
-            self._view.hints.say("Nothing to copy", error=True)
+        if not text:
+            self._screen.hints.say("Nothing to copy", error=True)
             return
-        if not message.used:
-            self._screen.app.copy_to_clipboard(message.text[:TERMINAL_CHARS])
-        self._view.hints.say(copied_words(message.what, len(message.text), message.used))
+        if not used:
+            self._screen.app.copy_to_clipboard(text[:TERMINAL_CHARS])
+        self._screen.hints.say(copied_words(what, len(text), used))
 
 
 def place_of(trace: Trace, span: Span) -> str:

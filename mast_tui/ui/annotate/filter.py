@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from time import sleep
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
-from textual.message import Message
 from textual.worker import get_current_worker
 
 from mast_tui.safe_text import one_line
@@ -20,13 +17,12 @@ from mast_tui.ui.annotate.span_filter import (
     Narrowing,
     SpanFilter,
     Stretches,
-    ranges_of,
 )
-from mast_tui.ui.annotate.state import BackgroundView
+from mast_tui.ui.trace_view.gutter import place_of
 from mast_tui.ui.wording import plain_title
 
 if TYPE_CHECKING:
-    from mast_tui.ui.annotate.filter_choice import FilterChoice
+    from mast_tui.ui.annotate.screen import AnnotateScreen
 
 SLICE: Final = 5000
 """Spans looked at in one step."""
@@ -34,34 +30,16 @@ SLICE: Final = 5000
 NOTHING: Final = "no span is left"
 
 
-class FilterView(BackgroundView, Protocol):
-    """What a filter needs of the screen."""
-
-    @property
-    def search_open(self) -> bool: ...
-    def show_place(self) -> None: ...
-    def call_later(self, callback: Callable[..., object], *args: object) -> bool: ...
-    def call_after_refresh(self, callback: Callable[..., object]) -> bool: ...
-
-
 class Filter:
     """Shows only some spans. Labels and suggestions count as they were when they were chosen."""
 
-    @dataclass
-    class Narrowed(Message):
-        """More spans that are shown, of the first ``seen`` ones."""
-
-        narrowing: Narrowing
-        indices: Sequence[int]
-        seen: int
-
-    def __init__(self, view: FilterView) -> None:
+    def __init__(self, screen: AnnotateScreen) -> None:
         self.chosen: SpanFilter = EVERYTHING
         """What is shown."""
-        self._view = view
-        self._state = view.state
-        self._timeline = view.timeline
-        self._hints = view.hints
+        self._screen = screen
+        self._state = screen.state
+        self._timeline = screen.timeline
+        self._hints = screen.hints
         self._narrowing: Narrowing | None = None
         self._narrows = False
         self._applied = False
@@ -73,7 +51,6 @@ class Filter:
         """Choose which spans are shown."""
         if not self._state.has_spans:
             return
-        # Start-up: the dialog is imported once somebody asks for it.
         came_from = self._state.index
         session = self._state.session
         rows = offers(
@@ -95,14 +72,14 @@ class Filter:
                 self.show_only(EVERYTHING)
                 self._timeline.go_to(came_from)
                 self._hints.say("All spans are shown")
-            self._view.show_span()
+            self._screen.show_span()
 
-        self._view.show_dialog(choice, answered)
+        self._screen.app.push_screen(choice, answered)
         choice.say(self._remaining())
 
     def show_only(self, chosen: SpanFilter) -> None:
         """Show what is chosen, as soon as all spans have been looked at."""
-        self._view.stop_background("filter")
+        self._screen.stop_background("filter")
         trace = self._state.trace
         self.chosen = chosen
         self._narrowing, self._narrows, self._applied = None, False, False
@@ -111,7 +88,7 @@ class Filter:
             if self._timeline.filtered:
                 self._timeline.show_only(None)
             self.show()
-            self._view.catch_up()
+            self._screen.catch_up()
             return
         self._shown_only = array("Q")
         self._narrowing = Narrowing(trace, chosen, self._marked())
@@ -120,7 +97,7 @@ class Filter:
 
     def drop(self) -> None:
         """Begin with another trace, of which everything is shown."""
-        self._view.stop_background("filter")
+        self._screen.stop_background("filter")
         self.chosen, self._narrowing, self._shown_only = EVERYTHING, None, None
         self._narrows = self._applied = False
 
@@ -129,14 +106,15 @@ class Filter:
         assert trace is not None
         if session is None:
             return Marked(matches=self._state.hits)
-        labelled = ranges_of((label.target for label in session.labels), trace.index_of)
-        suggested = list(ranges_of((s.target for s in session.pending), trace.index_of))
+        labelled = [place_of(label.target, trace.index_of) for label in session.labels]
+        suggested = [place_of(one.target, trace.index_of) for one in session.pending]
         for suggestion in session.pending:
             key = suggestion.evidence_key
             at = None if key is None else trace.index_of(key)
-            if at is not None:
-                suggested.append((at, at))
-        return Marked(Stretches(labelled), Stretches(suggested), self._state.hits)
+            suggested.append(None if at is None else (at, at))
+        return Marked(
+            Stretches(filter(None, labelled)), Stretches(filter(None, suggested)), self._state.hits
+        )
 
     def grown(self) -> None:
         """Look at what is new, as the index has come further."""
@@ -155,10 +133,10 @@ class Filter:
     def _narrow_on(self) -> None:
         assert self._narrowing is not None
         self._narrows = True
-        self._view.in_background(partial(self._narrow, self._narrowing), "filter")
+        self._screen.in_background(partial(self._narrow, self._narrowing), "filter")
 
     def _narrow(self, narrowing: Narrowing) -> None:
-        worker, input_priority = get_current_worker(), self._view.context.input_priority
+        worker, input_priority = get_current_worker(), self._screen.context.input_priority
         indices = array("Q")
         over = False
         while not over and not worker.is_cancelled:
@@ -167,21 +145,21 @@ class Filter:
             over = narrowing.seen >= len(narrowing.trace)
             sleep(0)  # others have their turn
         if not worker.is_cancelled:
-            self._view.post_message(self.Narrowed(narrowing, indices, narrowing.seen))
+            self._screen.call_later(self._take_narrowed, narrowing, indices, narrowing.seen)
 
-    def take_narrowed(self, message: Narrowed) -> None:
-        """Show these spans, once all have been looked at: so the cursor finds the one next to
-        it."""
-        if message.narrowing is not self._narrowing or self._shown_only is None:
+    def _take_narrowed(self, narrowing: Narrowing, indices: array[int], seen: int) -> None:
+        """Show these spans, of the first ``seen`` ones, once all have been looked at: so the
+        cursor finds the one next to it."""
+        if narrowing is not self._narrowing or self._shown_only is None:
             return
-        self._shown_only.extend(message.indices)
+        self._shown_only.extend(indices)
         first, self._applied, self._narrows = not self._applied, True, False
         self._timeline.show_only(self._shown_only)
         self.show()
-        self._view.catch_up()
+        self._screen.catch_up()
         if first and self._choice is None:
             self._settle()
-        if message.seen < len(message.narrowing.trace):
+        if seen < len(narrowing.trace):
             self.grown()
 
     def show(self) -> None:
@@ -193,7 +171,7 @@ class Filter:
         if self._choice is not None:
             self._choice.say(self._remaining())
         if self._timeline.filtered:
-            self._view.call_after_refresh(self._view.show_place)
+            self._screen.call_after_refresh(self._screen.show_place)
 
     def _remaining(self) -> str:
         known = 0 if self._state.trace is None else len(self._state.trace)
@@ -208,7 +186,7 @@ class Filter:
             self._hints.say("All spans are shown")
         elif self._applied and not self._shown_only:
             self._leave(NOTHING)
-        elif self._applied and not self._view.search_open:
+        elif self._applied and not self._screen.search.is_open:
             self._hints.say(f"Shown: {self._remaining()} · F changes that · Esc shows all")
             self._said = self._hints.message
 
@@ -217,7 +195,7 @@ class Filter:
         if self.chosen.shows_all:
             return False
         self.show_only(EVERYTHING)
-        self._view.show_span()
+        self._screen.show_span()
         return True
 
     def notice(self) -> None:
@@ -227,7 +205,7 @@ class Filter:
 
     def _leave(self, why: str) -> None:
         self.show_only(EVERYTHING)
-        self._view.call_later(self._say_left, f"Filter left: {why}")
+        self._screen.call_later(self._say_left, f"Filter left: {why}")
 
     def _say_left(self, words: str) -> None:
         """Said before whatever was said of the place that was gone to."""

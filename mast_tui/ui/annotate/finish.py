@@ -1,22 +1,43 @@
-"""Finishing a trace, and seeing what was hidden until then."""
+"""Finishing a trace, with a question where not all was read, and what was hidden until then."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final, Literal, Protocol
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
+
+from rich.cells import set_cell_size
+from textual.app import ComposeResult
+from textual.containers import Grid, Vertical
+from textual.widgets import Static
 
 from mast_tui.labels import VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode
-from mast_tui.ui.annotate.commands import SessionCommands
-from mast_tui.ui.annotate.open_modes import FinishScreen
 from mast_tui.ui.annotate.reading import Reading
-from mast_tui.ui.annotate.state import AnnotateView
+from mast_tui.ui.dialogs.dialog import KeyDialog, KeyRow
 from mast_tui.ui.dialogs.question import Ask
+from mast_tui.ui.wording import counted, plain_lines, plain_title, shortened
 
 if TYPE_CHECKING:
     from mast_tui.session import Session
+    from mast_tui.ui.annotate.screen import AnnotateScreen
 
+
+ANSWERS: Final = (
+    ("o", "finish: what is open stays so, and counts in no figure"),
+    ("j", "I have judged the whole trace: set what is open absent"),
+    ("g", "go to the first unread span"),
+)
+LETTERS: Final = "abcdefhiklmnpqrstuvwxyz"
+"""Keys of modes: no key of an answer is among them."""
+
+NAME_CELLS: Final = 22
+AFTER: Final[dict[VerdictValue | None, VerdictValue | None]] = {
+    None: VerdictValue.ABSENT,
+    VerdictValue.ABSENT: VerdictValue.UNSURE,
+    VerdictValue.UNSURE: None,
+}
+"""What a mode's key says of it, after what stands."""
 
 MOST_SCORES: Final = 2
 """So many scores are told at once when what was hidden is shown; all stand in the answer key."""
@@ -62,28 +83,100 @@ def finished_words(
     return " · ".join(words)
 
 
-class FinishView(AnnotateView, Protocol):
-    """What the end of a pass needs of the screen."""
+class FinishScreen(KeyDialog[str]):
+    """Gives back the key of an answer, None after Escape; what a mode's key says is said at once.
 
-    @property
-    def commands(self) -> SessionCommands: ...
-    def session_changed(self) -> None: ...
+    One may be labelled as well: Escape goes back to where that is done.
+    """
+
+    default = "o"
+    dialog_keys: ClassVar = (
+        *(("o", "finishes"), ("j", "all judged"), ("g", "goes to the unread")),
+        ("Esc", "back"),
+    )
+
+    def __init__(
+        self,
+        title: str,
+        unread: str,
+        modes: Sequence[Mode],
+        verdict: Callable[[str], VerdictValue | None],
+        say: Callable[[Mode, VerdictValue | None, Callable[[], None]], None],
+    ) -> None:
+        """Begin.
+
+        Args:
+            title: How much was read.
+            unread: What was not.
+            modes: Those that have no verdict.
+            verdict: Gives what stands of a mode (a slug).
+            say: Writes down that a mode is absent, unsure or open, and calls when it is done.
+        """
+        super().__init__()
+        self._title = title
+        self._unread = unread
+        self._count = len(modes)
+        self._modes = dict(zip(LETTERS, modes, strict=False))
+        self._mode_rows = {key: KeyRow(key) for key in self._modes}
+        self._verdict = verdict
+        self._say = say
+
+    def compose(self) -> ComposeResult:
+        """What was not read, the open modes, and the answers."""
+        more = self._count - len(self._modes)
+        with Vertical(classes="dialog finish") as box:
+            box.border_title = plain_title(self._title)
+            yield Static(plain_lines(self._unread))
+            if self._modes:
+                named = f", {more} of them without a key" if more > 0 else ""
+                words = f"{counted(self._count, 'mode')} without a verdict{named}:"
+                yield Static(words, classes="heading")
+                with Grid():
+                    yield from self._mode_rows.values()
+                words = "Its key: absent, then unsure, then open · Esc: back, to label one"
+                yield Static(words, classes="hint")
+            with Vertical(classes="answers"):
+                for key, words in ANSWERS:
+                    yield KeyRow(key, f" {words}{'  ↵' * (key == self.default)}")
+
+    def on_mount(self) -> None:
+        """Show what stands."""
+        self.show()
+
+    def show(self) -> None:
+        """Show what stands of each mode."""
+        for key, mode in self._modes.items():
+            name = shortened(one_line(f"{mode.code} {mode.name}"), NAME_CELLS)
+            value = self._verdict(mode.slug)
+            said = (value.value, "bold") if value else "open"
+            self._mode_rows[key].show(f" {set_cell_size(name, NAME_CELLS)} ", said)
+
+    def take(self, key: str) -> bool:
+        """Take an answer, or say the next thing of a mode."""
+        mode = self._modes.get(key)
+        if mode is not None:
+            self._say(mode, AFTER.get(self._verdict(mode.slug)), self.show)
+        elif key in dict(ANSWERS):
+            self.dismiss(key)
+        else:
+            return False
+        return True
 
 
 class Finish:
     """The end of a pass."""
 
-    def __init__(self, view: FinishView, reading: Reading) -> None:
+    def __init__(self, screen: AnnotateScreen, reading: Reading) -> None:
         """Begin.
 
         Args:
-            view: The screen.
+            screen: Whose part it is.
             reading: What was read by then.
         """
-        self._view = view
-        self._state = view.state
-        self._hints = view.hints
-        self._commands = view.commands
+        self._screen = screen
+        self._state = screen.state
+        self._hints = screen.hints
+        self._commands = screen.commands
         self._reading = reading
 
     def end_pass(self) -> None:
@@ -114,16 +207,16 @@ class Finish:
                 self._commands.changed(lambda s: s.set_verdict(mode.slug, value))
                 then()
 
-            self._view.context.writes.do(write)
+            self._screen.context.writes.do(write)
 
         def answered(answer: str | None) -> None:
             if answer == "o":
-                self._view.context.writes.do(lambda: self._end(session, "leave"))
+                self._screen.context.writes.do(lambda: self._end(session, "leave"))
             elif answer == "j":
-                self._view.context.writes.do(lambda: self._end(session, "absent"))
+                self._screen.context.writes.do(lambda: self._end(session, "absent"))
             elif answer == "g":
-                self._view.timeline.go_to(unread[0].start)
-                self._view.show_span()
+                self._screen.timeline.go_to(unread[0].start)
+                self._screen.show_span()
 
         question = FinishScreen(
             f"{total - missed} of {total} spans read",
@@ -132,7 +225,7 @@ class Finish:
             session.verdict,
             say,
         )
-        self._view.show_dialog(question, answered)
+        self._screen.app.push_screen(question, answered)
 
     def _codes_open(self, session: Session) -> list[str]:
         modes = self._state.taxonomy.modes
@@ -171,7 +264,7 @@ class Finish:
 
         def answered(answer: str | None) -> None:
             if answer == "s" and self._state.session is session:
-                self._view.context.writes.do(lambda: self._show_hidden(session))
+                self._screen.context.writes.do(lambda: self._show_hidden(session))
 
         question = Ask(
             "See what was hidden?",
@@ -181,11 +274,11 @@ class Finish:
             (("s", "see it"), ("n", "leave it hidden")),
             default="n",
         )
-        self._view.show_dialog(question, answered)
+        self._screen.app.push_screen(question, answered)
 
     def _show_hidden(self, session: Session) -> None:
         self._commands.changed(lambda s: s.reveal())
-        self._view.session_changed()
+        self._screen.session_changed()
         assert self._state.trace is not None
         people = sorted({label.annotator for label in session.others})
         scores = self._state.trace.meta.answer_key.scores

@@ -6,28 +6,36 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from time import monotonic
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
-from textual.message import Message
 from textual.worker import Worker, get_current_worker
 
 from mast_tui.safe_text import one_line
 from mast_tui.traces.following import rest_after
 from mast_tui.traces.library import read_anew
 from mast_tui.traces.model import Growth, Trace
-from mast_tui.ui.annotate.state import BackgroundView
 from mast_tui.ui.trace_view.background_index import READ_BYTES
+
+if TYPE_CHECKING:
+    from mast_tui.ui.annotate.screen import AnnotateScreen
 
 _COMPARED_AT_ONCE: Final = 256
 
 
-class FollowView(BackgroundView, Protocol):
-    """What following needs of the screen."""
+@dataclass(frozen=True, slots=True)
+class FileNews:
+    """What has become of the file, where ``asked`` says that a key asked for it.
 
-    @property
-    def is_active(self) -> bool: ...
-    def spans_added(self) -> None: ...
-    def show_anew(self, trace: Trace) -> None: ...
+    ``reason`` says why it is not what was opened. ``fresh`` is what it holds now where it was
+    read anew, and ``moved`` tells that the spans known before are not the first of those.
+    """
+
+    trace: Trace
+    asked: bool
+    growth: Growth
+    reason: str | None
+    fresh: Trace | None
+    moved: bool
 
 
 class Following:
@@ -38,25 +46,10 @@ class Following:
     is no longer the one that was opened is read anew only when a key asks for it.
     """
 
-    @dataclass
-    class Looked(Message):
-        """What has become of the file, where ``asked`` says that a key asked for it.
-
-        ``reason`` says why it is not what was opened. ``fresh`` is what it holds now where it was
-        read anew, and ``moved`` tells that the spans known before are not the first of those.
-        """
-
-        trace: Trace
-        asked: bool
-        growth: Growth
-        reason: str | None
-        fresh: Trace | None
-        moved: bool
-
-    def __init__(self, view: FollowView) -> None:
-        self._view = view
-        self._state = view.state
-        self._timeline = view.timeline
+    def __init__(self, screen: AnnotateScreen) -> None:
+        self._screen = screen
+        self._state = screen.state
+        self._timeline = screen.timeline
         self._looking: Trace | None = None
         self._began: float | None = None
         self._rests_until = 0.0
@@ -67,7 +60,7 @@ class Following:
 
     def look(self) -> None:
         """Look at the file if it is time to."""
-        if self._view.is_active and monotonic() >= self._rests_until:
+        if self._screen.is_active and monotonic() >= self._rests_until:
             self._begin(asked=False)
 
     def ask(self) -> None:
@@ -78,7 +71,7 @@ class Following:
         if self._looking is self._state.trace:
             self._asked = True
         elif not self._begin(asked=True):
-            self._view.hints.say("The file is still being read")
+            self._screen.hints.say("The file is still being read")
 
     def grown(self, *, done: bool) -> None:
         """More of the trace is known; ``done`` when that is all of it."""
@@ -101,11 +94,11 @@ class Following:
             return False
         self._looking, self._asked = trace, asked
         self._known, self._began = len(trace), monotonic()
-        self._view.in_background(partial(self._look, trace, asked=asked), "follow")
+        self._screen.in_background(partial(self._look, trace, asked=asked), "follow")
         return True
 
     def _look(self, trace: Trace, *, asked: bool) -> None:
-        worker, input_priority = get_current_worker(), self._view.context.input_priority
+        worker, input_priority = get_current_worker(), self._screen.context.input_priority
         growth, reason, fresh, moved = Growth.NONE, None, None, False
         try:
             growth = trace.follow()
@@ -115,56 +108,57 @@ class Following:
             fresh = _read(trace, worker, input_priority.wait)
             moved = fresh is not None and _moved(trace, fresh, input_priority.wait)
         if not worker.is_cancelled:
-            self._view.post_message(self.Looked(trace, asked, growth, reason, fresh, moved))
+            news = FileNews(trace, asked, growth, reason, fresh, moved)
+            self._screen.call_later(self._take, news)
 
-    def take(self, message: Looked) -> None:
+    def _take(self, news: FileNews) -> None:
         """Show what has come, or say what has become of the file."""
-        trace, fresh = message.trace, message.fresh
+        trace, fresh = news.trace, news.fresh
         if trace is not self._state.trace:
             return
         self._looking = None
         self._rest()
         self._timeline.release()
-        reason = message.reason
-        if message.growth is Growth.ANEW and (fresh is None or message.moved):
+        reason = news.reason
+        if news.growth is Growth.ANEW and (fresh is None or news.moved):
             reason = "earlier steps are others now"
         if reason is not None:
-            self._lost(message, reason)
+            self._lost(news, reason)
         elif fresh is not None:
             trace.become(fresh)
             self._state.texts.forget()
             self._timeline.regrown()
-            self._view.spans_added()
-        elif message.growth is Growth.MORE:
+            self._screen.spans_added()
+        elif news.growth is Growth.MORE:
             self._timeline.grown()
-            self._view.spans_added()
+            self._screen.spans_added()
         else:
             self._began = None
             if self._asked:
                 self._say(trace)
 
-    def _lost(self, message: Looked, reason: str) -> None:
+    def _lost(self, news: FileNews, reason: str) -> None:
         """The file is not the one that was opened, or not its beginning."""
         asked, self._asked = self._asked, False
         if not asked:
-            self._state.texts.tell(message.trace, reason)
-        elif not message.asked:
+            self._state.texts.tell(news.trace, reason)
+        elif not news.asked:
             self._begin(asked=True)
-        elif message.fresh is None or not len(message.fresh):
-            self._view.hints.say(f"Nothing could be read anew: {one_line(reason)}", error=True)
+        elif news.fresh is None or not len(news.fresh):
+            self._screen.hints.say(f"Nothing could be read anew: {one_line(reason)}", error=True)
         else:
-            self._view.show_anew(message.fresh)
-            words = f"Read anew, as {one_line(reason)}: {len(message.fresh):,} spans"
-            self._view.hints.say(words)
+            self._screen.show_anew(news.fresh)
+            words = f"Read anew, as {one_line(reason)}: {len(news.fresh):,} spans"
+            self._screen.hints.say(words)
 
     def _say(self, trace: Trace) -> None:
         """Answer the key that has asked."""
         self._asked = False
         more = len(trace) - self._known
         if more:
-            self._view.hints.say(f"{more:,} more span{'' if more == 1 else 's'}")
+            self._screen.hints.say(f"{more:,} more span{'' if more == 1 else 's'}")
         else:
-            self._view.hints.say(f"The file has not grown: {len(trace):,} spans")
+            self._screen.hints.say(f"The file has not grown: {len(trace):,} spans")
 
 
 def _read(trace: Trace, worker: Worker[object], stand_back: Callable[[], None]) -> Trace | None:

@@ -4,27 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import TYPE_CHECKING, Final, Literal, Protocol
-
-from textual.geometry import Size
-from textual.widget import Widget
+from typing import TYPE_CHECKING, Final, Literal
 
 from mast_tui.labels import Label, Target, VerdictValue, next_confidence, next_severity
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import OPEN_SLUG, Mode, Taxonomy
 from mast_tui.ui.actions.action import Where, moves
-from mast_tui.ui.annotate.commands import SessionCommands
 from mast_tui.ui.annotate.marking import LABELS, Marking
-from mast_tui.ui.annotate.state import PLAIN, AnnotateView, Entry, NotedSpan
+from mast_tui.ui.annotate.state import PLAIN, Entry, NotedSpan
 from mast_tui.ui.annotate.suggestions import Suggestions
 from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.dialogs.question import Ask
-from mast_tui.ui.widgets.taxonomy_panel import TaxonomyPanel
 from mast_tui.writes import HeldKeys
 
 if TYPE_CHECKING:
     from mast_tui.session import Change, Session
+    from mast_tui.ui.annotate.screen import AnnotateScreen
 
 TYPING: Final = frozenset(
     {f"annotate.digit_{d}" for d in range(10)}
@@ -54,19 +49,14 @@ Chooses = Literal["note", "severity", "confidence", "remove", "edit"]
 CHOICE_KEYS: Final = {"note": "m", "severity": "f", "confidence": "c", "remove": "⌫", "edit": "e"}
 
 
-class Purpose(StrEnum):
-    """What the mode that is being typed is for."""
-
-    LABEL = "label"
-    ABSENT = "absent"
-    UNSURE = "unsure"
-
-
 @dataclass(frozen=True, slots=True)
 class DigitEntry:
-    """The state of typing a mode: nothing yet, a purpose, or a purpose and a first digit."""
+    """The state of typing a mode: nothing yet, a purpose, or a purpose and a first digit.
 
-    purpose: Purpose = Purpose.LABEL
+    The purpose is what is said of the mode: that it is present means a label.
+    """
+
+    purpose: VerdictValue = VerdictValue.PRESENT
     first: str | None = None
     begun: bool = False
 
@@ -80,7 +70,7 @@ class DigitEntry:
     def named(self, second: str, taxonomy: Taxonomy) -> Mode | None:
         """The mode that one more digit names; nobody calls 'none of these' absent or unsure."""
         mode = taxonomy.by_digits(self.first or "", second)
-        if mode is None or self.purpose is Purpose.LABEL:
+        if mode is None or self.purpose is VerdictValue.PRESENT:
             return mode
         return mode if mode in taxonomy.modes else None
 
@@ -89,7 +79,7 @@ class DigitEntry:
 
         Names give way so that all that may follow is shown.
         """
-        verb = {"label": "label", "absent": "absent:", "unsure": "unsure:"}[self.purpose]
+        verb = "label" if self.purpose is VerdictValue.PRESENT else f"{self.purpose}:"
         if self.first is None:
             return f"{verb} two digits, such as {taxonomy.keys_of(taxonomy.modes[0])}"
         head = f"{verb} {self.first}▁"
@@ -125,38 +115,24 @@ def type_digit(entry: DigitEntry, digit: str, taxonomy: Taxonomy) -> Typed:
     return Typed(DigitEntry(entry.purpose), mode)
 
 
-class LabellingView(AnnotateView, Protocol):
-    """What labelling needs of the screen."""
-
-    @property
-    def modes(self) -> TaxonomyPanel: ...
-    @property
-    def commands(self) -> SessionCommands: ...
-    @property
-    def size(self) -> Size: ...
-    @property
-    def picked(self) -> Entry | None: ...
-    def set_focus(self, widget: Widget | None) -> None: ...
-
-
 class Labelling:
     """What keys do to labels; every command is on disk before the screen shows it."""
 
-    def __init__(self, view: LabellingView, marking: Marking, suggestions: Suggestions) -> None:
+    def __init__(self, screen: AnnotateScreen, marking: Marking, suggestions: Suggestions) -> None:
         """Begin with nothing typed.
 
         Args:
-            view: The screen.
+            screen: Whose part it is.
             marking: What the next label points at.
             suggestions: One of which may be labelled in another way.
         """
         self.entry = DigitEntry()
         """What has been typed of a mode."""
-        self._view = view
-        self._state = view.state
-        self._hints = view.hints
-        self._modes = view.modes
-        self._commands = view.commands
+        self._screen = screen
+        self._state = screen.state
+        self._hints = screen.hints
+        self._modes = screen.modes
+        self._commands = screen.commands
         self._marking = marking
         self._suggestions = suggestions
         self._edited: str | None = None
@@ -245,21 +221,22 @@ class Labelling:
             return
         if typed.mode is None:
             self._show_typing()
-        elif purpose is Purpose.LABEL:
+        elif purpose is VerdictValue.PRESENT:
             self.label_with(typed.mode)
         else:
             self._stop_typing()
-            self._set_verdict(typed.mode, VerdictValue(purpose.value))
+            mode = typed.mode
+            self._commands.with_session(lambda session: self._judge(session, mode, purpose))
 
     def verdict(self, value: str) -> None:
         """Have the next two digits say that a mode is absent, or that one is unsure."""
         if not self._state.has_spans:
             return
-        self.entry = DigitEntry(Purpose(value), None, True)
+        self.entry = DigitEntry(VerdictValue(value), None, True)
         self._show_typing()
 
     def _show_typing(self) -> None:
-        self._hints.prompt(self.entry.prompt(self._state.taxonomy, self._view.size.width - 2))
+        self._hints.prompt(self.entry.prompt(self._state.taxonomy, self._screen.size.width - 2))
         self._modes.show_typed(
             frozenset(mode.slug for _, mode in self.entry.candidates(self._state.taxonomy))
         )
@@ -267,7 +244,7 @@ class Labelling:
     def _untype(self) -> None:
         """Take back the last of what has been typed of a mode."""
         purpose, first = self.entry.purpose, self.entry.first
-        if purpose is not Purpose.LABEL and first is not None:
+        if purpose is not VerdictValue.PRESENT and first is not None:
             self.verdict(purpose.value)
             return
         self._stop_typing()
@@ -337,7 +314,7 @@ class Labelling:
             f"{place} lies in your {mode.code} on {self._state.where_words(label.target)}.",
             (("x", "take that off"), ("a", f"add one on {place} too"), ("n", "leave it")),
         )
-        self._view.show_dialog(question, answered)
+        self._screen.app.push_screen(question, answered)
         return None
 
     def _done_typing(self, mode: Mode) -> None:
@@ -347,11 +324,8 @@ class Labelling:
         self._marking.mark(PLAIN)
         self._modes.go_to(mode.slug)
 
-    def _set_verdict(self, mode: Mode, value: VerdictValue) -> None:
-        """Say that a mode is absent or unsure; asks first where labels stand."""
-        self._commands.with_session(lambda session: self._judge(session, mode, value))
-
     def _judge(self, session: Session, mode: Mode, value: VerdictValue) -> None:
+        """Say that a mode is absent or unsure; asks first where labels stand."""
         labels = [label for label in session.labels if label.mode == mode.slug]
         if not labels:
             self._commands.changed(lambda s: s.set_verdict(mode.slug, value))
@@ -369,7 +343,7 @@ class Labelling:
             f"You have {count} of this mode here. Set it {value} and remove them?",
             (("y", "remove and set"), ("n", "keep")),
         )
-        self._view.show_dialog(question, answered)
+        self._screen.app.push_screen(question, answered)
 
     def find_mode(self) -> None:
         """Choose a mode by typing a part of its name."""
@@ -383,7 +357,7 @@ class Labelling:
             if slug is not None:
                 self.label_with(taxonomy.mode(slug))
 
-        self._view.show_dialog(ModeFinder(taxonomy), found)
+        self._screen.app.push_screen(ModeFinder(taxonomy), found)
 
     # Taking back
 
@@ -406,13 +380,9 @@ class Labelling:
         self._marking.mark(PLAIN)
         return waiting
 
-    def undo(self) -> None:
-        """Take back the last change on this trace."""
-        self._commands.with_session(lambda session: self._step(back=True))
-
-    def redo(self) -> None:
-        """Do again what was taken back."""
-        self._commands.with_session(lambda session: self._step(back=False))
+    def step(self, *, back: bool) -> None:
+        """Take back the last change on this trace, or do again what was taken back."""
+        self._commands.with_session(lambda _: self._step(back=back))
 
     def _step(self, *, back: bool) -> None:
         if not self._commands.on_screen:
@@ -427,7 +397,7 @@ class Labelling:
         if change.key is not None and self._state.trace is not None:
             index = self._state.trace.index_of(change.key)
             if index is not None:
-                self._view.timeline.go_to(index)
+                self._screen.timeline.go_to(index)
         if change.mode is not None:
             self._modes.go_to(change.mode)
 
@@ -439,7 +409,7 @@ class Labelling:
         return next(iter(self._offered()), None)
 
     def _begin_edit(self, label: Label) -> None:
-        self._view.set_focus(self._view.timeline)
+        self._screen.set_focus(self._screen.timeline)
         self._marking.mark(PLAIN)
         self._marking.take_up(label.target)
         self._edited = label.id
@@ -452,7 +422,7 @@ class Labelling:
             what: Which key: a note goes to the span where there is no label, and all that an
                 edited label says beside mode and place stays.
         """
-        picked = self._view.picked
+        picked = self._screen.picked
         if picked is not None:
             self._commands.with_session(lambda session: self._act_on(session, what, picked))
         elif self._state.has_spans:
@@ -520,7 +490,7 @@ class Labelling:
             if text is not None:
                 kept(text)
 
-        self._view.show_dialog(NoteScreen(title, note, in_editor=True), written)
+        self._screen.app.push_screen(NoteScreen(title, note, in_editor=True), written)
 
     def _offered(self) -> tuple[Label, ...]:
         """One's own labels under the cursor, in the order in which they are offered."""

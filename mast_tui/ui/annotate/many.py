@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar
@@ -98,7 +98,7 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         self,
         like: Suggestion,
         pending: Sequence[Suggestion],
-        mode_words: Callable[[str], str],
+        mode: str,
         hidden: int,
         standing: int,
     ) -> None:
@@ -107,7 +107,7 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         Args:
             like: The one under the cursor.
             pending: All that wait for an answer and are shown.
-            mode_words: The name of a mode, by its slug.
+            mode: The name of its mode.
             hidden: How many wait and are hidden.
             standing: How many answers go on to each trace that is opened.
         """
@@ -116,7 +116,7 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         self.scope = by_rule if len(by_rule.of(pending)) > 1 else Scope(like, Breadth.MODE)
         self._like = like
         self._pending = pending
-        self._mode = mode_words(like.mode)
+        self._mode = mode
         self._hidden = hidden
         self._standing = standing
         self._onward = False
@@ -136,7 +136,7 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         """Show what is chosen."""
         self._show()
 
-    def _rows(self) -> list[tuple[str, str, bool]]:
+    def _rows(self) -> list[tuple[str, str]]:
         code = self._mode.partition(" ")[0]
         names = {
             Breadth.RULE: f"{code}, same rule: “{rule_words(self._like.rationale)} …”",
@@ -148,8 +148,8 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         for breadth, name in names.items():
             scope = replace(self.scope, breadth=breadth)
             count = len(scope.of(self._pending))
-            chosen = breadth is self.scope.breadth
-            rows.append((breadth.value, f"({'●' if chosen else ' '}) ×{count} {name}", chosen))
+            sign = "●" if breadth is self.scope.breadth else " "
+            rows.append((breadth.value, f"({sign}) ×{count} {name}"))
         return rows
 
     def _confidence(self) -> str:
@@ -161,7 +161,7 @@ class ManyScreen(KeyDialog[ManyAnswered]):
 
     def _show(self) -> None:
         count = counted(len(self.scope.of(self._pending)), "suggestion")
-        rows: list[tuple[str, str]] = [(key, words) for key, words, _ in self._rows()]
+        rows = self._rows()
         if self._like.confidence is not None:
             rows.append(("c", self._confidence()))
         where = "here and on each trace you open from now on" if self._onward else "on this trace"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from mast_tui.labels import Target
-from mast_tui.ui.annotate.state import PLAIN, AnnotateView, Selection
+from mast_tui.ui.annotate.state import PLAIN, Selection
 from mast_tui.ui.text.word_motions import QuoteCursor
+
+if TYPE_CHECKING:
+    from mast_tui.ui.annotate.screen import AnnotateScreen
 
 LABELS: Final = "two digits label it"
 
@@ -14,11 +17,11 @@ LABELS: Final = "two digits label it"
 class Marking:
     """Changes the selection, shows it, and says how to go on."""
 
-    def __init__(self, view: AnnotateView) -> None:
-        self._view = view
-        self._state = view.state
-        self._timeline = view.timeline
-        self._hints = view.hints
+    def __init__(self, screen: AnnotateScreen) -> None:
+        self._screen = screen
+        self._state = screen.state
+        self._timeline = screen.timeline
+        self._hints = screen.hints
         self.then = LABELS
         """What ends the marking, as the last line says it."""
 
@@ -27,7 +30,7 @@ class Marking:
         state = self._state
         state.selection = selection
         self._timeline.show_range(selection.span_range(state.index) if state.has_spans else None)
-        self._view.show_highlights()
+        self._screen.show_highlights()
         self._hints.clear()
         if selection.range_from is not None:
             self._show_range()
@@ -84,7 +87,7 @@ class Marking:
         here = state.index
         end, other = (first, last) if abs(here - first) < abs(here - last) else (last, first)
         self._timeline.go_to(end)
-        self._view.show_span()
+        self._screen.show_span()
         if target.char_start is not None and target.char_end is not None:
             self.quote_between(target.char_start, target.char_end)
         elif first != last:
@@ -99,7 +102,7 @@ class Marking:
         here = self._state.index
         self.mark(PLAIN)
         self._timeline.go_to(begun)
-        self._view.show_span()
+        self._screen.show_span()
         self.mark(Selection(range_from=here))
 
     # Words
@@ -113,8 +116,8 @@ class Marking:
         if quote is not None:
             self.move_word(quote, 1)
             return
-        self._view.catch_up()
-        view = self._view.span_view
+        self._screen.catch_up()
+        view = self._screen.span_view
         word = view.word_at(view.first_offset_on_screen)
         if word is None:
             unreadable = state.texts.unreadable is not None
@@ -125,19 +128,19 @@ class Marking:
 
     def quote_between(self, start: int, end: int) -> None:
         """Mark the words that the mouse was drawn over, from ``start`` to ``end`` (exclusive)."""
-        view = self._view.span_view
+        view = self._screen.span_view
         first, last = view.word_at(start), view.word_at(end - 1)
         if first is not None and last is not None:
             self.mark(Selection(quote=QuoteCursor(first, last, True)))
 
     def move_word(self, quote: QuoteCursor, step: int) -> None:
         """Go to the next or previous word with the quote that is being marked."""
-        view = self._view.span_view
+        view = self._screen.span_view
         word = view.next_word(quote.head[1]) if step > 0 else view.previous_word(quote.head[0])
         self.mark(Selection(quote=quote.at(word)))
 
     def move_line(self, quote: QuoteCursor, delta: int) -> None:
         """Go a line of the text down or up with the quote that is being marked."""
-        view = self._view.span_view
+        view = self._screen.span_view
         offset = view.vertical_neighbour(quote.head[0], delta)
         self.mark(Selection(quote=quote.at(view.word_at(offset))))

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
-from rich.style import Style
 from textual.binding import Binding, BindingType
 from textual.strip import Strip
 
@@ -20,7 +19,7 @@ from mast_tui.ui.annotate.state import Entry, ModeSaid, NotedSpan
 from mast_tui.ui.suggestion_wording import judge_name
 from mast_tui.ui.text.layout import wrapped
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import IndexOf, place_words, plain_title
+from mast_tui.ui.wording import IndexOf, place_words, plain_title, shortened
 
 if TYPE_CHECKING:
     from mast_tui.session import Session
@@ -81,6 +80,8 @@ class _Line:
 class MyLabels(VirtualLines):
     """A few rows for each thing that was said; the cursor stands on their first ones."""
 
+    css_prefix = "my-labels"
+    tells_focus = True
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "my-labels--cursor",
         "my-labels--mode",
@@ -101,8 +102,8 @@ class MyLabels(VirtualLines):
         super().__init__(id=id)
         self._modes: Mapping[str, Mode] = {mode.slug: mode for mode in taxonomy.all_modes}
         self._entries: tuple[Entry, ...] = ()
-        self._index_of: IndexOf = _nowhere
-        self._judge_of: Callable[[str], str | None] = _nobody
+        self._index_of: IndexOf = dict[str, int]().get
+        self._judge_of: Callable[[str], str | None] = dict[str, str]().get
         self._lines: list[_Line] = []
 
     @property
@@ -169,14 +170,6 @@ class MyLabels(VirtualLines):
         if self.entry is not None:
             self.post_message(self.Chosen(self, self.cursor))
 
-    def on_focus(self) -> None:
-        """The cursor is shown only where keys move it."""
-        self.redraw_row(self.cursor)
-
-    def on_blur(self) -> None:
-        """The cursor is shown only where keys move it."""
-        self.redraw_row(self.cursor)
-
     def render_row(self, row: int, width: int) -> Strip:
         """One row."""
         base, line = self.rich_style, self._lines[row]
@@ -190,9 +183,6 @@ class MyLabels(VirtualLines):
             ]
         ).adjust_cell_length(width, base)
 
-    def _part(self, name: str) -> Style:
-        return self.get_component_rich_style(f"my-labels--{name}", partial=True)
-
     def _places(self) -> list[int]:
         """The first rows of the entries."""
         return [row for row, line in enumerate(self._lines) if line.entry is not None]
@@ -201,7 +191,7 @@ class MyLabels(VirtualLines):
         if isinstance(entry, NotedSpan):
             index = self._index_of(entry.key)
             place = one_line(entry.key, 24) if index is None else f"#{index + 1}"
-            yield _Line(_fitted(f"✎ note on {place}", width), "place", entry)
+            yield _Line(shortened(f"✎ note on {place}", width), "place", entry)
             yield from _block(entry.text, "note", width)
             return
         mode = self._modes.get(entry.mode)
@@ -209,9 +199,9 @@ class MyLabels(VirtualLines):
         if isinstance(entry, ModeSaid):
             value = entry.value.value
             room = width - cell_len(value) - 1
-            yield _Line(f"{set_cell_size(_fitted(name, room), room)} {value}", "quiet", entry)
+            yield _Line(f"{set_cell_size(shortened(name, room), room)} {value}", "quiet", entry)
             return
-        yield _Line(_fitted(name, width), "mode", entry)
+        yield _Line(shortened(name, width), "mode", entry)
         words = [place_words(entry.target, self._index_of, quoted=False)]
         if entry.severity is not None:
             words.append(entry.severity.value)
@@ -230,10 +220,6 @@ def _block(text: str, part: str, width: int, *, most: int = 12) -> Iterable[_Lin
     return (_Line(f"   {row}", part) for row in wrapped(text, width - 3, most))
 
 
-def _fitted(text: str, cells: int) -> str:
-    return text if cell_len(text) <= cells else set_cell_size(text, cells - 1) + "…"
-
-
 def _is_same(entry: Entry | None, other: Entry | None) -> bool:
     """Whether two entries are the same thing, whatever is said of it by now."""
     match entry, other:
@@ -245,11 +231,3 @@ def _is_same(entry: Entry | None, other: Entry | None) -> bool:
             return entry.mode == other.mode
         case _:
             return False
-
-
-def _nowhere(key: str) -> int | None:
-    return None
-
-
-def _nobody(suggestion: str) -> str | None:
-    return None

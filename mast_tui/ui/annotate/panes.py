@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from textual.screen import Screen
-
-from mast_tui.ui.annotate.state import AnnotateView
 from mast_tui.ui.services.view_settings import (
     LEAST_SHARE,
     MOST_SHARE,
@@ -16,6 +13,9 @@ from mast_tui.ui.services.view_settings import (
     remembered_settings,
 )
 from mast_tui.ui.trace_view.timeline import Timeline
+
+if TYPE_CHECKING:
+    from mast_tui.ui.annotate.screen import AnnotateScreen
 
 STEP: Final = 10
 SHARES: Final = (SHARE, 60, MOST_SHARE, LEAST_SHARE)
@@ -29,14 +29,7 @@ class Panes:
     is one; all keys go on to work on the span under the timeline's cursor.
     """
 
-    def __init__(self, view: AnnotateView, screen: Screen[None]) -> None:
-        """Divide nothing yet.
-
-        Args:
-            view: Whose panes they are.
-            screen: The same, for its classes and its focus.
-        """
-        self._view = view
+    def __init__(self, screen: AnnotateScreen) -> None:
         self._screen = screen
         self._settings = ViewSettings()
 
@@ -44,7 +37,7 @@ class Panes:
         """Divide the screen as it was at the end of the last start."""
         self._settings = remembered_settings()
         self._divide()
-        self._view.timeline.show_bar(self._settings.time_bar)
+        self._screen.timeline.show_bar(self._settings.time_bar)
 
     # The text alone
 
@@ -56,16 +49,16 @@ class Panes:
     def read(self) -> None:
         """Give the window to the text."""
         self._screen.add_class("-reading")
-        self._screen.set_focus(self._view.span_view)
-        self._view.show_span()
-        self._view.hints.say("j k scroll · ) ( other spans · z goes back")
+        self._screen.set_focus(self._screen.span_view)
+        self._screen.show_span()
+        self._screen.hints.say("j k scroll · ) ( other spans · z goes back")
 
     def leave(self) -> bool:
         """Go back to the timeline, which stands where it stood; False where one is there."""
         if not self.reading:
             return False
         self._screen.remove_class("-reading")
-        timeline = self._view.timeline
+        timeline = self._screen.timeline
         self._screen.call_after_refresh(self._back, timeline)
         return True
 
@@ -73,7 +66,7 @@ class Panes:
         if timeline.is_attached and not self.reading:
             self._screen.set_focus(timeline)
             timeline.show_row(timeline.cursor, centre=True)
-            self._view.show_span()
+            self._screen.show_span()
 
     # The two side by side
 
@@ -90,25 +83,25 @@ class Panes:
 
     def drag_split(self, y: int) -> None:
         """Put the border above the text on this line of the screen."""
-        top, bottom = self._view.timeline.region.y, self._view.span_view.region.bottom
+        top, bottom = self._screen.timeline.region.y, self._screen.span_view.region.bottom
         if bottom > top:
             self._set_share(round(100 * (bottom - y) / (bottom - top)))
 
     def _set_share(self, share: int) -> None:
         if self.reading:
-            self._view.hints.say("The text has the window; z goes back")
+            self._screen.hints.say("The text has the window; z goes back")
             return
         share = max(LEAST_SHARE, min(share, MOST_SHARE))
         if share != self._settings.text_share:
             self._settings = replace(self._settings, text_share=share)
             self._settings.remember()
             self._divide()
-        self._view.hints.say(f"{share} % of the height for the text")
+        self._screen.hints.say(f"{share} % of the height for the text")
 
     def _divide(self) -> None:
         share = self._settings.text_share
-        self._view.timeline.styles.height = f"{100 - share}fr"
-        self._view.span_view.styles.height = f"{share}fr"
+        self._screen.timeline.styles.height = f"{100 - share}fr"
+        self._screen.span_view.styles.height = f"{share}fr"
 
     # The time bar
 
@@ -117,6 +110,6 @@ class Panes:
         shown = not self._settings.time_bar
         self._settings = replace(self._settings, time_bar=shown)
         self._settings.remember()
-        self._view.timeline.show_bar(shown)
+        self._screen.timeline.show_bar(shown)
         where = "shown where the timeline is wide and the trace has times" if shown else "hidden"
-        self._view.hints.say(f"The bar of when each step was is {where}")
+        self._screen.hints.say(f"The bar of when each step was is {where}")

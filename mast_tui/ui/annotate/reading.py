@@ -4,30 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
-from mast_tui.ui.annotate.commands import SessionCommands
-from mast_tui.ui.annotate.state import AnnotateView
 from mast_tui.ui.trace_view.folding import Run
 from mast_tui.writes import HeldKeys
 
 if TYPE_CHECKING:
     from mast_tui.session import Session
+    from mast_tui.ui.annotate.screen import AnnotateScreen
 
 
 PASSED_OVER: Final = 4
 """How many times at most it waits that keys come no more until what was read is written: rows are
 drawn again for that, which somebody who scrolls on would wait for."""
-
-
-class ReadingView(AnnotateView, Protocol):
-    """What is asked of the screen to know what was read."""
-
-    @property
-    def commands(self) -> SessionCommands: ...
-    @property
-    def is_active(self) -> bool: ...
-    def show_news(self, session: Session) -> None: ...
 
 
 class Reading:
@@ -37,10 +26,10 @@ class Reading:
     rushes by while the end of a trace is followed counts for nothing.
     """
 
-    def __init__(self, view: ReadingView) -> None:
-        self._view = view
-        self._state = view.state
-        self._timeline = view.timeline
+    def __init__(self, screen: AnnotateScreen) -> None:
+        self._screen = screen
+        self._state = screen.state
+        self._timeline = screen.timeline
         self._passed_over = 0
         self.begin()
 
@@ -74,7 +63,7 @@ class Reading:
 
     def write_between_keys(self) -> None:
         """Write what was read, unless keys come and it has waited for less than a while."""
-        if self._passed_over < PASSED_OVER and self._view.context.input_priority.keys_come:
+        if self._passed_over < PASSED_OVER and self._screen.context.input_priority.keys_come:
             self._passed_over += 1
         else:
             self.write()
@@ -83,27 +72,27 @@ class Reading:
         """Write what has been on screen since the last time, in one transaction."""
         self._passed_over = 0
         session, trace = self._state.session, self._state.trace
-        if session is None or trace is None or not len(trace) or not self._view.is_active:
+        if session is None or trace is None or not len(trace) or not self._screen.is_active:
             return
         shown, self._shown = self._shown | self.on_screen(), set()
         runs, self._runs = self._runs, ()
         new = [key for key in shown if key not in session.read]
         if new or runs:
             write = partial(self._write, session, new, runs)
-            self._view.context.writes.do(write, HeldKeys.NOTHING)
+            self._screen.context.writes.do(write, HeldKeys.NOTHING)
 
     def _write(self, session: Session, keys: Sequence[str], runs: tuple[range, ...]) -> None:
         def write(session: Session) -> bool:
             session.mark_read(keys, runs)
             return True
 
-        written = self._view.commands.attempt(write, session)
+        written = self._screen.commands.attempt(write, session)
         if session is not self._state.session:
             return
         if written:
             self._timeline.show_read(session.read)
             if session.has_news:
-                self._view.show_news(session)
+                self._screen.show_news(session)
         else:  # it goes with what is read next
             self._shown.update(keys)
             self._runs = (*runs, *self._runs)

@@ -2,16 +2,15 @@
 
 The screen places the panes, draws them from what is open (``AnnotateState``), and hands each key to
 the part whose idea it is: ``Labelling``, ``Marking``, ``Suggestions``, ``Search``, ``Filter``,
-``StepComparison``, ``Finish``, ``Following``. A part is an object that knows what it needs of the
-screen, as a protocol beside it, and no other part but those it is given.
+``Finish``, ``Following``. A part is an object that the screen owns and calls;
+what else it needs it asks the screen for.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
@@ -38,7 +37,7 @@ from mast_tui.ui.annotate.marking import Marking
 from mast_tui.ui.annotate.my_labels import MyLabels
 from mast_tui.ui.annotate.panes import Panes
 from mast_tui.ui.annotate.reading import Reading
-from mast_tui.ui.annotate.search import Search, SearchInput
+from mast_tui.ui.annotate.search import Search
 from mast_tui.ui.annotate.state import AnnotateState, Entry, NotedSpan
 from mast_tui.ui.annotate.suggestions import Suggestions
 from mast_tui.ui.context import (
@@ -52,13 +51,14 @@ from mast_tui.ui.context import (
 )
 from mast_tui.ui.screens.base_screen import BaseScreen
 from mast_tui.ui.styles import ANNOTATE, HIGH, WIDE
+from mast_tui.ui.text.highlighting import Part
 from mast_tui.ui.textual_internals import RenderCache
 from mast_tui.ui.trace_names import distinct_names
 from mast_tui.ui.trace_view.folding import Fold, Run
 from mast_tui.ui.trace_view.gutter import Mark, MarkKeeper, MarkKind, Marks, Noted, Pointing
 from mast_tui.ui.trace_view.overview import Overview
 from mast_tui.ui.trace_view.span_text import SpanText, opens_at, written_as
-from mast_tui.ui.trace_view.span_view import Highlight, SpanView
+from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.trace_view.timeline import Timeline
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.taxonomy_panel import ModeState, TaxonomyPanel, definition_of
@@ -68,9 +68,6 @@ from mast_tui.ui.wording import duration, origin_title, plain_title, trace_title
 
 if TYPE_CHECKING:
     from mast_tui.session import Session
-    from mast_tui.ui.annotate.compare import StepComparison
-
-Answer = TypeVar("Answer")
 
 PLACED_EVERY: Final = 4
 """Reports of what was read after which marks are placed anew, if any waits for its span."""
@@ -127,7 +124,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         """The last line."""
         self.state = AnnotateState(taxonomy, self.timeline, SpanText(self))
         """What is open."""
-        self.panes = Panes(self, self)
+        self.panes = Panes(self)
         self.commands = SessionCommands(self)
         self.reading = Reading(self)
         self.marking = Marking(self)
@@ -136,7 +133,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.search = Search(self)
         self.arrival = Arrival(self)
         self.filter = Filter(self)
-        self.copying = Copying(self, self)
+        self.copying = Copying(self)
         self.finish = Finish(self, self.reading)
         self.following = Following(self)
         self._ready = False
@@ -151,14 +148,6 @@ class AnnotateScreen(Screen[None], RenderCache):
         """Runs while the cursor moves, and for a moment after."""
         self._keeper: tuple[Session, MarkKeeper] | None = None
         self._named: tuple[Trace, int, str] | None = None
-
-    @cached_property
-    def comparison(self) -> StepComparison:
-        """What compares a step with the one that it repeats."""
-        # Start-up: few compare steps, and it brings what sets out JSON.
-        from mast_tui.ui.annotate.compare import StepComparison
-
-        return StepComparison(self)
 
     def compose(self) -> ComposeResult:
         """Place the panes."""
@@ -387,58 +376,26 @@ class AnnotateScreen(Screen[None], RenderCache):
         """Whether a mode is being typed."""
         return self.labelling.entry.begun
 
-    @property
-    def search_open(self) -> bool:
-        """Whether the search line is on screen."""
-        return self.search.is_open
-
-    def search_changed(self) -> None:
-        """Take in that all was found, or that nothing is looked for any more."""
-        self.filter.search_changed()
-
     def in_background(self, work: Callable[[], None], group: str) -> None:
-        """Do ``work`` in a thread, in place of what is done for the same ``group``."""
+        """Do ``work`` in a thread, in place of what is done for the same ``group``.
+
+        What it finds it hands on by ``call_later``, which sends a message as a thread may.
+        """
         self.run_worker(work, group=group, exclusive=True, thread=True)
 
     def stop_background(self, group: str) -> None:
         """Tell what is done for this group to stop."""
         self.workers.cancel_group(self, group)
 
-    @on(Search.Progress)
-    def _search_went_on(self, event: Search.Progress) -> None:
-        self.search.take_progress(event)
-
-    @on(Search.Placed)
-    def _matches_placed(self, event: Search.Placed) -> None:
-        self.search.take_places(event)
-
-    @on(Input.Changed, "SearchInput")
+    @on(Input.Changed, "#search")
     def _search_typed(self, event: Input.Changed) -> None:
         event.stop()
         self.search.typed(event.value)
 
-    @on(Input.Submitted, "SearchInput")
+    @on(Input.Submitted, "#search")
     def _search_submitted(self, event: Input.Submitted) -> None:
         event.stop()
         self.search.submit()
-
-    @on(Following.Looked)
-    def _file_looked_at(self, event: Following.Looked) -> None:
-        self.following.take(event)
-
-    @on(Filter.Narrowed)
-    def _narrowed(self, event: Filter.Narrowed) -> None:
-        self.filter.take_narrowed(event)
-
-    def on_step_comparison_compared(self, event: StepComparison.Compared) -> None:
-        """Show what differs in two long steps."""
-        self.comparison.take_compared(event)
-
-    def show_dialog(
-        self, dialog: Screen[Answer], answered: Callable[[Answer | None], None] | None = None
-    ) -> None:
-        """Open a dialog above the screen; ``answered`` is called with what it gives back."""
-        self.app.push_screen(dialog, answered)
 
     # Drawing: the title
 
@@ -450,8 +407,8 @@ class AnnotateScreen(Screen[None], RenderCache):
         told = self.session is not None and self.session.hidden_visible
         outcome = trace.meta.outcome if told else Outcome.UNKNOWN
         left = trace_title(trace, outcome, trace.spans.waiting, self._trace_name(trace))
-        if self.timeline.duration:
-            left.append(duration(self.timeline.duration))
+        if lasted := self.timeline.facts.total:
+            left.append(duration(lasted))
         if problems := len(trace.problems):
             left.append(f"{problems} problem{'' if problems == 1 else 's'} in the file")
         self.title_bar.show(tuple(left), self._who())
@@ -492,9 +449,6 @@ class AnnotateScreen(Screen[None], RenderCache):
             return
         if session.suggestions:
             self.commands.note(lambda s: s.note_suggestions_on_screen(), session)
-        self._show_session(session, trace)
-
-    def _show_session(self, session: Session, trace: Trace) -> None:
         marks = self._marks_of(session, trace)
         self.timeline.show_marks(marks)
         own = session.labels_of_modes
@@ -671,8 +625,8 @@ class AnnotateScreen(Screen[None], RenderCache):
         if quote is not None:
             self.span_view.reveal(quote.head[0], quote.head[1])
 
-    def _highlights(self, span: Span) -> list[Highlight]:
-        found: list[Highlight] = []
+    def _highlights(self, span: Span) -> list[Part]:
+        found: list[Part] = []
         suggestion = self.suggestions.here()
         if (
             suggestion is not None
@@ -680,15 +634,15 @@ class AnnotateScreen(Screen[None], RenderCache):
             and suggestion.quote_offsets
         ):
             start, end = suggestion.quote_offsets
-            found.append(Highlight(start, end, "evidence"))
+            found.append(Part(start, end, "evidence"))
         for label in self.state.labels_here():
             target = label.target
             if target.first == span.key and target.char_start is not None:
-                found.append(Highlight(target.char_start, target.char_end or 0, "own"))
-        found += [Highlight(start, end, "match") for start, end in self.search.places_shown()]
+                found.append(Part(target.char_start, target.char_end or 0, "own"))
+        found += [Part(start, end, "match") for start, end in self.search.places_shown()]
         quote = self.state.selection.quote
         if quote is not None:
-            found.append(Highlight(quote.start, quote.end, "selection"))
+            found.append(Part(quote.start, quote.end, "selection"))
         return found
 
     def show_place(self) -> None:
@@ -702,8 +656,8 @@ class AnnotateScreen(Screen[None], RenderCache):
         last = timeline.rows.index_at(rows[-1]) if rows else self.index
         self.overview.show_place(self.index, first, last)
 
-    @on(Timeline.Resized)
-    def _timeline_resized(self, event: Timeline.Resized) -> None:
+    @on(VirtualLines.Resized)
+    def _timeline_resized(self, event: VirtualLines.Resized) -> None:
         event.stop()
         self.show_place()
 
@@ -938,7 +892,7 @@ class AnnotateScreen(Screen[None], RenderCache):
 
         Of a search and a filter the one that was set last goes first.
         """
-        if self.focused is not None and isinstance(self.focused, SearchInput):
+        if self.focused is self.search.line:
             self.search.forget()
             return
         in_timeline = self.focused is None or self.focused is self.timeline
@@ -1054,13 +1008,12 @@ class AnnotateScreen(Screen[None], RenderCache):
         """Ask what to copy: a text, a place, the whole trace."""
         self.copying.choose()
 
-    @on(Copying.Copied)
-    def _copied(self, event: Copying.Copied) -> None:
-        self.copying.take_copied(event)
-
     def action_compare(self) -> None:
         """Show what differs between the step under the cursor and the one that it repeats."""
-        self.comparison.show()
+        # Start-up: few compare steps, and it brings what sets out JSON.
+        from mast_tui.ui.annotate.compare import compare_step
+
+        compare_step(self)
 
     def action_answer_key(self) -> None:
         """Show how the run should have gone and how it was scored, to whoever may see it."""
@@ -1131,11 +1084,11 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     def action_undo(self) -> None:
         """Take back the last change on this trace."""
-        self.labelling.undo()
+        self.labelling.step(back=True)
 
     def action_redo(self) -> None:
         """Do again what was taken back."""
-        self.labelling.redo()
+        self.labelling.step(back=False)
 
     # Keys: suggestions
 
@@ -1150,11 +1103,11 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     def action_accept(self) -> None:
         """Accept the suggestion under the cursor and go on to the next."""
-        self.suggestions.accept()
+        self.suggestions.answer(accept=True)
 
     def action_reject(self) -> None:
         """Reject the suggestion under the cursor and go on to the next."""
-        self.suggestions.reject()
+        self.suggestions.answer(accept=False)
 
     def action_answer_many(self) -> None:
         """Reject, accept or hide all suggestions of a rule, a mode or a judge."""

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from time import monotonic, sleep
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
-from textual.message import Message
-from textual.widget import Widget
 from textual.worker import get_current_worker
 
 from mast_tui.errors import MastError
@@ -17,10 +14,11 @@ from mast_tui.safe_text import one_line
 from mast_tui.traces.search.pattern import Pattern
 from mast_tui.traces.search.text_search import Matcher, Needle, TextSearch, pattern_in
 from mast_tui.ui.annotate.hits import Hits
-from mast_tui.ui.annotate.state import BackgroundView
-from mast_tui.ui.trace_view.overview import Overview
 from mast_tui.ui.widgets.text_line import TextLine
 from mast_tui.ui.wording import plain_title
+
+if TYPE_CHECKING:
+    from mast_tui.ui.annotate.screen import AnnotateScreen
 
 GROWING: Final = 0.05
 """Seconds between looks at an index that is still growing."""
@@ -41,10 +39,6 @@ MOST_SHOWN: Final = 400
 Places = Sequence[tuple[int, int]]
 
 
-class SearchInput(TextLine):
-    """The line in which one types what to find."""
-
-
 def matcher_for(typed: str, regex: bool) -> Matcher:
     """Return what to look for.
 
@@ -61,46 +55,16 @@ def matcher_for(typed: str, regex: bool) -> Matcher:
     return Pattern(pattern)
 
 
-class SearchView(BackgroundView, Protocol):
-    """What a search needs of the screen."""
-
-    @property
-    def overview(self) -> Overview: ...
-    @property
-    def typing(self) -> bool: ...
-    def set_focus(self, widget: Widget | None) -> None: ...
-    def search_changed(self) -> None: ...
-
-
 class Search:
     """Search over rows and whole texts, in the background; ``n`` and ``N`` go by matches."""
 
-    @dataclass
-    class Progress(Message):
-        """What a search has found since it was told last, and which share it has looked at."""
-
-        search: TextSearch
-        found: Hits
-        share: float
-        over: bool
-
-    @dataclass
-    class Placed(Message):
-        """Where a regular expression, or a word in a long text, stands in the text of a span."""
-
-        search: TextSearch
-        index: int
-        places: Places
-
-    def __init__(self, view: SearchView) -> None:
-        self.line = SearchInput(
-            placeholder="find in all spans; Enter keeps, Esc leaves", id="search"
-        )
+    def __init__(self, screen: AnnotateScreen) -> None:
+        self.line = TextLine(placeholder="find in all spans; Enter keeps, Esc leaves", id="search")
         """What one types on; the screen places it."""
-        self._view = view
-        self._state = view.state
-        self._timeline = view.timeline
-        self._hints = view.hints
+        self._screen = screen
+        self._state = screen.state
+        self._timeline = screen.timeline
+        self._hints = screen.hints
         self._search: TextSearch | None = None
         self._regex = False
         self._plain = True
@@ -133,7 +97,7 @@ class Search:
                 self._state.has_spans and len(self._state.text_here()) <= LONG_CHARS
             )
         line.display = True
-        self._view.set_focus(line)
+        self._screen.set_focus(line)
 
     def toggle_regex(self) -> None:
         """Take what is typed for a regular expression, or for plain text again."""
@@ -167,7 +131,7 @@ class Search:
         """Hide the search line; matches stay until the next search or Escape."""
         self.line.display = False
         self._origin = None
-        self._view.set_focus(self._timeline)
+        self._screen.set_focus(self._timeline)
 
     def forget(self) -> bool:
         """Forget matches; False where there were none."""
@@ -182,7 +146,7 @@ class Search:
 
     def drop(self) -> None:
         """Look no further, and forget what was found."""
-        self._view.stop_background("search")
+        self._screen.stop_background("search")
         self._search = None
         self._state.needle, self._done, self._awaited = "", True, 0
         self._at, self._places = (-1, 0), (-1, ())
@@ -194,7 +158,7 @@ class Search:
         search = self._search
         if search is not None and self._done:
             self._done = False
-            self._view.in_background(partial(self._look, search), "search")
+            self._screen.in_background(partial(self._look, search), "search")
 
     def again(self, needle: str) -> None:
         """Look for the same in another trace, without going to what is found."""
@@ -225,12 +189,12 @@ class Search:
         problem = self._begin(start) if needle and self._state.trace is not None else None
         if had:
             self._show_matches(had)
-        self._view.show_span()
+        self._screen.show_span()
         if problem is not None:
             self._hints.say(problem, error=True)
         elif not needle:
             self._hints.clear()
-            self._view.search_changed()
+            self._screen.filter.search_changed()
         elif self._search is not None:
             self._look_near(self._search)
 
@@ -254,13 +218,13 @@ class Search:
             if found is not None:
                 hits = Hits(search.start)
                 hits.add(found.hits)
-                self.take_progress(self.Progress(search, hits, found.share, False))
+                self._take_progress(search, hits, found.share)
         else:
             self._say_search()
-        self._view.in_background(partial(self._look, search), "search")
+        self._screen.in_background(partial(self._look, search), "search")
 
     def _look(self, search: TextSearch) -> None:
-        worker, input_priority = get_current_worker(), self._view.context.input_priority
+        worker, input_priority = get_current_worker(), self._screen.context.input_priority
         some, told, first = Hits(search.start), 0.0, True
         while not worker.is_cancelled:
             input_priority.wait()
@@ -268,30 +232,39 @@ class Search:
             if worker.is_cancelled:
                 return
             if found is None:
-                self._view.post_message(self.Progress(search, some, 1.0, True))
+                self._screen.call_later(self._take_progress, search, some, 1.0, over=True)
                 return
             some.add(found.hits)
             # The first hits are told at once, what comes then some at a time.
             at_once = bool(some) and (first or found.waits)
             if at_once or (not found.waits and monotonic() - told > TOLD_EVERY):
-                self._view.post_message(self.Progress(search, some, found.share, False))
+                self._screen.call_later(self._take_progress, search, some, found.share)
                 first = first and not some
                 some, told = Hits(search.start), monotonic()
             # Where the index is still growing it is waited for; else others have their turn.
             sleep(GROWING if found.waits else 0)
 
-    def take_progress(self, message: Progress) -> None:
-        """Take in matches; the first from where the search began gets the cursor."""
-        if message.search is not self._search:
+    def _take_progress(
+        self, search: TextSearch, found: Hits, share: float, *, over: bool = False
+    ) -> None:
+        """Take in matches; the first from where the search began gets the cursor.
+
+        Args:
+            search: What has looked for them.
+            found: What it has found since it was told last.
+            share: Which share it has looked at.
+            over: Whether that is all.
+        """
+        if search is not self._search:
             return
-        self._share = message.share
-        if message.found:
-            self._take(message.found)
-        if message.over:
+        self._share = share
+        if found:
+            self._take(found)
+        if over:
             self._done = True
             self._show_total()
             self._go_on_awaited()
-            self._view.search_changed()
+            self._screen.filter.search_changed()
         # What was said of something else meanwhile is not talked over.
         free = ("", self._said) if self._done else (self._said,)
         if self.line.display or self._hints.message in free:
@@ -302,7 +275,7 @@ class Search:
         self._state.hits.extend(found)
         self._show_matches(found)
         # Whoever has gone on meanwhile, or is about to label, is not torn away.
-        self._jumped |= self._state.index != self._stood or self._view.typing
+        self._jumped |= self._state.index != self._stood or self._screen.typing
         if self._awaited > 0:
             self._jumped = True
             self._go_on_awaited()
@@ -310,14 +283,14 @@ class Search:
             self._jumped = True
             self._go_to_match(found.first, 0)
         elif self._state.index in found:
-            self._view.show_highlights()
+            self._screen.show_highlights()
 
     def _show_matches(self, changed: Hits) -> None:
         """Show what has come to the matches, or is one no longer."""
         timeline = self._timeline
         timeline.matches = self._state.hits
         timeline.redraw_where(lambda row: timeline.rows.index_at(row) in changed)
-        self._view.overview.show_matches(self._state.hits)
+        self._screen.overview.show_matches(self._state.hits)
 
     # Going to matches
 
@@ -354,14 +327,14 @@ class Search:
             # While one types it goes to and fro; where one came from is told once, at the end.
             go = self._timeline.bring if self.line.display else self._timeline.go_to
             go(index)
-        self._view.show_span()
+        self._screen.show_span()
         self._reveal_match()
 
     def _reveal_match(self) -> None:
         index, nth = self._at
         places = self._places_here()
         if index == self._state.index and nth < len(places):
-            self._view.span_view.reveal(*places[nth])
+            self._screen.span_view.reveal(*places[nth])
 
     def _places_here(self) -> Places:
         """Where matches stand in the text under the cursor, as far as that is known now."""
@@ -375,7 +348,7 @@ class Search:
             else:
                 self._places = (index, ())
                 place = partial(self._place, search, index, text)
-                self._view.in_background(place, "search-places")
+                self._screen.in_background(place, "search-places")
         return self._places[1]
 
     def places_shown(self) -> Places:
@@ -386,13 +359,13 @@ class Search:
 
     def _place(self, search: TextSearch, index: int, text: str) -> None:
         places = search.matcher.places(text)
-        self._view.post_message(self.Placed(search, index, places))
+        self._screen.call_later(self._take_places, search, index, places)
 
-    def take_places(self, message: Placed) -> None:
+    def _take_places(self, search: TextSearch, index: int, places: Places) -> None:
         """Mark matches in the text that is shown."""
-        if message.search is self._search and message.index == self._state.index:
-            self._places = (message.index, message.places)
-            self._view.show_highlights()
+        if search is self._search and index == self._state.index:
+            self._places = (index, places)
+            self._screen.show_highlights()
             self._reveal_match()
 
     # Words

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 from mast_tui.traces.model import STATUSES, Shape, SpanColumns, SpanKind, SpanStatus, Trace
-
-if TYPE_CHECKING:
-    from mast_tui.labels import Target
 
 KIND_NAMES: Final[Mapping[SpanKind, str]] = {
     SpanKind.MESSAGE: "messages",
@@ -106,17 +103,6 @@ class Stretches:
             found += range(max(first, self._first[place]), min(end, self._last[place] + 1))
             place += 1
         return found
-
-
-def ranges_of(
-    targets: Iterable[Target], index_of: Callable[[str], int | None]
-) -> Iterator[tuple[int, int]]:
-    """First and last span of each of these targets; the whole trace is no range."""
-    for target in targets:
-        keys = (target.first, target.last)
-        found = [at for key in keys if key is not None and (at := index_of(key)) is not None]
-        if found:
-            yield min(found), max(found)
 
 
 _NONE: Final = Stretches()

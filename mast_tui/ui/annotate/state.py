@@ -1,32 +1,22 @@
-"""What is open on the annotate screen, and what its parts may ask of the screen."""
+"""What is open on the annotate screen, for all of its parts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
-
-from textual.message import Message
-from textual.screen import Screen
+from typing import TYPE_CHECKING, Literal
 
 from mast_tui.labels import WHOLE_TRACE, Label, Target, VerdictValue
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
 from mast_tui.ui.annotate.hits import Hits
-from mast_tui.ui.context import AppContext
 from mast_tui.ui.text.word_motions import QuoteCursor
 from mast_tui.ui.trace_view.folding import Fold
 from mast_tui.ui.trace_view.span_text import SpanText
-from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.trace_view.timeline import Timeline
-from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.wording import place_words
 
 if TYPE_CHECKING:
     from mast_tui.session import Session  # it brings the workspace, which opens behind the screen
-
-
-Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,32 +172,3 @@ class AnnotateState:
         """Return a target in a few words, such as ``#13 to #18``."""
         assert self.trace is not None
         return place_words(target, self.trace.index_of)
-
-
-class AnnotateView(Protocol):
-    """What every part may ask of the screen."""
-
-    @property
-    def context(self) -> AppContext: ...
-    @property
-    def state(self) -> AnnotateState: ...
-    @property
-    def timeline(self) -> Timeline: ...
-    @property
-    def span_view(self) -> SpanView: ...
-    @property
-    def hints(self) -> HintBar: ...
-    def show_span(self) -> None: ...
-    def show_highlights(self) -> None: ...
-    def catch_up(self) -> None: ...
-    def show_dialog(
-        self, dialog: Screen[Answer], answered: Callable[[Answer | None], None] | None = None
-    ) -> None: ...
-
-
-class BackgroundView(AnnotateView, Protocol):
-    """What a part may ask whose work takes a thread."""
-
-    def in_background(self, work: Callable[[], None], group: str) -> None: ...
-    def stop_background(self, group: str) -> None: ...
-    def post_message(self, message: Message) -> bool: ...

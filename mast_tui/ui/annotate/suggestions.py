@@ -8,16 +8,16 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
+from operator import attrgetter
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from mast_tui.labels import Answer, Doubt, Target
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode
 from mast_tui.traces.model import Span
-from mast_tui.ui.annotate.commands import SessionCommands
 from mast_tui.ui.annotate.many import ManyAnswered, ManyScreen, Scope
 from mast_tui.ui.annotate.marking import Marking
-from mast_tui.ui.annotate.state import AnnotateView, Selection
+from mast_tui.ui.annotate.state import Selection
 from mast_tui.ui.context import TraceLocation
 from mast_tui.ui.suggestion_wording import (
     Line,
@@ -26,12 +26,13 @@ from mast_tui.ui.suggestion_wording import (
     source_words,
     warnings_on,
 )
-from mast_tui.ui.trace_view.span_view import Highlight, SpanView
-from mast_tui.ui.widgets.taxonomy_panel import TaxonomyPanel
+from mast_tui.ui.text.highlighting import Part
+from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.wording import joined, plain_title
 
 if TYPE_CHECKING:
     from mast_tui.session import Change, Session, Suggestion
+    from mast_tui.ui.annotate.screen import AnnotateScreen
 
 
 class SuggestionPanel(SpanView):
@@ -47,12 +48,12 @@ class SuggestionPanel(SpanView):
         mode = one_line(mode)
         self.show_titles(plain_title(title), plain_title("a accept  x reject  e edit"))
         head = f"{mode}  {one_line(source)}"
-        marked = [Highlight(0, len(mode), "head")]
+        marked = [Part(0, len(mode), "head")]
         for line in warnings:
             begin = len(head) + 1
             if line.warns:
-                marked.append(Highlight(begin, begin + len(line.text), "warning"))
-            marked += [Highlight(begin + start, begin + end, "match") for start, end in line.lit]
+                marked.append(Part(begin, begin + len(line.text), "warning"))
+            marked += [Part(begin + start, begin + end, "match") for start, end in line.lit]
             head = f"{head}\n{line.text}"
         self._fill(f"{head}\n{body}", marked)
         self.set_class(False, "-idle")
@@ -68,22 +69,12 @@ class SuggestionPanel(SpanView):
         """Whether there is more than is on screen."""
         return self.row_count > self.scrollable_content_region.height
 
-    def _fill(self, text: str, marked: Sequence[Highlight] = ()) -> None:
+    def _fill(self, text: str, marked: Sequence[Part] = ()) -> None:
         if text != self.text:
             rows = self.row_count
             self.show_text(text, marked)
             if self.row_count != rows:
                 self.refresh(layout=True)
-
-
-class SuggestionsView(AnnotateView, Protocol):
-    """What suggestions need of the screen."""
-
-    @property
-    def modes(self) -> TaxonomyPanel: ...
-    @property
-    def commands(self) -> SessionCommands: ...
-    def session_changed(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,26 +114,27 @@ class Suggestions:
     What a judge finds comes while one works; it moves no cursor and answers nothing.
     """
 
-    def __init__(self, view: SuggestionsView, marking: Marking) -> None:
+    def __init__(self, screen: AnnotateScreen, marking: Marking) -> None:
         """Begin without a suggestion under the cursor.
 
         Args:
-            view: The screen.
+            screen: Whose part it is.
             marking: What a suggestion that is edited points at.
         """
         self.panels = (SuggestionPanel(id="suggestion-below"), SuggestionPanel(id="suggestion"))
         """The suggestion under the cursor: under the timeline where it is narrow, else beside."""
-        self._view = view
-        self._state = view.state
-        self._timeline = view.timeline
-        self._hints = view.hints
-        self._modes = view.modes
-        self._commands = view.commands
+        self._screen = screen
+        self._state = screen.state
+        self._timeline = screen.timeline
+        self._hints = screen.hints
+        self._modes = screen.modes
+        self._commands = screen.commands
         self._marking = marking
         self._id: str | None = None
         """The suggestion under the cursor."""
         self._gone_to: str | None = None
-        self._editing: str | None = None
+        self.editing: str | None = None
+        """The suggestion for which another mode or place is marked."""
         self._standing: _Standing | None = None
         self._hidden: tuple[Scope, ...] = ()
         """Suggestions that nobody wants to see for now, on whatever trace."""
@@ -156,7 +148,7 @@ class Suggestions:
 
     def begin(self) -> None:
         """Begin with another trace."""
-        self._id = self._editing = None
+        self._id = self.editing = None
 
     @property
     def pending(self) -> tuple[Suggestion, ...]:
@@ -179,11 +171,6 @@ class Suggestions:
         if not self._hidden:
             return session.pending_by_id
         return {one.id: one for one in self.pending}
-
-    @property
-    def editing(self) -> str | None:
-        """The suggestion for which another mode or place is marked."""
-        return self._editing
 
     def here(self) -> Suggestion | None:
         """Return the suggestion that a key would answer now."""
@@ -213,7 +200,7 @@ class Suggestions:
         pending = self.pending
         if not pending:
             self._id = None
-            self._view.show_span()
+            self._screen.show_span()
             self._hints.say(self._none_words(session))
             return False
         current = next((i for i, s in enumerate(pending) if self._is_gone_from(s)), None)
@@ -246,8 +233,8 @@ class Suggestions:
             found = 0 if key is None else index_of(key)
             return sys.maxsize if found is None else found
 
-        first = bisect_left(pending, among, key=_doubt)
-        end = bisect_right(pending, among, key=_doubt)
+        first = bisect_left(pending, among, key=attrgetter("doubt"))
+        end = bisect_right(pending, among, key=attrgetter("doubt"))
         place = bisect_left(pending, at, first, end, key=index)
         return (place if step > 0 else place - 1) % len(pending)
 
@@ -256,9 +243,9 @@ class Suggestions:
         self._id = self._gone_to = suggestion.id
         self._timeline.go_to(self.index_of(suggestion))
         self._modes.go_to(suggestion.mode)
-        self._view.show_span()
+        self._screen.show_span()
         if suggestion.quote_offsets is not None:
-            self._view.span_view.reveal(*suggestion.quote_offsets)
+            self._screen.span_view.reveal(*suggestion.quote_offsets)
 
     def _pending_on(self, session: Session, index: int) -> Sequence[Suggestion]:
         """The suggestions that wait and are shown at a span; a move of the cursor looks up one."""
@@ -281,13 +268,9 @@ class Suggestions:
                 return index
         return 0
 
-    def accept(self) -> None:
-        """Accept the suggestion under the cursor and go on to the next."""
-        self._commands.with_session(lambda session: self._answer(session, accept=True), here=True)
-
-    def reject(self) -> None:
-        """Reject the suggestion under the cursor and go on to the next."""
-        self._commands.with_session(lambda session: self._answer(session, accept=False), here=True)
+    def answer(self, *, accept: bool) -> None:
+        """Accept the suggestion under the cursor, or reject it, and go on to the next."""
+        self._commands.with_session(partial(self._answer, accept=accept), here=True)
 
     def _answer(self, session: Session, *, accept: bool) -> None:
         suggestion = self.here()
@@ -316,7 +299,7 @@ class Suggestions:
             self.show(following)
             self._hints.say(f"{one_line(done.message)} · {len(self.pending)} to go")
         else:
-            self._view.show_span()
+            self._screen.show_span()
             self._hints.say(f"{one_line(done.message)} · all suggestions answered")
 
     def edit(self, begun: Callable[[], None]) -> None:
@@ -333,7 +316,7 @@ class Suggestions:
             self._answer(session, accept=True)
             return
         assert self._state.trace is not None
-        self._editing = suggestion.id
+        self.editing = suggestion.id
         first = suggestion.target.first
         start = self._state.trace.index_of(first) if first is not None else None
         last = suggestion.target.last
@@ -345,7 +328,7 @@ class Suggestions:
 
     def take_edit(self) -> str | None:
         """Leave the editing of a suggestion, and return which one it was."""
-        editing, self._editing = self._editing, None
+        editing, self.editing = self.editing, None
         return editing
 
     def finish_edit(self, session: Session, suggestion_id: str, mode: Mode, target: Target) -> None:
@@ -391,7 +374,7 @@ class Suggestions:
                 index = self.index_of(found)
             if index is not None and index < len(self._state.trace):
                 self._timeline.go_to(index)
-                self._view.show_span()
+                self._screen.show_span()
 
         self._commands.with_session(look, here=True)
 
@@ -399,51 +382,41 @@ class Suggestions:
 
     def show_panel(self) -> None:
         """Show the suggestion under the cursor, or how to get to one."""
-        session = self._state.session
-        for panel in self.panels:
-            if session is None:
-                refused = "Without a workspace there are none"
-                panel.idle(
-                    "Suggestions",
-                    refused
-                    if self._view.context.refused is not None
-                    else "Opening the workspace …",
-                )
-                continue
-            suggestion = self.here()
-            pending = self.pending
-            if suggestion is None:
-                count = len(pending)
-                words = (
-                    f"{count} wait{'s' if count == 1 else ''} for an answer: ] goes to the next"
-                    if count
-                    else self._none_words(session)
-                )
+        session, suggestion = self._state.session, self.here()
+        if session is None or suggestion is None:
+            words = self._idle_words(session)
+            for panel in self.panels:
                 panel.idle("Suggestions", words)
-                continue
-            mode = next((m for m in self._state.taxonomy.modes if m.slug == suggestion.mode), None)
-            name = f"{mode.code} {mode.name}" if mode else suggestion.mode
-            assert self._state.trace is not None
-            index_of = self._state.trace.index_of
-            alike = self._alike(suggestion)
-            warnings = list(warnings_on(suggestion, index_of))
-            if alike > 1:
-                code = name.partition(" ")[0]
-                warnings.append(
-                    Line(f"{code} ×{alike}, same rule: X answers them together", warns=False)
-                )
-            # Its number stays while others are answered.
-            place = self._number_of(session, suggestion)
-            panel.show(
-                f"Suggestion {place} of {len(session.suggestions)}",
-                name,
-                source_words(suggestion, index_of),
-                warnings,
-                suggestion.rationale,
+            return
+        assert self._state.trace is not None
+        index_of = self._state.trace.index_of
+        name, alike = self._name_of(suggestion.mode), self._alike(suggestion)
+        warnings = list(warnings_on(suggestion, index_of))
+        if alike > 1:
+            code = name.partition(" ")[0]
+            warnings.append(
+                Line(f"{code} ×{alike}, same rule: X answers them together", warns=False)
             )
+        # Its number stays while others are answered.
+        ids = [one.id for one in session.suggestions]
+        title = f"Suggestion {ids.index(suggestion.id) + 1} of {len(ids)}"
+        source = source_words(suggestion, index_of)
+        for panel in self.panels:
+            panel.show(title, name, source, warnings, suggestion.rationale)
 
-    def _number_of(self, session: Session, suggestion: Suggestion) -> int:
-        return next(n for n, s in enumerate(session.suggestions, 1) if s.id == suggestion.id)
+    def _idle_words(self, session: Session | None) -> str:
+        if session is None:
+            refused = self._screen.context.refused is not None
+            return "Without a workspace there are none" if refused else "Opening the workspace …"
+        count = len(self.pending)
+        if not count:
+            return self._none_words(session)
+        return f"{count} wait{'s' if count == 1 else ''} for an answer: ] goes to the next"
+
+    def _name_of(self, slug: str) -> str:
+        """A mode by its code and name; by its slug where it is none of the taxonomy."""
+        mode = next((m for m in self._state.taxonomy.modes if m.slug == slug), None)
+        return f"{mode.code} {mode.name}" if mode else slug
 
     def _alike(self, suggestion: Suggestion) -> int:
         """How many suggestions of the same rule wait."""
@@ -477,17 +450,13 @@ class Suggestions:
                 self._hints.say(no_suggestion_words(session))
             return
 
-        def named(slug: str) -> str:
-            mode = next((m for m in self._state.taxonomy.modes if m.slug == slug), None)
-            return f"{mode.code} {mode.name}" if mode else slug
-
         def answered(done: ManyAnswered | None) -> None:
             if done is not None:
-                self._view.context.writes.do(lambda: self._answer_many(done))
+                self._screen.context.writes.do(lambda: self._answer_many(done))
 
-        self._view.show_dialog(
-            ManyScreen(like, pending, named, hidden, len(self._standing_answers)), answered
-        )
+        standing = len(self._standing_answers)
+        question = ManyScreen(like, pending, self._name_of(like.mode), hidden, standing)
+        self._screen.app.push_screen(question, answered)
 
     def _answer_many(self, done: ManyAnswered) -> None:
         meant = done.scope.of(self.pending)
@@ -498,8 +467,8 @@ class Suggestions:
                 ended = " and answered one by one" if self._standing_answers else ""
                 said = f"All suggestions are shown again{ended}"
                 self._end_standing_answers()
-            self._view.session_changed()
-            self._view.show_span()
+            self._screen.session_changed()
+            self._screen.show_span()
             self._hints.say(said)
             return
         change = self._commands.changed(lambda s: _answer_those(s, done.answer, meant))
@@ -513,7 +482,7 @@ class Suggestions:
             self._came_to.add(session.trace_id)
             said = f"{one_line(change.message)}, so on each trace you open"
         self._id = None
-        self._view.show_span()
+        self._screen.show_span()
         self._hints.say(f"{said} · u takes back")
 
     def _end_standing_answers(self) -> None:
@@ -540,7 +509,7 @@ class Suggestions:
                 )
                 told.append("" if change is None else one_line(change.message))
         if told := list(filter(None, told)):
-            self._view.show_span()
+            self._screen.show_span()
             self._hints.say(f"{'; '.join(told)} · as asked, u takes back")
 
 
@@ -553,10 +522,6 @@ def _answer_those(session: Session, key: str, meant: Sequence[Suggestion]) -> Ch
 
 def _rule_of(suggestion: Suggestion) -> tuple[str, str, str]:
     return suggestion.judge, suggestion.mode, rule_words(suggestion.rationale)
-
-
-def _doubt(suggestion: Suggestion) -> Doubt:
-    return suggestion.doubt
 
 
 def _suggestion_at(session: Session, at: TraceLocation) -> Suggestion | None:

@@ -11,6 +11,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from mast_tui.ui.screens.base_screen import MovesLines
 from mast_tui.ui.styles import DIALOGS
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
@@ -70,46 +71,29 @@ class KeyRow(Static):
             self.screen.take(self.key)
 
 
-class LinesDialog(Dialog[None]):
+class LinesDialog(MovesLines, Dialog[None]):
     """Lines to scroll, by the keys that move on every screen."""
+
+    lines: VirtualLines
+    """What is scrolled."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q,Q", "close", show=False),
-        Binding("down,j", "scroll_by(1)", show=False),
-        Binding("up,k", "scroll_by(-1)", show=False),
-        Binding("pagedown,space,d", "scroll_pages(1)", show=False),
-        Binding("pageup,b", "scroll_pages(-1)", show=False),
-        Binding("ctrl+d", "scroll_halves(1)", show=False),
-        Binding("ctrl+u", "scroll_halves(-1)", show=False),
-        Binding("g,home", "scroll_to_start", show=False),
-        Binding("G,end", "scroll_to_last", show=False),
+        Binding("down,j", "move(1)", show=False),
+        Binding("up,k", "move(-1)", show=False),
+        Binding("pagedown,space,d", "move_page(1)", show=False),
+        Binding("pageup,b", "move_page(-1)", show=False),
+        Binding("ctrl+d", "move_half(1)", show=False),
+        Binding("ctrl+u", "move_half(-1)", show=False),
+        Binding("g,home", "move_to_start", show=False),
+        Binding("G,end", "move_to_end", show=False),
     ]
 
     @property
-    @abstractmethod
-    def lines(self) -> VirtualLines:
-        """What is scrolled."""
+    def pane(self) -> VirtualLines:
+        """The lines."""
+        return self.lines
 
     def action_close(self) -> None:
         """Close, whatever is looked for."""
         self.dismiss(None)
-
-    def action_scroll_by(self, rows: int) -> None:
-        """Scroll by rows."""
-        self.lines.move_by(rows)
-
-    def action_scroll_pages(self, pages: int) -> None:
-        """Scroll by screens."""
-        self.lines.move_page(pages)
-
-    def action_scroll_halves(self, halves: int) -> None:
-        """Scroll by half screens."""
-        self.lines.move_half(halves)
-
-    def action_scroll_to_start(self) -> None:
-        """Go to the first row."""
-        self.lines.move_to(0)
-
-    def action_scroll_to_last(self) -> None:
-        """Go to the last row."""
-        self.lines.move_to_end()

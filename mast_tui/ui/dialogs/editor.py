@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import subprocess
 from collections.abc import Mapping
@@ -58,8 +57,3 @@ def edited(text: str, command: list[str]) -> str:
             return path.read_text("utf-8").rstrip()
         except (OSError, ValueError) as error:
             raise NoEditor("What the editor has left cannot be read as text") from error
-
-
-def edited_here(text: str) -> str:
-    """Have a text edited by the editor that the environment names; see ``edited``."""
-    return edited(text, editor_command(os.environ))

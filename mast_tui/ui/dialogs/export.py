@@ -10,10 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from textual import work
-from textual.message import Message
 from textual.worker import get_current_worker
 
 from mast_tui.errors import MastError
@@ -258,92 +257,66 @@ At = Callable[[str], None]
 """Is told what is at work; it raises an error to stop."""
 
 
-class Order(Protocol):
-    """Something that is to be written."""
-
-    @property
-    def output(self) -> Path:
-        """The file or folder that was named."""
-
-    def check(self, outputs: Outputs) -> None:
-        """Refuse a place where it cannot or must not be written."""
-
-    def add(self, outputs: Outputs, at: At) -> str:
-        """Add its files; what is in them, in words. Slow: for workers."""
-
-
 @dataclass(frozen=True, slots=True)
-class LabelsOrder:
-    """An export of labels."""
+class Order:
+    """Something that is to be written to ``output``, the file or folder that was named.
 
-    request: Request
+    ``check`` refuses a place where it cannot or must not be written. ``add`` adds its files, and
+    says what is in them; it is slow, for workers.
+    """
 
-    @property
-    def output(self) -> Path:
-        """The file or folder that was named."""
-        return self.request.output
+    output: Path
+    check: Callable[[Outputs], None]
+    add: Callable[[Outputs, At], str]
 
-    def check(self, outputs: Outputs) -> None:
-        """Refuse a place where it cannot or must not be written."""
-        check_output(outputs, self.request.file_format, self.output)
 
-    def add(self, outputs: Outputs, at: At) -> str:
-        """Add its files; what is in them, in words."""
-        request, said = self.request, list[str]()
+def labels_order(request: Request) -> Order:
+    """Make the order of an export of labels."""
+
+    def check(outputs: Outputs) -> None:
+        check_output(outputs, request.file_format, request.output)
+
+    def add(outputs: Outputs, at: At) -> str:
+        said = list[str]()
         if request.file_format == "jsonl":
             at("Reading the workspace")
-            counts = add_workspace(request.workspace, outputs, self.output, said.append)
+            counts = add_workspace(request.workspace, outputs, request.output, said.append)
         else:
             counts = add_export(replace(request, say=said.append, stage=at), outputs)
         return done_words(request, counts, said)
 
+    return Order(request.output, check, add)
 
-@dataclass(frozen=True, slots=True)
-class ReportOrder:
-    """A report, written in one of the languages of ``REPORTS``."""
 
-    opened: OpenWorkspace
-    report: ReportToWrite
-    language: str
-    output: Path
+def report_order(
+    opened: OpenWorkspace, report: ReportToWrite, language: str, output: Path
+) -> Order:
+    """Make the order of a report.
 
-    def check(self, outputs: Outputs) -> None:
-        """Refuse a place where it cannot or must not be written."""
-        outputs.check(self.output)
+    Args:
+        opened: The workspace that it is about.
+        report: The report.
+        language: One of ``REPORTS``.
+        output: The file.
+    """
 
-    def add(self, outputs: Outputs, at: At) -> str:
-        """Add its file; what it is, in words."""
-
+    def add(outputs: Outputs, at: At) -> str:
         def stopped() -> bool:
             at("Counting the figures")
             return False
 
         stopped()
-        made = self.report.make(self.opened, stopped)
+        made = report.make(opened, stopped)
         at("Putting them into words")
-        outputs.add(self.output, rendered(made, self.language))
-        lines = ["Written:", str(self.output), "", made.about]
+        outputs.add(output, rendered(made, language))
+        lines = ["Written:", str(output), "", made.about]
         return "\n".join(one_line(line, 2000) for line in lines)
+
+    return Order(output, lambda outputs: outputs.check(output), add)
 
 
 class ExportForm(Form):
     """Where an export goes and what it holds; it is written beside the screen, and told of."""
-
-    @dataclass
-    class Stage(Message):
-        """What an export is at; ``turn`` is which one, as an earlier one may have been stopped."""
-
-        turn: int
-        words: str
-
-    @dataclass
-    class Ended(Message):
-        """What came of an export: words, what is in the way, or what went wrong."""
-
-        turn: int
-        words: str = ""
-        in_the_way: Callable[[], None] | None = None
-        problem: str = ""
 
     def __init__(
         self, opened: OpenWorkspace, file_format: str, report: ReportToWrite | None = None
@@ -371,9 +344,9 @@ class ExportForm(Form):
 
     def _order(self, texts: Texts) -> Order:
         if self._report is None:
-            return LabelsOrder(request_of(self._opened, self._format, texts))
+            return labels_order(request_of(self._opened, self._format, texts))
         place = _place(texts["file"], "file")
-        return ReportOrder(self._opened, self._report, self._format, place)
+        return report_order(self._opened, self._report, self._format, place)
 
     def take(self, texts: Texts) -> None:
         """Write it, unless something lies there that is asked about first."""
@@ -424,7 +397,7 @@ class ExportForm(Form):
         def at(words: str) -> None:
             if worker.is_cancelled:
                 raise _Stopped
-            self.post_message(self.Stage(turn, words))
+            self.call_later(self._in_turn, turn, partial(self._at, words))
 
         try:
             outputs = outputs_beside(self._opened.workspace, force=force)
@@ -432,33 +405,25 @@ class ExportForm(Form):
             words = order.add(outputs, at)
             at("Writing")
             outputs.commit()
-            ended = self.Ended(turn, words)
+            ended = partial(self._done, words)
         except _Stopped:
             return
         except InTheWay as found:
-            ended = self.Ended(turn, in_the_way=partial(self._ask_to_replace, order, found))
+            ended = partial(self._ask_to_replace, order, found)
         except MastError as error:
-            ended = self.Ended(turn, problem=str(error))
+            ended = partial(self.refuse, str(error))
         except OSError as error:
-            ended = self.Ended(turn, problem=_said_by(error))
-        self.post_message(ended)
+            ended = partial(self.refuse, _said_by(error))
+        self.call_later(self._in_turn, turn, ended)
 
-    def on_export_form_stage(self, message: Stage) -> None:
-        """Say what the export is at."""
-        if message.turn == self._turn:
-            self._at(message.words)
+    def _in_turn(self, turn: int, told: Callable[[], None]) -> None:
+        """Tell something of an export, unless that one has been stopped."""
+        if turn == self._turn:
+            told()
 
-    def on_export_form_ended(self, message: Ended) -> None:
-        """Say what came of it."""
-        if message.turn != self._turn:
-            return
-        if message.in_the_way is not None:
-            message.in_the_way()
-        elif message.problem:
-            self.refuse(message.problem)
-        else:
-            close = partial(self.dismiss, None)
-            self.show_words(message.words, "Enter closes", then=close, back=close)
+    def _done(self, words: str) -> None:
+        close = partial(self.dismiss, None)
+        self.show_words(words, "Enter closes", then=close, back=close)
 
 
 def _said_by(error: OSError) -> str:

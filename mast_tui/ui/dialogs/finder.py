@@ -18,6 +18,7 @@ from textual.widgets import Input
 
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.ui.actions.registry import Keymap, Where, actions_for, keys_of, shown
 from mast_tui.ui.dialogs.note import TypingDialog
 from mast_tui.ui.widgets.text_line import TextLine
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
@@ -37,6 +38,7 @@ class Choice:
 class ChoiceList(VirtualLines):
     """The choices that match."""
 
+    css_prefix = "choice-list"
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "choice-list--cursor",
         "choice-list--code",
@@ -64,9 +66,9 @@ class ChoiceList(VirtualLines):
         choice = self.choices[row]
         base = self.rich_style
         if row == self.cursor:
-            base += self.get_component_rich_style("choice-list--cursor", partial=True)
-        code = base + self.get_component_rich_style("choice-list--code", partial=True)
-        detail = base + self.get_component_rich_style("choice-list--detail", partial=True)
+            base += self._part("cursor")
+        code = base + self._part("code")
+        detail = base + self._part("detail")
         wide = max((cell_len(item.code) for item in self.choices), default=0)
         head = f" {set_cell_size(choice.code, min(wide, 14))} " if wide else " "
         name = one_line(choice.name, max(1, width - cell_len(head) - 1))
@@ -190,3 +192,26 @@ class ModeFinder(Finder):
             for mode in taxonomy.all_modes
         ]
         super().__init__("Label with", choices, placeholder="name, definition or code")
+
+
+class Palette(Finder):
+    """Every action by name, with its keys, and the places of a screen by number or key.
+
+    It gives back the id of an action, or what was typed where that is a place, or None.
+    """
+
+    def __init__(self, where: Where, keymap: Keymap) -> None:
+        """List what can be done on a screen.
+
+        Args:
+            where: Which screen it is.
+            keymap: Keys that the person has set.
+        """
+        choices = [
+            Choice(action.id, " ".join(map(shown, keys_of(action, keymap))), action.help)
+            for place in dict.fromkeys((where, Where.EVERYWHERE))
+            for action in actions_for(place)
+            if not action.name.startswith(("digit_", "side_"))
+        ]
+        hint = "what to do, a #number or a span's key"
+        super().__init__("Go to", choices, placeholder=hint, free=True)

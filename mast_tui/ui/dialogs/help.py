@@ -170,6 +170,7 @@ def matching(sections: Iterable[Section], wanted: str) -> Iterator[Section]:
 class HelpLines(VirtualLines):
     """Sections as lines; what does not fit on one goes on under its own beginning."""
 
+    css_prefix = "help-lines"
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "help-lines--title",
         "help-lines--key",
@@ -211,15 +212,10 @@ class HelpLines(VirtualLines):
 
     def render_row(self, row: int, width: int) -> Strip:
         """A heading, or a key with what it does."""
-        base = self.rich_style
-
-        def part(name: str) -> Segment:
-            style = base + self.get_component_rich_style(f"help-lines--{name}", partial=True)
-            return Segment(words if name == "words" else key, style)
-
-        key, words = self._lines[row]
-        parts = [part("key"), part("words")] if words else [part("title")]
-        return Strip(parts).adjust_cell_length(width, base)
+        base, (key, words) = self.rich_style, self._lines[row]
+        parts = [(key, "key"), (words, "words")] if words else [(key, "title")]
+        strip = Strip([Segment(text, base + self._part(name)) for text, name in parts])
+        return strip.adjust_cell_length(width, base)
 
     def move_by(self, delta: int) -> None:
         """Scroll: there is nothing to choose, so no line is the cursor's."""
@@ -246,18 +242,14 @@ class HelpScreen(LinesDialog):
     def __init__(self, where: Where, keymap: Keymap) -> None:
         super().__init__()
         self._sections = tuple(sections_of(where, keymap))
-
-    @property
-    def lines(self) -> HelpLines:
-        """The keys and signs."""
-        return self.query_one(HelpLines)
+        self.lines: HelpLines = HelpLines(id="keys")
 
     def compose(self) -> ComposeResult:
         """The keys and signs, and the line to search them on."""
         with Vertical(classes="dialog tall") as box:
             box.border_title = "Keys and signs"
             box.border_subtitle = "/ searches · Esc closes"
-            yield HelpLines(id="keys")
+            yield self.lines
             yield TextLine(placeholder="a part of a key, a sign or what it does")
 
     def on_mount(self) -> None:

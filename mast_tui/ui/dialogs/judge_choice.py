@@ -11,7 +11,6 @@ from typing import Final
 from textual import work
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.message import Message
 from textual.widgets import Static
 from textual.worker import get_current_worker
 
@@ -55,20 +54,6 @@ class Chosen:
 
 class JudgeChoice(KeyDialog[Chosen]):
     """Gives back what was chosen, or None after Escape. A model waits for its estimate."""
-
-    @dataclass
-    class Estimated(Message):
-        """What asking the model takes, or why that is not known."""
-
-        key: str
-        plan: Plan | None
-        problem: str | None = None
-
-    @dataclass
-    class Counted(Message):
-        """So many traces have been looked at for the estimate."""
-
-        traces: int
 
     def __init__(
         self,
@@ -134,7 +119,7 @@ class JudgeChoice(KeyDialog[Chosen]):
 
         def counted(traces: int) -> None:
             if traces % TOLD_EVERY == 0:
-                self.post_message(self.Counted(traces))
+                self.call_later(self._show_counted, traces)
 
         def stopped() -> bool:
             return worker.is_cancelled
@@ -142,32 +127,33 @@ class JudgeChoice(KeyDialog[Chosen]):
         try:
             plan = plan_for(setup, self._traces, self._opened, stopped, counted)
         except (WorkspaceError, OSError) as error:
-            self.post_message(self.Estimated(key, None, str(error)))
+            self.call_later(self._cannot_estimate, key, str(error))
             return
         if not worker.is_cancelled:
-            self.post_message(self.Estimated(key, plan))
+            self.call_later(self._show_plan, key, plan)
 
-    def on_judge_choice_counted(self, message: Counted) -> None:
+    def _show_counted(self, traces: int) -> None:
         """Say how far the estimate is."""
         if self._plan is None:
             self.query_one(".hint", Static).update(
-                plain_lines(f"{ESTIMATING}: {message.traces:,} of {len(self._traces):,} traces …")
+                plain_lines(f"{ESTIMATING}: {traces:,} of {len(self._traces):,} traces …")
             )
 
-    def on_judge_choice_estimated(self, message: Estimated) -> None:
-        """Say it; where the model was chosen already, go on with it."""
-        if message.key != self._estimated:
-            return
-        hint = self.query_one(".hint", Static)
-        if message.plan is None:
-            hint.update(plain_lines(message.problem or ""))
+    def _show_plan(self, key: str, plan: Plan) -> None:
+        """Say what asking takes; where the model was chosen already, go on with it."""
+        if key == self._estimated:
+            self._plan = plan
+            self.query_one(".hint", Static).update(plain_lines(estimate_words(plan)))
+            if self._wanted:
+                self.dismiss(Chosen(key, plan))
+
+    def _cannot_estimate(self, key: str, problem: str) -> None:
+        """Say why it is not known what asking takes."""
+        if key == self._estimated:
+            hint = self.query_one(".hint", Static)
+            hint.update(plain_lines(problem))
             hint.add_class("-error")
             self._wanted, self._estimated = False, ""
-            return
-        self._plan = message.plan
-        hint.update(plain_lines(estimate_words(message.plan)))
-        if self._wanted:
-            self.dismiss(Chosen(message.key, message.plan))
 
     def take(self, key: str) -> bool:
         """What asks no model at once; the model as soon as it is known what it takes."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import ClassVar
 
@@ -14,7 +15,7 @@ from textual.widgets import Input, Static
 
 from mast_tui.errors import MastError
 from mast_tui.ui.dialogs.dialog import Dialog
-from mast_tui.ui.dialogs.editor import edited_here
+from mast_tui.ui.dialogs.editor import edited, editor_command
 from mast_tui.ui.widgets.text_line import TextLine
 from mast_tui.ui.wording import plain_lines, plain_title
 
@@ -114,7 +115,7 @@ class NoteScreen(TypingDialog):
         before = self.query_one(TextLine).value
         try:
             with self.app.suspend():
-                text = edited_here(before)
+                text = edited(before, editor_command(os.environ))
         except SuspendNotSupported:
             self._say("This terminal cannot be lent to an editor; write on this line")
         except MastError as error:

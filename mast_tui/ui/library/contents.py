@@ -60,6 +60,7 @@ class HitRow(NamedTuple):
 class HitList(VirtualLines):
     """Spans that were found, in the order of the files."""
 
+    css_prefix = "hit-list"
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "hit-list--cursor",
         "hit-list--name",
@@ -144,9 +145,6 @@ class HitList(VirtualLines):
             Segment(lit, base + self._part("match")),
             Segment(behind, base),
         ]
-
-    def _part(self, name: str) -> Style:
-        return self.get_component_rich_style(f"hit-list--{name}", partial=True)
 
 
 def _first_cells(text: str, cells: int) -> str:

@@ -8,7 +8,6 @@ from typing import ClassVar, Final
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
-from rich.style import Style
 from textual.cache import LRUCache
 from textual.strip import Strip
 
@@ -78,6 +77,8 @@ def cell(row: LibraryRow, column: Column) -> str:
 class LibraryList(VirtualLines):
     """Traces. The first line of the widget is no row; titles stand in ``heading``."""
 
+    css_prefix = "library-list"
+    tells_size = True
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "library-list--cursor",
         "library-list--quiet",
@@ -205,7 +206,7 @@ class LibraryList(VirtualLines):
         item = self.rows[row]
         base = self.rich_style
         if row == self.cursor:
-            base += self.get_component_rich_style("library-list--cursor", partial=True)
+            base += self._part("cursor")
         done = item.state is State.FINISHED
         glyph = base + self._part(
             "done" if done else "own" if item.state is State.OPEN else "quiet"
@@ -235,7 +236,7 @@ class LibraryList(VirtualLines):
             parts = [Segment(text, base + self._part("quiet"))]
         else:
             if row == self.cursor:
-                base += self.get_component_rich_style("library-list--cursor", partial=True)
+                base += self._part("cursor")
             trouble = self.troubles[place]
             name, message = one_line(trouble.path), one_line(trouble.message)
             room = max(1, width - 5 - cell_len(name))
@@ -260,6 +261,3 @@ class LibraryList(VirtualLines):
         if column.name == "name" and not done:
             return "name"
         return "quiet"
-
-    def _part(self, name: str) -> Style:
-        return self.get_component_rich_style(f"library-list--{name}", partial=True)

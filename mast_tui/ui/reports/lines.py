@@ -75,6 +75,8 @@ class ReportLines(VirtualLines):
     traces of their own behind them one column is chosen, and its cell stands out.
     """
 
+    css_prefix = "report-lines"
+    tells_focus = True
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "report-lines--cursor",
         "report-lines--name",
@@ -261,14 +263,6 @@ class ReportLines(VirtualLines):
             self.move_to(number)
             event.prevent_default()
 
-    def on_focus(self) -> None:
-        """Keys move this cursor."""
-        self.redraw_row(self.cursor)
-
-    def on_blur(self) -> None:
-        """Keys move another one; the row stays marked."""
-        self.redraw_row(self.cursor)
-
     # Drawing
 
     def render_line(self, y: int) -> Strip:
@@ -343,9 +337,6 @@ class ReportLines(VirtualLines):
                 for text, style in _cells(one, row, pending=self.pending)
             ]
         return Strip(parts).adjust_cell_length(width, base)
-
-    def _part(self, name: str) -> Style:
-        return self.get_component_rich_style(f"report-lines--{name}", partial=True)
 
 
 def _cells(one: Fitted, row: Row, *, pending: bool) -> list[tuple[str, str]]:

@@ -14,23 +14,8 @@ from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.writes import Writes
 
 
-class ListScreen(Screen[None]):
-    """A main screen with a title, lists that keys move over, and a line of hints."""
-
-    @property
-    def mast(self) -> AppContext:
-        """The app, with what it shares."""
-        return context_of(self)
-
-    @property
-    def hints(self) -> HintBar:
-        """The last line."""
-        return self.query_one(HintBar)
-
-    @property
-    def title_bar(self) -> TitleBar:
-        """The first line."""
-        return self.query_one(TitleBar)
+class MovesLines:
+    """What keys do that move over lines, on main screens and in dialogs."""
 
     @property
     @abstractmethod
@@ -56,6 +41,25 @@ class ListScreen(Screen[None]):
     def action_move_to_end(self) -> None:
         """To the last row."""
         self.pane.move_to(self.pane.row_count - 1)
+
+
+class ListScreen(MovesLines, Screen[None]):
+    """A main screen with a title, lists that keys move over, and a line of hints."""
+
+    @property
+    def mast(self) -> AppContext:
+        """The app, with what it shares."""
+        return context_of(self)
+
+    @property
+    def hints(self) -> HintBar:
+        """The last line."""
+        return self.query_one(HintBar)
+
+    @property
+    def title_bar(self) -> TitleBar:
+        """The first line."""
+        return self.query_one(TitleBar)
 
 
 class BaseScreen(ListScreen):

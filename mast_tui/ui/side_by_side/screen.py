@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from rich.segment import Segment
@@ -11,7 +10,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.message import Message
 from textual.strip import Strip
 from textual.widgets import Static
 
@@ -24,7 +22,8 @@ from mast_tui.ui.screens.base_screen import BaseScreen
 from mast_tui.ui.styles import BASE_SCREEN
 from mast_tui.ui.styles import SIDE_BY_SIDE as SIDE_BY_SIDE_STYLES
 from mast_tui.ui.text.differences import compare
-from mast_tui.ui.trace_view.span_view import Highlight, SpanView
+from mast_tui.ui.text.highlighting import Part
+from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.trace_view.timeline import kind_word, whole_words, words_within
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.title_bar import TitleBar
@@ -45,6 +44,8 @@ _KIND_CELLS: Final = 7
 class PairList(VirtualLines):
     """Each place of two runs as a row: the step of A, how alike they are, the step of B."""
 
+    css_prefix = "pair-list"
+    tells_size = True
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "pair-list--cursor",
         "pair-list--quiet",
@@ -78,13 +79,11 @@ class PairList(VirtualLines):
         pair, acts = self.found.pairs[row], self.found.actions[row]
         base = self.rich_style
         if row == self.cursor:
-            base += self.get_component_rich_style("pair-list--cursor", partial=True)
+            base += self._part("cursor")
         same = pair.likeness is Likeness.SAME
-        parts = {name: base + self.get_component_rich_style(f"pair-list--{name}", partial=True)
-                 for name in ("quiet", "action", "differs", "fork")}  # fmt: skip
         forks = row == self.found.fork
-        words = parts["quiet" if same or not acts else "action"]
-        sign = parts["fork" if forks else "quiet" if same else "differs"]
+        words = base + self._part("quiet" if same or not acts else "action")
+        sign = base + self._part("fork" if forks else "quiet" if same else "differs")
         left, right = self._widths(width)
         return Strip(
             [
@@ -114,13 +113,6 @@ class SideBySideScreen(BaseScreen):
     CSS_PATH = [BASE_SCREEN, SIDE_BY_SIDE_STYLES]
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.SIDE_BY_SIDE, Where.EVERYWHERE)
     where = Where.SIDE_BY_SIDE
-
-    @dataclass
-    class Aligned(Message):
-        """The two have been read and put side by side; or why they could not be."""
-
-        found: Alignment | None = None
-        problem: str = ""
 
     def __init__(self, a: Trace, b: Trace, names: tuple[str, str]) -> None:
         """Read both anew: only one thread may read on in a trace that is open.
@@ -172,21 +164,19 @@ class SideBySideScreen(BaseScreen):
             found = align(self._a, self._b)
         except OSError as error:
             reason = error.strerror or str(error)
-            self.post_message(self.Aligned(problem=f"They cannot be compared: {reason}"))
+            self.call_later(self._say_instead, f"They cannot be compared: {reason}")
             return
-        self.post_message(self.Aligned(found))
+        self.call_later(self._show_aligned, found)
 
-    @on(Aligned)
-    def _aligned(self, event: Aligned) -> None:
-        event.stop()
-        if event.found is None or not event.found.pairs:
-            self._say_instead(event.problem or "There is nothing in them to compare.")
+    def _show_aligned(self, found: Alignment) -> None:
+        if not found.pairs:
+            self._say_instead("There is nothing in them to compare.")
             return
         self.remove_class("-empty")
         listed = self.main_list
-        listed.found = event.found
+        listed.found = found
         listed.rows_changed()
-        self.query_one("#about", Static).update(Content(" ".join(sentences(event.found))))
+        self.query_one("#about", Static).update(Content(" ".join(sentences(found))))
         self.set_focus(listed)
         self.action_fork(tell=False)
         self._show_detail()
@@ -234,7 +224,7 @@ class SideBySideScreen(BaseScreen):
             found = compare(*texts)
             if not found.equal:
                 detail.show_titles(plain_title(f"{places[0]} (-) and {places[1]} (+)"))
-                marks = [Highlight(first, end, "evidence") for first, end in found.changed]
+                marks = [Part(first, end, "evidence") for first, end in found.changed]
                 detail.show_text(found.text, marks, written="diff")
                 return
             places = [f"{' and '.join(places)}: the same"]

@@ -8,7 +8,6 @@ from enum import StrEnum
 from typing import ClassVar, Final, TypeVar
 
 from rich.segment import Segment
-from rich.style import Style
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -141,6 +140,7 @@ class _Row:
 class PageLines(VirtualLines):
     """Blocks wrapped to the width; the cursor stands on a row, keys work on its entry."""
 
+    css_prefix = "page-lines"
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "page-lines--cursor",
         "page-lines--heading",
@@ -205,9 +205,6 @@ class PageLines(VirtualLines):
         bar = Segment("▌" if row == self.cursor else " ", base + self._part("case"))
         text = Segment(line.text, base + self._part(line.style))
         return Strip([bar, text]).adjust_cell_length(width, base)
-
-    def _part(self, name: str) -> Style:
-        return self.get_component_rich_style(f"page-lines--{name}", partial=True)
 
 
 def _rows_of(block: Block, width: int) -> list[_Row]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import accumulate
 from typing import Final
 
 from mast_tui.ui.text.json_view import pretty_json
@@ -97,12 +98,15 @@ def compare(earlier: str, later: str) -> Comparison:
 def _where_they_differ(one: str, other: str) -> tuple[str, str, int]:
     """Both without what they begin and end with alike but for some lines, and how many lines of
     ``other`` stand before."""
-    same = _alike_from_start(one, other)
+    a, b = len(one), len(other)
+    same = _alike(min(a, b), lambda low, high: one[low:high] == other[low:high])
     begin = _back(other, same)
     lines = other.count("\n", 0, begin)
     lead = "…" if begin and other[begin - 1] != "\n" else ""
-    most = min(len(one), len(other)) - same
-    tail = _alike_from_end(one, other, most)
+    tail = _alike(
+        min(a, b) - same,
+        lambda low, high: one[a - high : a - low] == other[b - high : b - low],
+    )
     kept = _on(other, len(other) - tail) - (len(other) - tail)
     rest = tail - kept
     trail = "…" if rest and other[len(other) - rest - 1] != "\n" else ""
@@ -110,24 +114,17 @@ def _where_they_differ(one: str, other: str) -> tuple[str, str, int]:
     return f"{lead}{one}{trail}", f"{lead}{other}{trail}", lines
 
 
-def _alike_from_start(one: str, other: str) -> int:
-    """With how many equal code points both begin."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+def _alike(most: int, equal: Callable[[int, int], bool]) -> int:
+    """Count code points that are alike, the first that differs ending it.
 
-
-def _alike_from_end(one: str, other: str, most: int) -> int:
-    """With how many equal code points, ``most`` at most, both end."""
+    Args:
+        most: How many there are at most.
+        equal: Whether those from one count on up to another (exclusive) are alike.
+    """
     low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2
-        if one[len(one) - middle : len(one) - low] == other[len(other) - middle : len(other) - low]:
+        if equal(low, middle):
             low = middle
         else:
             high = middle - 1
@@ -179,7 +176,9 @@ def _words_changed(old: str, new: str, page: _Page) -> tuple[Parts, Parts]:
     page.words_left -= len(before) + len(after)
     if max(len(before), len(after)) > MOST_WORDS:
         return [], []
-    starts_before, starts_after = _starts(before), _starts(after)
+    starts_before, starts_after = (
+        list(accumulate(map(len, words), initial=0)) for words in (before, after)
+    )
     gone: Parts = []
     come: Parts = []
     for tag, a, b, c, d in SequenceMatcher(None, before, after).get_opcodes():
@@ -189,13 +188,6 @@ def _words_changed(old: str, new: str, page: _Page) -> tuple[Parts, Parts]:
             if d > c:
                 come.append((starts_after[c], starts_after[d]))
     return gone, come
-
-
-def _starts(words: Sequence[str]) -> list[int]:
-    starts = [0]
-    for word in words:
-        starts.append(starts[-1] + len(word))
-    return starts
 
 
 def _lines(text: str) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -441,7 +441,8 @@ class PrettyText:
             return
         indent = INDENT * min(len(self._levels), MOST_DEPTH)
         done = 0
-        for shown, length, first, count in nested.pieces():
+        pieces = (nested._at_shown, nested._shown_length, nested._at_source, nested._source_length)
+        for shown, length, first, count in zip(*pieces, strict=True):
             self._space(whole[done:shown].replace("\n", "\n" + indent))
             done = shown + length
             part = whole[shown:done]
@@ -451,7 +452,7 @@ class PrettyText:
                 self._add(part, places[first], places[first + count] - places[first])
             if part == "\n":
                 self._space(indent)
-        for string in nested.strings:
+        for string in nested._strings:
             ends = (nested.to_source(string.start), nested.to_source(string.end - 1) + 1)
             shown_begin, shown_end = self.range_to_shown(places[ends[0]], places[ends[1]])
             deeper = string.indent + len(indent)
@@ -468,17 +469,6 @@ class PrettyText:
                 end += 1
             self._add(part[begin:end], places[begin], places[end] - places[begin])
             begin = end
-
-    def pieces(self) -> Iterator[tuple[int, int, int, int]]:
-        """Yield what is shown of the source: offset and length there, offset and length in it."""
-        return zip(
-            self._at_shown, self._shown_length, self._at_source, self._source_length, strict=True
-        )
-
-    @property
-    def strings(self) -> Sequence[Stretch]:
-        """The strings that are regions of their own."""
-        return self._strings
 
 
 def _unescaped(source: str, begin: int, end: int) -> tuple[str, list[int]]:

@@ -38,7 +38,7 @@ class ShownText:
         """
         self.text = text
         self.rendered = written is not None
-        self.pretty = None if written is None else _set_out(text)
+        self.pretty = None if written is None else pretty_json(text)
         self.highlighter: Highlighter | None = None
         if written:
             self.highlighter = Highlighter(self.readable, written, self.pretty)
@@ -123,10 +123,3 @@ class ShownText:
         if self.highlighter is not None:
             self.highlighter.changed()
         return True
-
-
-def _set_out(text: str) -> PrettyText | None:
-    """The text to be set out in lines; None where it is no JSON."""
-    if text[:64].lstrip()[:1] not in ("{", "["):
-        return None
-    return pretty_json(text)

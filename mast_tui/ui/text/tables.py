@@ -138,7 +138,10 @@ class Tables:
             for column in range(count)
         ]
         table = _Table(first, last, widths, [_side(cell) for cell in rows[1]])
-        widest = max(cell_len(line) + sum(map(cell_len, _added(line, table))) for line in lines)
+        widest = max(
+            cell_len(line) + sum(cell_len(one.signs) for one in _fillings(line, table))
+            for line in lines
+        )
         return table if widest <= self._width else _Table(first, last)
 
 
@@ -162,10 +165,6 @@ def _side(cell: str) -> str:
     if cell.endswith(":"):
         return "both" if cell.startswith(":") else "right"
     return "left"
-
-
-def _added(line: str, table: _Table) -> Iterator[str]:
-    return (filling.signs for filling in _fillings(line, table))
 
 
 def _fillings(line: str, table: _Table) -> Iterator[_Filling]:

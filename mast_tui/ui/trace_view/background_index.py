@@ -31,11 +31,6 @@ class TraceFacts:
     agents: tuple[str, ...] = ()
     name_cells: int = 0
 
-    @property
-    def duration(self) -> float | None:
-        """Seconds from the first to the last known time, or None where no span has a time."""
-        return None if self.start is None else self.total
-
 
 class CellContent(Enum):
     """What a cell of the overview shows, the weightiest first; ``UNSEEN`` was not looked at yet.

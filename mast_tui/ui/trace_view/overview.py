@@ -157,6 +157,7 @@ class Overview(RenderCache):
     wide both show in the style of the only one. A kind is underlined where there are errors too.
     """
 
+    css_prefix = "overview"
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "overview--cursor",
         "overview--edge",
@@ -169,17 +170,11 @@ class Overview(RenderCache):
     Overview { width: 2; height: 1fr; }
     """
 
+    @dataclass
     class Chosen(Message):
         """A cell was clicked; ``index`` is the span that it leads to."""
 
-        def __init__(self, overview: Overview, index: int) -> None:
-            super().__init__()
-            self.overview = overview
-            self.index = index
-
-        @property
-        def control(self) -> Overview:
-            return self.overview
+        index: int
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -187,15 +182,11 @@ class Overview(RenderCache):
         self.background = BackgroundIndex()
         self._marks = NO_MARKS
         self._matches: Sequence[int] = ()
-        self._cells: list[Cell] = []
+        self.cells: list[Cell] = []
+        """The cells as they were worked out last."""
         self._cursor = 0
         self._on_screen = (0, 0)
         self._lines: list[Strip] = []
-
-    @property
-    def cells(self) -> tuple[Cell, ...]:
-        """The cells as they were worked out last."""
-        return tuple(self._cells)
 
     @property
     def totals(self) -> SpanTotals:
@@ -258,7 +249,7 @@ class Overview(RenderCache):
         return 0 if trace is None else max(len(trace), trace.loaded.spans)
 
     def _work_out(self) -> None:
-        self._cells = self._worked_out.of(self.size.height, self._total)
+        self.cells = self._worked_out.of(self.size.height, self._total)
         self._draw()
 
     @property
@@ -273,7 +264,7 @@ class Overview(RenderCache):
             line(cell.matter, cell.errors, number == cursor, number in on_screen)
             if numbers is None or number in numbers or number >= len(old)
             else old[number]
-            for number, cell in enumerate(self._cells)
+            for number, cell in enumerate(self.cells)
         ]
         for y in range(max(len(old), len(self._lines))):
             before = list(old[y]) if y < len(old) else []
@@ -285,22 +276,19 @@ class Overview(RenderCache):
 
     def _line(self, matter: CellContent, errors: bool, at_cursor: bool, here: bool) -> Strip:
         base = self.rich_style
-        style = base + self._style(matter.value)
+        style = base + self._part(matter.value)
         if errors and matter in KINDS:
-            style += self._style("errors")
+            style += self._part("errors")
         glyph = GLYPHS[matter]
         if self.size.width == 1:
             if here:
-                style += self._style("here")
+                style += self._part("here")
             if at_cursor:
                 style += Style(reverse=True)
             return Strip([Segment(glyph, style)])
         edge = CURSOR if at_cursor else ON_SCREEN if here else " "
-        edge_style = base + self._style("cursor" if at_cursor else "edge")
+        edge_style = base + self._part("cursor" if at_cursor else "edge")
         return Strip([Segment(edge, edge_style), Segment(glyph, style)])
-
-    def _style(self, name: str) -> Style:
-        return self.get_component_rich_style(f"overview--{name}", partial=True)
 
     def render_line(self, y: int) -> Strip:
         """One cell of the column."""
@@ -311,6 +299,6 @@ class Overview(RenderCache):
     def on_click(self, event: events.Click) -> None:
         """Go to what the clicked cell shows."""
         event.stop()
-        if 0 <= event.y < len(self._cells):
-            index = self._worked_out.place_in(self._cells[event.y])
-            self.post_message(self.Chosen(self, index))
+        if 0 <= event.y < len(self.cells):
+            index = self._worked_out.place_in(self.cells[event.y])
+            self.post_message(self.Chosen(index))

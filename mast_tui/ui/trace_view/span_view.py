@@ -18,6 +18,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
+from mast_tui.ui.text.highlighting import Part
 from mast_tui.ui.text.layout import UNWRAPPED, Row, TextLayout
 from mast_tui.ui.text.shown_text import ShownText
 from mast_tui.ui.text.word_motions import next_word, previous_word, word_at
@@ -35,15 +36,6 @@ TITLE_FRAME: Final = 5
 """Cells of a border's line before and behind its title that go with it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Highlight:
-    """A part of the text in another style; offsets are code points, ``end`` exclusive."""
-
-    start: int
-    end: int
-    style: str
-
-
 class SpanView(VirtualLines):
     """The text of a span. Highlights are drawn in order, later ones over earlier ones.
 
@@ -52,6 +44,7 @@ class SpanView(VirtualLines):
     are taken and given are those of the text itself, however it is shown.
     """
 
+    css_prefix = "span-view"
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "span-view--evidence",
         "span-view--own",
@@ -67,26 +60,24 @@ class SpanView(VirtualLines):
         *(f"span-view--{name}" for name in ("cyan", "pale")),
     }
 
+    @dataclass
     class EdgeDragged(Message):
         """The border above the text was drawn to another line of the screen."""
 
-        def __init__(self, view: SpanView, y: int) -> None:
-            super().__init__()
-            self.view = view
-            self.y = y
+        view: SpanView
+        y: int
 
         @property
         def control(self) -> SpanView:
             return self.view
 
+    @dataclass
     class Quoted(Message):
         """A part of the text was marked with the mouse."""
 
-        def __init__(self, view: SpanView, start: int, end: int) -> None:
-            super().__init__()
-            self.view = view
-            self.start = start
-            self.end = end
+        view: SpanView
+        start: int
+        end: int
 
         @property
         def control(self) -> SpanView:
@@ -111,7 +102,7 @@ class SpanView(VirtualLines):
         self._shown = ShownText("", None)
         self.text = ""
         self.empty = ""
-        self.highlights: Sequence[Highlight] = ()
+        self.highlights: Sequence[Part] = ()
         self.wrapped = True
         self._layout = TextLayout("", 20)
         self._top = 0
@@ -127,7 +118,7 @@ class SpanView(VirtualLines):
     def show_text(
         self,
         text: str,
-        highlights: Sequence[Highlight] = (),
+        highlights: Sequence[Part] = (),
         *,
         empty: str = "",
         written: str | None = None,
@@ -159,7 +150,7 @@ class SpanView(VirtualLines):
             self._place(self._shown.to_shown(opens_at))
         self._redraw_changed(before)
 
-    def show_highlights(self, highlights: Sequence[Highlight]) -> None:
+    def show_highlights(self, highlights: Sequence[Part]) -> None:
         """Change what is highlighted, without moving."""
         if list(highlights) == list(self.highlights):
             return
@@ -395,7 +386,7 @@ class SpanView(VirtualLines):
         """One row of the text with its highlights."""
         base = self.rich_style
         if not self.text:
-            style = base + self.get_component_rich_style("span-view--empty", partial=True)
+            style = base + self._part("empty")
             return Strip([Segment(f" {self.empty}", style)]).adjust_cell_length(width, base)
         strip = Strip(list(self._segments(self._layout.row(row), base)))
         if self._shift:
@@ -412,7 +403,7 @@ class SpanView(VirtualLines):
         places = {edge: place for place, edge in enumerate(edges)}
         styles = [base] * len(edges)
         for start, end, name in parts:
-            added = self.get_component_rich_style(f"span-view--{name}", partial=True)
+            added = self._part(name)
             for place in range(places[start], places[end]):
                 styles[place] += added
         for style, (start, end) in zip(styles, pairwise(edges), strict=False):
@@ -429,7 +420,7 @@ class SpanView(VirtualLines):
         for highlight in self.highlights:
             place = row.slice_of(*self._shown.range_to_shown(highlight.start, highlight.end))
             if place is not None:
-                yield *place, highlight.style
+                yield *place, highlight.name
 
     def offset_at(self, x: int, y: int) -> int | None:
         """The code point of the text at a cell of the widget, or None below the text."""

@@ -29,7 +29,7 @@ from mast_tui.ui.trace_view.gutter import NO_MARKS, Mark, MarkKind, Marks
 from mast_tui.ui.trace_view.sub_agents import steps_of_sub_agent, steps_under
 from mast_tui.ui.trace_view.trail import Trail
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import offset
+from mast_tui.ui.wording import offset, shortened
 
 BAR_CELLS: Final = 8
 BAR_FROM_WIDTH: Final = 64
@@ -194,9 +194,7 @@ def whole_words(span: Span) -> str:
 
 def words_within(text: str, cells: int) -> str:
     """The text in exactly so many cells."""
-    if cell_len(text) > cells:
-        text = set_cell_size(text, max(1, cells - 1)) + "…"
-    return set_cell_size(text, cells)
+    return set_cell_size(shortened(text, cells), cells)
 
 
 def fold_words(fold: Fold, trace: Trace) -> str:
@@ -241,6 +239,7 @@ WORTH_FOLDING: Final = 2
 class TimelineLines(VirtualLines):
     """Draws the spans of a trace with their marks; what it shows is set from outside."""
 
+    css_prefix = "timeline"
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "timeline--cursor",
         "timeline--range",
@@ -394,13 +393,6 @@ class TimelineLines(VirtualLines):
             return self._tag(row), ""
         return self._tag(row), bar_words(span or self.trace.span(index), self.facts)
 
-    def _tail(self, row: int) -> list[Mark]:
-        return _with_room(self._marks_of(row, self.marks))
-
-    def _tail_cells(self, row: int) -> int:
-        tag = self._tag(row)
-        return _cells_of(self._tail(row)) + (cell_len(tag) + 1 if tag else 0)
-
     def render_row(self, row: int, width: int) -> Strip:
         """One span, or the line of a fold."""
         trace = self.trace
@@ -409,23 +401,25 @@ class TimelineLines(VirtualLines):
         at_cursor, in_range = row == self.cursor, _in_range(index, self.range)
         base = self.rich_style
         if at_cursor:
-            base += self._style("cursor")
+            base += self._part("cursor")
         elif in_range:
-            base += self._style("range")
+            base += self._part("range")
         edge = "▌" if at_cursor else "┃" if in_range and fold is None else " "
         # A change of style costs more bytes than all the blanks of a row.
-        parts = [Segment(edge, base + self._style("quiet" if edge == " " else "agent"))]
-        tail, tag = self._tail(row), self._tag(row)
-        span = trace.span(index)
-        self._shown_found[row] = self._found(row, span)
+        parts = [Segment(edge, base + self._part("quiet" if edge == " " else "agent"))]
+        span, tail = trace.span(index), _with_room(self._marks_of(row, self.marks))
+        found = self._found(row, span)
+        self._shown_found[row], tag = found, found[0]
+        cells = _cells_of(tail)
         if fold is None:
-            parts += self._span_parts(row, span, width, self._tail_cells(row), base)
+            with_tag = cells + (cell_len(tag) + 1 if tag else 0)
+            parts += self._span_parts(row, span, width, with_tag, base)
             if tag:
-                parts.append(Segment(f" {tag}", base + self._style("quiet")))
+                parts.append(Segment(f" {tag}", base + self._part("quiet")))
         else:
             lead = self._columns().lead
-            room = max(4, width - lead - _cells_of(tail) - 1)
-            quiet = base + self._style("quiet")
+            room = max(4, width - lead - cells - 1)
+            quiet = base + self._part("quiet")
             parts.append(Segment(f"{'⋮':>{self._columns().number}} ".ljust(lead - 1), quiet))
             parts.append(Segment(words_within(fold_words(fold, trace), room), quiet))
         for mark in tail:
@@ -435,13 +429,13 @@ class TimelineLines(VirtualLines):
     def _span_parts(
         self, row: int, span: Span, width: int, tail: int, base: Style
     ) -> list[Segment]:
-        columns, quiet = self._columns(), base + self._style("quiet")
+        columns, quiet = self._columns(), base + self._part("quiet")
         if span.key in self.read:
             self._shown_unread.discard(row)
             number = quiet
         else:
             self._shown_unread.add(row)
-            number = base + self._style("unread")
+            number = base + self._part("unread")
         parts = [Segment(f"{span.index + 1:>{columns.number}} ", number)]
         if columns.time:
             parts.append(Segment(f"{time_words(span, self.facts):>{columns.time}} ", quiet))
@@ -462,36 +456,29 @@ class TimelineLines(VirtualLines):
             Segment(text, base + self._text_style(span)),
         ]
 
-    def _style(self, name: str) -> Style:
-        return self.get_component_rich_style(f"timeline--{name}", partial=True)
-
     def _who_style(self, span: Span) -> Style:
         if span.status is SpanStatus.ERROR:
-            return self._style("error")
+            return self._part("error")
         if span.kind is SpanKind.TOOL_CALL:
-            return self._style("tool")
+            return self._part("tool")
         if span.kind is SpanKind.MESSAGE:
-            return self._style("user" if span.role is Role.USER else "agent")
-        return self._style("quiet")
+            return self._part("user" if span.role is Role.USER else "agent")
+        return self._part("quiet")
 
     def _text_style(self, span: Span) -> Style:
         if span.index in self.matches:
-            return self._style("match")
+            return self._part("match")
         if span.status is SpanStatus.ERROR:
-            return self._style("error")
+            return self._part("error")
         if span.kind is SpanKind.REASONING:
-            return self._style("reasoning")
+            return self._part("reasoning")
         if span.kind in (SpanKind.TOOL_RESULT, SpanKind.LOG):
-            return self._style("quiet")
-        return self._style("text")
+            return self._part("quiet")
+        return self._part("text")
 
     def _mark_style(self, mark: Mark) -> Style:
-        return self._style(
-            {
-                MarkKind.OWN: "own",
-                MarkKind.SUGGESTION: "suggestion",
-            }.get(mark.kind, "other")
-        )
+        known = mark.kind in (MarkKind.OWN, MarkKind.SUGGESTION)
+        return self._part(mark.kind.value if known else "other")
 
 
 def _in_range(index: int, span_range: tuple[int, int] | None) -> bool:
@@ -518,6 +505,8 @@ class Timeline(TimelineLines):
     takes in what came of it a few times a second, and tells of that by ``IndexGrown``.
     """
 
+    tells_size = True
+
     @dataclass
     class IndexGrown(Message):
         """More of the trace was read or looked at in the background; ``done`` when nothing is left
@@ -526,9 +515,6 @@ class Timeline(TimelineLines):
         trace: Trace
         facts: TraceFacts
         done: bool
-
-    class Resized(Message):
-        """There is room for more rows now, or for fewer."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -542,9 +528,8 @@ class Timeline(TimelineLines):
         """Where one has come from."""
 
     def on_resize(self, event: events.Resize) -> None:
-        """Keep the cursor's row on screen, and tell those that follow what is there."""
+        """Keep the cursor's row on screen."""
         self.show_row(self.cursor, centre=True)
-        self.post_message(self.Resized())
 
     @property
     def index(self) -> int:
@@ -751,11 +736,6 @@ class Timeline(TimelineLines):
     def _keys_taken(self) -> int:
         app = self.app
         return app.keys_taken if isinstance(app, HasKeys) else 0
-
-    @property
-    def duration(self) -> float | None:
-        """Seconds from the first to the last known time, or None where no span has a time."""
-        return self.facts.duration
 
     def go_to(self, index: int, *, centre: bool = True) -> None:
         """Put the cursor on a span; a fold that hides it is opened, and what is not shown comes

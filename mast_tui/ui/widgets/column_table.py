@@ -8,11 +8,11 @@ from typing import ClassVar, Final
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
-from rich.style import Style
 from textual.message import Message
 from textual.strip import Strip
 
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
+from mast_tui.ui.wording import shortened
 
 GAP: Final = 2
 LEAD: Final = 3
@@ -54,6 +54,8 @@ class ColumnTable(VirtualLines):
     """Rows of cells with a cursor. The titles, ``heading``, stand in a line of their own above,
     which ``Fitted`` is for."""
 
+    css_prefix = "column-table"
+    tells_focus = True
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "column-table--cursor",
         "column-table--glyph",
@@ -64,16 +66,11 @@ class ColumnTable(VirtualLines):
         "column-table--doubt",
     }
 
+    @dataclass
     class Fitted(Message):
         """The columns have other widths now."""
 
-        def __init__(self, table: ColumnTable) -> None:
-            super().__init__()
-            self.table = table
-
-        @property
-        def control(self) -> ColumnTable:
-            return self.table
+        table: ColumnTable
 
     def __init__(self, columns: Sequence[Column], *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -134,14 +131,6 @@ class ColumnTable(VirtualLines):
             self._widths[column.name] = needed[column.name] + more
             room -= more
 
-    def on_focus(self) -> None:
-        """Keys move this cursor."""
-        self.redraw_row(self.cursor)
-
-    def on_blur(self) -> None:
-        """Keys move another one; the row stays marked."""
-        self.redraw_row(self.cursor)
-
     def heading(self) -> str:
         """The titles over the columns."""
         parts = []
@@ -164,14 +153,10 @@ class ColumnTable(VirtualLines):
             ),
         ]
         for place, column in enumerate(self._shown):
-            text, size = item.cells.get(column.name, ""), self._widths[column.name]
-            if cell_len(text) > size:
-                text = set_cell_size(text, size - 1) + "…"
+            size = self._widths[column.name]
+            text = shortened(item.cells.get(column.name, ""), size)
             gap = " " * (size - cell_len(text))
             style = base + self._part(item.styles.get(column.name, "figure"))
             parts.append(Segment(" " * self._gap if place else "", base))
             parts.append(Segment(gap + text if column.figure else text + gap, style))
         return Strip(parts).adjust_cell_length(width, base)
-
-    def _part(self, name: str) -> Style:
-        return self.get_component_rich_style(f"column-table--{name}", partial=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import ClassVar, Protocol, runtime_checkable
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 from rich.segment import Segment
 from textual import events
 from textual.geometry import Size
@@ -15,6 +15,7 @@ from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.ui.actions.registry import Keymap, Where, actions_for, keys_of, shown
 from mast_tui.ui.textual_internals import RenderCache
+from mast_tui.ui.wording import shortened
 
 
 @runtime_checkable
@@ -39,7 +40,7 @@ def within(text: str, cells: int) -> str:
         kept = kept.rpartition(" · ")[0]
     if cells / 2 < cell_len(kept) <= cells - 2:
         return f"{kept} …"
-    return set_cell_size(text, max(1, cells - 1)) + "…"
+    return shortened(text, cells)
 
 
 class HintBar(RenderCache):
@@ -53,6 +54,7 @@ class HintBar(RenderCache):
     dialog is open, its keys stand there instead, without what was said before.
     """
 
+    css_prefix = "hint-bar"
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "hint-bar--key",
         "hint-bar--title",
@@ -178,13 +180,13 @@ class HintBar(RenderCache):
         text = urgent or message or self._report
         if text:
             kind = "error" if urgent else self._style
-            style = base + self.get_component_rich_style(f"hint-bar--{kind}", partial=True)
+            style = base + self._part(kind)
             room = width - 3 - tail if pinned else width - 2
             text = within(text, room)
             segments += [Segment(text, style), Segment("   ", base)]
             used += cell_len(text) + 3
-        key_style = base + self.get_component_rich_style("hint-bar--key", partial=True)
-        title_style = base + self.get_component_rich_style("hint-bar--title", partial=True)
+        key_style = base + self._part("key")
+        title_style = base + self._part("title")
 
         def put(key: str, title: str, command: str) -> int:
             segments.extend([Segment(key, key_style), Segment(f" {title}", title_style)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -18,18 +19,18 @@ from mast_tui.ui.textual_internals import RenderCache
 class PageBar(RenderCache):
     """Pages can be clicked. The open one is in brackets, so that it shows without colours."""
 
+    css_prefix = "page-bar"
     COMPONENT_CLASSES: ClassVar[set[str]] = {"page-bar--open", "page-bar--other"}
 
     DEFAULT_CSS = """
     PageBar { height: 1; width: 1fr; }
     """
 
+    @dataclass
     class Chosen(Message):
         """A page was clicked."""
 
-        def __init__(self, page: str) -> None:
-            super().__init__()
-            self.page = page
+        page: str
 
     def __init__(self, pages: Sequence[str], *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -54,10 +55,7 @@ class PageBar(RenderCache):
         for number, page in enumerate(self._pages, start=1):
             here = page == self._open
             text = f"[{number} {page}]" if here else f" {number} {page} "
-            style = self.get_component_rich_style(
-                "page-bar--open" if here else "page-bar--other", partial=True
-            )
-            segments.append(Segment(text, base + style))
+            segments.append(Segment(text, base + self._part("open" if here else "other")))
             self._spans.append((used, used + cell_len(text), page))
             used += cell_len(text)
         return Strip(segments).adjust_cell_length(self.size.width, base)

@@ -8,7 +8,6 @@ from typing import ClassVar, Final
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
-from rich.style import Style
 from textual import events
 from textual.strip import Strip
 
@@ -58,6 +57,8 @@ class _Line:
 class SidesPanel(VirtualLines):
     """Rows of sides; the place under the cursor is what the evidence shows."""
 
+    css_prefix = "sides-panel"
+    tells_focus = True
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "sides-panel--cursor",
         "sides-panel--number",
@@ -133,17 +134,6 @@ class SidesPanel(VirtualLines):
         self.move_to(row)
         on_number = offset.x < INDENT - 1 and self._lines[row].parts[0][1] == "number"
         self.post_message(self.Chosen(self, row) if on_number else self.Moved(self, row))
-
-    def on_focus(self) -> None:
-        """The cursor is shown only where keys move it."""
-        self.redraw_row(self.cursor)
-
-    def on_blur(self) -> None:
-        """The cursor is shown only where keys move it."""
-        self.redraw_row(self.cursor)
-
-    def _part(self, name: str) -> Style:
-        return self.get_component_rich_style(f"sides-panel--{name}", partial=True)
 
 
 def _lines_of(side: SideView, width: int) -> list[_Line]:

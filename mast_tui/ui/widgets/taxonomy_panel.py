@@ -14,6 +14,7 @@ from textual.strip import Strip
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Category, Mode, Taxonomy
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
+from mast_tui.ui.wording import shortened
 
 if TYPE_CHECKING:
     from mast_tui.labels import VerdictValue
@@ -50,6 +51,7 @@ class TaxonomyPanel(VirtualLines):
     before its own, or is indented where the row before it has said them: levels take no rows.
     """
 
+    css_prefix = "taxonomy-panel"
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "taxonomy-panel--category",
         "taxonomy-panel--mode",
@@ -205,10 +207,10 @@ class TaxonomyPanel(VirtualLines):
         base, folded = self.rich_style, category.id in self._folded
         modes = self._within(category)
         if folded and row == self.cursor:
-            base += self.get_component_rich_style("taxonomy-panel--cursor", partial=True)
+            base += self._part("cursor")
         elif folded and any(mode.slug in self._typed for mode in modes):
-            base += self.get_component_rich_style("taxonomy-panel--typed", partial=True)
-        style = base + self.get_component_rich_style("taxonomy-panel--category", partial=True)
+            base += self._part("typed")
+        style = base + self._part("category")
         path = self.taxonomy.path(category.id)
         before = next((o for o in self._rows[:row][::-1] if isinstance(o, Category)), None)
         told = () if before is None else self.taxonomy.path(before.id)
@@ -237,9 +239,9 @@ class TaxonomyPanel(VirtualLines):
             return self._category(row, item, width)
         assert self.taxonomy is not None
         if row == self.cursor:
-            base += self.get_component_rich_style("taxonomy-panel--cursor", partial=True)
+            base += self._part("cursor")
         elif item.slug in self._typed:
-            base += self.get_component_rich_style("taxonomy-panel--typed", partial=True)
+            base += self._part("typed")
         state = self._states.get(item.slug, NO_STATE)
         name, code = one_line(item.name), self.taxonomy.keys_of(item)
         if self.taxonomy.coded_by_digits:
@@ -248,17 +250,15 @@ class TaxonomyPanel(VirtualLines):
             name = f"{one_line(item.code)} {name}"
         right = state.shown
         room = max(3, width - cell_len(code) - 4 - (cell_len(right) + 1 if right else 0))
-        if cell_len(name) > room:
-            name = set_cell_size(name, room - 1) + "…"
-        code_style = base + self.get_component_rich_style("taxonomy-panel--code", partial=True)
-        name_style = base + self.get_component_rich_style("taxonomy-panel--mode", partial=True)
+        code_style = base + self._part("code")
+        name_style = base + self._part("mode")
         kind = "own" if state.labels else "state"
-        right_style = base + self.get_component_rich_style(f"taxonomy-panel--{kind}", partial=True)
+        right_style = base + self._part(kind)
         return Strip(
             [
                 Segment("▌" if row == self.cursor else " ", code_style),
                 Segment(f" {code} ", code_style),
-                Segment(set_cell_size(name, room), name_style),
+                Segment(set_cell_size(shortened(name, room), room), name_style),
                 Segment(f" {right}" if right else "", right_style),
             ]
         ).adjust_cell_length(width, base)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 from rich.segment import Segment
 from textual.strip import Strip
 
 from mast_tui.safe_text import one_line
 from mast_tui.ui.textual_internals import RenderCache
+from mast_tui.ui.wording import shortened
 
 SEPARATOR = " · "
 
@@ -34,6 +35,7 @@ class TitleBar(RenderCache):
     """Parts joined by dots; where there is no room the right side is shortened, then the first part
     on the left, then the left side gives way from its end."""
 
+    css_prefix = "title-bar"
     COMPONENT_CLASSES: ClassVar[set[str]] = {"title-bar--first", "title-bar--rest"}
 
     DEFAULT_CSS = """
@@ -62,8 +64,8 @@ class TitleBar(RenderCache):
         """The bar."""
         width = self.size.width
         base = self.rich_style
-        first = base + self.get_component_rich_style("title-bar--first", partial=True)
-        rest = base + self.get_component_rich_style("title-bar--rest", partial=True)
+        first = base + self._part("first")
+        rest = base + self._part("rest")
         right = list(self._right)
         needed = cell_len(SEPARATOR.join(self._left))
         for words, shorter in _SHORTER:
@@ -83,9 +85,7 @@ class TitleBar(RenderCache):
         while len(left) > 1 and self._least(left) > room:
             left.pop()
         others = "".join(SEPARATOR + part for part in left[1:])
-        head, space = left[0] if left else "", room - cell_len(others)
-        if cell_len(head) > space:
-            head = set_cell_size(head, max(1, space - 1)) + "…"
+        head = shortened(left[0] if left else "", room - cell_len(others))
         gap = width - 2 - cell_len(head) - cell_len(others) - cell_len(tail)
         return Strip(
             [

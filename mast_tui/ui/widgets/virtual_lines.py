@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from textual import events
@@ -31,6 +32,10 @@ class VirtualLines(ScrollView, RenderCache, can_focus=True, inherit_bindings=Fal
     """
 
     BINDINGS: ClassVar[list[BindingType]] = []
+    tells_focus: ClassVar[bool] = False
+    """Whether the cursor's row looks otherwise where keys do not move it."""
+    tells_size: ClassVar[bool] = False
+    """Whether something follows its size, and so is told of it by ``Resized``."""
     COMPONENT_CLASSES: ClassVar[set[str]] = set()
 
     DEFAULT_CSS = """
@@ -43,13 +48,12 @@ class VirtualLines(ScrollView, RenderCache, can_focus=True, inherit_bindings=Fal
     }
     """
 
+    @dataclass
     class OfRow(Message):
         """Something about a row."""
 
-        def __init__(self, lines: VirtualLines, row: int) -> None:
-            super().__init__()
-            self.lines = lines
-            self.row = row
+        lines: VirtualLines
+        row: int
 
         @property
         def control(self) -> VirtualLines:
@@ -62,7 +66,7 @@ class VirtualLines(ScrollView, RenderCache, can_focus=True, inherit_bindings=Fal
         """A row was clicked while the cursor stood on it, or chosen by a key."""
 
     class Resized(Message):
-        """The rows have another size; what stands above their columns follows."""
+        """The rows have another size; what stands above their columns, or beside them, follows."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
@@ -105,7 +109,18 @@ class VirtualLines(ScrollView, RenderCache, can_focus=True, inherit_bindings=Fal
     def on_resize(self, event: events.Resize) -> None:
         """Make the rows anew for another width."""
         self.rows_changed()
-        self.post_message(self.Resized())
+        if self.tells_size:
+            self.post_message(self.Resized())
+
+    def on_focus(self) -> None:
+        """Show that keys move this cursor."""
+        if self.tells_focus:
+            self.redraw_row(self.cursor)
+
+    def on_blur(self) -> None:
+        """Show that keys move another one."""
+        if self.tells_focus:
+            self.redraw_row(self.cursor)
 
     def rows_changed(self) -> None:
         """Forget rendered rows and measure anew."""
