@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 from collections import Counter
@@ -352,8 +353,14 @@ def test_without_a_set_judges_are_held_against_themselves(
     assert other["verdicts"]["value"] == pytest.approx(13 / 14)
     assert other["modes"]["value"] == pytest.approx(2 / 3)
     assert other["places"]["value"] == other["step"]["value"] == 1
-    shown = cli("exam", "--judge", "m", "--markdown", "steady.md")
+    shown = cli("exam", "--judge", "m", "--markdown", "steady.md", "--csv", "steady.csv")
     assert "window_tokens 9000" in shown.out
+    with Path("steady.csv").open(encoding="utf-8", newline="") as file:
+        rows = {(row["scope"], row["group"], row["statistic"]): row for row in csv.DictReader(file)}
+    row = rows["beside", second, "modes"]
+    assert (float(row["value"]), row["annotators"]) == (other["modes"]["value"], first)
+    again = done.json["judges"][first]["samples"]["again"]
+    assert float(rows["samples", first, "again"]["value"]) == again["value"]
     assert f"Beside {first}" in Path("steady.md").read_text("utf-8")
     assert "no judge 'x'" in cli("exam", "--judge", "x").err
     assert cli("exam", "traces", "--judge", "m").code == 2

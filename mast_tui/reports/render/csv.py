@@ -189,13 +189,16 @@ def _entered(layout: _Layout, here: Values, about: _About) -> _About:
     if isinstance(here.get("name"), str):
         about = replace(about, name=here["name"])
     modes = here.get("modes")
-    if isinstance(modes, Mapping) and any("name" in one for one in modes.values()):
+    told = modes.values() if isinstance(modes, Mapping) else ()
+    if any(isinstance(one, Mapping) and "name" in one for one in told):
         about = replace(about, modes=modes)
     if "against" in here:
         judges = here["judges"] if "judges" in here else [here["judge"]]
         about = replace(about, annotators=_joined([*judges, here["against"]]))
     elif "over" in here:
         about = replace(about, group=_joined(here["groups"]))
+    elif "others" in here:
+        about = replace(about, annotators=here["first"])
     if "modes_defined" in here:
         about = replace(about, n_by=here["modes_defined"])
     return replace(about, n=here[rule.n]) if rule.n in here else about
