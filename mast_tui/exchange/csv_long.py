@@ -79,6 +79,17 @@ class LongWork:
     finished_at: str | None
     notes: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def not_present(self) -> dict[str, VerdictValue]:
+        """The verdicts absent and unsure, in the order of the modes; a label says present."""
+        marked = {label.mode for label in self.labels}
+        said = (VerdictValue.ABSENT, VerdictValue.UNSURE)
+        return {
+            mode.slug: value
+            for mode in self.taxonomy.modes
+            if mode.slug not in marked and (value := self.verdicts.get(mode.slug)) in said
+        }
+
 
 def read_csv_long(
     files: Sequence[Path],

@@ -46,7 +46,7 @@ _OUTCOMES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class WideRow:
-    """One row to be written: a trace's facts and one annotator's verdicts by slug."""
+    """One row or record to be written: a trace's facts and one annotator's verdicts by slug."""
 
     trace: TraceRecord
     annotator: str
