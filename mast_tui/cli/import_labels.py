@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -53,6 +53,17 @@ if TYPE_CHECKING:
     from mast_tui.workspace import Workspace
     from mast_tui.workspace.registers.imports import ImportRecord
 
+
+_READERS: Final[Mapping[str, Callable[[Sequence[Path], str | None], Incoming]]] = {
+    "mast-human": read_mast_human,
+    "agentrx": read_agentrx,
+    "trail": read_trail,
+    "agentdash": read_agentdash,
+    "adamast": read_adamast,
+    "pisama": read_pisama,
+    "agentdebugx": read_agentdebugx,
+}
+"""The importers of the formats that need to know no more than the files and whose they are."""
 
 _PROBLEMS_SHOWN = 50
 _SHOWS_NOTHING = "it takes labels in and shows nobody's"
@@ -268,23 +279,10 @@ def _read(
             )
         case "csv-wide":
             return read_csv_wide(files, taxonomy=taxonomy, annotator=annotator)
-        case "mast-human":
-            return read_mast_human(files, annotator)
         case "who-and-when":
             return read_who_and_when(files, annotator, workers)
-        case "agentrx":
-            return read_agentrx(files, annotator)
-        case "trail":
-            return read_trail(files, annotator)
-        case "agentdash":
-            return read_agentdash(files, annotator)
-        case "adamast":
-            return read_adamast(files, annotator)
-        case "pisama":
-            return read_pisama(files, annotator)
-        case "agentdebugx":
-            return read_agentdebugx(files, annotator)
-    raise AssertionError(f"no importer for {file_format}")
+        case _:
+            return _READERS[file_format](files, annotator)
 
 
 def _counts(incoming: Incoming) -> dict[str, Any]:

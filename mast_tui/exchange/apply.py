@@ -16,6 +16,7 @@ from mast_tui.exchange.errors import ExchangeError, RowProblem
 from mast_tui.exchange.import_batch import (
     Incoming,
     IncomingWork,
+    WorkKey,
     again_id,
     label_id,
     lasting_id,
@@ -36,9 +37,6 @@ from mast_tui.workspace.events.types import (
 )
 from mast_tui.workspace.judgements import suggestion_id
 from mast_tui.workspace.registers.imports import ImportRecord
-
-_Work = tuple[str, str, str]
-"""Annotator, trace id and taxonomy."""
 
 _SAYING: Final = (LabelAdded, VerdictSet)
 
@@ -161,7 +159,7 @@ class _Applier:
         self._incoming = incoming
         self._workspace = workspace
         self._counters: dict[str, int] = {}
-        self._passes: Mapping[_Work, Pass] = {}
+        self._passes: Mapping[WorkKey, Pass] = {}
         self.left_out = set(left_out)
         """The places of works that cannot be taken."""
         self.new = self.known = self.differing = 0
@@ -290,7 +288,7 @@ class _Applier:
     def _planned(
         self,
         work: IncomingWork,
-        where: _Work,
+        where: WorkKey,
         last: Pass | None,
         planned: Mapping[str, Fact],
         known: Mapping[str, Fact],
@@ -316,7 +314,9 @@ class _Applier:
             ]
         )
 
-    def _not_said_yet(self, where: _Work, last: Pass, fresh: Mapping[str, Fact]) -> dict[str, Fact]:
+    def _not_said_yet(
+        self, where: WorkKey, last: Pass, fresh: Mapping[str, Fact]
+    ) -> dict[str, Fact]:
         """What of it the last pass does not hold already, made here under ids of its own.
 
         So an export that comes back to where it was made adds nothing.
@@ -366,7 +366,7 @@ class _Applier:
         return left if any(not isinstance(f, PassStarted) for f in left.values()) else {}
 
     def _contradiction(
-        self, work: IncomingWork, where: _Work, last: Pass, fresh: Iterable[Fact]
+        self, work: IncomingWork, where: WorkKey, last: Pass, fresh: Iterable[Fact]
     ) -> str | None:
         """Why these facts cannot be added to what the annotator has here."""
         if last.finished:
@@ -445,14 +445,14 @@ def _says(fact: Fact) -> tuple[str | None, VerdictValue | None]:
             return None, None
 
 
-def _last_passes(passes: Iterable[Pass]) -> Mapping[_Work, Pass]:
+def _last_passes(passes: Iterable[Pass]) -> Mapping[WorkKey, Pass]:
     """The last reading of each work; they come by number."""
     return {
         (one.annotator, one.trace_id, one.taxonomy): one for one in passes if one.kind.is_reading
     }
 
 
-def _at_home(label: Label, where: _Work, number: int, kind: AnnotatorKind) -> Label:
+def _at_home(label: Label, where: WorkKey, number: int, kind: AnnotatorKind) -> Label:
     """The label under the id that its trace has here, and with the id that follows from it."""
     annotator, trace_id, taxonomy = where
     is_judge = kind is AnnotatorKind.JUDGE
@@ -463,7 +463,7 @@ def _at_home(label: Label, where: _Work, number: int, kind: AnnotatorKind) -> La
     return replace(label, id=own_id, trace_id=trace_id, pass_number=number)
 
 
-def _facts(work: IncomingWork, where: _Work, labels: list[Label]) -> Iterator[tuple[str, Fact]]:
+def _facts(work: IncomingWork, where: WorkKey, labels: list[Label]) -> Iterator[tuple[str, Fact]]:
     """What is to be recorded, each under its lasting id."""
     of_work = lasting_ids(*where)
     yield of_work("pass started"), PassStarted(work.pass_kind)

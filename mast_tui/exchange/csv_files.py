@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -62,14 +63,9 @@ class CsvStream:
 def read_csv(path: Path) -> CsvTable:
     """The table in the file; raises ``ExchangeError`` where it has no usable heading row."""
     stream = stream_csv(path)
-    rows: list[CsvRow] = []
     problems: list[RowProblem] = []
-    for row in stream.rows:
-        if isinstance(row, CsvRow):
-            rows.append(row)
-        else:
-            problems.append(row)
-    return CsvTable(stream.columns, tuple(rows), tuple(problems))
+    rows = tuple(_sound(stream.rows, problems))
+    return CsvTable(stream.columns, rows, tuple(problems))
 
 
 def stream_csv(path: Path) -> CsvStream:
@@ -134,6 +130,40 @@ def _lines(reader: Iterator[list[str]]) -> Iterator[tuple[int, list[str] | str]]
         finally:
             csv.field_size_limit(before)
         yield from some
+
+
+def stream_rows(
+    files: Sequence[Path],
+    problems: list[RowProblem],
+    *,
+    known: Iterable[str],
+    needed: Iterable[str],
+) -> Iterator[CsvRow]:
+    """The rows of several files, whose headings are all checked before the first row.
+
+    Args:
+        files: The files.
+        problems: Takes the rows that cannot be taken apart.
+        known: The columns that somebody reads.
+        needed: Those that must be there.
+
+    Raises:
+        ExchangeError: A file is no such table.
+    """
+    streams: list[CsvStream] = []
+    for file in files:
+        stream = stream_csv(file)
+        check_columns(stream, file, known=known, needed=needed)
+        streams.append(stream)
+    return _sound(chain.from_iterable(stream.rows for stream in streams), problems)
+
+
+def _sound(rows: Iterable[CsvRow | RowProblem], problems: list[RowProblem]) -> Iterator[CsvRow]:
+    for row in rows:
+        if isinstance(row, CsvRow):
+            yield row
+        else:
+            problems.append(row)
 
 
 def check_columns(

@@ -6,13 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
-from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
-from mast_tui.exchange.csv_files import CsvStream, check_columns, stream_csv
-from mast_tui.exchange.errors import RowProblem
-from mast_tui.exchange.import_batch import Incoming, WorkDraft, label_id
+from mast_tui.exchange.csv_files import stream_rows
+from mast_tui.exchange.import_batch import Gathered, Incoming, WorkDraft, taxonomy_named
 from mast_tui.exchange.names import annotator_of, one_name
 from mast_tui.labels import (
     WHOLE_TRACE,
@@ -26,7 +24,6 @@ from mast_tui.labels import (
 )
 from mast_tui.reports.render.csv import csv_text
 from mast_tui.taxonomy.model import Mode, Taxonomy
-from mast_tui.workspace.records import TraceRecord
 
 COLUMNS: Final = (
     "trace_id",
@@ -82,6 +79,17 @@ class LongWork:
     finished_at: str | None
     notes: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def not_present(self) -> dict[str, VerdictValue]:
+        """The verdicts absent and unsure, in the order of the modes; a label says present."""
+        marked = {label.mode for label in self.labels}
+        said = (VerdictValue.ABSENT, VerdictValue.UNSURE)
+        return {
+            mode.slug: value
+            for mode in self.taxonomy.modes
+            if mode.slug not in marked and (value := self.verdicts.get(mode.slug)) in said
+        }
+
 
 def read_csv_long(
     files: Sequence[Path],
@@ -95,53 +103,36 @@ def read_csv_long(
     ``taxonomy`` is that of rows which name none. ``annotator`` names the one person whose rows
     these are. Raises ``ExchangeError`` for a file that is no such table; a bad row is a problem.
     """
-    drafts: dict[tuple[str, str, str], WorkDraft] = {}
-    traces: dict[str, TraceRecord] = {}
-    taxonomies: dict[str, Taxonomy] = {}
-    problems: list[RowProblem] = []
-    streams: list[CsvStream] = []
-    for file in files:
-        table = stream_csv(file)
-        needed = ("trace_id", "mode", "value", *(() if annotator else ("annotator",)))
-        check_columns(table, file, known=COLUMNS, needed=needed)
-        streams.append(table)
+    needed = ("trace_id", "mode", "value", *(() if annotator else ("annotator",)))
+    found = Gathered()
     names = set[str]()
 
     @lru_cache(maxsize=_SAYINGS)
     def parsed(columns: tuple[str, ...], texts: tuple[str, ...]) -> _Said:
         cells = dict(zip(columns, texts, strict=True))
         name = annotator_of(cells.get("annotator", ""), annotator)
-        found = _taxonomy(cells.get("taxonomy", ""), taxonomy, known)
-        return _Said(name, annotator_kind(name), found, found.ref, _adding(cells, found))
+        chosen = taxonomy_named(cells.get("taxonomy", "").strip() or None, taxonomy, known)
+        return _Said(name, annotator_kind(name), chosen, chosen.ref, _adding(cells, chosen))
 
-    for row in chain.from_iterable(table.rows for table in streams):
-        if isinstance(row, RowProblem):
-            problems.append(row)
-            continue
+    for row in stream_rows(files, found.problems, known=COLUMNS, needed=needed):
         texts, about = row.texts, row.columns.index("trace_id")
         names.add(texts[row.columns.index("annotator")] if "annotator" in row.columns else "")
         trace_id, texts[about] = texts[about].strip(), ""
         try:
             if not trace_id:
                 raise ValueError("'trace_id' is empty")
-            name, kind, found, ref, add = parsed(row.columns, tuple(texts))
+            name, kind, chosen, ref, add = parsed(row.columns, tuple(texts))
             key = (name, trace_id, ref)
-            draft = drafts.get(key) or WorkDraft(name, kind, trace_id, ref, row.file)
+            draft = found.drafts.get(key) or WorkDraft(name, kind, trace_id, ref, row.file)
             add(draft)
         except ValueError as error:
-            problems.append(row.problem(error))
+            found.problems.append(row.problem(error))
             continue
-        if key not in drafts:
-            drafts[key] = draft
-            taxonomies[ref] = found
-            traces[trace_id] = traces.get(trace_id) or TraceRecord(trace_id)
+        if key not in found.drafts:
+            found.keep(draft)
+            found.taxonomies[ref] = chosen
     one_name(annotator, names)
-    return Incoming(
-        taxonomies=tuple(taxonomies.values()),
-        traces=tuple(traces.values()),
-        work=tuple(draft.done() for draft in drafts.values()),
-        problems=tuple(problems),
-    )
+    return found.done()
 
 
 class _Said(NamedTuple):
@@ -180,14 +171,10 @@ def _adding(cells: Mapping[str, str], taxonomy: Taxonomy) -> Callable[[WorkDraft
     origin = _choice(cells, "origin", Origin) or Origin.IMPORTED
     saw = _flag(cells.get("saw_suggestion", ""))
     return lambda draft: draft.add_label(
-        Label(
-            id=label_id(draft.annotator, draft.trace_id, draft.taxonomy, mode, target),
-            annotator=draft.annotator,
-            trace_id=draft.trace_id,
-            taxonomy=draft.taxonomy,
-            mode=mode,
-            target=target,
-            note=note,
+        draft.label(
+            mode,
+            target,
+            note,
             confidence=confidence,
             severity=severity,
             origin=origin,
@@ -232,16 +219,6 @@ def _target(cells: Mapping[str, str]) -> Target:
             f"char_end - char_start is {end - start}, but the quote has {len(quote)} characters"
         )
     return Target(first, last, quote, start, end)
-
-
-def _taxonomy(cell: str, default: Taxonomy, known: Callable[[str], Taxonomy | None]) -> Taxonomy:
-    ref = cell.strip()
-    if not ref or ref == default.ref:
-        return default
-    found = known(ref)
-    if found is None:
-        raise ValueError(f"taxonomy {ref!r} is unknown here; give its file with --taxonomy")
-    return found
 
 
 def _mode(cell: str, slug_cell: str, taxonomy: Taxonomy) -> Mode:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 from typing import Final
 
-from mast_tui.exchange.csv_files import CsvStream, check_columns, stream_csv
-from mast_tui.exchange.errors import RowProblem
-from mast_tui.exchange.import_batch import Incoming, WorkDraft, joined
+from mast_tui.exchange.csv_files import stream_rows
+from mast_tui.exchange.import_batch import Gathered, Incoming, WorkDraft, joined
 from mast_tui.exchange.names import annotator_of, one_name
 from mast_tui.labels import VerdictValue, annotator_kind
 from mast_tui.reports.render.csv import csv_text
@@ -48,7 +46,7 @@ _OUTCOMES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class WideRow:
-    """One row to be written: a trace's facts and one annotator's verdicts by slug."""
+    """One row or record to be written: a trace's facts and one annotator's verdicts by slug."""
 
     trace: TraceRecord
     annotator: str
@@ -65,46 +63,31 @@ def read_csv_wide(
     """
     codes = [mode.code for mode in taxonomy.modes]
     known = ("trace_id", "annotator", *FACTS, *codes, SCORE, VERSION, DATE)
-    drafts: dict[tuple[str, str], WorkDraft] = {}
-    traces: dict[str, TraceRecord] = {}
-    problems: list[RowProblem] = []
-    streams: list[CsvStream] = []
-    for file in files:
-        table = stream_csv(file)
-        needed = ("trace_id", *(() if annotator else ("annotator",)))
-        check_columns(table, file, known=known, needed=needed)
-        streams.append(table)
+    needed = ("trace_id", *(() if annotator else ("annotator",)))
+    found = Gathered({taxonomy.ref: taxonomy})
     names = set[str]()
-    for row in chain.from_iterable(table.rows for table in streams):
-        if isinstance(row, RowProblem):
-            problems.append(row)
-            continue
+    for row in stream_rows(files, found.problems, known=known, needed=needed):
         cells = row.cells
         names.add(cells.get("annotator", ""))
         try:
             trace = _trace(cells)
-            earlier = traces.get(trace.trace_id)
+            earlier = found.traces.get(trace.trace_id)
             trace = trace if earlier is None else joined(earlier, trace)
             name = annotator_of(cells.get("annotator", ""), annotator)
             draft = WorkDraft(
                 name, annotator_kind(name), trace.trace_id, taxonomy.ref, row.file, finished_at=""
             )
             _add(draft, cells, taxonomy)
-            before = drafts.get((name, trace.trace_id))
+            before = found.drafts.get(draft.key)
             if before is not None and replace(before, file=draft.file) != draft:
                 raise ValueError(f"a second row of {name} for {trace.trace_id}, with other cells")
         except ValueError as error:
-            problems.append(row.problem(error))
+            found.problems.append(row.problem(error))
             continue
-        drafts[name, trace.trace_id] = draft
-        traces[trace.trace_id] = trace
+        found.keep(draft)
+        found.traces[trace.trace_id] = trace
     one_name(annotator, names)
-    return Incoming(
-        taxonomies=(taxonomy,),
-        traces=tuple(traces.values()),
-        work=tuple(draft.done() for draft in drafts.values()),
-        problems=tuple(problems),
-    )
+    return found.done()
 
 
 def _add(draft: WorkDraft, cells: Mapping[str, str], taxonomy: Taxonomy) -> None:

@@ -21,6 +21,7 @@ from mast_tui.labels import (
     Severity,
     Target,
     VerdictValue,
+    annotator_kind,
 )
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Outcome, Trace
@@ -132,6 +133,10 @@ class Incoming:
     notes: tuple[str, ...] = ()
 
 
+WorkKey = tuple[str, str, str]
+"""Annotator, trace id and taxonomy."""
+
+
 @dataclass(slots=True)
 class WorkDraft:
     """An annotator's work on a trace while rows of it are still coming in."""
@@ -155,6 +160,9 @@ class WorkDraft:
         *,
         confidence: float | None = None,
         severity: Severity | None = None,
+        origin: Origin = Origin.IMPORTED,
+        saw_suggestions: bool = False,
+        created_at: str = "",
         evidence: Evidence | None = None,
     ) -> Label:
         """Make the imported label of a mode at a place; it is not added yet."""
@@ -168,7 +176,9 @@ class WorkDraft:
             note=note,
             confidence=confidence,
             severity=severity,
-            origin=Origin.IMPORTED,
+            origin=origin,
+            saw_suggestions=saw_suggestions,
+            created_at=created_at,
             evidence=evidence,
         )
 
@@ -207,6 +217,11 @@ class WorkDraft:
         if self.notes.setdefault(key, text) != text:
             raise ValueError(f"span {key!r} has two notes of one annotator")
 
+    @property
+    def key(self) -> WorkKey:
+        """Whose work it is, on which trace, under which taxonomy."""
+        return self.annotator, self.trace_id, self.taxonomy
+
     def finish(self, at: str) -> None:
         """Note when the trace was finished, empty where nobody knows."""
         self.finished_at = at
@@ -228,19 +243,43 @@ class WorkDraft:
         )
 
 
-class LabelledRuns:
-    """What one annotator says of runs under one taxonomy, while it is being read.
+@dataclass(slots=True)
+class Gathered:
+    """What one import has read so far, as ``Incoming`` has it at the end."""
 
-    ``notes`` and ``problems`` are those of ``Incoming``.
-    """
+    taxonomies: dict[str, Taxonomy] = field(default_factory=dict)
+    traces: dict[str, TraceRecord] = field(default_factory=dict)
+    drafts: dict[WorkKey, WorkDraft] = field(default_factory=dict)
+    problems: list[RowProblem] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def keep(self, draft: WorkDraft) -> None:
+        """Keep work on a trace; what came before of the same goes."""
+        self.drafts[draft.key] = draft
+        self.traces.setdefault(draft.trace_id, TraceRecord(draft.trace_id))
+
+    def wrong(self, file: Path, place: str, reason: object) -> None:
+        """Note what could not be read."""
+        self.problems.append(RowProblem(file, place, str(reason)))
+
+    def done(self) -> Incoming:
+        """Everything that was read."""
+        return Incoming(
+            taxonomies=tuple(self.taxonomies.values()),
+            traces=tuple(self.traces.values()),
+            work=tuple(draft.done() for draft in self.drafts.values()),
+            problems=tuple(self.problems),
+            notes=tuple(self.notes),
+        )
+
+
+class LabelledRuns(Gathered):
+    """What one annotator says of runs under one taxonomy, while it is being read."""
 
     def __init__(self, taxonomy: Taxonomy, annotator: str, *notes: str) -> None:
+        super().__init__({taxonomy.ref: taxonomy}, notes=list(notes))
         self.taxonomy = taxonomy
-        self.problems: list[RowProblem] = []
-        self.notes = list(notes)
         self._annotator = annotator
-        self._traces: dict[str, TraceRecord] = {}
-        self._drafts: dict[str, WorkDraft] = {}
 
     def work(self, file: Path, native: str, trace: Trace | None, *, anew: bool) -> WorkDraft:
         """The finished work on a run, to which labels are added.
@@ -254,26 +293,37 @@ class LabelledRuns:
         if trace is None:
             self.notes.append(f"{native}: trace not found; labels kept under this id")
         trace_id = native if trace is None else trace.identity.trace_id
-        self._traces[trace_id] = TraceRecord(trace_id) if trace is None else TraceRecord.of(trace)
-        if anew or trace_id not in self._drafts:
-            kind, ref = AnnotatorKind.IMPORTED, self.taxonomy.ref
-            draft = WorkDraft(self._annotator, kind, trace_id, ref, file, finished_at="")
-            self._drafts[trace_id] = draft
-        return self._drafts[trace_id]
+        self.traces[trace_id] = TraceRecord(trace_id) if trace is None else TraceRecord.of(trace)
+        kind, ref = AnnotatorKind.IMPORTED, self.taxonomy.ref
+        draft = WorkDraft(self._annotator, kind, trace_id, ref, file, finished_at="")
+        if anew or draft.key not in self.drafts:
+            self.keep(draft)
+        return self.drafts[draft.key]
 
-    def wrong(self, file: Path, place: str, reason: object) -> None:
-        """Note what could not be read."""
-        self.problems.append(RowProblem(file, place, str(reason)))
 
-    def done(self) -> Incoming:
-        """Everything that was read."""
-        return Incoming(
-            taxonomies=(self.taxonomy,),
-            traces=tuple(self._traces.values()),
-            work=tuple(draft.done() for draft in self._drafts.values()),
-            problems=tuple(self.problems),
-            notes=tuple(self.notes),
-        )
+def imported_kind(name: str) -> AnnotatorKind:
+    """The kind of whoever says what a tool or a set says: a judge by its name, else imported."""
+    kind = annotator_kind(name)
+    return AnnotatorKind.IMPORTED if kind is AnnotatorKind.HUMAN else kind
+
+
+def taxonomy_named(
+    ref: object, default: Taxonomy, known: Callable[[str], Taxonomy | None]
+) -> Taxonomy:
+    """The taxonomy of a row or record.
+
+    Args:
+        ref: What it names, None where it names none.
+        default: That of whatever names none.
+        known: Finds a taxonomy by its reference.
+
+    Raises:
+        ValueError: It names one that is not known.
+    """
+    found = default if ref in (None, default.ref) else known(str(ref))
+    if found is None:
+        raise ValueError(f"taxonomy {ref!r} is unknown here; give its file with --taxonomy")
+    return found
 
 
 def label_id(annotator: str, trace_id: str, taxonomy: str, mode: str, target: Target) -> str:

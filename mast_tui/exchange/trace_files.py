@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
+from mast_tui.exchange.errors import RowProblem
 from mast_tui.traces.io.json_values import InvalidJSON, load_json
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace
+
+Read = TypeVar("Read")
 
 _MESSAGE: Final = re.compile(
     r"(?:/(?:messages|history|traj|trajectory|conversations?|steps))?/([0-9]+)(?:/.*)?\Z"
@@ -40,6 +43,32 @@ def read_json(path: Path) -> object:
         return [load_json(line) for line in lines]
     except InvalidJSON as error:
         raise ValueError(f"neither JSON nor JSON lines: {error}") from None
+
+
+def read_each(
+    paths: Iterable[Path],
+    problems: list[RowProblem],
+    read: Callable[[Path], Read],
+    suffixes: tuple[str, ...] = (".json", ".jsonl"),
+) -> Iterator[tuple[Path, Read]]:
+    """Read files one by one; what cannot be read becomes a problem.
+
+    Args:
+        paths: Files, and folders that stand for the files in them.
+        problems: Takes the problems.
+        read: Reads one file, as ``read_json`` does.
+        suffixes: Which files of a folder are meant.
+
+    Yields:
+        Each file that could be read, with what it holds.
+    """
+    for file in files_under(paths, suffixes):
+        try:
+            found = read(file)
+        except (ValueError, OSError) as error:
+            problems.append(RowProblem(file, "file", str(error)))
+            continue
+        yield file, found
 
 
 def files_under(paths: Iterable[Path], suffixes: tuple[str, ...]) -> Iterator[Path]:

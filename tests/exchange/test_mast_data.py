@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mast_tui.exchange.csv_wide import WideRow
 from mast_tui.exchange.import_batch import Incoming
 from mast_tui.exchange.importers.mast_data_import import read_mast_data
-from mast_tui.exchange.mast_data import mast_data_record
+from mast_tui.exchange.mast_data import mast_data_records
 from mast_tui.labels import AnnotatorKind, VerdictValue
 from mast_tui.workspace import TraceRecord
 from tests.exchange.words import MAST, SLUGS
@@ -36,11 +37,11 @@ def test_what_is_written_comes_back(
     tmp_path_factory: pytest.TempPathFactory,
     said: dict[tuple[str, str], dict[str, VerdictValue]],
 ) -> None:
-    records = [
-        mast_data_record(TraceRecord(trace, system="crew"), name, verdicts, MAST)
+    rows = [
+        WideRow(TraceRecord(trace, system="crew"), name, verdicts)
         for (trace, name), verdicts in said.items()
     ]
-    incoming = read(tmp_path_factory.mktemp("mast"), records)
+    incoming = read(tmp_path_factory.mktemp("mast"), mast_data_records(rows, MAST))
     assert incoming.problems == ()
     back = {(work.trace_id, work.annotator): work for work in incoming.work}
     assert back.keys() == said.keys()

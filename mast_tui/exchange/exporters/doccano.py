@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from mast_tui.exchange.csv_long import LongWork
+from mast_tui.exchange.exporters.label_studio_export import label_name
 from mast_tui.exchange.exporters.trace_texts import SpanText, TextsOf
 from mast_tui.labels import Target, VerdictValue
 from mast_tui.safe_text import one_line
-from mast_tui.taxonomy.model import Mode
 from mast_tui.workspace.records import TraceRecord
 
 Values = dict[str, Any]
@@ -45,7 +45,7 @@ def _values(work: LongWork, spans: Sequence[SpanText], record: TraceRecord) -> V
     marked: set[tuple[int, int, str]] = set()
     whole: list[str] = []
     for label in work.labels:
-        name = _name(work.taxonomy.mode(label.mode))
+        name = label_name(work.taxonomy.mode(label.mode))
         place = _place(label.target, spans, places)
         if place is None:
             whole.append(name)
@@ -56,8 +56,8 @@ def _values(work: LongWork, spans: Sequence[SpanText], record: TraceRecord) -> V
         "text": text,
         "label": [list(one) for one in sorted(marked)],
         "cats": sorted(set(whole)),
-        "absent": _said(work, VerdictValue.ABSENT),
-        "unsure": _said(work, VerdictValue.UNSURE),
+        "absent": _modes(work, VerdictValue.ABSENT),
+        "unsure": _modes(work, VerdictValue.UNSURE),
         "trace_id": work.trace_id,
         "annotator": work.annotator,
         "taxonomy": work.taxonomy.ref,
@@ -102,14 +102,6 @@ def _place(
     return (start, end) if start < end else (heading, start - 1)
 
 
-def _said(work: LongWork, value: VerdictValue) -> list[str]:
-    marked = {label.mode for label in work.labels}
-    return [
-        _name(mode)
-        for mode in work.taxonomy.modes
-        if work.verdicts.get(mode.slug) is value and mode.slug not in marked
-    ]
-
-
-def _name(mode: Mode) -> str:
-    return one_line(f"{mode.code} {mode.name}")
+def _modes(work: LongWork, value: VerdictValue) -> list[str]:
+    said = work.not_present.items()
+    return [label_name(work.taxonomy.mode(slug)) for slug, own in said if own is value]

@@ -30,7 +30,7 @@ from mast_tui.exchange.exporters.scores import scores_of
 from mast_tui.exchange.exporters.trace_texts import texts_from_files
 from mast_tui.exchange.formats import GOLD_FORMATS, SCORE_FORMATS
 from mast_tui.exchange.jsonl import workspace_lines
-from mast_tui.exchange.mast_data import mast_data_record, mast_data_records
+from mast_tui.exchange.mast_data import mast_data_records
 from mast_tui.exchange.selection import GOLD, gold_entries, gold_export, pseudonymous, selected_work
 from mast_tui.figures.agreement.report import agreement_report
 from mast_tui.figures.judge.input import judge_input_from_workspace
@@ -422,15 +422,13 @@ def _trace_level(
     records: Mapping[str, TraceRecord],
 ) -> str:
     """``csv-wide`` or ``mast-data``: a verdict per mode."""
-    with_trace = [(records.get(one.trace_id, TraceRecord(one.trace_id)), one) for one in work]
-    if request.file_format == "csv-wide":
-        rows = [WideRow(trace, one.annotator, one.verdicts) for trace, one in with_trace]
-        return write_csv_wide(rows, request.taxonomy)
-    data = [
-        mast_data_record(trace, one.annotator, one.verdicts, request.taxonomy)
-        for trace, one in with_trace
+    rows = [
+        WideRow(records.get(one.trace_id, TraceRecord(one.trace_id)), one.annotator, one.verdicts)
+        for one in work
     ]
-    return _json(mast_data_records(data))
+    if request.file_format == "csv-wide":
+        return write_csv_wide(rows, request.taxonomy)
+    return _json(mast_data_records(rows, request.taxonomy))
 
 
 def _label_studio(

@@ -116,7 +116,7 @@ def _task(
             "annotator": one.annotator,
             "kind": kind.value,
             "labels": details,
-            "verdicts": {mode: value.value for mode, value in _said(one).items()},
+            "verdicts": {mode: value.value for mode, value in one.not_present.items()},
         }
         if one.notes:
             kept[name]["span_notes"] = dict(sorted(one.notes.items()))
@@ -185,23 +185,12 @@ def _results(
         detail |= {"region": region["id"], "value": place | {"name": name}}
         results.append(region)
         details.append(detail)
-    for slug, value in _said(work).items():
+    for slug, value in work.not_present.items():
         chosen[ABSENT if value is VerdictValue.ABSENT else UNSURE].append(label_name(modes[slug]))
     for name, values in chosen.items():
         if values:
             results.append(_choice(name, values, number))
     return results, details
-
-
-def _said(work: LongWork) -> dict[str, VerdictValue]:
-    """The verdicts absent and unsure, in the order of the modes; a label says present."""
-    marked = {label.mode for label in work.labels}
-    said = (VerdictValue.ABSENT, VerdictValue.UNSURE)
-    return {
-        mode.slug: value
-        for mode in work.taxonomy.modes
-        if mode.slug not in marked and (value := work.verdicts.get(mode.slug)) in said
-    }
 
 
 def _region(label: Label, place: Values, name: str, number: str) -> Values:

@@ -15,20 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from mast_tui.exchange.errors import RowProblem
-from mast_tui.exchange.import_batch import Incoming, WorkDraft
-from mast_tui.exchange.trace_files import files_under, read_json
-from mast_tui.labels import (
-    JUDGE_PREFIX,
-    AnnotatorKind,
-    Evidence,
-    Label,
-    VerdictValue,
-    annotator_kind,
-)
+from mast_tui.exchange.import_batch import Gathered, Incoming, WorkDraft, imported_kind
+from mast_tui.exchange.trace_files import read_each, read_json
+from mast_tui.labels import JUDGE_PREFIX, Evidence, Label, VerdictValue
 from mast_tui.taxonomy.loader import from_dict, load_taxonomy
 from mast_tui.taxonomy.model import Taxonomy
-from mast_tui.workspace.records import TraceRecord
 
 ID: Final = "adamast"
 _SHIPPED: Final = Path(__file__).parent.with_name("taxonomies") / "adamast_mast.toml"
@@ -143,12 +134,11 @@ Record = Mapping[str, Any]
 
 
 @dataclass(slots=True)
-class _Found:
+class _Found(Gathered):
     """What the files hold: judgements with their place, and taxonomies by path."""
 
     diagnoses: list[tuple[Path, str, Record, Record]] = field(default_factory=list)
-    taxonomies: dict[Path, Taxonomy] = field(default_factory=dict)
-    problems: list[RowProblem] = field(default_factory=list)
+    lists: dict[Path, Taxonomy] = field(default_factory=dict)
 
 
 def read_adamast(files: Sequence[Path], annotator: str | None = None) -> Incoming:
@@ -159,48 +149,35 @@ def read_adamast(files: Sequence[Path], annotator: str | None = None) -> Incomin
     one made of the codes that were used, so that nothing is said of the others.
     """
     found = _Found()
-    for file in files_under(files, (".json", ".jsonl")):
-        try:
-            _take(file, read_json(file), found)
-        except (ValueError, OSError) as error:
-            found.problems.append(RowProblem(file, "file", str(error)))
-    drafts: dict[tuple[str, str, str], WorkDraft] = {}
-    taxonomies: dict[str, Taxonomy] = {}
-    notes: list[str] = []
+    for _ in read_each(files, found.problems, lambda file: _take(file, read_json(file), found)):
+        pass
     for file in dict.fromkeys(file for file, _, _, _ in found.diagnoses):
         of_file = [one for one in found.diagnoses if one[0] == file]
         try:
             taxonomy, whole, how = _taxonomy(file, of_file, found)
         except ValueError as error:
-            found.problems.append(RowProblem(file, "codes", str(error)))
+            found.wrong(file, "codes", error)
             continue
-        taxonomies[taxonomy.ref] = taxonomy
-        notes.append(f"{file.name}: codes are those of {taxonomy.ref} ({how})")
+        found.taxonomies[taxonomy.ref] = taxonomy
+        found.notes.append(f"{file.name}: codes are those of {taxonomy.ref} ({how})")
         for _, place, head, record in of_file:
             try:
                 draft = _draft(annotator or _judge(head, record), file, record, taxonomy, whole)
-                key = (draft.annotator, draft.trace_id, draft.taxonomy)
-                if key in drafts:
+                if draft.key in found.drafts:
                     raise ValueError(f"trace {draft.trace_id!r} comes twice; keep one diagnosis")
             except ValueError as error:
-                found.problems.append(RowProblem(file, place, str(error)))
+                found.wrong(file, place, error)
                 continue
-            drafts[key] = draft
-    unanswered = sum(not (draft.labels or draft.verdicts) for draft in drafts.values())
+            found.keep(draft)
+    unanswered = sum(not (draft.labels or draft.verdicts) for draft in found.drafts.values())
     if unanswered:
-        notes.append(f"{unanswered} diagnoses name no code and do not say that none applies")
-    return Incoming(
-        taxonomies=tuple(taxonomies.values()),
-        traces=tuple(TraceRecord(x) for x in dict.fromkeys(d.trace_id for d in drafts.values())),
-        work=tuple(draft.done() for draft in drafts.values()),
-        problems=tuple(found.problems),
-        notes=tuple(notes),
-    )
+        found.notes.append(f"{unanswered} diagnoses name no code and do not say that none applies")
+    return found.done()
 
 
 def _take(file: Path, document: object, found: _Found) -> None:
     if is_taxonomy(document):
-        found.taxonomies[file.resolve()] = taxonomy_of(document, str(file))
+        found.lists[file.resolve()] = taxonomy_of(document, str(file))
         return
     head: Record = document if isinstance(document, Mapping) else {}
     records = head.get("diagnoses") if "diagnoses" in head else document
@@ -211,7 +188,7 @@ def _take(file: Path, document: object, found: _Found) -> None:
             found.diagnoses.append((file, place, head, record))
         else:
             reason = "has neither 'failure_modes' nor 'code'; this is no diagnosis of AdaMAST"
-            found.problems.append(RowProblem(file, place, reason))
+            found.wrong(file, place, reason)
 
 
 def _taxonomy(
@@ -221,14 +198,14 @@ def _taxonomy(
     named = diagnoses[0][2].get("taxonomy")
     if isinstance(named, str) and named:
         for path in (Path(named), file.parent / Path(named.replace("\\", "/")).name):
-            if path.resolve() in found.taxonomies:
-                return found.taxonomies[path.resolve()], True, f"the taxonomy in {path.name}"
+            if path.resolve() in found.lists:
+                return found.lists[path.resolve()], True, f"the taxonomy in {path.name}"
             try:
                 return taxonomy_of(read_json(path), str(path)), True, f"from {path.name}"
             except (ValueError, OSError):
                 continue
-    elif len(found.taxonomies) == 1:
-        path, taxonomy = next(iter(found.taxonomies.items()))
+    elif len(found.lists) == 1:
+        path, taxonomy = next(iter(found.lists.items()))
         return taxonomy, True, f"the taxonomy in {path.name}"
     seen = [pair for *_, record in diagnoses for pair in _codes(record)]
     mast = shipped_mast()
@@ -264,10 +241,8 @@ def _draft(name: str, file: Path, record: Record, taxonomy: Taxonomy, whole: boo
     trace_id = record.get("trace_id")
     if not isinstance(trace_id, str | int) or not str(trace_id).strip():
         raise ValueError("has no 'trace_id'")
-    kind = annotator_kind(name)
-    kind = AnnotatorKind.IMPORTED if kind is AnnotatorKind.HUMAN else kind
-    draft = WorkDraft(name, kind, str(trace_id), taxonomy.ref, file)
-    draft.finished_at = ""
+    kind = imported_kind(name)
+    draft = WorkDraft(name, kind, str(trace_id), taxonomy.ref, file, finished_at="")
     picks_all = "failure_modes" in record
     modes = record["failure_modes"] if picks_all else [record]
     if not isinstance(modes, list):

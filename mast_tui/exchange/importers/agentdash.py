@@ -12,18 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from mast_tui.exchange.errors import RowProblem
-from mast_tui.exchange.import_batch import Incoming, IncomingWork, WorkDraft
+from mast_tui.exchange.import_batch import Gathered, Incoming, WorkDraft, imported_kind
 from mast_tui.exchange.mast_names import mast_binding
-from mast_tui.exchange.trace_files import files_under, read_json
-from mast_tui.labels import (
-    AnnotatorKind,
-    VerdictValue,
-    annotator_kind,
-)
+from mast_tui.exchange.trace_files import read_each, read_json
+from mast_tui.labels import VerdictValue
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.taxonomy.model import Taxonomy
-from mast_tui.workspace.records import TraceRecord
 
 JUDGE: Final = "judge:agentdash"
 
@@ -48,39 +42,31 @@ def read_agentdash(files: Sequence[Path], annotator: str | None = None) -> Incom
     mast = load_mast()
     binding = mast_binding(mast, [_PRINTED])
     name = annotator or JUDGE
-    work: dict[str, IncomingWork] = {}
-    problems: list[RowProblem] = []
+    found = Gathered({mast.ref: mast}, notes=[binding.in_words])
     silent = 0
-    for file in files_under(files, (".json", ".jsonl")):
-        try:
-            records = list(_records(read_json(file), file))
-        except (ValueError, OSError) as error:
-            problems.append(RowProblem(file, "file", str(error)))
-            continue
+    for file, records in read_each(files, found.problems, _records):
         for place, trace_id, record in records:
             try:
                 draft, unanswered = _draft(name, file, trace_id, record, binding.slugs, mast)
-                if trace_id in work:
+                if draft.key in found.drafts:
                     raise ValueError(f"trace {trace_id!r} comes twice; keep one answer to it")
             except ValueError as error:
-                problems.append(RowProblem(file, place, str(error)))
+                found.wrong(file, place, error)
                 continue
             silent += unanswered
-            work[trace_id] = draft.done()
-    notes = [binding.in_words]
+            found.keep(draft)
     if silent:
-        notes.append(f"{silent} zeros stand for modes that the model did not speak of; left open")
-    return Incoming(
-        taxonomies=(mast,),
-        traces=tuple(TraceRecord(trace_id) for trace_id in work),
-        work=tuple(work.values()),
-        problems=tuple(problems),
-        notes=tuple(notes),
-    )
+        words = "zeros stand for modes that the model did not speak of; left open"
+        found.notes.append(f"{silent} {words}")
+    return found.done()
 
 
-def _records(document: object, file: Path) -> Iterator[tuple[str, str, Record]]:
-    """Each answer with its place and its trace."""
+def _records(file: Path) -> list[tuple[str, str, Record]]:
+    """Each answer in a file with its place and its trace."""
+    return list(_answers(read_json(file), file))
+
+
+def _answers(document: object, file: Path) -> Iterator[tuple[str, str, Record]]:
     if isinstance(document, list):
         for number, value in enumerate(document, start=1):
             record = _answer(value, f"record {number}")
@@ -127,10 +113,7 @@ def _draft(
     mast: Taxonomy,
 ) -> tuple[WorkDraft, int]:
     """What one answer says, and how many of its zeros stand for no answer."""
-    kind = annotator_kind(name)
-    kind = AnnotatorKind.IMPORTED if kind is AnnotatorKind.HUMAN else kind
-    draft = WorkDraft(name, kind, trace_id, mast.ref, file)
-    draft.finished_at = ""
+    draft = WorkDraft(name, imported_kind(name), trace_id, mast.ref, file, finished_at="")
     silent = 0
     for code, value in record[_MODES].items():
         if code not in slugs:

@@ -16,7 +16,7 @@ from typing import Final
 
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.import_batch import Incoming, LabelledRuns, WorkDraft
-from mast_tui.exchange.trace_files import files_under, message_spans, read_json, read_traces
+from mast_tui.exchange.trace_files import message_spans, read_each, read_json, read_traces
 from mast_tui.labels import Severity, Target
 from mast_tui.taxonomy.loader import load_taxonomy
 from mast_tui.taxonomy.model import Mode, Taxonomy
@@ -40,12 +40,7 @@ def read_agentrx(files: Sequence[Path], annotator: str | None = None) -> Incomin
     taxonomy = load_taxonomy(_TAXONOMY)
     reader = _Reader(taxonomy, annotator or ANNOTATOR)
     label_files = []
-    for file in files_under(files, (".json", ".jsonl")):
-        try:
-            document = read_json(file)
-        except (ValueError, OSError) as error:
-            reader.runs.wrong(file, "file", error)
-            continue
+    for file, document in read_each(files, reader.runs.problems, read_json):
         if labels := _label_records(document):
             label_files.append((file, labels))
         else:

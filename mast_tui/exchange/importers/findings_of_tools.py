@@ -16,19 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from mast_tui.exchange.errors import ExchangeError, RowProblem
-from mast_tui.exchange.import_batch import Incoming, WorkDraft
-from mast_tui.exchange.trace_files import files_under, read_json
-from mast_tui.labels import (
-    WHOLE_TRACE,
-    AnnotatorKind,
-    Severity,
-    Target,
-    annotator_kind,
-)
+from mast_tui.exchange.errors import ExchangeError
+from mast_tui.exchange.import_batch import Gathered, Incoming, WorkDraft, imported_kind
+from mast_tui.exchange.trace_files import read_each, read_json
+from mast_tui.labels import WHOLE_TRACE, Severity, Target
 from mast_tui.taxonomy.loader import load_taxonomy
 from mast_tui.taxonomy.model import Taxonomy
-from mast_tui.workspace.records import TraceRecord
 
 _TAXONOMIES: Final = Path(__file__).parent.with_name("taxonomies")
 _OTHER: Final = "other"
@@ -49,14 +42,13 @@ def read_pisama(files: Sequence[Path], annotator: str | None = None) -> Incoming
     found = _Found("pisama", annotator)
     answers: list[tuple[Path, Record]] = []
     trajectories: dict[str, _Trajectory] = {}
-    for file in files_under(files, (".json", ".jsonl", ".pisama")):
-        for record in found.records_in(file):
-            if isinstance(record.get("issues"), list) and "trace_id" in record:
-                answers.append((file, record))
-            elif str(record.get("schema_version", "")).startswith("ATIF-"):
-                trajectory = _Trajectory.of(record)
-                if trajectory is not None:
-                    trajectories[trajectory.id] = trajectory
+    for file, record in found.records_in(files, ".json", ".jsonl", ".pisama"):
+        if isinstance(record.get("issues"), list) and "trace_id" in record:
+            answers.append((file, record))
+        elif str(record.get("schema_version", "")).startswith("ATIF-"):
+            trajectory = _Trajectory.of(record)
+            if trajectory is not None:
+                trajectories[trajectory.id] = trajectory
     if not answers and not found.problems:
         raise ExchangeError(f"{files[0]}: no answer of Pisama, which has 'issues' and 'trace_id'")
     for file, record in answers:
@@ -97,8 +89,7 @@ def read_agentdebugx(files: Sequence[Path], annotator: str | None = None) -> Inc
     found = _Found("agentdebugx", annotator)
     reports = [
         (file, record)
-        for file in files_under(files, (".json", ".jsonl"))
-        for record in found.records_in(file)
+        for file, record in found.records_in(files, ".json", ".jsonl")
         if isinstance(record.get("findings"), list) and "trace_id" in record
     ]
     if not reports and not found.problems:
@@ -204,41 +195,31 @@ def _places(issue: Record, trajectory: _Trajectory) -> list[Target]:
     return list(found) or [WHOLE_TRACE]
 
 
-class _Found:
+class _Found(Gathered):
     """What has been read so far of one tool's findings."""
 
     def __init__(self, tool: str, annotator: str | None) -> None:
         self._taxonomy: Taxonomy = load_taxonomy(_TAXONOMIES / f"{tool}.toml")
+        super().__init__({self._taxonomy.ref: self._taxonomy})
         self._name = annotator or f"judge:{tool}"
         self._modes = {
             name: mode.slug
             for mode in self._taxonomy.modes
             for name in (mode.slug, *(alias.name for alias in mode.aliases))
         }
-        self._work: dict[str, WorkDraft] = {}
-        self.problems: list[RowProblem] = []
 
-    def records_in(self, file: Path) -> Iterator[Record]:
-        """The objects of a JSON file, or of its lines; what cannot be read is noted."""
-        try:
-            document = read_json(file)
-        except (ValueError, OSError) as error:
-            self.wrong(file, "file", str(error))
-            return
-        for record in document if isinstance(document, list) else [document]:
-            if isinstance(record, Mapping):
-                yield record
-
-    def wrong(self, file: Path, place: str, reason: str) -> None:
-        """Note what could not be read."""
-        self.problems.append(RowProblem(file, place, reason))
+    def records_in(self, files: Sequence[Path], *suffixes: str) -> Iterator[tuple[Path, Record]]:
+        """The objects of JSON files, or of their lines; what cannot be read is noted."""
+        for file, document in read_each(files, self.problems, read_json, suffixes):
+            for record in document if isinstance(document, list) else [document]:
+                if isinstance(record, Mapping):
+                    yield file, record
 
     def work(self, file: Path, trace_id: str) -> WorkDraft:
         """The finished work on a trace; a second answer about it takes the first one's place."""
-        kind = annotator_kind(self._name)
-        kind = AnnotatorKind.IMPORTED if kind is AnnotatorKind.HUMAN else kind
+        kind = imported_kind(self._name)
         draft = WorkDraft(self._name, kind, trace_id, self._taxonomy.ref, file, finished_at="")
-        self._work[trace_id] = draft
+        self.keep(draft)
         return draft
 
     def add(
@@ -262,12 +243,3 @@ class _Found:
             severity=Severity.FATAL if fatal else None,
         )
         draft.join_label(label)
-
-    def done(self) -> Incoming:
-        """Everything that was read."""
-        return Incoming(
-            taxonomies=(self._taxonomy,),
-            traces=tuple(TraceRecord(trace_id) for trace_id in self._work),
-            work=tuple(draft.done() for draft in self._work.values()),
-            problems=tuple(self.problems),
-        )

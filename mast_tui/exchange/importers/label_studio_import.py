@@ -17,10 +17,17 @@ from mast_tui.exchange.exporters.label_studio_export import (
     label_name,
 )
 from mast_tui.exchange.exporters.trace_texts import SpanText
-from mast_tui.exchange.import_batch import Incoming, IncomingWork, WorkDraft, label_id
+from mast_tui.exchange.import_batch import (
+    Gathered,
+    Incoming,
+    IncomingWork,
+    WorkDraft,
+    label_id,
+    taxonomy_named,
+)
 from mast_tui.exchange.label_studio_places import place_of, target_of
 from mast_tui.exchange.names import annotator_of, one_name
-from mast_tui.exchange.trace_files import files_under, read_json
+from mast_tui.exchange.trace_files import read_each, read_json
 from mast_tui.labels import (
     AnnotatorKind,
     Label,
@@ -91,9 +98,7 @@ def read_task(
     meta = fields.child_or_none("meta")
     ours = None if meta is None else meta.child_or_none(META)
     ref = None if ours is None else ours.text_or_none("taxonomy")
-    chosen = taxonomy if ref in (None, taxonomy.ref) else known(ref or "")
-    if chosen is None:
-        raise ValueError(f"taxonomy {ref!r} is unknown here; give its file with --taxonomy")
+    chosen = taxonomy_named(ref, taxonomy, known)
     trace_id = data.text("trace_id")
     spans = tuple(
         SpanText(span.text("key"), span.text("author", ""), span.text("text"))
@@ -165,13 +170,9 @@ Here = Callable[[str, str, str], bool]
 
 
 @dataclass(slots=True)
-class _Found:
+class _Found(Gathered):
     """What has been read so far."""
 
-    work: dict[tuple[str, str, str], IncomingWork] = field(default_factory=dict)
-    traces: dict[str, TraceRecord] = field(default_factory=dict)
-    taxonomies: dict[str, Taxonomy] = field(default_factory=dict)
-    problems: list[RowProblem] = field(default_factory=list)
     here_already: int = 0
     changed: list[str] = field(default_factory=list)
     skipped: int = 0
@@ -194,31 +195,26 @@ def read_label_studio(
     finds one by its reference. A bad task, annotation or region is a problem.
     """
     found = _Found()
-    for file in files_under(files, (".json", ".jsonl")):
-        try:
-            document = read_json(file)
-        except (ValueError, OSError) as error:
-            found.problems.append(RowProblem(file, "file", str(error)))
-            continue
+    for file, document in read_each(files, found.problems, read_json):
         tasks = document if isinstance(document, list) else [document]
         for number, value in enumerate(tasks, start=1):
             place = f"task {number}"
             try:
                 task = read_task(file, place, value, taxonomy, known)
             except ValueError as error:
-                found.problems.append(RowProblem(file, place, str(error)))
+                found.wrong(file, place, error)
                 continue
             found.traces.setdefault(task.trace_id, TraceRecord(task.trace_id))
             found.taxonomies[task.taxonomy.ref] = task.taxonomy
             for where, words in _words(value, place):
                 _read_words(task, where, words, here, annotator, found)
     if annotator is not None:
-        one_name(annotator, (name for name, _, _ in found.work))
+        one_name(annotator, (name for name, _, _ in found.drafts))
     return _incoming(found, annotator)
 
 
 def _incoming(found: _Found, annotator: str | None) -> Incoming:
-    notes = []
+    notes = found.notes
     if found.here_already:
         notes.append(f"{found.here_already} annotations came back as they were and are here")
     if found.changed:
@@ -226,18 +222,10 @@ def _incoming(found: _Found, annotator: str | None) -> Incoming:
         notes.append(f"changed in Label Studio, kept as imported annotators: {who}")
     if found.skipped:
         notes.append(f"{found.skipped} annotations were skipped there and are left out")
-    work = found.work.values()
-    if annotator is not None:
-        work_of_one = [_renamed(one, annotator) for one in work]
-    else:
-        work_of_one = list(work)
-    return Incoming(
-        taxonomies=tuple(found.taxonomies.values()),
-        traces=tuple(found.traces.values()),
-        work=tuple(work_of_one),
-        problems=tuple(found.problems),
-        notes=tuple(notes),
-    )
+    incoming = found.done()
+    if annotator is None:
+        return incoming
+    return replace(incoming, work=tuple(_renamed(one, annotator) for one in incoming.work))
 
 
 def _renamed(work: IncomingWork, name: str) -> IncomingWork:
@@ -277,7 +265,7 @@ def _read_words(
         draft = WorkDraft(name, kind, task.trace_id, task.taxonomy.ref, task.file)
         _add_results(draft, task, kept, words, place, found.problems)
     except ValueError as error:
-        found.problems.append(RowProblem(task.file, place, str(error)))
+        found.wrong(task.file, place, error)
         return
     if kept is None:
         draft.finished_at = _time(words)
@@ -290,13 +278,10 @@ def _read_words(
     else:
         draft = _changed(draft, kept, words)
         found.changed.append(draft.annotator)
-    key = (draft.annotator, draft.trace_id, draft.taxonomy)
-    if key in found.work:
-        found.problems.append(
-            RowProblem(task.file, place, f"{draft.annotator} has labelled this trace twice there")
-        )
+    if draft.key in found.drafts:
+        found.wrong(task.file, place, f"{draft.annotator} has labelled this trace twice there")
         return
-    found.work[key] = draft.done()
+    found.keep(draft)
 
 
 def _changed(draft: WorkDraft, kept: Kept, words: Values) -> WorkDraft:

@@ -10,16 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from mast_tui.exchange.errors import RowProblem
-from mast_tui.exchange.import_batch import Incoming, WorkDraft, joined
+from mast_tui.exchange.import_batch import Gathered, Incoming, WorkDraft, joined, taxonomy_named
 from mast_tui.exchange.mast_names import mast_binding
 from mast_tui.exchange.names import annotator_of, one_name
-from mast_tui.exchange.trace_files import files_under, read_json, read_traces
-from mast_tui.labels import (
-    AnnotatorKind,
-    VerdictValue,
-    annotator_kind,
-)
+from mast_tui.exchange.trace_files import read_each, read_json, read_traces
+from mast_tui.labels import AnnotatorKind, VerdictValue, annotator_kind
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace.records import TraceRecord
@@ -42,17 +37,9 @@ def read_mast_data(
     ``taxonomy`` is that of records which name none, ``known`` finds one by its reference. Null is
     not judged. A record that cannot be read is a problem.
     """
-    drafts: dict[tuple[str, str, str], WorkDraft] = {}
-    traces: dict[str, TraceRecord] = {}
-    taxonomies: dict[str, Taxonomy] = {}
-    problems: list[RowProblem] = []
+    found = Gathered()
     foreign = False
-    for file in files_under(files, (".json", ".jsonl")):
-        try:
-            document = read_json(file)
-        except (ValueError, OSError) as error:
-            problems.append(RowProblem(file, "file", str(error)))
-            continue
+    for file, document in read_each(files, found.problems, read_json):
         records = document if isinstance(document, list) else [document]
         at_hand = _traces_in(file, records)
         for number, record in enumerate(records):
@@ -60,25 +47,21 @@ def read_mast_data(
                 chosen = _taxonomy(record, taxonomy, known)
                 trace = _trace(record, at_hand.get(number))
                 draft = _draft(record, trace.trace_id, chosen, file, annotator)
-                key = (draft.annotator, draft.trace_id, draft.taxonomy)
-                if key in drafts:
-                    raise ValueError(f"{key[0]} on trace {key[1]!r} comes twice; keep one record")
-                before = traces.get(trace.trace_id)
-                traces[trace.trace_id] = trace if before is None else joined(before, trace)
+                name, trace_id, _ = draft.key
+                if draft.key in found.drafts:
+                    raise ValueError(f"{name} on trace {trace_id!r} comes twice; keep one record")
+                before = found.traces.get(trace_id)
+                found.traces[trace_id] = trace if before is None else joined(before, trace)
             except ValueError as error:
-                problems.append(RowProblem(file, f"record {number + 1}", str(error)))
+                found.wrong(file, f"record {number + 1}", error)
                 continue
-            drafts[key] = draft
-            taxonomies[chosen.ref] = chosen
+            found.keep(draft)
+            found.taxonomies[chosen.ref] = chosen
             foreign = foreign or "annotator" not in record
-    one_name(annotator, (draft.annotator for draft in drafts.values()))
-    return Incoming(
-        taxonomies=tuple(taxonomies.values()),
-        traces=tuple(traces.values()),
-        work=tuple(draft.done() for draft in drafts.values()),
-        problems=tuple(problems),
-        notes=(mast_binding(load_mast(), ()).in_words,) if foreign else (),
-    )
+    one_name(annotator, (name for name, _, _ in found.drafts))
+    if foreign:
+        found.notes.append(mast_binding(load_mast(), ()).in_words)
+    return found.done()
 
 
 def _traces_in(file: Path, records: Sequence[object]) -> dict[int, TraceRecord]:
@@ -91,13 +74,7 @@ def _traces_in(file: Path, records: Sequence[object]) -> dict[int, TraceRecord]:
 def _taxonomy(record: object, default: Taxonomy, known: Known) -> Taxonomy:
     if not isinstance(record, Mapping) or not isinstance(record.get(_LABELS), Mapping):
         raise ValueError(f"has no {_LABELS!r} with a 1 or 0 per mode")
-    ref = record.get("taxonomy")
-    if ref is None or ref == default.ref:
-        return default
-    found = known(str(ref))
-    if found is None:
-        raise ValueError(f"taxonomy {ref!r} is unknown here; give its file with --taxonomy")
-    return found
+    return taxonomy_named(record.get("taxonomy"), default, known)
 
 
 def _trace(record: Record, at_hand: TraceRecord | None) -> TraceRecord:
@@ -122,8 +99,7 @@ def _draft(
     ours = record.get("annotator")
     name = annotator_of(ANNOTATOR if ours is None else str(ours), given)
     kind = AnnotatorKind.IMPORTED if ours is None else annotator_kind(name)
-    draft = WorkDraft(name, kind, trace_id, taxonomy.ref, file)
-    draft.finished_at = ""
+    draft = WorkDraft(name, kind, trace_id, taxonomy.ref, file, finished_at="")
     for code, value in record[_LABELS].items():
         mode = taxonomy.find(str(code))
         if mode is None:

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Final
 
 from mast_tui.exchange.errors import ExchangeError, RowProblem
-from mast_tui.exchange.import_batch import Incoming, WorkDraft, label_id
+from mast_tui.exchange.import_batch import Gathered, Incoming, WorkDraft
 from mast_tui.exchange.mast_names import mast_binding
-from mast_tui.exchange.trace_files import files_under, read_json, read_traces
-from mast_tui.labels import WHOLE_TRACE, AnnotatorKind, Label, Origin, VerdictValue, checked_person
+from mast_tui.exchange.trace_files import files_under, read_each, read_json, read_traces
+from mast_tui.labels import AnnotatorKind, VerdictValue, checked_person
 from mast_tui.taxonomy.loader import from_dict, load_mast
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
@@ -122,7 +122,7 @@ def read_mast_human(files: Sequence[Path], annotator: str | None = None) -> Inco
     """
     problems: list[RowProblem] = []
     named = list(files_under(files, (".json", ".jsonl")))
-    records = [record for file in named for record in _records(file, problems)]
+    records = list(_records(named, problems))
     if not records and not problems:
         raise ExchangeError(
             f"{files[0]}: no human labels of MAST; its records have 'hf_annotations', or "
@@ -142,38 +142,29 @@ def _is_label(record: _Record) -> bool:
     return "hf_annotations" in record.fields
 
 
-def _records(file: Path, problems: list[RowProblem]) -> Iterator[_Record]:
-    try:
-        document = read_json(file)
-    except (ValueError, OSError) as error:
-        problems.append(RowProblem(file, "file", str(error)))
-        return
-    for number, fields in enumerate(document if isinstance(document, list) else [document]):
-        if isinstance(fields, Mapping) and (
-            isinstance(fields.get("hf_annotations"), Mapping)
-            or (isinstance(fields.get("trace_text"), str) and "human_labels" in fields)
-        ):
-            yield _Record(file, number, fields)
+def _records(files: Sequence[Path], problems: list[RowProblem]) -> Iterator[_Record]:
+    for file, document in read_each(files, problems, read_json):
+        for number, fields in enumerate(document if isinstance(document, list) else [document]):
+            if isinstance(fields, Mapping) and (
+                isinstance(fields.get("hf_annotations"), Mapping)
+                or (isinstance(fields.get("trace_text"), str) and "human_labels" in fields)
+            ):
+                yield _Record(file, number, fields)
 
 
 def _beside(named: Sequence[Path]) -> Iterator[_Record]:
-    for folder in sorted({file.parent for file in named}):
-        for file in sorted(folder.glob("*.json")):
-            if file not in named:
-                yield from _records(file, [])
+    folders = sorted({file.parent for file in named})
+    there = [file for folder in folders for file in sorted(folder.glob("*.json"))]
+    return _records([file for file in there if file not in named], [])
 
 
-class _Reader:
+class _Reader(Gathered):
     """All labels, put on the traces that they belong to."""
 
     def __init__(self, texts: Sequence[_Record], problems: list[RowProblem]) -> None:
+        super().__init__(problems=problems)
         self._texts = texts
         self._found = _traces(texts)
-        self._problems = problems
-        self._notes: list[str] = []
-        self._taxonomies: dict[str, Taxonomy] = {}
-        self._traces: dict[str, TraceRecord] = {}
-        self._drafts: dict[tuple[str, str, str], WorkDraft] = {}
 
     def people(self, record: _Record) -> None:
         """The labels of each person in one label record."""
@@ -182,19 +173,19 @@ class _Reader:
             headings = record.table("hf_annotations")
             scheme = record.text("hf_label_scheme") or record.text("iaa_round") or "mast-human"
             taxonomy = taxonomy_of(scheme, headings)
-            if self._taxonomies.setdefault(taxonomy.ref, taxonomy) != taxonomy:
+            if self.taxonomies.setdefault(taxonomy.ref, taxonomy) != taxonomy:
                 raise ValueError(f"the headings of {scheme} differ from those of another record")
             answers = list(_people_answers(headings, slugs_by_heading(headings)))
             incoming = _incoming(trace, record)
             self._keep(answers, incoming, taxonomy, AnnotatorKind.HUMAN, record.file)
         except ValueError as error:
-            self._problems.append(record.problem(error))
+            self.problems.append(record.problem(error))
             return
         if trace is None:
-            self._notes.append(
+            self.notes.append(
                 f"{incoming.trace_id}: trace not found; labels are kept under this id"
             )
-        self._notes.append(
+        self.notes.append(
             f"{taxonomy.ref}: {len(taxonomy.modes)} modes as headed in the file; without a "
             "crosswalk no mode of MAST is made of them, its 3.2 and 3.3 included"
         )
@@ -208,7 +199,7 @@ class _Reader:
             printed = [_printed_failures(record) for record in self._texts]
             binding = mast_binding(mast, printed)
         except ValueError as error:
-            self._problems.append(self._texts[0].problem(error))
+            self.problems.append(self._texts[0].problem(error))
             return
         for record in self._texts:
             trace = self._found.get((record.file, record.number))
@@ -223,9 +214,9 @@ class _Reader:
                 incoming = _incoming(trace, record)
                 self._keep(answers, incoming, mast, AnnotatorKind.IMPORTED, record.file)
             except ValueError as error:
-                self._problems.append(record.problem(error))
-        self._taxonomies[mast.ref] = mast
-        self._notes.append(f"{annotator}: {binding.in_words}")
+                self.problems.append(record.problem(error))
+        self.taxonomies[mast.ref] = mast
+        self.notes.append(f"{annotator}: {binding.in_words}")
 
     def _partner(self, record: _Record) -> tuple[Path, int] | None:
         """Which trace record a label record speaks of.
@@ -264,29 +255,23 @@ class _Reader:
         """Keep the answers of one record, all of them or, with a ``ValueError``, none."""
         drafts: dict[tuple[str, str, str], WorkDraft] = {}
         for answer in answers:
-            key = (answer.annotator, trace.trace_id, taxonomy.ref)
-            if key in self._drafts:
-                raise ValueError(f"a second record of {answer.annotator} for {trace.trace_id}")
-            draft = drafts.setdefault(
-                key, WorkDraft(answer.annotator, kind, trace.trace_id, taxonomy.ref, file)
+            new = WorkDraft(
+                answer.annotator, kind, trace.trace_id, taxonomy.ref, file, finished_at=""
             )
-            draft.finished_at = ""
+            if new.key in self.drafts:
+                raise ValueError(f"a second record of {answer.annotator} for {trace.trace_id}")
+            draft = drafts.setdefault(new.key, new)
             if answer.present:
-                draft.add_label(_label(answer, trace.trace_id, taxonomy))
+                draft.add_label(draft.label(answer.mode))
             else:
                 draft.add_verdict(answer.mode, VerdictValue.ABSENT)
-        self._drafts |= drafts
-        self._traces[trace.trace_id] = trace
+        self.drafts |= drafts
+        self.traces[trace.trace_id] = trace
 
     def done(self) -> Incoming:
-        """Everything that was read."""
-        return Incoming(
-            taxonomies=tuple(self._taxonomies.values()),
-            traces=tuple(self._traces.values()),
-            work=tuple(draft.done() for draft in self._drafts.values()),
-            problems=tuple(self._problems),
-            notes=tuple(dict.fromkeys(self._notes)),
-        )
+        """Everything that was read; what was noted of several records is said once."""
+        self.notes = list(dict.fromkeys(self.notes))
+        return super().done()
 
 
 def _incoming(trace: Trace | None, record: _Record) -> TraceRecord:
@@ -334,15 +319,3 @@ def _bound(code: str, slugs: Mapping[str, str]) -> str:
 def _printed_failures(record: _Record) -> list[str]:
     failures = record.table("human_label_summary").get("failures")
     return [f for f in failures if isinstance(f, str)] if isinstance(failures, list) else []
-
-
-def _label(answer: _Answer, trace_id: str, taxonomy: Taxonomy) -> Label:
-    return Label(
-        id=label_id(answer.annotator, trace_id, taxonomy.ref, answer.mode, WHOLE_TRACE),
-        annotator=answer.annotator,
-        trace_id=trace_id,
-        taxonomy=taxonomy.ref,
-        mode=answer.mode,
-        target=WHOLE_TRACE,
-        origin=Origin.IMPORTED,
-    )

@@ -13,7 +13,7 @@ from typing import Final
 
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.import_batch import Incoming, LabelledRuns, WorkDraft
-from mast_tui.exchange.trace_files import files_under, read_json, read_traces
+from mast_tui.exchange.trace_files import read_each, read_json, read_traces
 from mast_tui.labels import Target
 from mast_tui.taxonomy.loader import load_taxonomy
 from mast_tui.taxonomy.model import Mode, Taxonomy
@@ -40,12 +40,7 @@ def read_trail(files: Sequence[Path], annotator: str | None = None) -> Incoming:
     """
     reader = _Reader(load_taxonomy(_TAXONOMY), annotator or ANNOTATOR)
     found = []
-    for file in files_under(files, (".json", ".jsonl")):
-        try:
-            document = _read(file)
-        except (ValueError, OSError) as error:
-            reader.runs.wrong(file, "file", error)
-            continue
+    for file, document in read_each(files, reader.runs.problems, _read):
         if labels := _label_records(document):
             found.append((file, labels))
         else:

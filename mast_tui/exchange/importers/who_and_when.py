@@ -11,9 +11,15 @@ from pathlib import Path
 from typing import Final
 
 from mast_tui.exchange.errors import RowProblem
-from mast_tui.exchange.import_batch import Incoming, IncomingWork, WorkDraft, label_id
-from mast_tui.exchange.trace_files import files_under, message_spans, read_json, read_traces
-from mast_tui.labels import AnnotatorKind, Label, Origin, Target
+from mast_tui.exchange.import_batch import Gathered, Incoming, IncomingWork, WorkDraft
+from mast_tui.exchange.trace_files import (
+    files_under,
+    message_spans,
+    read_each,
+    read_json,
+    read_traces,
+)
+from mast_tui.labels import AnnotatorKind, Target
 from mast_tui.parallel import LostItem, Workers, each
 from mast_tui.taxonomy.loader import load_taxonomy
 from mast_tui.taxonomy.model import Taxonomy
@@ -42,7 +48,7 @@ def read_who_and_when(
     traces: dict[str, TraceRecord] = {}
     work: dict[str, IncomingWork] = {}
     problems: list[RowProblem] = []
-    mismatches: list[str] = []
+    notes = ["mistake_step counts from 0"]
     paths = [*files_under(files, (".json", ".jsonl"))]
     read = partial(_read, annotator or ANNOTATOR, taxonomy)
     for file, found in zip(paths, each(read, paths, workers), strict=True):
@@ -52,13 +58,13 @@ def read_who_and_when(
         traces |= {one.trace_id: one for one in found.traces}
         work |= {one.trace_id: one for one in found.work}
         problems += found.problems
-        mismatches += found.notes
+        notes += found.notes
     return Incoming(
         taxonomies=(taxonomy,),
         traces=tuple(traces.values()),
         work=tuple(work.values()),
         problems=tuple(problems),
-        notes=("mistake_step counts from 0", *mismatches),
+        notes=tuple(notes),
     )
 
 
@@ -68,31 +74,22 @@ def _read(name: str, taxonomy: Taxonomy, files: Sequence[Path]) -> list[Incoming
 
 
 def _read_one(name: str, taxonomy: Taxonomy, file: Path) -> Incoming:
-    traces: list[TraceRecord] = []
-    work: list[IncomingWork] = []
-    problems: list[RowProblem] = []
-    mismatches: list[str] = []
-    try:
-        found = _labelled(file)
-    except (ValueError, OSError) as error:
-        found = []
-        problems.append(RowProblem(file, "file", str(error)))
-    for trace, record in found:
-        try:
-            label, mismatch = _label(name, trace, record, taxonomy)
-        except ValueError as error:
-            place = "file" if trace.record is None else f"record {trace.record}"
-            problems.append(RowProblem(file, place, str(error)))
-            continue
-        if mismatch:
-            mismatches.append(f"{file}: {mismatch}")
-        trace_id = trace.identity.trace_id
-        draft = WorkDraft(name, AnnotatorKind.IMPORTED, trace_id, taxonomy.ref, file)
-        draft.add_label(label)
-        draft.finished_at = ""
-        work.append(draft.done())
-        traces.append(TraceRecord.of(trace))
-    return Incoming((), tuple(traces), tuple(work), tuple(problems), tuple(mismatches))
+    found = Gathered()
+    for _, labelled in read_each([file], found.problems, _labelled):
+        for trace, record in labelled:
+            kind, trace_id = AnnotatorKind.IMPORTED, trace.identity.trace_id
+            draft = WorkDraft(name, kind, trace_id, taxonomy.ref, file, finished_at="")
+            try:
+                mismatch = _add(draft, trace, record)
+            except ValueError as error:
+                place = "file" if trace.record is None else f"record {trace.record}"
+                found.wrong(file, place, error)
+                continue
+            if mismatch:
+                found.notes.append(f"{file}: {mismatch}")
+            found.keep(draft)
+            found.traces[trace_id] = TraceRecord.of(trace)
+    return found.done()
 
 
 def _labelled(file: Path) -> list[tuple[Trace, Mapping[str, object]]]:
@@ -111,9 +108,8 @@ def _labelled(file: Path) -> list[tuple[Trace, Mapping[str, object]]]:
     return found
 
 
-def _label(
-    name: str, trace: Trace, record: Mapping[str, object], taxonomy: Taxonomy
-) -> tuple[Label, str | None]:
+def _add(draft: WorkDraft, trace: Trace, record: Mapping[str, object]) -> str | None:
+    """Add a record's label; whose step it is in words, where that is not whom the record names."""
     step = _step(record["mistake_step"])
     spans = message_spans(trace, step)
     if spans is None:
@@ -126,19 +122,8 @@ def _label(
     if _plain(meant) != _plain(acted):
         mismatch = f"step {step} is by {acted!r}, the label names {meant!r}"
         note = f"{note}\n({mismatch})".strip()
-    target = Target(*spans)
-    trace_id = trace.identity.trace_id
-    label = Label(
-        id=label_id(name, trace_id, taxonomy.ref, MODE, target),
-        annotator=name,
-        trace_id=trace_id,
-        taxonomy=taxonomy.ref,
-        mode=MODE,
-        target=target,
-        note=note,
-        origin=Origin.IMPORTED,
-    )
-    return label, mismatch
+    draft.add_label(draft.label(MODE, Target(*spans), note))
+    return mismatch
 
 
 def _step(value: object) -> int:
