@@ -18,6 +18,8 @@ TASK_CHARS: Final = 2000
 """Length up to which a run's task is kept, in code points."""
 
 _LOOKED_AT: Final = 16 * PREVIEW_CHARS
+_NEAR: Final = (PREVIEW_CHARS + PREVIEW_CHARS // 8, 2 * PREVIEW_CHARS, _LOOKED_AT)
+"""So much of a text is looked at in turn until it fills a preview: mostly the first will do."""
 _PARSED_AT_MOST: Final = 64 * 1024
 _COMMAND_KEYS: Final = ("command", "cmd", "code", "script", "query")
 _SHELLS: Final = frozenset({"bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/bin/zsh"})
@@ -41,10 +43,10 @@ def preview(text: str, lead: int = 0) -> tuple[str, bool]:
     if first is None:
         return preview(text) if lead else ("", True)
     begin = first.start()
-    near = begin + 2 * PREVIEW_CHARS
-    line = " ".join(text[begin:near].split())
-    if len(line) <= PREVIEW_CHARS and len(text) > near:
-        line = " ".join(text[begin : begin + _LOOKED_AT].split())
+    for near in _NEAR:
+        line = " ".join(text[begin : begin + near].split())
+        if len(line) > PREVIEW_CHARS or len(text) <= begin + near:
+            break
     whole = len(line) <= PREVIEW_CHARS and len(text) <= begin + _LOOKED_AT
     return line[:PREVIEW_CHARS], whole and not text[:lead].strip()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from operator import attrgetter
 from typing import Final, TypedDict, Unpack
 
@@ -77,7 +78,6 @@ class StepList:
     def __init__(self) -> None:
         self.steps: list[Step] = []
         self._keys = UniqueKeys()
-        self._places: dict[str, int] = {}
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -110,7 +110,6 @@ class StepList:
         if place is None:
             place = key
         unique = self._keys.take(key)
-        self._places[unique] = len(self.steps)
         self.steps.append(
             Step(
                 unique,
@@ -153,7 +152,7 @@ class StepList:
         text: str | None = None,
     ) -> None:
         """Tell what became known of the step with this key after it was added; None keeps."""
-        step = self.steps[self._places[key]]
+        step = self.steps[self._keys.number(key)]
         step.end = step.end if end is None else end
         step.status = status or step.status
         step.tokens = tokens or step.tokens
@@ -166,8 +165,11 @@ class StepSpans(Spans):
     def __init__(self, steps: Sequence[Step]) -> None:
         self._steps = tuple(steps)
         self._spans: list[Span | None] = [None] * len(self._steps)
-        self._index = {step.key: index for index, step in enumerate(self._steps)}
         self._columns = ColumnsOfSteps()
+
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        return {step.key: index for index, step in enumerate(self._steps)}
 
     def __len__(self) -> int:
         return len(self._steps)

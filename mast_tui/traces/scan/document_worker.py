@@ -17,6 +17,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cached_property
+from io import BytesIO
 from itertools import chain
 from pathlib import Path
 from typing import IO, Final
@@ -61,14 +62,12 @@ class _ReadInPieces(Source):
             data = super().data
             self._tell(len(data), len(data))
             return data
-        pieces = []
-        done, size = 0, self.size
+        pieces, size = BytesIO(), self.size  # handed out without another copy
         with open_regular(self.path) as file:
             while piece := file.read(_READ_BYTES):
-                pieces.append(piece)
-                done += len(piece)
-                self._tell(min(done, size), size)
-        return b"".join(pieces)
+                pieces.write(piece)
+                self._tell(min(pieces.tell(), size), size)
+        return pieces.getvalue()
 
 
 class _Teller:
