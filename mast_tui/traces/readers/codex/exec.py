@@ -136,7 +136,9 @@ class CodexExecParser:
         elif line.lstrip().startswith(_BROKEN_EVENT):
             self._end_run()
             cut = "the last line is cut off; everything before it was read"
-            self.table.complain(number, cut if cut_off else "an event that is not JSON, left out")
+            self.table.add_problem(
+                number, cut if cut_off else "an event that is not JSON, left out"
+            )
         elif line.strip():
             self._run = (number if self._run is None else self._run[0], number)
 
