@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from itertools import takewhile
-from operator import add
 from pathlib import Path
 from typing import Any, Final, Protocol
 from zlib import crc32
@@ -120,7 +119,7 @@ class ShardRun:
         """Add what came of a shard."""
         self.written += written.whole
         self.stopped = self.stopped or written.stopped
-        self.usage = Usage(*map(add, astuple(self.usage), astuple(written.usage)))
+        self.usage += written.usage
         self.traces += written.traces
         self.by_mode.update(written.by_mode)
         self.failed += written.failed
@@ -212,7 +211,7 @@ class WriteShards:
         for unit in found:
             whole = whole and unit.stopped is None and not unit.unanswered
             stopped = stopped or unit.stopped
-            usage = Usage(*map(add, astuple(usage), astuple(unit.usage)))
+            usage += unit.usage
             failed += unit.unanswered
             for one in unit.judged:
                 judged.setdefault(one.key, one)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from enum import StrEnum
+from operator import add
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -185,6 +186,9 @@ class Usage:
     tokens_in: int = 0
     tokens_out: int = 0
     tokens_cached: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(*map(add, astuple(self), astuple(other)))
 
 
 @dataclass(frozen=True, slots=True)

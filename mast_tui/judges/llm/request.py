@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Final, Literal, Protocol
 
 from mast_tui.configuration import ANSWER_TOKENS, WINDOW_TOKENS
+from mast_tui.workspace import Usage
 
 Finish = Literal["stop", "length", "refusal"]
 Way = Literal["", "whole run", "step by step"]
@@ -154,6 +155,11 @@ class Reply:
     tokens_cached: int = 0
     tokens_thought: int = 0
     kept: bool = False
+
+    @property
+    def usage(self) -> Usage:
+        """What the request took."""
+        return Usage(1, self.tokens_in, self.tokens_out, self.tokens_cached)
 
 
 @dataclass(frozen=True, slots=True)

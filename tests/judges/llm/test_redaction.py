@@ -20,9 +20,14 @@ from hypothesis import strategies as st
 
 from mast_tui.judges.llm.errors import TraceFails
 from mast_tui.judges.llm.prompt.example import Example
-from mast_tui.judges.llm.prompt.redaction import Numbers, Redaction
-from mast_tui.judges.llm.prompt.redaction_file import MOST_RULES, RedactionError, file_rule
-from mast_tui.judges.llm.prompt.redaction_rules import DEFAULT_RULES
+from mast_tui.judges.llm.prompt.redaction import (
+    DEFAULT_RULES,
+    MOST_RULES,
+    Numbers,
+    Redaction,
+    RedactionError,
+    file_rule,
+)
 from mast_tui.labels import VerdictValue
 from mast_tui.traces.search.pattern import in_re2
 

@@ -15,8 +15,7 @@ from mast_tui.configuration import Prices
 from mast_tui.judges.llm.client import client
 from mast_tui.judges.llm.client.rate_limiter import FIRST
 from mast_tui.judges.llm.errors import RunStops, TraceFails
-from mast_tui.judges.llm.prompt.redaction import Redaction
-from mast_tui.judges.llm.prompt.redaction_rules import Rule
+from mast_tui.judges.llm.prompt.redaction import Redaction, Rule
 from mast_tui.judges.llm.request import Parameters
 from mast_tui.judges.llm.run.run_lock import run_lock
 from mast_tui.judges.llm.run.running import ALLOWANCE_SPENT, ModelRunSummary, Watch, run_model_judge

@@ -114,13 +114,7 @@ class Budget:
         return min(answer_tokens, -(-self._answered_out // self._answers))
 
     def _use(self, tokens_in: int, tokens_out: int, tokens_cached: int) -> None:
-        before = self.used
-        self.used = Usage(
-            before.requests + 1,
-            before.tokens_in + tokens_in,
-            before.tokens_out + tokens_out,
-            before.tokens_cached + tokens_cached,
-        )
+        self.used += Usage(1, tokens_in, tokens_out, tokens_cached)
 
     def _fits(self, planned: list[Reserved]) -> bool:
         tokens_in = self.used.tokens_in + sum(each.tokens_in for each in planned)

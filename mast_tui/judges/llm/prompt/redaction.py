@@ -1,17 +1,287 @@
-"""Taking secrets and addresses out of what is sent, with a way back to the places in the text."""
+"""Taking secrets and addresses out of what is sent, with a way back to the places in the text.
+
+What is taken out unless somebody says otherwise are keys, tokens, passwords and addresses. Patterns
+of one's own, a regular expression a line of a file, are matched by RE2, which reads a text once
+whatever the pattern is, where Python's own engine can take longer than anyone lives.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from mast_tui.judges.llm.prompt.redaction_file import file_rule, read_rules
-from mast_tui.judges.llm.prompt.redaction_rules import DEFAULT_RULES, Rule
-from mast_tui.traces.search.pattern import compile_pattern
+import re2
+
+from mast_tui.errors import MastError
+from mast_tui.judges.llm.errors import TraceFails
+from mast_tui.safe_text import one_line
+from mast_tui.traces.search.pattern import InvalidPattern, compile_pattern, encodable
+
+Places = Callable[[str], Iterator[tuple[int, int]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Finds one kind of secret: ``name`` stands in its place, ``places`` tells where it is.
+
+    Places are code points, end exclusive, and may be in any order. ``needs`` are texts in lower
+    case: where none of them stands in a text, whatever its case, there is no place. Neither is
+    there one where ``sign`` does not stand in it, which is looked for sooner than a word.
+    ``pattern`` is the regular expression behind it, empty where there is none.
+    """
+
+    name: str
+    places: Places
+    needs: tuple[str, ...] = ()
+    pattern: str = ""
+    sign: str = ""
+
+
+SECRET_GROUP: Final = "secret"
+"""What a pattern's group of this name matches is taken out, else all that it matches."""
+
+
+def pattern_rule(name: str, pattern: str, *needs: str, flags: int = 0, sign: str = "") -> Rule:
+    """A rule for a regular expression of ours, matched by Python's engine.
+
+    RE2, which is linear with any pattern, knows no look behind, and these need it: a key begins
+    where no word goes on. So each must be linear by itself.
+    """
+    compiled = re.compile(pattern, flags)
+    group = compiled.groupindex.get(SECRET_GROUP, 0)
+
+    def places(text: str) -> Iterator[tuple[int, int]]:
+        for match in compiled.finditer(text):
+            start, end = match.span(group)
+            if start < end:
+                yield start, end
+
+    return Rule(name, places, needs, pattern, sign)
+
+
+_LOCAL: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._%+-"
+_AT_DOMAIN: Final = re.compile(
+    r"@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.){1,8}[A-Za-z]{2,24}(?![A-Za-z0-9])"
+)
+_LONGEST_LOCAL: Final = 64
+_ESCAPE: Final = re.compile(r"\\[nrt]")
+
+
+def _addresses(text: str) -> Iterator[tuple[int, int]]:
+    """E-mail addresses, looked for from the ``@``, so that other text costs next to nothing."""
+    for match in _AT_DOMAIN.finditer(text):
+        at = match.start()
+        before = text[max(0, at - _LONGEST_LOCAL) : at]
+        local = len(before) - len(before.rstrip(_LOCAL))
+        if _ESCAPE.match(before, max(0, len(before) - local - 1)):
+            local -= 1  # the letter belongs to an escape before the address
+        if local:
+            yield at - local, match.end()
+
+
+_BEGIN: Final = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))"
+"""Not within a word; the letter of an escape such as ``\\n``, as JSON has it, is none."""
+
+# No quantifier of these overlaps what follows it, or it is possessive: the time is linear.
+DEFAULT_RULES: Final[tuple[Rule, ...]] = (
+    pattern_rule(
+        "private key",
+        r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+        r"(?:(?:[\s\"'+,]|\\[nrt])*+(?:[A-Za-z-]{1,30}: [^\n\\]{0,120}|[A-Za-z0-9+/=]{16,}+))++"
+        r"(?:(?:\s|\\[nrt])*+[A-Za-z0-9+/=]{1,15})?+"
+        r"(?:(?:[\s\"'+,]|\\[nrt])*+-----END [A-Z0-9 ]{0,60}-----)?+",
+        "private key",
+        sign="-",
+    ),
+    pattern_rule(
+        "API key",
+        _BEGIN + r"(?<![_-])(?:sk|rk|pk)-(?=[A-Za-z_-]*+[0-9])[A-Za-z0-9_-]{20,}+",
+        "sk-",
+        "rk-",
+        "pk-",
+        sign="-",
+    ),
+    pattern_rule(
+        "API key",
+        _BEGIN + r"(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{16,}+",
+        "_live_",
+        "_test_",
+        sign="_",
+    ),
+    pattern_rule("API key", _BEGIN + r"(?:AKIA|ASIA)[0-9A-Z]{16}(?![0-9A-Z])", "akia", "asia"),
+    pattern_rule(
+        "API key",
+        r"aws_?secret_?(?:access_?)?key[\"']?\s{0,4}[:=]\s{0,4}[\"']?(?P<secret>[A-Za-z0-9/+=]{30,})",
+        "secret",
+        flags=re.IGNORECASE,
+    ),
+    pattern_rule(
+        "API key",
+        _BEGIN + r"(?:gh[opsur]_[A-Za-z0-9]{30,}+|github_pat_[A-Za-z0-9_]{22,}+)",
+        "gho_",
+        "ghp_",
+        "ghs_",
+        "ghu_",
+        "ghr_",
+        "github_pat_",
+        sign="_",
+    ),
+    pattern_rule("API key", _BEGIN + r"glpat-[A-Za-z0-9_.-]{20,}+", "glpat-", sign="-"),
+    pattern_rule(
+        "API key",
+        _BEGIN + r"(?:xox[abeoprs]|xapp)-[A-Za-z0-9-]{10,}+",
+        "xox",
+        "xapp-",
+        sign="-",
+    ),
+    pattern_rule("API key", _BEGIN + r"AIza[0-9A-Za-z_-]{35}", "aiza"),
+    pattern_rule("API key", _BEGIN + r"hf_[A-Za-z0-9]{30,}+", "hf_", sign="_"),
+    pattern_rule("API key", _BEGIN + r"gsk_[A-Za-z0-9]{30,}+", "gsk_", sign="_"),
+    pattern_rule("API key", _BEGIN + r"npm_[A-Za-z0-9]{36}", "npm_", sign="_"),
+    pattern_rule(
+        "token",
+        _BEGIN + r"(?<![_-])eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*+",
+        "eyj",
+        sign=".",
+    ),
+    pattern_rule(
+        "token",
+        _BEGIN + r"bearer\s{1,4}(?P<secret>(?=[A-Za-z._~+/-]*+[0-9])[A-Za-z0-9._~+/-]{16,}+=*+)",
+        "bearer",
+        flags=re.IGNORECASE,
+    ),
+    pattern_rule(
+        "token",
+        _BEGIN + r"authorization[\"'\\]{0,3}\s{0,4}[:=]\s{0,4}[\"'\\]{0,3}(?:[a-z]{4,10}\s{1,4})?"
+        r"(?P<secret>[A-Za-z0-9._~+/=:-]{12,}+)",
+        "authorization",
+        flags=re.IGNORECASE,
+    ),
+    pattern_rule(
+        "token",
+        _BEGIN + r"(?:x-)?api[-_]?key[\"'\\]{0,3}\s{0,4}[:=]\s{0,4}[\"'\\]{0,3}"
+        r"(?P<secret>(?=[A-Za-z._~+/-]*+[0-9])[A-Za-z0-9._~+/=-]{16,}+)",
+        "api-key",
+        "api_key",
+        "apikey",
+        flags=re.IGNORECASE,
+    ),
+    pattern_rule(
+        "password",
+        r"://[^\s/:@\"'<>\\]{0,100}:(?P<secret>[^\s/@\"'<>\\]{1,200})@",
+        "://",
+        sign=":",
+    ),
+    Rule("e-mail", _addresses, ("@",)),
+)
+
+
+MOST_BYTES: Final = 1 << 20
+"""How long a file of patterns may be."""
+
+MOST_RULES: Final = 500
+MOST_STEPS: Final = 1_000_000
+"""How many patterns a file may have, and how large all of them may be, in RE2's instructions."""
+
+LONGEST: Final = 30.0
+"""Seconds for one pattern on one text. One search is linear, but each of many matches can need a
+look at all of the text behind it."""
+
+_NAMED: Final = re.compile(r"([A-Za-z][A-Za-z0-9 _-]{0,39}?)\s+=\s+(?=\S)")
+
+
+class RedactionError(MastError):
+    """A file of patterns cannot be used; the message says where and why."""
+
+
+def read_rules(path: Path) -> tuple[Rule, ...]:
+    """Read the rules of a file: a line is a pattern, or ``name = pattern``; ``#`` is a comment.
+
+    Case counts where a pattern does not begin with ``(?i)``; ``^`` and ``$`` mean lines. A group
+    named ``secret`` is what is taken out, else all that the pattern matches.
+
+    Raises:
+        RedactionError: the file cannot be read, or a line is no pattern that RE2 takes.
+    """
+    shown = one_line(str(path))
+    try:
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+        text = data.decode("utf-8-sig")
+    except OSError as error:
+        raise RedactionError(f"{shown}: cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise RedactionError(f"{shown}: not UTF-8; save the file as UTF-8") from None
+    if len(data) > MOST_BYTES:
+        raise RedactionError(f"{shown}: longer than 1 MB; is this a file of patterns?")
+    rules: list[Rule] = []
+    steps = 0
+    for number, line in enumerate(text.splitlines(), 1):
+        line = line.strip()
+        if not line or line.startswith("#"):
+            continue
+        place = f"{shown}: line {number}"
+        named = _NAMED.match(line)
+        pattern = line if named is None else line[named.end() :]
+        compiled = _compiled(pattern, place)
+        steps += compiled.programsize
+        if len(rules) == MOST_RULES or steps > MOST_STEPS:
+            raise RedactionError(
+                f"{place}: the patterns are too many or too large to be looked for"
+            )
+        rules.append(file_rule("text" if named is None else named[1], pattern, compiled))
+    return tuple(rules)
+
+
+def file_rule(
+    name: str, pattern: str, compiled: re2._Regexp, *, now: Callable[[], float] = time.monotonic
+) -> Rule:
+    """Make a rule for a pattern of a file.
+
+    Args:
+        name: what stands in the place of what is found.
+        pattern: the pattern as it was written.
+        compiled: the same as RE2 has it.
+        now: a clock, in seconds.
+
+    Returns:
+        The rule. Its ``places`` raise ``TraceFails`` where a text takes too long.
+    """
+    group = compiled.groupindex.get(SECRET_GROUP, 0)
+
+    def places(text: str) -> Iterator[tuple[int, int]]:
+        until = now() + LONGEST
+        for match in compiled.finditer(encodable(text)):
+            start, end = match.span(group)
+            if start < end:
+                yield start, end
+            if now() > until:
+                raise TraceFails(
+                    f"the pattern “{one_line(pattern, 80)}” takes too long on a text of"
+                    f" {len(text):,} characters; make it ask for less"
+                )
+
+    return Rule(name, places, pattern=pattern)
+
+
+def _compiled(pattern: str, place: str) -> re2._Regexp:
+    try:
+        compiled = compile_pattern(pattern, "m")
+    except InvalidPattern as error:
+        raise RedactionError(
+            f"{place}: this expression cannot be used: {one_line(str(error))}"
+        ) from None
+    if compiled.fullmatch("") is None:
+        return compiled
+    reason = "it matches an empty text; make it ask for something"
+    raise RedactionError(f"{place}: this expression cannot be used: {reason}")
+
 
 SHORTEST_SECRET: Final = 8
 """A literal secret of fewer characters is left alone: words such as ``none`` stand everywhere."""

@@ -191,10 +191,4 @@ class _Counts:
         return None
 
     async def keep(self, key: str, reply: Reply, usable: bool) -> None:
-        before = self.used
-        self.used = Usage(
-            before.requests + 1,
-            before.tokens_in + reply.tokens_in,
-            before.tokens_out + reply.tokens_out,
-            before.tokens_cached + reply.tokens_cached,
-        )
+        self.used += reply.usage

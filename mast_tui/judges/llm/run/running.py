@@ -413,12 +413,7 @@ class _Run:
 
     def _on_reply(self, reply: Reply) -> None:
         so_far = self._so_far
-        so_far.usage = Usage(
-            so_far.usage.requests + 1,
-            so_far.usage.tokens_in + reply.tokens_in,
-            so_far.usage.tokens_out + reply.tokens_out,
-            so_far.usage.tokens_cached + reply.tokens_cached,
-        )
+        so_far.usage += reply.usage
         so_far.asked += 1
         so_far.form = reply.form
         self._watch.on_use(so_far.usage)

@@ -194,16 +194,10 @@ class SharedBudget(Budget):
 
     def _share(self, planned: list[Reserved]) -> float:
         """What was used and is planned, as a share of the allowance."""
-        return share_of(self._whole, _with(self.used, planned), self._prices)
-
-
-def _with(used: Usage, planned: list[Reserved]) -> Usage:
-    return Usage(
-        used.requests,
-        used.tokens_in + sum(each.tokens_in for each in planned),
-        used.tokens_out + sum(each.tokens_out for each in planned),
-        used.tokens_cached,
-    )
+        used = self.used
+        for each in planned:
+            used += Usage(0, each.tokens_in, each.tokens_out)
+        return share_of(self._whole, used, self._prices)
 
 
 @contextmanager
