@@ -189,8 +189,9 @@ def _entered(layout: _Layout, here: Values, about: _About) -> _About:
     if isinstance(here.get("name"), str):
         about = replace(about, name=here["name"])
     modes = here.get("modes")
-    told = modes.values() if isinstance(modes, Mapping) else ()
-    if any(isinstance(one, Mapping) and "name" in one for one in told):
+    if isinstance(modes, Mapping) and any(
+        isinstance(one, Mapping) and "name" in one for one in modes.values()
+    ):
         about = replace(about, modes=modes)
     if "against" in here:
         judges = here["judges"] if "judges" in here else [here["judge"]]
