@@ -5,16 +5,19 @@ So damaged files need no code of their own: what is of another type counts as no
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Final
 
 from mast_tui.traces.io.json_values import InvalidJSON, as_count, as_text, load_json
+from mast_tui.traces.preview import preview
 
 Fields = Mapping[str, object]
 """A JSON object of unknown content."""
 
 _NO_FIELDS: Final[Fields] = {}
 _NAME_CHARS: Final = 100
+_LOOKED_AT: Final = 20
 
 
 def names(text: str) -> tuple[str, ...]:
@@ -52,6 +55,18 @@ def kind_of(value: object) -> str:
     return kind if isinstance(kind, str) else ""
 
 
+def mostly(is_one: Callable[[object], bool], values: Iterable[object]) -> bool:
+    """Tell whether at least half of the first values, and at least one, are such.
+
+    Args:
+        is_one: Whether a value is what is looked for.
+        values: Of which the first 20 are looked at.
+    """
+    looked_at = list(islice(values, _LOOKED_AT))
+    found = sum(map(is_one, looked_at))
+    return found > 0 and 2 * found >= len(looked_at)
+
+
 def json_in(value: object) -> object:
     """The object or list in a JSON text, None where it is none; any other value as it is."""
     if not isinstance(value, str):
@@ -84,6 +99,12 @@ def short_name(value: object) -> str:
     if not isinstance(value, str):
         return ""
     return " ".join(value[: 2 * _NAME_CHARS].split())[:_NAME_CHARS]
+
+
+def one_line(value: object) -> str | None:
+    """The beginning of a text on one line; None for anything else."""
+    text = as_text(value)
+    return preview(text)[0] if text else None
 
 
 def name_in(value: Fields, *fields: str) -> str | None:

@@ -34,7 +34,7 @@ from mast_tui.traces.readers.document_traces import (
     report_of,
     trace_of_steps,
 )
-from mast_tui.traces.readers.json_fields import Fields, fields_of
+from mast_tui.traces.readers.json_fields import Fields, fields_of, mostly
 from mast_tui.traces.readers.run_facts import facts_of_record, task_of
 
 _MARKS: Final = (b"ATIF", b'"steps"', b'"schema_version"', b'"schemaVersion"')
@@ -68,11 +68,10 @@ class AtifReader:
             return False
         lines = source.json_lines
         if len(lines) > 1:
-            return _mostly(lines)
+            return mostly(is_trajectory, lines)
         document = source.json
-        return _mostly(
-            lines if document is None else [record.value for record in _contained(document)]
-        )
+        found = lines if document is None else [one.value for one in _contained(document)]
+        return mostly(is_trajectory, found)
 
     def read(self, source: Source) -> FileReport:
         """One trace per trajectory that no other refers to."""
@@ -120,12 +119,6 @@ def _own_id(record: Fields) -> str | None:
         field(fields_of(step), "is_copied_context") is True for step in steps_of(record)
     )
     return None if not ids or (continues and _PART not in ids[0]) else ids[0]
-
-
-def _mostly(values: Sequence[object]) -> bool:
-    looked_at = values[:_LOOKED_AT]
-    found = sum(map(is_trajectory, looked_at))
-    return found > 0 and 2 * found >= len(looked_at)
 
 
 def _contained(document: object) -> Iterator[Record]:

@@ -11,11 +11,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from mast_tui.traces.identity import identity_by_content
 from mast_tui.traces.index.line_index import LineIndex
 from mast_tui.traces.io.json_values import InvalidJSON, as_text, load_json
 from mast_tui.traces.io.regular_files import UnreadableFile, read_beside
@@ -26,9 +24,9 @@ from mast_tui.traces.model import (
     SpanKind,
     Thread,
     Trace,
-    TraceIdentity,
     TraceMeta,
 )
+from mast_tui.traces.readers.base import identity_of
 from mast_tui.traces.readers.claude_code.order import (
     Worker,
     abandoned_branches,
@@ -80,7 +78,9 @@ class ClaudeCodeReader:
         for number, line, ends_open in lines_of(index):
             session.feed(number, line, ends_open)
         maker = session.spans(source.path)
-        identity = self._identity(source, session)
+        thread = session.thread
+        names = () if thread is None else (thread.parent, thread.id)
+        identity = identity_of(self, source.path, source.head, native="/".join(filter(None, names)))
         trace = Trace(
             identity,
             source.path,
@@ -88,17 +88,7 @@ class ClaudeCodeReader:
             meta=TraceMeta(system=AGENT, model=session.model, task=maker.task(index, _texts_of)),
             problems=session.problems.found,
         )
-        return FileReport(source.path, format=self.name, traces=(trace,), thread=session.thread)
-
-    def _identity(self, source: Source, session: _Session) -> TraceIdentity:
-        identity = identity_by_content(
-            source.path, None, source.head, reader=self.name, key_scheme=self.key_scheme
-        )
-        if session.thread is None:
-            return identity
-        names = (session.thread.parent, session.thread.id)
-        trace_id = "/".join(name for name in names if name is not None)
-        return replace(identity, trace_id=trace_id, native=True)
+        return FileReport(source.path, format=self.name, traces=(trace,), thread=thread)
 
 
 READER: Final = ClaudeCodeReader()

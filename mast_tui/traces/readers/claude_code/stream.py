@@ -13,14 +13,14 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
-from mast_tui.traces.identity import identity_by_content
 from mast_tui.traces.index.line_index import LineIndex
 from mast_tui.traces.io.json_values import InvalidJSON, as_text, content_text, dump_text, load_json
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Role, SpanKind, SpanStatus, Trace, TraceMeta
+from mast_tui.traces.readers.base import identity_of
 from mast_tui.traces.readers.claude_code.records import (
     AGENT,
     Facts,
@@ -82,11 +82,7 @@ class ClaudeStreamReader:
             stream.feed(number, line, ends_open)
         stream.finish()
         maker = stream.maker
-        identity = identity_by_content(
-            source.path, None, source.head, reader=self.name, key_scheme=self.key_scheme
-        )
-        if stream.session is not None:
-            identity = replace(identity, trace_id=stream.session, native=True)
+        identity = identity_of(self, source.path, source.head, native=stream.session)
         trace = Trace(
             identity,
             source.path,

@@ -8,10 +8,9 @@ are no events, such as warnings, are kept as log spans, each run of them one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
-from mast_tui.traces.identity import identity_by_content
 from mast_tui.traces.index.line_index import LineIndex
 from mast_tui.traces.index.lines import FIRST_SLICE, LineSpans, feed_lines
 from mast_tui.traces.io.json_values import InvalidJSON, as_text, content_text, dump_text, load_json
@@ -23,9 +22,9 @@ from mast_tui.traces.model import (
     SpanStatus,
     Tokens,
     Trace,
-    TraceIdentity,
     TraceMeta,
 )
+from mast_tui.traces.readers.base import identity_of
 from mast_tui.traces.readers.codex.calls import usage_of
 from mast_tui.traces.readers.codex.lines import SharedLines
 from mast_tui.traces.readers.codex.records import AGENT, answer_of_mcp, status_of_word, tool_of_mcp
@@ -54,16 +53,10 @@ class CodexExecReader:
         index = LineIndex.of(source)
         parser = CodexExecParser()
         feed_lines(index, parser, FIRST_SLICE)
-        trace = Trace(self._identity(source), source.path, LineSpans(index, parser))
+        thread = next(filter(None, map(_thread_of, _events_among(source.head_lines))), None)
+        identity = identity_of(self, source.path, source.head, native=thread)
+        trace = Trace(identity, source.path, LineSpans(index, parser))
         return FileReport(source.path, format=self.name, traces=(trace,))
-
-    def _identity(self, source: Source) -> TraceIdentity:
-        identity = identity_by_content(
-            source.path, None, source.head, reader=self.name, key_scheme=self.key_scheme
-        )
-        threads = (_thread_of(event) for event in _events_among(source.head_lines))
-        thread = next(filter(None, threads), None)
-        return replace(identity, trace_id=thread, native=True) if thread else identity
 
 
 READER: Final = CodexExecReader()

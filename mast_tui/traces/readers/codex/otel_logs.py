@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from mast_tui.traces.identity import identity_by_content
 from mast_tui.traces.index.document import Step, StepList, StepSpans
 from mast_tui.traces.io.json_values import (
     InvalidJSON,
@@ -35,10 +34,10 @@ from mast_tui.traces.model import (
     SpanKind,
     SpanStatus,
     Trace,
-    TraceIdentity,
     TraceMeta,
 )
 from mast_tui.traces.preview import task_of_text
+from mast_tui.traces.readers.base import identity_of
 from mast_tui.traces.readers.codex.records import AGENT, status_of_flag
 from mast_tui.traces.times import unix_seconds
 
@@ -90,11 +89,7 @@ class CodexOtelLogsReader:
         problems: tuple[Problem, ...] = (),
     ) -> Trace:
         content = b"\n".join(canonical_bytes(event.values) for event in events)
-        identity = identity_by_content(
-            source.path, record, content, reader=self.name, key_scheme=self.key_scheme
-        )
-        if thread is not None:
-            identity = _named(identity, thread)
+        identity = identity_of(self, source.path, content, record=record, native=thread)
         steps, meta = steps_of(events)
         return Trace(
             identity, source.path, StepSpans(steps), record=record, meta=meta, problems=problems
@@ -102,17 +97,6 @@ class CodexOtelLogsReader:
 
 
 READER: Final = CodexOtelLogsReader()
-
-
-def _named(identity: TraceIdentity, thread: str) -> TraceIdentity:
-    return TraceIdentity(
-        thread,
-        identity.content_hash,
-        identity.content_bytes,
-        identity.reader,
-        identity.key_scheme,
-        native=True,
-    )
 
 
 def _is_request(record: Mapping[str, object]) -> bool:

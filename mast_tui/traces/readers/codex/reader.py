@@ -14,7 +14,6 @@ from typing import Final
 
 import orjson
 
-from mast_tui.traces.identity import identity_by_content
 from mast_tui.traces.index.line_index import LineIndex
 from mast_tui.traces.index.lines import FIRST_SLICE, LineSpans, feed_lines
 from mast_tui.traces.io.json_values import InvalidJSON, as_text, load_json
@@ -26,10 +25,10 @@ from mast_tui.traces.model import (
     SpanStatus,
     Thread,
     Trace,
-    TraceIdentity,
     TraceMeta,
 )
 from mast_tui.traces.preview import preview, task_of_text
+from mast_tui.traces.readers.base import identity_of
 from mast_tui.traces.readers.codex.calls import CallBook, TokenBook
 from mast_tui.traces.readers.codex.digest import (
     CALL,
@@ -87,16 +86,10 @@ class CodexReader:
         index = LineIndex.of(source)
         parser = CodexParser()
         feed_lines(index, parser, FIRST_SLICE)
-        trace = Trace(self._identity(source, parser), source.path, LineSpans(index, parser))
+        thread = None if parser.thread is None else parser.thread.id
+        identity = identity_of(self, source.path, source.head, native=thread)
+        trace = Trace(identity, source.path, LineSpans(index, parser))
         return FileReport(source.path, format=self.name, traces=(trace,), thread=parser.thread)
-
-    def _identity(self, source: Source, parser: CodexParser) -> TraceIdentity:
-        identity = identity_by_content(
-            source.path, None, source.head, reader=self.name, key_scheme=self.key_scheme
-        )
-        if parser.thread is None:
-            return identity
-        return replace(identity, trace_id=parser.thread.id, native=True)
 
 
 READER: Final = CodexReader()

@@ -7,12 +7,11 @@ interface of its own, and refuses logs that are damaged or still being written.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from mast_tui.traces.identity import identity_by_content
-from mast_tui.traces.index.document import Step, StepList, StepSpans
+from mast_tui.traces.index.document import Step, StepList
 from mast_tui.traces.io.json_values import as_count, as_number, as_text, canonical_bytes
 from mast_tui.traces.model import (
     AnswerKey,
@@ -21,20 +20,16 @@ from mast_tui.traces.model import (
     SpanKind,
     SpanStatus,
     Trace,
-    TraceIdentity,
     TraceMeta,
 )
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft, Section
+from mast_tui.traces.readers.base import Reader
+from mast_tui.traces.readers.document_traces import trace_of_steps
 from mast_tui.traces.readers.inspect.attachments import Attachments
 from mast_tui.traces.readers.inspect.events import EventWalk, Scope, error_text
 from mast_tui.traces.readers.inspect.messages import Acting, MessagePool, MessageSpans, TooManySpans
 from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of
 from mast_tui.traces.readers.run_facts import task_id_of, task_of, trial_of
-
-NAME: Final = "inspect"
-"""Both ways in which a log is kept, as an archive and as JSON, give the same ids and keys."""
-
-KEY_SCHEME: Final = 1
 
 _FIELDS: Final = frozenset({"input", "messages", "message_refs", "events"})
 
@@ -44,8 +39,9 @@ MOST_SPANS: Final = 300_000
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """What all samples of a log share: its path and its header, as far as there is one."""
+    """What all samples of a log share: its reader, its path, its header as far as it has one."""
 
+    reader: Reader
     path: Path
     header: Fields
 
@@ -78,9 +74,16 @@ def read_sample(
         message = f"{attachments.left_out} attachments within longer texts were not filled in"
         problems.append(Problem(f"{prefix}/attachments", message))
     meta = facts_of_sample(sample, log.header, steps.steps, attachments, walk)
-    spans_of = StepSpans(steps.steps)
-    identity = _identity(sample, log, record)
-    return Trace(identity, log.path, spans_of, record=record, meta=meta, problems=problems)
+    return trace_of_steps(
+        log.reader,
+        log.path,
+        canonical_bytes(sample),
+        steps,
+        meta=meta,
+        record=record,
+        native=as_text(sample.get("uuid")) or _name_in_eval(sample, log.header),
+        problems=problems,
+    )
 
 
 def _add_spans(
@@ -138,13 +141,6 @@ def _ending(sample: Fields, spans: MessageSpans, walk: EventWalk, attachments: A
         text = error_text(error, attachments)
         if text not in walk.errors:
             spans.log(text, "/error", Acting(), status=SpanStatus.ERROR)
-
-
-def _identity(sample: Fields, log: Log, record: int) -> TraceIdentity:
-    content = canonical_bytes(sample)
-    found = identity_by_content(log.path, record, content, reader=NAME, key_scheme=KEY_SCHEME)
-    native = as_text(sample.get("uuid")) or _name_in_eval(sample, log.header)
-    return found if native is None else replace(found, trace_id=native, native=True)
 
 
 def _name_in_eval(sample: Fields, header: Fields) -> str | None:

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Final, Unpack
 
 from mast_tui.traces.index.document import More, StepList
-from mast_tui.traces.io.json_values import as_text, dump_text, identifier
+from mast_tui.traces.io.json_values import dump_text, identifier
 from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus, Tokens
-from mast_tui.traces.preview import preview
 from mast_tui.traces.readers.json_fields import Fields, fields_of, name_set
 from mast_tui.traces.times import unix_seconds
 
@@ -187,12 +186,6 @@ def base_key(event: Event) -> str:
 def time_of(event: Event) -> float | None:
     """When the event was recorded."""
     return unix_seconds(fields_of(event.value).get("timestamp"))
-
-
-def name_of(value: object) -> str | None:
-    """A name on one line; None for anything that is no text."""
-    text = as_text(value)
-    return preview(text)[0] if text else None
 
 
 def arguments_text(values: Fields) -> str:

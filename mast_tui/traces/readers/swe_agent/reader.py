@@ -19,7 +19,14 @@ from mast_tui.traces.model import AnswerKey, FileReport, Problem, Role, SpanKind
 from mast_tui.traces.preview import preview
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
 from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
-from mast_tui.traces.readers.json_fields import Fields, fields_at, fields_of, items_of, json_in
+from mast_tui.traces.readers.json_fields import (
+    Fields,
+    fields_at,
+    fields_of,
+    items_of,
+    json_in,
+    one_line,
+)
 from mast_tui.traces.readers.run_facts import facts_of_record, task_of
 from mast_tui.traces.times import unix_seconds
 
@@ -198,7 +205,7 @@ def _parted(
     turns: list[_Turn] = []
     for place, message in _messages(messages, pointer):
         if message.get("role") == "assistant" and not _is_demonstration(message):
-            agent = preview(as_text(message.get("agent")) or _UNNAMED)[0]
+            agent = one_line(message.get("agent")) or _UNNAMED
             turns.append(_Turn(place, message, agent, _tool(message)))
         elif not turns and as_text(content_text(message.get("content"))):
             prompts.append((place, message))
@@ -228,8 +235,7 @@ def _as_one(messages: Sequence[Fields]) -> str:
 def _tool(message: Fields) -> str | None:
     """The name of the only tool that a message calls."""
     calls = items_of(message.get("tool_calls"))
-    name = as_text(fields_at(calls[0], "function").get("name")) if len(calls) == 1 else None
-    return preview(name)[0] if name else None
+    return one_line(fields_at(calls[0], "function").get("name")) if len(calls) == 1 else None
 
 
 def _first_word(action: str) -> str | None:
