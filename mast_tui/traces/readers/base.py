@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from mast_tui.traces.identity import identity_by_content
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, TraceIdentity
+
+CUT_OFF: Final = "the last line is cut off; everything before it was read"
+"""What is said of a file whose last line is no whole record."""
 
 
 class Reader(Protocol):

@@ -43,13 +43,13 @@ from mast_tui.traces.readers.claude_code.records import (
     type_of,
 )
 from mast_tui.traces.readers.claude_code.trace import (
-    Problems,
     RecordSpans,
     SpanMaker,
     Voice,
     lines_of,
     short_name,
 )
+from mast_tui.traces.readers.json_documents import LineProblems
 from mast_tui.traces.readers.json_fields import Fields
 
 _CUT_RECORD: Final = re.compile(
@@ -116,7 +116,7 @@ class _Session:
     """The records of one file, and what becomes of them when all have come."""
 
     def __init__(self) -> None:
-        self.problems = Problems()
+        self.problems = LineProblems()
         self.model: str | None = None
         self.thread: Thread | None = None
         self._records: list[Facts] = []

@@ -20,7 +20,7 @@ from mast_tui.traces.index.line_index import LineIndex
 from mast_tui.traces.io.json_values import InvalidJSON, as_text, content_text, dump_text, load_json
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Role, SpanKind, SpanStatus, Trace, TraceMeta
-from mast_tui.traces.readers.base import identity_of
+from mast_tui.traces.readers.base import CUT_OFF, identity_of
 from mast_tui.traces.readers.claude_code.records import (
     AGENT,
     Facts,
@@ -33,13 +33,13 @@ from mast_tui.traces.readers.claude_code.records import (
     type_of,
 )
 from mast_tui.traces.readers.claude_code.trace import (
-    Problems,
     RecordSpans,
     SpanMaker,
     Voice,
     lines_of,
     short_name,
 )
+from mast_tui.traces.readers.json_documents import LineProblems
 from mast_tui.traces.readers.json_fields import Fields, fields_of, name_set
 
 _LINES: Final = 0
@@ -180,7 +180,7 @@ class _Stream:
     """Makes spans of the lines, given in order."""
 
     def __init__(self) -> None:
-        self.problems = Problems()
+        self.problems = LineProblems()
         self.maker = SpanMaker()
         self.model: str | None = None
         self.session: str | None = None
@@ -197,7 +197,7 @@ class _Stream:
         record = _object_of(line)
         if record is None:
             if cut_off and line.lstrip().startswith(b'{"'):
-                self.problems.add(number, "the last line is cut off; everything before it was read")
+                self.problems.add(number, CUT_OFF)
             else:
                 self._take_plain(number, line)
             return

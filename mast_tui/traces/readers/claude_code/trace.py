@@ -15,11 +15,9 @@ from mast_tui.traces.byte_prefilter import Sieve
 from mast_tui.traces.index.line_index import LineIndex
 from mast_tui.traces.index.lines import Lines
 from mast_tui.traces.index.span_columns import ColumnsOfSteps
-from mast_tui.traces.io.json_values import InvalidJSON, load_json
 from mast_tui.traces.keys import UniqueKeys
 from mast_tui.traces.model import (
     Loaded,
-    Problem,
     Role,
     Sifted,
     Span,
@@ -31,12 +29,10 @@ from mast_tui.traces.model import (
 )
 from mast_tui.traces.preview import task_of_text
 from mast_tui.traces.readers.claude_code.records import AGENT, SPAWNING_TOOLS, Facts, Place, Seen
-from mast_tui.traces.readers.json_fields import Fields
 
 _READ_AT_ONCE: Final = 4 << 20
 """How much of a file is taken in at a time, in bytes."""
 
-_LISTED_PROBLEMS: Final = 200
 _CHANGED: Final = "the file has changed"
 
 
@@ -47,36 +43,6 @@ def lines_of(index: LineIndex) -> Iterator[tuple[int, bytes, bool]]:
         lines = index.advance(_READ_AT_ONCE)
         for offset, line in enumerate(lines, 1):
             yield number + offset, line, index.ends_open and offset == len(lines)
-
-
-class Problems:
-    """The problems of a file; of one that is broken all over only the first are listed."""
-
-    def __init__(self) -> None:
-        self.found: list[Problem] = []
-
-    def add(self, line: int, message: str) -> None:
-        """Note a problem on this line."""
-        if len(self.found) < _LISTED_PROBLEMS:
-            self.found.append(Problem(f"line {line}", message))
-        elif len(self.found) == _LISTED_PROBLEMS:
-            self.found.append(Problem(f"line {line}", "from here on problems are not listed"))
-
-    def record_of(self, line: bytes, number: int, cut_off: bool) -> Fields | None:
-        """The JSON object on a line; None, with a problem noted, where there is none."""
-        try:
-            value = load_json(line)
-        except InvalidJSON as error:
-            if cut_off:
-                message = "the last line is cut off; everything before it was read"
-            else:
-                message = f"not JSON, left out: {error}"
-            self.add(number, message)
-            return None
-        if not isinstance(value, Mapping):
-            self.add(number, "not a JSON object, left out")
-            return None
-        return value
 
 
 class SpanRows:

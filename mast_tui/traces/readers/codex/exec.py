@@ -24,7 +24,7 @@ from mast_tui.traces.model import (
     Trace,
     TraceMeta,
 )
-from mast_tui.traces.readers.base import identity_of
+from mast_tui.traces.readers.base import CUT_OFF, identity_of
 from mast_tui.traces.readers.codex.calls import usage_of
 from mast_tui.traces.readers.codex.lines import SharedLines
 from mast_tui.traces.readers.codex.records import AGENT, answer_of_mcp, status_of_word, tool_of_mcp
@@ -128,8 +128,8 @@ class CodexExecParser:
             self._take(number, event)
         elif line.lstrip().startswith(_BROKEN_EVENT):
             self._end_run()
-            cut = "the last line is cut off; everything before it was read"
-            self.table.complain(number, cut if cut_off else "an event that is not JSON, left out")
+            broken = "an event that is not JSON, left out"
+            self.table.complain(number, CUT_OFF if cut_off else broken)
         elif line.strip():
             self._run = (number if self._run is None else self._run[0], number)
 

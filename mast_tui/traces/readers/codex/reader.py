@@ -28,7 +28,7 @@ from mast_tui.traces.model import (
     TraceMeta,
 )
 from mast_tui.traces.preview import preview, task_of_text
-from mast_tui.traces.readers.base import identity_of
+from mast_tui.traces.readers.base import CUT_OFF, identity_of
 from mast_tui.traces.readers.codex.calls import CallBook, TokenBook
 from mast_tui.traces.readers.codex.digest import (
     CALL,
@@ -169,8 +169,7 @@ class CodexParser:
         try:
             record = load_json(line)
         except InvalidJSON as error:
-            cut = "the last line is cut off; everything before it was read"
-            self.table.complain(number, cut if cut_off else f"not JSON, left out: {error}")
+            self.table.complain(number, CUT_OFF if cut_off else f"not JSON, left out: {error}")
             return None
         return record if record is not None else ""
 
