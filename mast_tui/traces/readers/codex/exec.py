@@ -27,7 +27,16 @@ from mast_tui.traces.model import (
 from mast_tui.traces.readers.base import CUT_OFF, identity_of
 from mast_tui.traces.readers.codex.calls import usage_of
 from mast_tui.traces.readers.codex.lines import SharedLines
-from mast_tui.traces.readers.codex.records import AGENT, answer_of_mcp, status_of_word, tool_of_mcp
+from mast_tui.traces.readers.codex.records import (
+    AGENT,
+    answer_of_mcp,
+    receivers_of,
+    status_of_word,
+    status_or_word,
+    tool_of_mcp,
+    with_error,
+)
+from mast_tui.traces.readers.json_fields import Fields, name_set, text_in
 from mast_tui.traces.result_status import status_of_code, status_of_result
 
 _EVENT_MARKS: Final = (b'"thread.', b'"turn.', b'"item.', b'"session.created"')
@@ -62,13 +71,13 @@ class CodexExecReader:
 READER: Final = CodexExecReader()
 
 
-def _events_among(lines: list[bytes]) -> Iterator[Mapping[str, object]]:
+def _events_among(lines: list[bytes]) -> Iterator[Fields]:
     for line in lines:
         if any(mark in line for mark in _EVENT_MARKS) and (event := _event_of(line)) is not None:
             yield event
 
 
-def _event_of(line: bytes) -> Mapping[str, object] | None:
+def _event_of(line: bytes) -> Fields | None:
     """The event on a line; None where it is anything else."""
     if not line.lstrip().startswith(b"{"):
         return None
@@ -79,7 +88,7 @@ def _event_of(line: bytes) -> Mapping[str, object] | None:
     return event if isinstance(event, dict) and _is_event(event) else None
 
 
-def _is_event(event: Mapping[str, object]) -> bool:
+def _is_event(event: Fields) -> bool:
     kind = event.get("type")
     if not isinstance(kind, str):
         return False
@@ -88,7 +97,7 @@ def _is_event(event: Mapping[str, object]) -> bool:
     return kind in _OTHER_EVENTS or kind.startswith(("thread.", "turn.", "item."))
 
 
-def _is_telling(event: Mapping[str, object]) -> bool:
+def _is_telling(event: Fields) -> bool:
     """Whether an event is of a kind that cannot be mistaken for another program's."""
     kind = event.get("type")
     if kind == "turn.completed":
@@ -99,10 +108,10 @@ def _is_telling(event: Mapping[str, object]) -> bool:
     return kind == "thread.started" and _thread_of(event) is not None
 
 
-def _thread_of(event: Mapping[str, object]) -> str | None:
+def _thread_of(event: Fields) -> str | None:
     if event.get("type") not in ("thread.started", "session.created"):
         return None
-    return as_text(event.get("thread_id")) or as_text(event.get("session_id"))
+    return text_in(event, "thread_id", "session_id")
 
 
 class CodexExecParser:
@@ -155,7 +164,7 @@ class CodexExecParser:
         if run is not None:
             self.table.add(*run, (SpanKind.LOG, Role.LOG, AGENT, None))
 
-    def _take(self, number: int, event: Mapping[str, object]) -> None:
+    def _take(self, number: int, event: Fields) -> None:
         kind = event.get("type")
         item = _item_of(event)
         if item is not None:
@@ -273,12 +282,12 @@ def _since(total: int | None, before: int | None) -> int | None:
     return None if total is None else total - (before or 0)
 
 
-def _item_of(event: Mapping[str, object]) -> ExecItem | None:
+def _item_of(event: Fields) -> ExecItem | None:
     item = event.get("item")
     return exec_item(item) if isinstance(item, dict) else None
 
 
-def _words_of(event: Mapping[str, object]) -> str:
+def _words_of(event: Fields) -> str:
     """The text of an event that is no item: an error's message, else all of it."""
     error = event.get("error")
     if isinstance(error, dict):
@@ -288,15 +297,8 @@ def _words_of(event: Mapping[str, object]) -> str:
 
 
 TEXTS: Final = frozenset({"agent_message", "plan", "reasoning"})
-CALLS: Final = frozenset(
-    {
-        "collab_tool_call",
-        "command_execution",
-        "file_change",
-        "mcp_tool_call",
-        "todo_list",
-        "web_search",
-    }
+CALLS: Final = name_set(
+    "collab_tool_call command_execution file_change mcp_tool_call todo_list web_search"
 )
 _OLD_NAMES: Final[Mapping[str, str]] = {"assistant_message": "agent_message"}
 _NO_ARGUMENTS: Final = frozenset({"id", "type", "item_type", "status"})
@@ -320,9 +322,9 @@ class ExecItem:
     spawned: tuple[str, ...] = ()
 
 
-def exec_item(item: Mapping[str, object]) -> ExecItem:
+def exec_item(item: Fields) -> ExecItem:
     """The item in an event of any stage."""
-    said = as_text(item.get("type")) or as_text(item.get("item_type")) or "item"
+    said = text_in(item, "type", "item_type") or "item"
     kind, key = _OLD_NAMES.get(said, said), as_text(item.get("id"))
     if kind in TEXTS:
         return ExecItem(kind, key, content_text(item.get("text")))
@@ -338,42 +340,32 @@ def exec_item(item: Mapping[str, object]) -> ExecItem:
         return _collaboration(item, key)
     if kind == "file_change":
         asked = dump_text({"changes": item.get("changes")})
-        return ExecItem(kind, key, asked, kind, _note(item), status_of_word(item.get("status")))
+        came_to = as_text(item.get("status"))
+        return ExecItem(kind, key, asked, kind, came_to or "", status_of_word(came_to))
     asked = dump_text({name: value for name, value in item.items() if name not in _NO_ARGUMENTS})
     empty = kind != "web_search" or as_text(item.get("query")) is None
     return ExecItem(kind, key, asked, kind, waits=empty)
 
 
-def _command(item: Mapping[str, object], key: str | None) -> ExecItem:
-    status = status_of_code(item.get("exit_code"))
-    if status is SpanStatus.UNKNOWN:
-        status = status_of_word(item.get("status"))
+def _command(item: Fields, key: str | None) -> ExecItem:
     return ExecItem(
         "command_execution",
         key,
         dump_text({"command": item.get("command")}),
         "shell",
         content_text(item.get("aggregated_output")),
-        status,
+        status_or_word(status_of_code(item.get("exit_code")), item),
     )
 
 
-def _mcp(item: Mapping[str, object], key: str | None) -> ExecItem:
-    text, status = answer_of_mcp(item.get("result"))
-    error = item.get("error")
-    if error is not None:
-        message = error.get("message") if isinstance(error, Mapping) else error
-        text = "\n".join(part for part in (text, content_text(message)) if part)
-        status = SpanStatus.ERROR
-    elif status is SpanStatus.UNKNOWN:
-        status = status_of_word(item.get("status"))
+def _mcp(item: Fields, key: str | None) -> ExecItem:
+    text, status = with_error(item, *answer_of_mcp(item.get("result")))
     asked = dump_text(item.get("arguments"))
     return ExecItem("mcp_tool_call", key, asked, tool_of_mcp(item), text, status)
 
 
-def _collaboration(item: Mapping[str, object], key: str | None) -> ExecItem:
-    threads = item.get("receiver_thread_ids")
-    names = tuple(filter(None, map(as_text, threads))) if isinstance(threads, list) else ()
+def _collaboration(item: Fields, key: str | None) -> ExecItem:
+    names = receivers_of(item)
     tool = as_text(item.get("tool")) or "agent"
     spawns = tool == "spawn_agent"
     asked: dict[str, object] = {"prompt": item["prompt"]} if item.get("prompt") else {}
@@ -403,8 +395,3 @@ def _checklist(items: object) -> str:
         else:
             lines.append(dump_text(step))
     return "\n".join(lines)
-
-
-def _note(item: Mapping[str, object]) -> str:
-    """What a change of files came to, in the words of its status."""
-    return as_text(item.get("status")) or ""

@@ -60,9 +60,7 @@ from mast_tui.traces.readers.codex.told_twice import (
     TwiceTold,
     marks_of,
 )
-
-Record = Mapping[str, object]
-Payload = Mapping[str, object]
+from mast_tui.traces.readers.json_fields import Fields
 
 _LOOKED_AT: Final = 5
 _AGENT_NAMES: Final[Mapping[Role, str]] = {Role.SYSTEM: "system", Role.USER: "user"}
@@ -95,7 +93,7 @@ class CodexReader:
 READER: Final = CodexReader()
 
 
-def _is_wrapped(record: Mapping[str, object]) -> bool:
+def _is_wrapped(record: Fields) -> bool:
     kind = record.get("type")
     return (
         isinstance(kind, str) and kind in RECORD_TYPES and isinstance(record.get("payload"), dict)
@@ -199,7 +197,7 @@ class CodexParser:
             raise OSError(ESTALE, "the file has changed")
         return entry.text + entry.result.text if entry.result else entry.text
 
-    def _entry(self, kind: str, payload: Payload) -> Entry | None:
+    def _entry(self, kind: str, payload: Fields) -> Entry | None:
         """The step of a record, where the thread whose history is repeated gives only a note."""
         if kind == "session_meta" and self._replay.thread is not None:
             thread = as_text(payload.get("id"))
@@ -209,7 +207,7 @@ class CodexParser:
         return entry_of(kind, payload)
 
     def _take_record(
-        self, number: int, line: bytes, record: Record, kind: str, payload: Payload
+        self, number: int, line: bytes, record: Fields, kind: str, payload: Fields
     ) -> None:
         # Nothing is made of most records that is not wanted: not their texts, and of most events
         # not even steps.
@@ -224,13 +222,13 @@ class CodexParser:
         if entry is not None:
             self._take(number, line, time_of(record), entry)
 
-    def _note_facts(self, kind: str, payload: Payload) -> None:
+    def _note_facts(self, kind: str, payload: Fields) -> None:
         if kind == "session_meta" and self.thread is None:
             self._begin_thread(thread_of(payload), payload)
         if self.meta.model is None:
             self.meta = replace(self.meta, model=as_text(payload.get("model")))
 
-    def _begin_thread(self, thread: Thread | None, meta: Mapping[str, object]) -> None:
+    def _begin_thread(self, thread: Thread | None, meta: Fields) -> None:
         if thread is None or thread.parent is None:
             self.thread = thread
         elif len(self.table):  # Keys that were given out already stay as they are.
@@ -373,7 +371,7 @@ class CodexParser:
         return index
 
 
-def _record_on(line: bytes) -> Record:
+def _record_on(line: bytes) -> Fields:
     """The record on a line that was read before."""
     record = load_json(line)
     assert isinstance(record, dict)
