@@ -44,14 +44,6 @@ _PART: Final = "-cont-"
 
 
 @dataclass(frozen=True, slots=True)
-class _Record:
-    """One trajectory of a file; ``number`` is None where the file is that trajectory."""
-
-    found: Located
-    number: int | None
-
-
-@dataclass(frozen=True, slots=True)
 class AtifReader:
     """Reads ATIF; keys are JSON pointers within the trajectory, calls and results go by their id.
 
@@ -77,29 +69,29 @@ class AtifReader:
         """One trace per trajectory that no other refers to."""
         problems: list[Problem] = []
         records = _records(source, problems)
-        scope = ChainMap(by_id([record.found for record in records]))
-        referred = {name for record in records for name in _referred(record.found.record)}
+        scope = ChainMap(by_id(records))
+        referred = {name for found in records for name in _referred(found.record)}
         shown: set[str] = set()
         traces: dict[int, Trace] = {}
-        roots = [not referred.intersection(ids_of(one.found.record)) for one in records]
+        roots = [referred.isdisjoint(ids_of(found.record)) for found in records]
         for wanted in (True, False):  # those that only refer to each other are left for the end
-            for place, record in enumerate(records):
-                if roots[place] is wanted and record.found.place not in shown:
-                    traces[place] = self._trace(source, record, scope, shown)
+            for place, found in enumerate(records):
+                if roots[place] is wanted and found.place not in shown:
+                    traces[place] = self._trace(source, found, scope, shown)
         return report_of(self, source, [traces[place] for place in sorted(traces)], problems)
 
     def _trace(
-        self, source: Source, record: _Record, scope: ChainMap[str, Located], shown: set[str]
+        self, source: Source, found: Located, scope: ChainMap[str, Located], shown: set[str]
     ) -> Trace:
-        value, spans = record.found.record, TrajectorySpans(shown)
-        spans.add(record.found, scope)
+        value, spans = found.record, TrajectorySpans(shown)
+        spans.add(found, scope)
         return trace_of_steps(
             self,
             source.path,
-            source.data if record.number is None else canonical_bytes(value),
+            source.data if found.number is None else canonical_bytes(value),
             spans.steps,
             meta=_facts(value, spans.steps.steps),
-            record=record.number,
+            record=found.number,
             native=_own_id(value),
             problems=spans.problems,
         )
@@ -132,14 +124,14 @@ def _contained(document: object) -> Iterator[Record]:
         yield Record(document)
 
 
-def _records(source: Source, problems: list[Problem]) -> list[_Record]:
+def _records(source: Source, problems: list[Problem]) -> list[Located]:
     """The trajectories of a file; what is none of them goes to ``problems``."""
     document = source.json if len(source.json_lines) < 2 else None
     found = records_by_line(source, problems) if document is None else _contained(document)
     records = []
     for record in found:
         if isinstance(record.value, dict) and is_trajectory(record.value):
-            records.append(_Record(Located(record.value, record.prefix), record.number))
+            records.append(Located(record.value, record.prefix, record.number))
         else:
             place = record.prefix.strip() or "whole file"
             problems.append(Problem(place, "no trajectory, left out"))

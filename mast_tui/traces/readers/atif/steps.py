@@ -41,10 +41,15 @@ _DEEPEST: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """A trajectory and where it stands in its file."""
+    """A trajectory and where it stands in its file.
+
+    ``number`` counts those of a file from 0; None where the file is that trajectory, or another is
+    around it.
+    """
 
     record: Fields
     place: str
+    number: int | None = None
 
 
 Scope = ChainMap[str, Located]

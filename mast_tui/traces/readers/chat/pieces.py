@@ -338,7 +338,7 @@ _REASONING_FIELDS: Final = names(
 _SHAREGPT_CALLS: Final = ("function_call", "tool_call")
 
 
-def chat_pieces(message: Fields, speaker: Speaker, inner: str = "") -> Iterator[Piece]:
+def chat_pieces(message: Fields, speaker: Speaker, inner: str = "") -> Sequence[Piece]:
     """The thoughts, texts, calls and results of a chat message, in the order they are read in.
 
     ``inner`` is the pointer from the message to the object that holds its fields. A message that
@@ -350,29 +350,21 @@ def chat_pieces(message: Fields, speaker: Speaker, inner: str = "") -> Iterator[
     if content is None:
         content = message.get("text")
     if message.get("from") in _SHAREGPT_CALLS:
-        yield from _spoken_calls(content, inner)
-        return
+        return list(_spoken_calls(content, inner))
     if speaker.role is Role.TOOL and not _has_blocks(content, _is_result_block):
-        yield result_piece(message, content, "")
-        return
-    count = 0
-    called: set[str] = set()
-    for piece in _chat_parts(message, content, speaker, inner):
-        count += 1
-        if piece.kind is SpanKind.TOOL_CALL and piece.call_id is not None:
-            called.add(piece.call_id)
-        yield piece
+        return [result_piece(message, content, "")]
+    pieces = list(_chat_parts(message, content, speaker, inner))
+    called = {piece.call_id for piece in pieces if piece.kind is SpanKind.TOOL_CALL}
     audio = fields_of(message.get("audio"))
     for field, text in (("refusal", message.get("refusal")), ("audio", audio.get("transcript"))):
         if spoken := as_text(text):
-            yield said(speaker.role, speaker.agent, spoken, f"{inner}/{field}" if count else "")
-            count += 1
+            at = f"{inner}/{field}" if pieces else ""
+            pieces.append(said(speaker.role, speaker.agent, spoken, at))
     for piece in _chat_calls(message, speaker, inner):
         if piece.call_id is None or piece.call_id not in called:
-            count += 1
-            yield piece
-    if not count:
-        yield said(speaker.role, speaker.agent, "[audio]" if audio else "", kind=speaker.kind)
+            pieces.append(piece)
+    nothing = "[audio]" if audio else ""
+    return pieces or [said(speaker.role, speaker.agent, nothing, kind=speaker.kind)]
 
 
 def _is_result_block(kind: str) -> bool:
@@ -610,38 +602,29 @@ def _is_adk_event(message: Fields) -> bool:
     return content is None and sum(mark in message for mark in _EVENT_MARKS) > 1
 
 
-def _adk_pieces(event: Fields) -> Iterator[Piece]:
+def _adk_pieces(event: Fields) -> Sequence[Piece]:
     """The pieces of an ADK event; none for a fragment of what a later event says in full."""
     if event.get("partial") is True:
-        return
+        return ()
     author = name_in(event, "author") or ASSISTANT
     content = fields_of(event.get("content"))
     speaker = Speaker(author, role_of_name(author))
-    count = 0
-    for piece in _parts(content.get("parts"), speaker, "/content/parts"):
-        count += 1
-        yield piece
+    pieces = list(_parts(content.get("parts"), speaker, "/content/parts"))
     texts = (
         first_in(event, "error_code", "errorCode"),
         first_in(event, "error_message", "errorMessage"),
     )
     if error := ": ".join(content_text(text) for text in texts if text is not None):
-        yield Piece(
-            SpanKind.LOG,
-            Role.LOG,
-            author,
-            error,
-            "/error" if count else "",
-            status=SpanStatus.ERROR,
-        )
-    elif not count and not content:
+        at = "/error" if pieces else ""
+        failed = Piece(SpanKind.LOG, Role.LOG, author, error, at, status=SpanStatus.ERROR)
+        return [*pieces, failed]
+    if not pieces and not content:
         rest = {name: value for name, value in event.items() if value not in (None, {}, [])}
-        yield noted(rest)
-    elif not count:
-        yield said(speaker.role, speaker.agent, "")
+        return [noted(rest)]
+    return pieces or [said(speaker.role, speaker.agent, "")]
 
 
-def _parts_pieces(message: Fields) -> Iterator[Piece]:
+def _parts_pieces(message: Fields) -> Sequence[Piece]:
     """The pieces of a message with ``role`` and ``parts``."""
     role = name_in(message, "role") or ASSISTANT
     name = name_in(message, "name")
@@ -649,12 +632,8 @@ def _parts_pieces(message: Fields) -> Iterator[Piece]:
         speaker = Speaker(name or ASSISTANT, Role.AGENT)
     else:
         speaker = Speaker(name or role, role_of(role) or Role.AGENT)
-    count = 0
-    for piece in _parts(message.get("parts"), speaker, "/parts"):
-        count += 1
-        yield piece
-    if not count:
-        yield said(speaker.role, speaker.agent, "")
+    pieces = list(_parts(message.get("parts"), speaker, "/parts"))
+    return pieces or [said(speaker.role, speaker.agent, "")]
 
 
 def _parts(parts: object, speaker: Speaker, at: str) -> Iterator[Piece]:
