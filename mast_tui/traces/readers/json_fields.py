@@ -89,6 +89,11 @@ def text_in(value: Fields, *fields: str) -> str | None:
     return next((text for field in fields if (text := as_text(value.get(field)))), None)
 
 
+def texts_in(value: Fields, *fields: str, between: str = "\n") -> str:
+    """Those of the fields that are texts with more than blanks in them, as one text."""
+    return between.join(text for field in fields if (text := as_text(value.get(field))))
+
+
 def flag_in(value: Fields, *fields: str) -> bool | None:
     """The first field that is true or false, else None."""
     return next((flag for one in fields if isinstance(flag := value.get(one), bool)), None)

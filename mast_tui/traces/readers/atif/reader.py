@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import ClassVar, Final
+from dataclasses import replace
+from typing import Final
 
 from mast_tui.traces.index.document import Step
 from mast_tui.traces.io.decoding import as_utf8
@@ -43,15 +43,14 @@ _PART: Final = "-cont-"
 """Stands in the id of a session which Terminus goes on with in another file."""
 
 
-@dataclass(frozen=True, slots=True)
 class AtifReader:
     """Reads ATIF; keys are JSON pointers within the trajectory, calls and results go by their id.
 
     The keys of a sub-agent's spans begin with its trajectory's id, or that of its session.
     """
 
-    name: ClassVar[str] = "atif"
-    key_scheme: ClassVar[int] = 1
+    name: Final = "atif"
+    key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
         """Whether the file holds trajectories of the format, most of its first records."""

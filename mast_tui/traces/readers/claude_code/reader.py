@@ -186,7 +186,7 @@ class _Session:
         dropped: dict[int, Facts] = {}
         branches = abandoned_branches(linked, self._tip)
         for branch in branches:
-            dropped.update((linked[place].first, linked[place]) for place in branch.members)
+            dropped.update((linked[place].first, linked[place]) for place in branch)
         calls = {
             one.part.tool_id
             for record in own
@@ -196,7 +196,7 @@ class _Session:
         }
         for branch in branches:
             shown = 0
-            for place in branch.members:
+            for place in branch:
                 record = linked[place]
                 if _answers(record, calls):
                     del dropped[record.first]
@@ -206,7 +206,7 @@ class _Session:
                 records = "1 record" if shown == 1 else f"{shown} records"
                 verb = "is" if shown == 1 else "are"
                 message = f"{records} of an abandoned branch {verb} not shown"
-                self.problems.add(linked[branch.members[0]].first, message)
+                self.problems.add(linked[branch[0]].first, message)
         return dropped
 
 

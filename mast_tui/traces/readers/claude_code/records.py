@@ -17,7 +17,14 @@ from typing import Final
 from mast_tui.traces.io.json_values import as_count, as_text, content_text, dump_text, tokens_of
 from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens
 from mast_tui.traces.preview import call_preview, preview
-from mast_tui.traces.readers.json_fields import Fields, fields_at, fields_of, flag_in, name_set
+from mast_tui.traces.readers.json_fields import (
+    Fields,
+    fields_at,
+    fields_of,
+    flag_in,
+    name_set,
+    texts_in,
+)
 from mast_tui.traces.result_status import status_of_result
 from mast_tui.traces.times import unix_seconds
 
@@ -102,12 +109,7 @@ def parts_of(record: Fields) -> list[Part]:
         return [Part(1, SpanKind.LOG, Role.SYSTEM, text, name="summary")]
     if kind == "attachment":
         return [_attachment(record.get("attachment"))]
-    return [unknown(record)]
-
-
-def unknown(record: Fields) -> Part:
-    """A record of a type that nobody knows, shown as it is."""
-    return Part(1, SpanKind.LOG, Role.LOG, dump_text(record), name=type_of(record) or None)
+    return [Part(1, SpanKind.LOG, Role.LOG, dump_text(record), name=kind or None)]
 
 
 def system_parts(record: Fields) -> list[Part]:
@@ -224,8 +226,7 @@ def _call(block: Fields, number: int) -> Part:
 
 def _outcome_text(outcome: object) -> str:
     """The text of ``toolUseResult``, which repeats a result in a shape of the tool's own."""
-    texts = (as_text(fields_of(outcome).get(name)) for name in ("stdout", "stderr"))
-    return "\n".join(text for text in texts if text) or dump_text(outcome)
+    return texts_in(fields_of(outcome), "stdout", "stderr") or dump_text(outcome)
 
 
 def _role(record: Fields, kind: str, text: str) -> Role:

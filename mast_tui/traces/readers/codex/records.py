@@ -32,6 +32,7 @@ from mast_tui.traces.readers.json_fields import (
     json_in,
     name_set,
     text_in,
+    texts_in,
 )
 from mast_tui.traces.result_status import status_of_code, status_of_result
 from mast_tui.traces.times import unix_seconds
@@ -94,9 +95,15 @@ def reported_call(
     )
 
 
-def log(text: str, name: str | None, status: SpanStatus = SpanStatus.UNKNOWN) -> Entry:
+def log(
+    text: str,
+    name: str | None,
+    status: SpanStatus = SpanStatus.UNKNOWN,
+    *,
+    closes_turn: bool = False,
+) -> Entry:
     """A line of the log."""
-    return Entry(SpanKind.LOG, Role.LOG, text, name=name, status=status)
+    return Entry(SpanKind.LOG, Role.LOG, text, name=name, status=status, closes_turn=closes_turn)
 
 
 REPORT_EVENTS: Final = frozenset({"mcp_tool_call_end", "exec_command_end", "patch_apply_end"})
@@ -105,6 +112,7 @@ REPORT_ITEMS: Final = name_set("""
 """)
 _HEADING: Final = frozenset({"type", "id", "kind", "status"})
 _ANSWERS: Final = ("results", "result", "output")
+_STREAMS: Final = ("stdout", "stderr")
 _CAPITAL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
@@ -161,7 +169,7 @@ def with_error(item: Fields, text: str, status: SpanStatus) -> tuple[str, SpanSt
 
 
 def _command_report(call_id: str | None, values: Fields, lasted: float | None) -> Entry:
-    text = as_text(values.get("aggregated_output")) or _streams(values)
+    text = as_text(values.get("aggregated_output")) or texts_in(values, *_STREAMS)
     status = status_or_word(status_of_code(values.get("exit_code")), values)
     asked = dump_text({"command": values.get("command")})
     return reported_call(call_id, "shell", asked, text, status, lasted=lasted)
@@ -170,7 +178,8 @@ def _command_report(call_id: str | None, values: Fields, lasted: float | None) -
 def _patch_report(call_id: str | None, values: Fields, lasted: float | None) -> Entry:
     status = status_or_word(status_of_flag(values.get("success")), values)
     asked = dump_text(values.get("changes"))
-    return reported_call(call_id, "apply_patch", asked, _streams(values), status, lasted=lasted)
+    text = texts_in(values, *_STREAMS)
+    return reported_call(call_id, "apply_patch", asked, text, status, lasted=lasted)
 
 
 def _collaboration_report(call_id: str | None, item: Fields) -> Entry:
@@ -216,8 +225,7 @@ def activity(values: Fields, call_id: str | None) -> Entry:
 
 def tool_of_mcp(asked: Fields) -> str:
     """The name of an MCP server's tool: ``server.tool``."""
-    names = (as_text(asked.get("server")), as_text(asked.get("tool")))
-    return ".".join(name for name in names if name) or "mcp"
+    return texts_in(asked, "server", "tool", between=".") or "mcp"
 
 
 def answer_of_mcp(result: object) -> tuple[str, SpanStatus]:
@@ -259,11 +267,6 @@ def seconds_of(duration: object) -> float | None:
         return None
     whole, rest = as_number(duration.get("secs")), as_number(duration.get("nanos"))
     return None if whole is None or whole < 0 else whole + (rest or 0.0) / 1e9
-
-
-def _streams(values: Fields) -> str:
-    streams = (as_text(values.get("stdout")), as_text(values.get("stderr")))
-    return "\n".join(text for text in streams if text)
 
 
 _SILENT_ITEMS: Final = name_set("""
@@ -539,7 +542,7 @@ def entry_of(kind: str, payload: Fields) -> Entry | None:
         return between_agents(payload, event=True)
     if kind == "compacted":
         message = as_text(payload.get("message")) or "the history was compacted"
-        return _boundary(message, kind)
+        return log(message, kind, closes_turn=True)
     return log(dump_text(payload), kind)
 
 
@@ -569,7 +572,8 @@ def _event(payload: Fields) -> Entry | None:
         last = as_text(payload.get("last_agent_message")) or ""
         return Entry(SpanKind.MESSAGE, Role.AGENT, last, closes_turn=True)
     if kind == "turn_aborted":
-        return _boundary(f"turn aborted: {_reason(payload)}", kind, SpanStatus.ERROR)
+        why = f"turn aborted: {_reason(payload)}"
+        return log(why, kind, SpanStatus.ERROR, closes_turn=True)
     if kind in REPORT_EVENTS:
         return report_of_event(kind, payload)
     return _note(kind, payload)
@@ -578,7 +582,7 @@ def _event(payload: Fields) -> Entry | None:
 def _note(kind: str, payload: Fields) -> Entry:
     """An event that no response item repeats."""
     if kind == "thread_rolled_back":
-        return _boundary(_rolled_back(payload), kind)
+        return log(_rolled_back(payload), kind, closes_turn=True)
     if kind == "sub_agent_activity":
         return activity(payload, as_text(payload.get("event_id")))
     if kind == "collab_agent_spawn_end":
@@ -644,11 +648,6 @@ def _said(kind: SpanKind, role: Role, text: object) -> Entry | None:
     if role is Role.USER and is_harness_text(text):
         role = Role.SYSTEM
     return Entry(kind, role, text, event=True)
-
-
-def _boundary(text: str, name: str, status: SpanStatus = SpanStatus.UNKNOWN) -> Entry:
-    """A line of the log before which no event may be left waiting."""
-    return Entry(SpanKind.LOG, Role.LOG, text, name=name, status=status, closes_turn=True)
 
 
 _ID_FIELDS: Final = ("agent_id", "thread_id", "new_thread_id", "agent_thread_id")

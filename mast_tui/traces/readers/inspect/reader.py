@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from io import BufferedReader, BytesIO
-from typing import IO, ClassVar, Final
+from typing import IO, Final
 
 from mast_tui.traces.io.archive import Archive, UnreadableMember, is_archive
 from mast_tui.traces.io.decoding import as_utf8
@@ -37,15 +36,14 @@ _LOG_KEYS: Final = frozenset({"version", "status", "plan", "samples", "stats"})
 _SPEC_KEYS: Final = frozenset({"model", "dataset", "run_id", "created", "eval_id", "task_id"})
 
 
-@dataclass(frozen=True, slots=True)
 class InspectReader:
     """Reads Inspect logs; ids and span keys of one are the same however it is kept.
 
     Span keys are event and message ids, else pointers in the sample.
     """
 
-    name: ClassVar[str] = "inspect"
-    key_scheme: ClassVar[int] = 1
+    name: Final = "inspect"
+    key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
         """Whether the file begins as a log does, or is an archive that holds a log's beginning."""

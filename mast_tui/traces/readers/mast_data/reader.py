@@ -7,8 +7,8 @@ record's own fields are swapped in places.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import ClassVar, Final
+from dataclasses import replace
+from typing import Final
 
 from mast_tui.traces.io.json_values import InvalidJSON, as_text, dump_text, load_json
 from mast_tui.traces.io.source import Source
@@ -28,15 +28,14 @@ _WRAPPER: Final = frozenset({"key", "index"})
 _LOOKED_AT: Final = 20
 
 
-@dataclass(frozen=True, slots=True)
 class MastDataReader:
     """Reads MAST-Data records: one, a list of them, or one a line.
 
     Span keys are those of the framework's reader, within the record's log.
     """
 
-    name: ClassVar[str] = "mast-data"
-    key_scheme: ClassVar[int] = 1
+    name: Final = "mast-data"
+    key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
         """Whether the file's first records have a log and a field of the study."""

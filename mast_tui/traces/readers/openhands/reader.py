@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import Final
 
 from mast_tui.traces.index.document import StepSpans
 from mast_tui.traces.io.decoding import as_utf8
@@ -73,12 +73,11 @@ class _Run:
     record: Fields
 
 
-@dataclass(frozen=True, slots=True)
 class OpenHandsReader:
     """Reads OpenHands' files; calls and results go by the model's call id, the rest by event id."""
 
-    name: ClassVar[str] = "openhands"
-    key_scheme: ClassVar[int] = 1
+    name: Final = "openhands"
+    key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
         """Whether the file holds events, or records with events, for the most part."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final
+from typing import Final
 
 from mast_tui.traces.index.document import More, Step, StepList
 from mast_tui.traces.io.decoding import as_utf8
@@ -37,12 +37,11 @@ _STEP: Final = frozenset({"action", "observation"})
 _WHOLE_STEP: Final = _STEP | {"response", "thought", "state"}
 
 
-@dataclass(frozen=True, slots=True)
 class SweAgentReader:
     """Reads ``.traj`` files; span keys are JSON pointers: ``/trajectory/3/action``."""
 
-    name: ClassVar[str] = "swe-agent"
-    key_scheme: ClassVar[int] = 1
+    name: Final = "swe-agent"
+    key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
         """Whether the file is one record with a trajectory of actions and observations."""
@@ -61,6 +60,21 @@ class SweAgentReader:
 
 
 READER: Final = SweAgentReader()
+
+
+def add_ending(steps: StepList, info: Fields, beside: int) -> None:
+    """Add how the run ended, and its patch unless one of the last steps shows just that.
+
+    Args:
+        steps: Those of the run, to which these are added.
+        info: What the file tells of the run's end.
+        beside: How many of the last steps may show it already.
+    """
+    shown = {step.text.strip() for step in steps.steps[-beside:]}
+    for field in ("exit_status", "submission"):
+        text = dump_text(info.get(field))
+        if text.strip() and text.strip() not in shown:
+            steps.log(f"/info/{field}", text, name=field)
 
 
 def _is_run(document: object) -> bool:
@@ -111,7 +125,7 @@ class _Run:
             else:
                 self._log(pointer, step)
                 self.problems.append(Problem(pointer, "not a step but a bare value"))
-        self._ending(fields_of(record.get("info")))
+        add_ending(self.steps, fields_of(record.get("info")), beside=1)
         attempts = items_of(record.get("attempts"))
         if len(attempts) > 1:
             message = f"the run made {len(attempts)} attempts; only the one it chose is shown"
@@ -154,14 +168,6 @@ class _Run:
             self.steps.result(key, by, text, name=name, parent=call, start=end)
         if len(self.steps) == before:
             self._log(pointer, {name: value for name, value in step.items() if name in _TOLD})
-
-    def _ending(self, info: Fields) -> None:
-        """How the run ended, and its patch unless the last step shows just that."""
-        shown = self.steps.steps[-1].text.strip() if len(self.steps) else ""
-        for field in ("exit_status", "submission"):
-            text = dump_text(info.get(field))
-            if text.strip() and text.strip() != shown:
-                self.steps.log(f"/info/{field}", text, name=field)
 
     def _log(self, pointer: str, value: object) -> None:
         self.steps.log(pointer, dump_text(value))
