@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from mast_tui.traces.index.document import Step, StepList
 from mast_tui.traces.io.json_values import as_count, as_number, as_text, canonical_bytes
 from mast_tui.traces.model import (
     AnswerKey,
@@ -26,7 +25,7 @@ from mast_tui.traces.readers.answer_keys import AnswerKeyDraft, Section
 from mast_tui.traces.readers.base import Reader
 from mast_tui.traces.readers.document_traces import trace_of_steps
 from mast_tui.traces.readers.inspect.attachments import Attachments
-from mast_tui.traces.readers.inspect.events import EventWalk, Scope, error_text
+from mast_tui.traces.readers.inspect.events import EventWalk
 from mast_tui.traces.readers.inspect.messages import Acting, MessagePool, MessageSpans, TooManySpans
 from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of
 from mast_tui.traces.readers.run_facts import task_id_of, task_of, trial_of
@@ -56,14 +55,11 @@ def read_sample(
     if not isinstance(sample, Mapping) or _FIELDS.isdisjoint(sample):
         return Problem(prefix.strip(), "not a sample: it has no messages and no events; left out")
     attachments = Attachments(sample.get("attachments"))
-    steps = StepList()
-    spans = MessageSpans(steps, attachments, prefix, most)
-    pool = MessagePool(sample, spans)
-    root = Scope()
-    walk = EventWalk(spans, pool, attachments, root)
+    spans = MessageSpans(attachments, prefix, most)
+    walk = EventWalk(sample, spans)
     problems: list[Problem] = []
     try:
-        _add_spans(sample, spans, walk, pool, root, attachments)
+        _add_spans(sample, walk)
     except TooManySpans as error:
         problems.append(Problem(prefix.strip(), str(error)))
     problems += spans.problems
@@ -73,12 +69,12 @@ def read_sample(
     if attachments.left_out:
         message = f"{attachments.left_out} attachments within longer texts were not filled in"
         problems.append(Problem(f"{prefix}/attachments", message))
-    meta = facts_of_sample(sample, log.header, steps.steps, attachments, walk)
+    meta = facts_of_sample(sample, log.header, walk)
     return trace_of_steps(
         log.reader,
         log.path,
         canonical_bytes(sample),
-        steps,
+        spans.steps,
         meta=meta,
         record=record,
         native=as_text(sample.get("uuid")) or _name_in_eval(sample, log.header),
@@ -86,25 +82,21 @@ def read_sample(
     )
 
 
-def _add_spans(
-    sample: Fields,
-    spans: MessageSpans,
-    walk: EventWalk,
-    pool: MessagePool,
-    root: Scope,
-    attachments: Attachments,
-) -> None:
-    _earlier_attempts(sample, spans, attachments)
-    messages = _messages(sample, pool)
+def _add_spans(sample: Fields, walk: EventWalk) -> None:
+    spans = walk.spans
+    for number, error in enumerate(items_of(sample.get("error_retries"))):
+        text = f"an earlier attempt failed: {spans.attachments.error(error)}"
+        spans.log(text, f"/error_retries/{number}", Acting(), status=SpanStatus.ERROR)
+    messages = _messages(sample, walk.pool)
     events = items_of(sample.get("events"))
     told = any(fields_of(event).get("event") == "model" for event in events)
     if not told:
         for pointer, message in messages:
-            spans.add(message, pointer, Acting(), root.history, None)
+            spans.add(message, pointer, Acting(), walk.root.history, None)
     walk.walk(events, answered=not told)
     if told:
-        _last_messages(messages, spans, root)
-    _ending(sample, spans, walk, attachments)
+        _last_messages(messages, walk)
+    _ending(sample, walk)
 
 
 def _messages(sample: Fields, pool: MessagePool) -> list[tuple[str, object]]:
@@ -116,29 +108,25 @@ def _messages(sample: Fields, pool: MessagePool) -> list[tuple[str, object]]:
     return [(f"/messages/{number}", message) for number, message in enumerate(items_of(messages))]
 
 
-def _last_messages(messages: list[tuple[str, object]], spans: MessageSpans, root: Scope) -> None:
+def _last_messages(messages: list[tuple[str, object]], walk: EventWalk) -> None:
     """Add the messages at the end of the conversation that no model was called with."""
+    spans = walk.spans
     first = spans.unshown_end([message for _pointer, message in messages])
     if first == 0 and any(step.kind is SpanKind.MESSAGE for step in spans.steps.steps):
         return  # told in other words than the events tell it: all of it would be there twice
     for pointer, message in messages[first:]:
-        spans.add(message, pointer, Acting(), root.history, None)
+        spans.add(message, pointer, Acting(), walk.root.history, None)
 
 
-def _earlier_attempts(sample: Fields, spans: MessageSpans, attachments: Attachments) -> None:
-    for number, error in enumerate(items_of(sample.get("error_retries"))):
-        text = f"an earlier attempt failed: {error_text(error, attachments)}"
-        spans.log(text, f"/error_retries/{number}", Acting(), status=SpanStatus.ERROR)
-
-
-def _ending(sample: Fields, spans: MessageSpans, walk: EventWalk, attachments: Attachments) -> None:
+def _ending(sample: Fields, walk: EventWalk) -> None:
     """Add why the run ended before its time, where no event has told it."""
+    spans = walk.spans
     limit = sample.get("limit")
     if isinstance(limit, Mapping) and not walk.limits:
         kind = as_text(limit.get("type")) or "unknown"
         spans.log(f"stopped by its {kind} limit ({limit.get('limit')})", "/limit", Acting())
     if (error := sample.get("error")) is not None:
-        text = error_text(error, attachments)
+        text = spans.attachments.error(error)
         if text not in walk.errors:
             spans.log(text, "/error", Acting(), status=SpanStatus.ERROR)
 
@@ -169,22 +157,20 @@ _NO_MODEL: Final = "none/none"
 _MOST_SCORES: Final = 200
 
 
-def facts_of_sample(
-    sample: Fields, header: Fields, steps: Sequence[Step], attachments: Attachments, walk: EventWalk
-) -> TraceMeta:
+def facts_of_sample(sample: Fields, header: Fields, walk: EventWalk) -> TraceMeta:
     """The facts on one sample; ``walk`` has heard its scorers."""
     spec = fields_of(header.get("eval"))
     values = list(_values(_scores(sample)))
     outcome = _outcome(values) if sample.get("error") is None else Outcome.UNKNOWN
     score = values[0] if values and all(value == values[0] for value in values) else None
     return TraceMeta(
-        task=task_of(_task(sample, attachments), steps=steps),
+        task=task_of(_task(sample, walk.spans.attachments), steps=walk.spans.steps.steps),
         system=_system(header, spec),
         model=_model(sample, spec),
         benchmark=as_text(spec.get("task")),
         outcome=outcome,
         score=score,
-        answer_key=_answer_key(sample, attachments, walk),
+        answer_key=_answer_key(sample, walk),
         task_id=task_id_of(sample.get("id")),
         trial=trial_of(sample.get("epoch")),
     )
@@ -267,8 +253,9 @@ def _outcome(values: Sequence[float | None]) -> Outcome:
     return Outcome.UNKNOWN
 
 
-def _answer_key(sample: Fields, attachments: Attachments, walk: EventWalk) -> AnswerKey:
+def _answer_key(sample: Fields, walk: EventWalk) -> AnswerKey:
     """Scores with the scorers' words, the target, and the sample's metadata."""
+    attachments = walk.spans.attachments
     draft = AnswerKeyDraft()
     for name, score in _scores(sample):
         _add_score(draft, name, score, attachments)
