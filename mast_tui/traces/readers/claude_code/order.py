@@ -158,7 +158,7 @@ def _voice(worker: Worker, outer: Voice) -> Voice:
 
 
 def _parts(records: Iterable[Facts], kind: SpanKind) -> Iterator[Part]:
-    return (one.part for record in records for one in record.seen if one.part.kind is kind)
+    return (part for record in records for part in record.parts if part.kind is kind)
 
 
 _ROOT: Final = -1

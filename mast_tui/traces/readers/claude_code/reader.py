@@ -139,7 +139,7 @@ class _Session:
                 return
             self._lines.add(mark)
         facts = facts_of(record, number, parts_of(record))
-        if facts.uuid is not None or facts.seen:
+        if facts.uuid is not None or facts.parts:
             self._records.append(facts)
         self.model = self.model or facts.model
 
@@ -188,11 +188,11 @@ class _Session:
         for branch in branches:
             dropped.update((linked[place].first, linked[place]) for place in branch)
         calls = {
-            one.part.tool_id
+            part.tool_id
             for record in own
             if record.first not in dropped
-            for one in record.seen
-            if one.part.kind is SpanKind.TOOL_CALL
+            for part in record.parts
+            if part.kind is SpanKind.TOOL_CALL
         }
         for branch in branches:
             shown = 0
@@ -200,7 +200,7 @@ class _Session:
                 record = linked[place]
                 if _answers(record, calls):
                     del dropped[record.first]
-                elif record.seen:
+                elif record.parts:
                     shown += 1
             if shown:
                 records = "1 record" if shown == 1 else f"{shown} records"
@@ -213,15 +213,15 @@ class _Session:
 def _answers(record: Facts, calls: set[str | None]) -> bool:
     """Whether a record brings the result of one of these calls."""
     return record.place is Place.TURN and any(
-        one.part.kind is SpanKind.TOOL_RESULT and one.part.tool_id in calls
-        for one in record.seen
-        if one.part.tool_id is not None
+        part.kind is SpanKind.TOOL_RESULT and part.tool_id in calls
+        for part in record.parts
+        if part.tool_id is not None
     )
 
 
 def _drop_workers(workers: dict[str, Worker], dropped: Mapping[int, Facts]) -> None:
     """Leave out the sub-agents that were begun on an abandoned branch."""
-    calls = {one.part.tool_id for record in dropped.values() for one in record.seen}
+    calls = {part.tool_id for record in dropped.values() for part in record.parts}
     for name, worker in list(workers.items()):
         if worker.call is not None and worker.call.tool_id in calls:
             del workers[name]

@@ -72,7 +72,8 @@ class Part:
 
     ``number`` is the block's place in its record, from 1. ``tool_id`` ties a result to its call.
     ``prompt`` and ``agent_type`` are those of a call that lets a sub-agent work. ``speaker`` is who
-    sent a message to the agent, where it was another agent of its team.
+    sent a message to the agent, where it was another agent of its team. Of a part that was looked
+    at once the text is let go: its ``preview`` is kept, and whether that is the ``whole`` of it.
     """
 
     number: int
@@ -85,6 +86,8 @@ class Part:
     prompt: str | None = None
     agent_type: str | None = None
     speaker: str | None = None
+    preview: str = ""
+    whole: bool = False
 
 
 def type_of(record: Fields) -> str:
@@ -312,15 +315,6 @@ class Place(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """A part whose text was looked at once and let go: its preview, and whether that is all."""
-
-    part: Part
-    preview: str
-    whole: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Facts:
     """One record, on the lines ``first`` to ``last`` of its file.
 
@@ -333,7 +327,7 @@ class Facts:
     first: int
     last: int
     type: str
-    seen: tuple[Seen, ...]
+    parts: tuple[Part, ...]
     place: Place = Place.BETWEEN
     uuid: str | None = None
     parent: str | None = None
@@ -361,7 +355,7 @@ def facts_of(record: Fields, line: int, parts: Sequence[Part]) -> Facts:
         first=line,
         last=line,
         type=kind,
-        seen=tuple(seen(part) for part in parts),
+        parts=tuple(map(without_text, parts)),
         place=_place(record, kind, parts),
         uuid=as_text(record.get("uuid")),
         parent=parent or as_text(record.get("logicalParentUuid")),
@@ -379,12 +373,12 @@ def facts_of(record: Fields, line: int, parts: Sequence[Part]) -> Facts:
     )
 
 
-def seen(part: Part) -> Seen:
-    """The part without its text."""
+def without_text(part: Part) -> Part:
+    """The part with its preview in place of its text."""
     look = call_preview if part.kind is SpanKind.TOOL_CALL else preview
     line, whole = look(part.text)
     prompt = None if part.prompt is None else str(mark_of(part.prompt))
-    return Seen(replace(part, text="", prompt=prompt), line, whole)
+    return replace(part, text="", prompt=prompt, preview=line, whole=whole)
 
 
 def mark_of(text: str) -> int:

@@ -28,9 +28,9 @@ from mast_tui.traces.readers.claude_code.records import (
     facts_of,
     mark_of,
     parts_of,
-    seen,
     system_parts,
     type_of,
+    without_text,
 )
 from mast_tui.traces.readers.claude_code.trace import (
     RecordSpans,
@@ -295,7 +295,7 @@ class _Stream:
             self._show(pieces, Part(_LINES, SpanKind.MESSAGE, Role.AGENT, text), caller)
 
     def _show(self, lines: _Waiting, part: Part, caller: str | None) -> None:
-        facts = Facts(lines.first, lines.last, "", (seen(part),))
+        facts = Facts(lines.first, lines.last, "", (without_text(part),))
         self.maker.add(facts, self._voice(caller))
 
 
