@@ -145,11 +145,6 @@ def result_piece(
     )
 
 
-def result_of_block(block: Fields, at: str) -> Piece:
-    """What a tool gave back, in a block of its own within a message."""
-    return result_piece(block, first_in(block, *_OUTPUTS), at)
-
-
 def _result_status(result: Fields, content: object) -> SpanStatus:
     """Whether a tool result went well: only what its source says outright."""
     if (flag := flag_in(result, "is_error", "isError")) is not None:
@@ -371,15 +366,16 @@ def _is_result_block(kind: str) -> bool:
     return kind in _RESULT_BLOCKS or kind.endswith("_tool_result")
 
 
-def _block_piece(block: Fields, at: str, agent: str, role: Role = Role.AGENT) -> Piece | None:
+def _block_piece(block: Fields, at: str, speaker: Speaker) -> Piece | None:
     """The call, the result or the thought that a block is; None for one that is part of a text."""
     kind = kind_of(block)
     if kind in _CALL_BLOCKS:
-        return call_piece(block, at, agent)
+        return call_piece(block, at, speaker.agent)
     if _is_result_block(kind):
-        return result_of_block(block, at)
+        return result_piece(block, first_in(block, *_OUTPUTS), at)
     if kind in _THINKING_BLOCKS:
-        return said(role, agent, thought_text(block), at, kind=SpanKind.REASONING)
+        text = thought_text(block)
+        return said(speaker.role, speaker.agent, text, at, kind=SpanKind.REASONING)
     return None
 
 
@@ -420,7 +416,7 @@ def _chat_content(
         text_at = f"{inner}/content/{number + 1}"
         if not isinstance(block, Mapping) or (repeated and kind_of(block) in _THINKING_BLOCKS):
             continue
-        piece = _block_piece(block, f"{inner}/content/{number}", speaker.agent, speaker.role)
+        piece = _block_piece(block, f"{inner}/content/{number}", speaker)
         if piece is not None:
             yield piece
 
@@ -569,13 +565,9 @@ def _item_call(item: Fields, kind: str) -> Iterator[Piece]:
 def _listed_output(output: object) -> object:
     """The logs and texts of a tool that lists what it gave back."""
     if isinstance(output, list):
-        texts = [output_text(_logged(part)) for part in output]
+        texts = [output_text(fields_of(part).get("logs", part)) for part in output]
         return "\n".join(text for text in texts if text)
     return output
-
-
-def _logged(part: object) -> object:
-    return part["logs"] if isinstance(part, Mapping) and "logs" in part else part
 
 
 _EVENT_MARKS: Final = ("invocation_id", "invocationId", "actions", "partial", "timestamp")
@@ -681,7 +673,7 @@ def _special_part(part: Fields, at: str, speaker: Speaker) -> Piece | None:
         return said(
             speaker.role, speaker.agent, content_text(part.get("text")), at, kind=SpanKind.REASONING
         )
-    return _block_piece(part, at, speaker.agent, speaker.role) if kind_of(part) else None
+    return _block_piece(part, at, speaker) if kind_of(part) else None
 
 
 def _pydantic_pieces(message: Fields) -> Iterator[Piece]:
@@ -695,45 +687,33 @@ def _pydantic_pieces(message: Fields) -> Iterator[Piece]:
 
 
 def _pydantic_part(part: Fields, at: str) -> Piece:
-    kind = part.get("part_kind")
     content = part.get("content")
-    match kind:
+    match part.get("part_kind"):
         case "system-prompt":
             piece = said(Role.SYSTEM, "system", said_text(content), at)
         case "user-prompt":
             piece = said(Role.USER, "user", said_text(content), at)
-        case "text":
+        case "text" | "file":
             piece = said(Role.AGENT, ASSISTANT, said_text(content), at)
         case "thinking":
-            piece = said(
-                Role.AGENT, ASSISTANT, _pydantic_thought(part), at, kind=SpanKind.REASONING
-            )
+            hidden = "[encrypted reasoning]" if as_text(part.get("signature")) else ""
+            text = content_text(content) or hidden
+            piece = said(Role.AGENT, ASSISTANT, text, at, kind=SpanKind.REASONING)
         case "tool-call" | "builtin-tool-call":
             piece = call_piece(part, at, ASSISTANT)
         case "tool-return" | "builtin-tool-return":
             failed = part.get("outcome") in ("failed", "denied")
             piece = result_piece(part, content, at, status=SpanStatus.ERROR if failed else None)
         case "retry-prompt" if as_text(part.get("tool_name")):
-            piece = result_piece(part, _complaint(content), at, status=SpanStatus.ERROR)
+            # What was wrong with the model's answer: a text, or a list of errors by field.
+            piece = result_piece(part, dump_text(content), at, status=SpanStatus.ERROR)
         case "retry-prompt":
-            text = _complaint(content)
+            text = dump_text(content)
             piece = Piece(SpanKind.MESSAGE, Role.USER, "user", text, at, status=SpanStatus.ERROR)
-        case "file":
-            piece = said(Role.AGENT, ASSISTANT, said_text(content), at)
         case _:
             piece = noted(part, at)
     start = unix_seconds(part.get("timestamp"))
     return piece if start is None else replace(piece, start=start)
-
-
-def _pydantic_thought(part: Fields) -> str:
-    text = content_text(part.get("content"))
-    return text or ("[encrypted reasoning]" if as_text(part.get("signature")) else "")
-
-
-def _complaint(content: object) -> str:
-    """What was wrong with a model's answer: a text, or a list of errors by field."""
-    return content if isinstance(content, str) else dump_text(content)
 
 
 _LANGCHAIN_TYPES: Final[Mapping[str, Speaker]] = {
@@ -760,7 +740,8 @@ def unwrap_langchain(message: Fields) -> tuple[Speaker, Fields, str] | None:
         fields, inner = fields_of(message.get("kwargs")), "/kwargs"
     elif isinstance(message.get("data"), Mapping) and "content" not in message:
         fields, inner = fields_of(message.get("data")), "/data"
-    speaker = _LANGCHAIN_TYPES.get(_short_type(kind))
+    # AIMessageChunk is "ai"
+    speaker = _LANGCHAIN_TYPES.get(kind.removesuffix("Chunk").removesuffix("Message").lower())
     if speaker is None or (isinstance(fields.get("role"), str) and not inner):
         return None
     if not any(field in fields for field in _LANGCHAIN_FIELDS):
@@ -778,11 +759,6 @@ def _langchain_speaker(speaker: Speaker, fields: Fields) -> Speaker:
     if speaker.role is Role.USER:
         return Speaker(name, Role.USER)
     return Speaker(name, role_of_name(name) if speaker.agent == "chat" else Role.AGENT)
-
-
-def _short_type(kind: str) -> str:
-    """``ai`` for ``AIMessageChunk``."""
-    return kind.removesuffix("Chunk").removesuffix("Message").lower()
 
 
 _MODEL_MESSAGES: Final = {

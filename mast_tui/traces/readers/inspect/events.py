@@ -30,8 +30,6 @@ from mast_tui.traces.readers.json_fields import (
 )
 from mast_tui.traces.times import unix_seconds
 
-Event = Fields
-
 _DEEPEST: Final = 30
 _COMPARED_RESULTS: Final = 8
 _BLANKS: Final = 64
@@ -76,7 +74,7 @@ class EventWalk:
         self.root = Scope()
         self.grading: list[str] = []
         """What the models of scorers said."""
-        self.scored: list[tuple[str, Event]] = []
+        self.scored: list[tuple[str, Fields]] = []
         """The scores that were given, each with the key of its span."""
         self.errors: set[str] = set()
         """The texts of the errors that have spans."""
@@ -115,7 +113,7 @@ class EventWalk:
             self._event(event, here, scope or stack[-1], stack, depth)
 
     def _event(
-        self, event: Event, pointer: str, scope: Scope, stack: list[Scope], depth: int
+        self, event: Fields, pointer: str, scope: Scope, stack: list[Scope], depth: int
     ) -> None:
         kind = event.get("event")
         if kind == "span_begin":
@@ -146,7 +144,7 @@ class EventWalk:
         elif not (isinstance(kind, str) and kind in NOISE):
             self._record(event, pointer, scope)
 
-    def _opened(self, event: Event, pointer: str, outer: Scope, span_id: str | None) -> Scope:
+    def _opened(self, event: Fields, pointer: str, outer: Scope, span_id: str | None) -> Scope:
         kind = event.get("type")
         name = short_name(event.get("name"))
         if kind in ("scorer", "scorers"):
@@ -167,7 +165,7 @@ class EventWalk:
             return replace(outer, history=History(), parent=parent)
         return outer
 
-    def _closed(self, scope: Scope | None, event: Event) -> None:
+    def _closed(self, scope: Scope | None, event: Fields) -> None:
         end = unix_seconds(event.get("timestamp"))
         if scope is not None and scope.begun is not None and end is not None:
             self.spans.steps.amend(scope.begun, end=end)
@@ -178,7 +176,7 @@ class EventWalk:
         call = self.spans.calls.get(waiting.call_id or "") if waiting else None
         return None if call is None or waiting is None or waiting.shown else call.key
 
-    def _model(self, event: Event, pointer: str, scope: Scope) -> None:
+    def _model(self, event: Fields, pointer: str, scope: Scope) -> None:
         if scope.grading:
             self._note_grading(event)
             return
@@ -213,7 +211,7 @@ class EventWalk:
         if last is not None and (tokens := _tokens(output.get("usage"))) is not None:
             self.spans.steps.amend(last, tokens=tokens)
 
-    def _asked(self, event: Event, pointer: str, scope: Scope) -> Iterator[tuple[object, str]]:
+    def _asked(self, event: Fields, pointer: str, scope: Scope) -> Iterator[tuple[object, str]]:
         """What of a call's input has not been shown."""
         given = event.get("input")
         refs = event.get("input_refs")
@@ -235,7 +233,7 @@ class EventWalk:
         own_key = f"{key}/error" if key else f"{pointer}/error"
         return self.spans.log(text, pointer, acting, own_key, status=SpanStatus.ERROR)
 
-    def _tool(self, event: Event, pointer: str, scope: Scope, depth: int) -> None:
+    def _tool(self, event: Fields, pointer: str, scope: Scope, depth: int) -> None:
         call_id = as_text(event.get("id"))
         if call_id is not None and call_id in self._answered:
             return
@@ -268,7 +266,7 @@ class EventWalk:
             self._latest[waiting.name or ""] = waiting
         self._wait(waiting, None if nested else end)
 
-    def _subtask(self, event: Event, pointer: str, scope: Scope, depth: int) -> None:
+    def _subtask(self, event: Fields, pointer: str, scope: Scope, depth: int) -> None:
         start, end = _times(event)
         name = short_name(event.get("name"))
         text = f"subtask {name} begins".replace("  ", " ")
@@ -287,7 +285,7 @@ class EventWalk:
         waiting = _Waiting(None, text, pointer, acting, key, scope.history, is_subtask=True)
         self._wait(waiting, None if nested else end)
 
-    def _nested(self, event: Event, pointer: str, scope: Scope, depth: int) -> bool:
+    def _nested(self, event: Fields, pointer: str, scope: Scope, depth: int) -> bool:
         """Add the spans of the events that old logs keep within an event; whether there are any."""
         events = event.get("events")
         if not isinstance(events, list) or not events:
@@ -300,14 +298,14 @@ class EventWalk:
             self._walk(events, here, scope, depth + 1)
         return True
 
-    def _input(self, event: Event, pointer: str, scope: Scope) -> None:
+    def _input(self, event: Fields, pointer: str, scope: Scope) -> None:
         asked, said = as_text(event.get("message")), as_text(event.get("input"))
         text = "\n".join(self._attachments.piece(part) for part in (asked, said) if part)
         acting = Acting(parent=scope.parent, start=unix_seconds(event.get("timestamp")))
         message = {"role": "user", "content": text}
         self.spans.add(message, pointer, acting, scope.history, as_text(event.get("uuid")))
 
-    def _record(self, event: Event, pointer: str, scope: Scope) -> None:
+    def _record(self, event: Fields, pointer: str, scope: Scope) -> None:
         if event.get("event") == "sandbox" and self._is_a_result(event.get("output")):
             event = {name: value for name, value in event.items() if name != "output"}
         record = record_of(event, self._attachments)
@@ -335,7 +333,7 @@ class EventWalk:
             for _time, _number, one in self._waiting[:_COMPARED_RESULTS]
         )
 
-    def _note_grading(self, event: Event) -> None:
+    def _note_grading(self, event: Fields) -> None:
         for choice in items_of(fields_of(event.get("output")).get("choices")):
             content = fields_at(choice, "message").get("content")
             text = self._attachments.content(content)[: self._grading_left]
@@ -376,7 +374,7 @@ class EventWalk:
         )
 
 
-def _times(event: Event) -> tuple[float | None, float | None]:
+def _times(event: Fields) -> tuple[float | None, float | None]:
     return unix_seconds(event.get("timestamp")), unix_seconds(event.get("completed"))
 
 

@@ -31,6 +31,21 @@ class Event:
     place: str
     value: object
 
+    @property
+    def fields(self) -> Fields:
+        """The event; without fields where the value is none."""
+        return fields_of(self.value)
+
+    @property
+    def own_key(self) -> str:
+        """The event's own id, or its place in the file."""
+        return identifier(self.fields.get("id")) or self.key
+
+    @property
+    def time(self) -> float | None:
+        """When the event was recorded."""
+        return unix_seconds(self.fields.get("timestamp"))
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
@@ -95,7 +110,7 @@ class EventSpans:
         part: str = "",
     ) -> None:
         """Append what was said or thought; ``part`` tells it from the rest of the event."""
-        self._add(event, base_key(event) + part, kind, role, agent, text)
+        self._add(event, event.own_key + part, kind, role, agent, text)
 
     def log(
         self,
@@ -105,8 +120,8 @@ class EventSpans:
         status: SpanStatus = SpanStatus.UNKNOWN,
     ) -> None:
         """Append a log span for an event."""
-        key = base_key(event)
-        self._add(event, key, SpanKind.LOG, Role.LOG, "log", text, name=name, status=status)
+        more = More(name=name, status=status)
+        self._add(event, event.own_key, SpanKind.LOG, Role.LOG, "log", text, **more)
 
     def call(
         self,
@@ -118,10 +133,9 @@ class EventSpans:
         role: Role = Role.AGENT,
     ) -> Call:
         """Append a tool call, which ``call_of`` then knows by its id and by its event's."""
-        base = base_key(event)
-        kind, key = SpanKind.TOOL_CALL, f"{call_id or base}:call"
+        kind, key = SpanKind.TOOL_CALL, f"{call_id or event.own_key}:call"
         call = Call(self._add(event, key, kind, role, agent, text, name=name), agent, name)
-        self._calls[f"event {base}"] = call
+        self._calls[f"event {event.own_key}"] = call
         if call_id:
             self._calls[f"tool {call_id}"] = call
         return call
@@ -143,7 +157,7 @@ class EventSpans:
         agent, parent = (call.agent, call.key) if call else ("environment", None)
         self._add(
             event,
-            f"{call_id or base_key(event)}:result",
+            f"{call_id or event.own_key}:result",
             SpanKind.TOOL_RESULT,
             Role.TOOL,
             agent,
@@ -153,7 +167,7 @@ class EventSpans:
             status=status,
         )
         if parent is not None:
-            self.steps.amend(parent, end=time_of(event))
+            self.steps.amend(parent, end=event.time)
 
     def complain(self, event: Event, message: str) -> None:
         """Note a problem with an event."""
@@ -174,18 +188,8 @@ class EventSpans:
         text: str,
         **more: Unpack[More],
     ) -> str:
-        more["place"], more["start"] = event.place, time_of(event)
+        more["place"], more["start"] = event.place, event.time
         return self.steps.add(key, kind, role, agent, text, **more)
-
-
-def base_key(event: Event) -> str:
-    """The event's own id, or its place in the file."""
-    return identifier(fields_of(event.value).get("id")) or event.key
-
-
-def time_of(event: Event) -> float | None:
-    """When the event was recorded."""
-    return unix_seconds(fields_of(event.value).get("timestamp"))
 
 
 def arguments_text(values: Fields) -> str:

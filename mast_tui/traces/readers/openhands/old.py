@@ -48,11 +48,11 @@ class OldEvents:
     def run(self, events: Sequence[Event]) -> None:
         """Add every event; values that are none become logs."""
         for number, event in enumerate(events):
-            value = fields_of(event.value)
+            value = event.fields
             if isinstance(value.get("action"), str) and (response := _response_id(value)):
                 self._ends_response[response] = number
         for number, event in enumerate(events):
-            value = fields_of(event.value)
+            value = event.fields
             if isinstance(value.get("action"), str):
                 self._action(event, value)
                 if self._ends_response.get(_response_id(value) or "") == number:

@@ -14,9 +14,7 @@ from mast_tui.traces.readers.openhands.events import (
     Event,
     EventSpans,
     arguments_text,
-    base_key,
     status_of_code,
-    time_of,
 )
 
 _NOISE: Final = frozenset({"TokenEvent", "StreamingDeltaEvent", "LLMCompletionLogEvent"})
@@ -35,13 +33,13 @@ class SdkEvents:
     def run(self, events: Sequence[Event]) -> None:
         """Add every event; what is of no known kind becomes a log."""
         for number, event in enumerate(events):
-            value = fields_of(event.value)
+            value = event.fields
             if value.get("kind") == "ACPToolCallEvent":
                 call_id = identifier(value.get("tool_call_id"))
                 self._reports[call_id or event.key] = number
                 self._reported[number] = value
         for number, event in enumerate(events):
-            self._add(event, fields_of(event.value), number)
+            self._add(event, event.fields, number)
 
     def _add(self, event: Event, value: Fields, number: int) -> None:
         kind = as_text(value.get("kind")) or ""
@@ -86,12 +84,12 @@ class SdkEvents:
             self._spans.say(event, role, agent, thought, SpanKind.REASONING, "/reasoning")
         self._spans.say(event, role, agent, content_text(said.get("content")))
         if added := content_text(value.get("extended_content")):
-            key = f"{base_key(event)}/extended_content"
-            more = More(place=event.place, start=time_of(event), name="extended_content")
+            key = f"{event.own_key}/extended_content"
+            more = More(place=event.place, start=event.time, name="extended_content")
             self._spans.steps.add(key, SpanKind.LOG, Role.SYSTEM, "system", added, **more)
 
     def _action(self, event: Event, value: Fields) -> None:
-        base, agent = base_key(event), self._spans.agent
+        agent = self._spans.agent
         if thought := _reasoning(value):
             self._spans.say(event, Role.AGENT, agent, thought, SpanKind.REASONING, "/reasoning")
         if (said := content_text(value.get("thought"))).strip():
@@ -102,7 +100,7 @@ class SdkEvents:
         call_id = identifier(value.get("tool_call_id")) or identifier(call.get("id"))
         if name == "think" and (thought := content_text(action.get("thought"))):
             self._spans.say(event, Role.AGENT, agent, thought, SpanKind.REASONING)
-            self._thoughts.update(one for one in (call_id, base) if one)
+            self._thoughts.update(one for one in (call_id, event.own_key) if one)
             return
         arguments = asked.get("arguments")
         text = dump_text(arguments)
@@ -130,7 +128,7 @@ class SdkEvents:
         result where it was reported last.
         """
         call_id = identifier(value.get("tool_call_id"))
-        base = call_id or base_key(event)
+        base = call_id or event.own_key
         last = self._reports[call_id or event.key]
         told = self._reported[last]
         call = self._spans.call_of(base)

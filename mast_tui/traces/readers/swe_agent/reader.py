@@ -272,7 +272,7 @@ def _later(start: float | None, step: Fields) -> float | None:
 def _facts(record: Fields, steps: Sequence[Step]) -> TraceMeta:
     info = fields_of(record.get("info"))
     meta = facts_of_record(info, steps)
-    config = _config(record.get("replay_config"))
+    config = fields_of(json_in(record.get("replay_config")))  # JSON within a JSON text
     problem = fields_of(config.get("problem_statement"))
     task = task_of(problem.get("text"), problem.get("problem_statement"), steps=steps)
     model = as_text(fields_at(config, "agent", "model").get("name"))
@@ -295,8 +295,3 @@ def _answer_key(record: Fields, info: Fields) -> AnswerKey:
         for name in ("report", "test_report", "tests_status"):
             draft.add("tests", name, holder.get(name))
     return draft.key()
-
-
-def _config(value: object) -> Fields:
-    """The configuration of the run, which is JSON within a JSON text."""
-    return fields_of(json_in(value))
