@@ -9,6 +9,7 @@ from typing import Final, Unpack
 from mast_tui.traces.index.document import More, StepList
 from mast_tui.traces.io.json_values import dump_text, identifier
 from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus, Tokens
+from mast_tui.traces.readers.chat.messages import Call
 from mast_tui.traces.readers.json_fields import Fields, fields_of, name_set
 from mast_tui.traces.times import unix_seconds
 
@@ -45,15 +46,6 @@ class Event:
     def time(self) -> float | None:
         """When the event was recorded."""
         return unix_seconds(self.fields.get("timestamp"))
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """What is kept of a tool call until its result comes."""
-
-    key: str
-    agent: str
-    name: str | None
 
 
 def is_old_event(value: object) -> bool:

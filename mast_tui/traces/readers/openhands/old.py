@@ -7,6 +7,7 @@ from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text, identifier, tokens_of
 from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens
+from mast_tui.traces.readers.chat.messages import Call
 from mast_tui.traces.readers.json_fields import (
     Fields,
     fields_at,
@@ -17,7 +18,6 @@ from mast_tui.traces.readers.json_fields import (
 )
 from mast_tui.traces.readers.openhands.events import (
     DEFAULT_AGENT,
-    Call,
     Event,
     EventSpans,
     arguments_text,

@@ -8,9 +8,9 @@ from typing import Final
 from mast_tui.traces.index.document import More
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text, identifier
 from mast_tui.traces.model import Role, SpanKind, SpanStatus
+from mast_tui.traces.readers.chat.messages import Call
 from mast_tui.traces.readers.json_fields import Fields, fields_at, fields_of, one_line
 from mast_tui.traces.readers.openhands.events import (
-    Call,
     Event,
     EventSpans,
     arguments_text,
