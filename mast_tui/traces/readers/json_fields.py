@@ -79,6 +79,15 @@ def json_in(value: object) -> object:
         return None
 
 
+def object_in(data: bytes | str) -> Fields | None:
+    """The object that a JSON text is; None for any other text."""
+    try:
+        value = load_json(data)
+    except InvalidJSON:
+        return None
+    return value if isinstance(value, Mapping) else None
+
+
 def first_in(value: Fields, *fields: str) -> object:
     """The first field that is there and not null, else None."""
     return next((value[field] for field in fields if value.get(field) is not None), None)

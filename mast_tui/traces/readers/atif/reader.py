@@ -26,7 +26,7 @@ from mast_tui.traces.readers.atif.fields import (
     results_of,
     steps_of,
 )
-from mast_tui.traces.readers.atif.steps import Located, TrajectorySpans, by_id
+from mast_tui.traces.readers.atif.steps import Located, Scope, TrajectorySpans, by_id
 from mast_tui.traces.readers.document_traces import (
     Record,
     records_by_line,
@@ -79,9 +79,7 @@ class AtifReader:
                     traces[place] = self._trace(source, found, scope, shown)
         return report_of(self, source, [traces[place] for place in sorted(traces)], problems)
 
-    def _trace(
-        self, source: Source, found: Located, scope: ChainMap[str, Located], shown: set[str]
-    ) -> Trace:
+    def _trace(self, source: Source, found: Located, scope: Scope, shown: set[str]) -> Trace:
         value, spans = found.record, TrajectorySpans(shown)
         spans.add(found, scope)
         return trace_of_steps(

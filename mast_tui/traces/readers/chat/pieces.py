@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from mast_tui.traces.io.json_values import InvalidJSON, as_text, content_text, dump_text, load_json
+from mast_tui.traces.io.json_values import as_text, content_text, dump_text
 from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens
 from mast_tui.traces.readers.chat.values import (
     model_of,
@@ -97,14 +97,7 @@ def noted(value: object, at: str = "", *, name: str | None = None) -> Piece:
 def call_piece(call: object, at: str, agent: str, *, name: str | None = None) -> Piece:
     """A tool call in any vendor's spelling; ``name`` goes for a call that has none itself."""
     if not isinstance(call, Mapping):
-        return Piece(
-            SpanKind.LOG,
-            Role.LOG,
-            "log",
-            dump_text(call),
-            at,
-            problem="not a tool call but a bare value",
-        )
+        return replace(noted(call, at), problem="not a tool call but a bare value")
     spelt = (call.get("function"), call.get("custom"))
     asked: Fields = next((inner for inner in spelt if isinstance(inner, Mapping)), call)
     return Piece(
@@ -453,12 +446,7 @@ def _listed(calls: object) -> object:
 
 def _spoken_calls(content: object, inner: str) -> Iterator[Piece]:
     """The calls that a turn consists of, written as JSON into its text."""
-    value: object = content
-    if isinstance(content, str):
-        try:
-            value = load_json(content)
-        except InvalidJSON:
-            value = None
+    value = json_in(content)
     calls = value if isinstance(value, list) else [value]
     if not calls or not all(isinstance(call, Mapping) and "name" in call for call in calls):
         yield Piece(SpanKind.TOOL_CALL, Role.AGENT, THE_MODEL.agent, content_text(content))

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from mast_tui.traces.index.line_index import LineIndex
-from mast_tui.traces.io.json_values import InvalidJSON, as_text, load_json
+from mast_tui.traces.io.json_values import as_text
 from mast_tui.traces.io.regular_files import UnreadableFile, read_beside
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import (
@@ -50,7 +50,7 @@ from mast_tui.traces.readers.claude_code.trace import (
     short_name,
 )
 from mast_tui.traces.readers.json_documents import LineProblems
-from mast_tui.traces.readers.json_fields import Fields
+from mast_tui.traces.readers.json_fields import Fields, fields_of, object_in
 
 _CUT_RECORD: Final = re.compile(
     rb'\s*\{"parentUuid":\s*(?:null|"[^"]{1,100}"),[^{}]{0,300}"isSidechain":'
@@ -103,13 +103,8 @@ def _is_record(record: Fields) -> bool:
 
 
 def _texts_of(line: bytes) -> dict[int, str]:
-    try:
-        record = load_json(line)
-    except InvalidJSON:
-        return {}
-    return (
-        {part.number: part.text for part in parts_of(record)} if isinstance(record, Mapping) else {}
-    )
+    record = object_in(line)
+    return {} if record is None else {part.number: part.text for part in parts_of(record)}
 
 
 class _Session:
@@ -232,10 +227,7 @@ def _agent_type(path: Path, problems: list[Problem]) -> str | None:
     beside = path.with_name(path.name.split(".jsonl")[0] + ".meta.json")
     try:
         data = read_beside(beside, _META_BYTES)
-        meta = None if data is None else load_json(data)
     except UnreadableFile as error:
         problems.append(Problem(beside.name, f"not read: {error.strerror}"))
         return None
-    except InvalidJSON:
-        return None
-    return as_text(meta.get("agentType")) if isinstance(meta, Mapping) else None
+    return None if data is None else as_text(fields_of(object_in(data)).get("agentType"))

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from mast_tui.traces.index.line_index import LineIndex
-from mast_tui.traces.io.json_values import InvalidJSON, as_text, content_text, dump_text, load_json
+from mast_tui.traces.io.json_values import as_text, content_text, dump_text
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Role, SpanKind, SpanStatus, Trace, TraceMeta
 from mast_tui.traces.readers.base import CUT_OFF, identity_of
@@ -40,7 +40,7 @@ from mast_tui.traces.readers.claude_code.trace import (
     short_name,
 )
 from mast_tui.traces.readers.json_documents import LineProblems
-from mast_tui.traces.readers.json_fields import Fields, fields_of, name_set
+from mast_tui.traces.readers.json_fields import Fields, fields_of, name_set, object_in
 
 _LINES: Final = 0
 """The part that stands for all lines of a span, of those counted from 1 on one line."""
@@ -300,10 +300,5 @@ class _Stream:
 
 
 def _object_of(line: bytes) -> Fields | None:
-    if not line.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"{"):
-        return None
-    try:
-        value = load_json(line)
-    except InvalidJSON:
-        return None
-    return value if isinstance(value, Mapping) else None
+    begins = line.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"{")
+    return object_in(line) if begins else None

@@ -13,7 +13,7 @@ from typing import Final
 
 from mast_tui.traces.index.line_index import LineIndex
 from mast_tui.traces.index.lines import FIRST_SLICE, LineSpans, feed_lines
-from mast_tui.traces.io.json_values import InvalidJSON, as_text, content_text, dump_text, load_json
+from mast_tui.traces.io.json_values import as_text, content_text, dump_text
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import (
     FileReport,
@@ -36,7 +36,7 @@ from mast_tui.traces.readers.codex.records import (
     tool_of_mcp,
     with_error,
 )
-from mast_tui.traces.readers.json_fields import Fields, name_set, text_in
+from mast_tui.traces.readers.json_fields import Fields, name_set, object_in, text_in
 from mast_tui.traces.result_status import status_of_code, status_of_result
 
 _EVENT_MARKS: Final = (b'"thread.', b'"turn.', b'"item.', b'"session.created"')
@@ -81,11 +81,8 @@ def _event_of(line: bytes) -> Fields | None:
     """The event on a line; None where it is anything else."""
     if not line.lstrip().startswith(b"{"):
         return None
-    try:
-        event = load_json(line)
-    except InvalidJSON:
-        return None
-    return event if isinstance(event, dict) and _is_event(event) else None
+    event = object_in(line)
+    return event if event is not None and _is_event(event) else None
 
 
 def _is_event(event: Fields) -> bool:

@@ -60,7 +60,7 @@ from mast_tui.traces.readers.codex.told_twice import (
     TwiceTold,
     marks_of,
 )
-from mast_tui.traces.readers.json_fields import Fields
+from mast_tui.traces.readers.json_fields import Fields, object_in
 
 _LOOKED_AT: Final = 5
 _AGENT_NAMES: Final[Mapping[Role, str]] = {Role.SYSTEM: "system", Role.USER: "user"}
@@ -188,11 +188,8 @@ class CodexParser:
 
     def text(self, data: bytes, /) -> str:
         """The text of the span on this line, or of the call on it with that of its result."""
-        try:
-            record = load_json(data)
-        except InvalidJSON:
-            record = None
-        entry = self._entry(*payload_of(record)) if isinstance(record, Mapping) else None
+        record = object_in(data)
+        entry = None if record is None else self._entry(*payload_of(record))
         if entry is None:
             raise OSError(ESTALE, "the file has changed")
         return entry.text + entry.result.text if entry.result else entry.text

@@ -14,13 +14,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from mast_tui.traces.io.json_values import (
-    InvalidJSON,
     as_count,
     as_number,
     as_text,
     content_text,
     dump_text,
-    load_json,
 )
 from mast_tui.traces.model import Role, SpanKind, SpanStatus, Thread
 from mast_tui.traces.readers.json_fields import (
@@ -31,6 +29,7 @@ from mast_tui.traces.readers.json_fields import (
     items_of,
     json_in,
     name_set,
+    object_in,
     text_in,
     texts_in,
 )
@@ -448,11 +447,8 @@ def _output(output: object) -> tuple[str, SpanStatus]:
     if isinstance(output, str):
         if not output.startswith('{"'):
             return output, status_of_result(output)
-        try:
-            inner = load_json(output)
-        except InvalidJSON:
-            inner = None
-        if isinstance(inner, dict) and isinstance(inner.get("metadata"), dict):
+        inner = object_in(output)
+        if inner is not None and isinstance(inner.get("metadata"), dict):
             output = inner
     if isinstance(output, dict):
         said = output.get("output", output.get("content", output.get("content_items")))
