@@ -117,11 +117,10 @@ class _Run:
         prompts, turns = _parted(record, trajectory)
         self._agent = turns[0].agent if turns else _UNNAMED
         self._prompts(prompts)
-        turns_left = _Turns(turns)
         for number, step in enumerate(trajectory):
             pointer = f"/trajectory/{number}"
             if isinstance(step, Mapping):
-                self._step(step, pointer, turns_left.of(step))
+                self._step(step, pointer, _taken(turns, step))
             else:
                 self._log(pointer, step)
                 self.problems.append(Problem(pointer, "not a step but a bare value"))
@@ -176,21 +175,16 @@ class _Run:
 _TOLD: Final = ("thought", "action", "observation", "response", "execution_time", "extra_info")
 
 
-class _Turns:
-    """Finds what the history tells of each step in turn; either may lack some of the other."""
+def _taken(turns: list[_Turn], step: Fields) -> _Turn | None:
+    """Take from the turns that are left the one with the step's action, among the next few.
 
-    def __init__(self, turns: Sequence[_Turn]) -> None:
-        self._turns = turns
-        self._next = 0
-
-    def of(self, step: Fields) -> _Turn | None:
-        """The turn with the step's action, among the next few that no step has taken."""
-        for number in range(self._next, min(self._next + _LOOKED_AHEAD, len(self._turns))):
-            message = self._turns[number].message
-            if message.get("action") == step.get("action"):
-                self._next = number + 1
-                return self._turns[number]
-        return None
+    Either of trajectory and history may lack some of the other.
+    """
+    for number, turn in enumerate(turns[:_LOOKED_AHEAD]):
+        if turn.message.get("action") == step.get("action"):
+            del turns[: number + 1]
+            return turn
+    return None
 
 
 def _parted(
