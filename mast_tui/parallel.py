@@ -60,13 +60,13 @@ class NoWorkers(MastError):
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class LostItem:
     """In the place of a result: why the item has none."""
 
     reason: str
 
 
-LOST: Final = Lost("each process that had it was ended; is there enough memory?")
+LOST: Final = LostItem("each process that had it was ended; is there enough memory?")
 
 
 @dataclass(slots=True, eq=False)
@@ -96,7 +96,7 @@ class Answer(NamedTuple):
     over: bool = True
 
 
-_Heard = tuple[_Task, Answer | Lost | None]
+_Heard = tuple[_Task, Answer | LostItem | None]
 """What came of a batch: ``LOST`` where its process was ended, None where it was not begun by
 then."""
 
@@ -146,7 +146,7 @@ class Workers(AbstractContextManager["Workers"], ABC):
         batches: Iterable[Sequence[Item]],
         patience: float | None = None,
         ahead: int = AHEAD,
-    ) -> Iterator[Result | Lost | None]:
+    ) -> Iterator[Result | LostItem | None]:
         """Do the same with every item; what comes of each is given in the order of the items.
 
         Args:
@@ -156,7 +156,7 @@ class Workers(AbstractContextManager["Workers"], ABC):
             ahead: How many batches for each worker may be done before their turn.
 
         Returns:
-            The results; ``Lost`` behind those of an item that ends every process which has it.
+            The results; ``LostItem`` behind those of an item that ends every process which has it.
 
         Raises:
             NoWorkers: There is nobody left who does it.
@@ -187,7 +187,7 @@ class Workers(AbstractContextManager["Workers"], ABC):
             for task, found in heard:
                 if found is None:
                     waiting.appendleft(task)
-                elif isinstance(found, Lost):
+                elif isinstance(found, LostItem):
                     waiting.extendleft(_again(task, tasks))
                 else:
                     task.take(found.results)
@@ -196,7 +196,7 @@ class Workers(AbstractContextManager["Workers"], ABC):
 
 def each(
     work: Work[Item, Result], items: Iterable[Item], workers: Workers | None
-) -> Iterator[Result | Lost]:
+) -> Iterator[Result | LostItem]:
     """Do the same with every item, one a batch: here, or by workers.
 
     Args:
@@ -205,7 +205,7 @@ def each(
         workers: Who does it; None for this process alone.
 
     Returns:
-        The results in the order of the items; ``Lost`` for one that ends every process.
+        The results in the order of the items; ``LostItem`` for one that ends every process.
     """
     batches = ([item] for item in items)
     if workers is None:

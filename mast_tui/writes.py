@@ -93,7 +93,7 @@ class Command(greenlet):  # type: ignore[misc]  # greenlet comes without types
         return cast(Result, self.parent.switch(future))
 
 
-def whoever_runs() -> object:
+def current_caller() -> object:
     """What tells one caller from another: a command, or else a thread."""
     return getcurrent()
 
@@ -128,7 +128,7 @@ def _end_pause(over: asyncio.Future[None]) -> None:
         over.set_result(None)
 
 
-def holds_up_the_loop() -> bool:
+def blocks_event_loop() -> bool:
     """Whether nothing is drawn and no key taken while the caller waits."""
     if Command.running() is not None:
         return False
@@ -139,7 +139,7 @@ def holds_up_the_loop() -> bool:
     return True
 
 
-def beside_the_loop(thread: Executor, step: Callable[[], Result]) -> Result:
+def run_blocking(thread: Executor, step: Callable[[], Result]) -> Result:
     """Do what blocks: in a command on ``thread``, else where the caller is; its outcome."""
     command = Command.running()
     if command is None:
@@ -150,7 +150,7 @@ def beside_the_loop(thread: Executor, step: Callable[[], Result]) -> Result:
     return future.result() if done else command.wait(asyncio.wrap_future(future))
 
 
-class Holds(IntEnum):
+class HeldKeys(IntEnum):
     """Which keys wait until something is written."""
 
     NOTHING = 0
@@ -164,7 +164,7 @@ class Holds(IntEnum):
 @dataclass(slots=True)
 class _Write:
     work: Callable[[], object]
-    holds: Holds
+    holds: HeldKeys
     command: Command | None = None
 
 
@@ -199,17 +199,17 @@ class Writes:
         return self._running is None and not self._queue
 
     @property
-    def holds(self) -> Holds:
+    def holds(self) -> HeldKeys:
         """Which keys have to wait now."""
         if self._asking:
-            return Holds.NOTHING
+            return HeldKeys.NOTHING
         writes = (self._running, *self._queue) if self._running else self._queue
-        return max((one.holds for one in writes if one is not None), default=Holds.NOTHING)
+        return max((one.holds for one in writes if one is not None), default=HeldKeys.NOTHING)
 
     @property
     def asked_for(self) -> bool:
         """Whether a key waits for the piece of work at hand; else nobody has asked for it."""
-        return self._running is not None and self._running.holds > Holds.NOTHING
+        return self._running is not None and self._running.holds > HeldKeys.NOTHING
 
     @property
     def words(self) -> str:
@@ -221,7 +221,7 @@ class Writes:
         what = "another program that writes" if others else "the disk"
         if command is not None and command.on_server:
             what = "the server"
-        more = sum(one.holds > Holds.NOTHING for one in (self._running, *self._queue))
+        more = sum(one.holds > HeldKeys.NOTHING for one in (self._running, *self._queue))
         count = f" · {more} change{'' if more == 1 else 's'} not saved" if more else ""
         return f"Waiting for {what}{count}"
 
@@ -230,7 +230,7 @@ class Writes:
         """The piece of work that the caller is a part of, if any."""
         return Command.running()
 
-    def do(self, work: Callable[[], object], holds: Holds = Holds.ALL) -> None:
+    def do(self, work: Callable[[], object], holds: HeldKeys = HeldKeys.ALL) -> None:
         """Do ``work`` when all that was asked for before is done; at once if it is a part of that.
 
         Args:

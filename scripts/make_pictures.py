@@ -136,7 +136,7 @@ def app_over_samples() -> MastApp:
         taxonomy=None,
         blind=False,
         assisted=False,
-        furnish=fill_samples_workspace,
+        fill_new_workspace=fill_samples_workspace,
     )
     return MastApp(options, load_mast())
 

@@ -6,7 +6,7 @@ import pickle
 from collections.abc import Sequence
 from typing import Any
 
-from mast_tui.parallel import LOST, Answer, Lost, Work, Workers, _Task
+from mast_tui.parallel import LOST, Answer, LostItem, Work, Workers, _Task
 
 
 class PickledWorkers(Workers):
@@ -26,7 +26,7 @@ class PickledWorkers(Workers):
     def _give(self, work: Work[Any, Any], task: _Task) -> None:
         self._given = work, task
 
-    def _hear(self, _patience: float | None) -> list[tuple[_Task, Answer | Lost | None]]:
+    def _hear(self, _patience: float | None) -> list[tuple[_Task, Answer | LostItem | None]]:
         assert self._given is not None
         if self.batches in self._late:
             self._late.remove(self.batches)

@@ -10,7 +10,7 @@ from pathlib import Path
 from mast_tui.errors import MastError
 from mast_tui.gold import Decision, GoldTrace, Order, Side, gold_of_trace, no_order
 from mast_tui.labels import AnnotatorKind, Label, Pass, VerdictValue, annotator_kind
-from mast_tui.parallel import Lost, Workers, each
+from mast_tui.parallel import LostItem, Workers, each
 from mast_tui.passes import counted_passes
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.library import read_file, read_fully
@@ -199,7 +199,7 @@ def places_from_files(
     for number, (path, found) in enumerate(
         zip(files, each(_places_in, files.items(), workers), strict=True)
     ):
-        if isinstance(found, Lost):
+        if isinstance(found, LostItem):
             raise MastError(f"{path}: {found.reason}")
         for told, places_of in found:
             known = workspace.find_trace(told)

@@ -14,7 +14,7 @@ from typing import NoReturn
 
 from mast_tui.cli.command_line import app_words, split_words
 from mast_tui.cli.start import start
-from mast_tui.ui.crashes import tell_and_leave_it_there
+from mast_tui.ui.crashes import excepthook
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
@@ -45,4 +45,4 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
 def _unexpected(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
-    tell_and_leave_it_there(kind, error, trace)
+    excepthook(kind, error, trace)

@@ -19,7 +19,7 @@ from mast_tui.cli.shared.common import (
     say,
 )
 from mast_tui.cli.shared.paths import paths_argument
-from mast_tui.cli.shared.workers import AtWork, workers_option
+from mast_tui.cli.shared.workers import WorkerProgress, workers_option
 from mast_tui.output_files import Outputs, Rules
 from mast_tui.traces.agentdebugx_format import AGENTDEBUGX_OPENING, agentdebugx_line
 from mast_tui.traces.atif_format import ATIF_OPENING, atif_line
@@ -27,7 +27,7 @@ from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Trace
 from mast_tui.traces.native_format import OPENING, line_of
 from mast_tui.traces.scan.each_trace import each_trace
-from mast_tui.workspace.outputs import database_files, never_replaced, what_looks_precious
+from mast_tui.workspace.outputs import database_files, never_replaced, protected_kind
 from mast_tui.workspace.paths import find_workspace
 
 OWN: Final = "mast-tui"
@@ -109,8 +109,8 @@ def convert_command(
                 "there are no traces to write; 'mast-tui inspect' says what the files are"
             )
 
-    outputs = Outputs(Rules(_never_replaced(paths, force), what_looks_precious, force))
-    with AtWork(wanted_workers) as at_work:
+    outputs = Outputs(Rules(_never_replaced(paths, force), protected_kind, force))
+    with WorkerProgress(wanted_workers) as at_work:
         outputs.add(output, lines(), ours=_is_converted)
         outputs.commit()
     say(f"{traces} {'trace' if traces == 1 else 'traces'} written to {output}")

@@ -39,7 +39,7 @@ from mast_tui.cli.shared.common import (
     seed_option,
 )
 from mast_tui.cli.shared.paths import paths_argument
-from mast_tui.cli.shared.workers import AtWork, workers_option
+from mast_tui.cli.shared.workers import WorkerProgress, workers_option
 from mast_tui.figures.bootstrap import bootstrap_json
 from mast_tui.figures.exam import (
     Answers,
@@ -57,7 +57,7 @@ from mast_tui.reports.exam import consistency_report, exam_report
 from mast_tui.session import sight_values
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import find_workspace
-from mast_tui.workspace.outputs import database_files, outputs_beside, what_looks_precious
+from mast_tui.workspace.outputs import database_files, outputs_beside, protected_kind
 
 if TYPE_CHECKING:
     from mast_tui.reports.model import Report
@@ -175,7 +175,7 @@ def exam_command(
     files.check(outputs)
     exam = None
     judge = rules if judged_now else None
-    with AtWork(wanted_workers if from_files else None) as at_work:
+    with WorkerProgress(wanted_workers if from_files else None) as at_work:
         if set_name in READERS:
             exam = set_from_files(set_name, paths, judge, at_work, crosswalk)
         elif from_files:
@@ -353,4 +353,4 @@ def _outputs_alone(paths: Sequence[Path], force: bool) -> Outputs:
             return "it is a part of the set, which is never written to"
         return None
 
-    return Outputs(Rules(reason, what_looks_precious, force))
+    return Outputs(Rules(reason, protected_kind, force))

@@ -24,13 +24,13 @@ from mast_tui.figures.exam import Answers, Decisive, Marks, Place, Question
 from mast_tui.figures.judge.input import GOLD, JudgeInput, Reference
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.labels import QuoteCounts, Severity, VerdictValue
-from mast_tui.parallel import Lost, each
+from mast_tui.parallel import LostItem, each
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.scan.each_trace import each_trace
 
 if TYPE_CHECKING:
-    from mast_tui.cli.shared.workers import AtWork
+    from mast_tui.cli.shared.workers import WorkerProgress
     from mast_tui.exchange.errors import RowProblem
     from mast_tui.exchange.import_batch import Incoming, IncomingWork
     from mast_tui.gold.model import GoldLabel
@@ -230,7 +230,7 @@ def set_from_files(
     name: str,
     paths: tuple[Path, ...],
     rules: RulesJudge | None,
-    at_work: AtWork,
+    at_work: WorkerProgress,
     crosswalk: Path | None = None,
 ) -> ExamSet:
     """Read a set that has a reader.
@@ -267,7 +267,7 @@ def set_from_files(
     traces: list[AtHand] = []
     found_in = zip(files, each(look, files, at_work.workers), strict=True)
     for number, (file, said) in enumerate(found_in, 1):
-        if isinstance(said, Lost):
+        if isinstance(said, LostItem):
             raise ExchangeError(f"{file}: {said.reason}")
         traces += said
         at_work.on_trace(len(said))
@@ -295,7 +295,7 @@ def set_from_table(
     taxonomy: Taxonomy,
     paths: tuple[Path, ...],
     rules: RulesJudge | None,
-    at_work: AtWork,
+    at_work: WorkerProgress,
 ) -> ExamSet:
     """Take the word of the one annotator of a ``csv-long`` file for the truth.
 

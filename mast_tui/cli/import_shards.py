@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from mast_tui.cli.shared.common import open_workspace, print_json
-from mast_tui.cli.shared.workers import AtWork
+from mast_tui.cli.shared.workers import WorkerProgress
 from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.runner import Look, run_judge
-from mast_tui.parallel import Item, Lost, Result, Work, each
+from mast_tui.parallel import Item, LostItem, Result, Work, each
 from mast_tui.reports.sentences import counted
 from mast_tui.safe_text import one_line
 from mast_tui.shards.folder import MANIFEST, Manifest, ShardFolder, ShardsError, traces_file
@@ -59,7 +59,7 @@ def import_shards(
     sample: int | None,
     seed: int,
     workspace: str | None,
-    at_work: AtWork,
+    at_work: WorkerProgress,
     *,
     as_json: bool,
 ) -> int:
@@ -153,10 +153,10 @@ def _traces_of_study(workspace: str | None, manifest: Manifest) -> Iterator[str]
 
 
 def _each(
-    work: Work[Item, Result], shards: Iterable[Item], place: str, at_work: AtWork
+    work: Work[Item, Result], shards: Iterable[Item], place: str, at_work: WorkerProgress
 ) -> Iterator[Result]:
     for found in each(work, shards, at_work.workers):
-        if isinstance(found, Lost):
+        if isinstance(found, LostItem):
             raise ShardsError(f"{place}: a shard cannot be read: {found.reason}")
         yield found
 
@@ -198,7 +198,11 @@ class _Reading:
 
 
 def _chosen(
-    matches: _Matching, shards: Sequence[str], sample: int | None, seed: int, at_work: AtWork
+    matches: _Matching,
+    shards: Sequence[str],
+    sample: int | None,
+    seed: int,
+    at_work: WorkerProgress,
 ) -> tuple[dict[str, set[int]], int]:
     """The keys of the chosen traces by shard, and of how many they were chosen.
 
@@ -232,7 +236,10 @@ def _lot(seed: int, key: int) -> int:
 
 
 def _looks(
-    reading: _Reading, shards: Iterable[str], chosen: Mapping[str, set[int]], at_work: AtWork
+    reading: _Reading,
+    shards: Iterable[str],
+    chosen: Mapping[str, set[int]],
+    at_work: WorkerProgress,
 ) -> Iterator[Look]:
     wanted = [(shard, chosen[shard]) for shard in shards if shard in chosen]
     for number, found in enumerate(_each(reading, wanted, reading.folder.place, at_work)):

@@ -21,7 +21,7 @@ from mast_tui.cli.shared.common import (
     say,
 )
 from mast_tui.cli.shared.paths import paths_argument
-from mast_tui.cli.shared.workers import AtWork, workers_option
+from mast_tui.cli.shared.workers import WorkerProgress, workers_option
 from mast_tui.safe_text import one_line
 from mast_tui.traces.file_places import file_place
 from mast_tui.traces.library import read_fully
@@ -60,7 +60,7 @@ def inspect_command(
         say(veil)
     veiled = veil is not None
     files = []
-    with AtWork(wanted_workers) as at_work:
+    with WorkerProgress(wanted_workers) as at_work:
         look = _Look(spans and (as_json or at_work.workers is not None), veiled)
         for report, told in each_trace(
             at_work.reachable(paths), look, at_work.workers, tell=at_work.tell
@@ -93,7 +93,7 @@ class _Look:
     veiled: bool
 
     def __call__(self, trace: Trace) -> _Told:
-        trace.take_kept()  # what the app has read of a big file that has not changed since
+        trace.load_cached()  # what the app has read of a big file that has not changed since
         read_fully(trace)
         return _Told(_trace(trace, self.spans, self.veiled), tuple(trace.problems))
 

@@ -63,7 +63,7 @@ def start(
         taxonomy=None if taxonomy is None else Path(taxonomy),
         blind=blind,
         assisted=assisted,
-        furnish=None if paths else _furnish_samples,
+        fill_new_workspace=None if paths else _fill_samples,
         password=password,
     )
     # Commands, and whoever has mistyped a path, do without Textual.
@@ -72,7 +72,7 @@ def start(
     return run_app(options)
 
 
-def _furnish_samples(workspace: Workspace) -> None:
+def _fill_samples(workspace: Workspace) -> None:
     # Start-up: only who has no traces of their own needs it, once the workspace is open.
     from mast_tui.exchange.importers.sample_content import fill_samples_workspace
 

@@ -49,12 +49,12 @@ _LEAST_DEFINED: Final = 0.5
 _HALVINGS: Final = 80
 
 
-def lowest_of(name: str) -> float:
+def scale_minimum(name: str) -> float:
     """Where the scale of a figure begins, by its name in the report."""
     return 0.0 if name in SHARES else -1.0
 
 
-def withheld_of(name: str, traces: int, units: int, said: float) -> tuple[Withheld, int] | None:
+def why_no_interval(name: str, traces: int, units: int, said: float) -> tuple[Withheld, int] | None:
     """Why no interval of a figure of one table would hold, with how many it takes.
 
     Args:
@@ -75,7 +75,7 @@ def withheld_of(name: str, traces: int, units: int, said: float) -> tuple[Withhe
     return ("rare_answer", _LEAST_SAID) if said < _LEAST_SAID else None
 
 
-def withheld_of_mean(name: str, traces: int, ratings: float) -> tuple[Withheld, int] | None:
+def why_no_mean_interval(name: str, traces: int, ratings: float) -> tuple[Withheld, int] | None:
     """Tell the same of a mean over modes, which rare modes pull down where there are few traces.
 
     Args:

@@ -14,7 +14,7 @@ from mast_tui.figures.judge.input import JudgedBeyond
 from mast_tui.figures.signatures.model import ALL, FAILED, NO_VALUE, SUCCEEDED, UNKNOWN, Rules
 from mast_tui.figures.signatures.modes import Counts, ModeJson, tables_of_counts
 from mast_tui.figures.signatures.report import stated_for
-from mast_tui.parallel import Lost, Workers, each
+from mast_tui.parallel import LostItem, Workers, each
 from mast_tui.shards.folder import Manifest, ShardFolder, ShardsError, traces_file
 from mast_tui.shards.tables import (
     ABSENT,
@@ -149,7 +149,7 @@ def shard_report(
         some = [files[start : start + _FILES] for start in range(0, len(files), _FILES)]
         count = _CountFiles(folder, manifest, by, failed_below)
         for number, found in enumerate(each(count, some, workers)):
-            if isinstance(found, Lost):
+            if isinstance(found, LostItem):
                 raise ShardsError(f"{folder.place}: {some[number][0]} and so on: {found.reason}")
             keys.append(found[0])
             counts.join(found[1])

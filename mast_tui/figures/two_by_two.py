@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mast_tui.figures.agreement.coefficients import Coefficient
 from mast_tui.figures.bootstrap import ratio
-from mast_tui.figures.jackknife import lowest_of, spread_interval, withheld_of
+from mast_tui.figures.jackknife import scale_minimum, spread_interval, why_no_interval
 
 Tables = NDArray[np.float64]
 Values = NDArray[np.float64]
@@ -109,8 +109,8 @@ def coefficient(
     traces = int((left_out != table).any(axis=-1).sum())
     present = float(2 * table[0] + table[1] + table[2]) / 2
     units = int(table.sum())
-    withheld = withheld_of(name, traces, units, min(present, units - present))
+    withheld = why_no_interval(name, traces, units, min(present, units - present))
     if withheld is not None:
         return Coefficient(value, withheld=withheld)
-    ci = spread_interval(value, figure(resampled), figure(left_out), lowest=lowest_of(name))
+    ci = spread_interval(value, figure(resampled), figure(left_out), lowest=scale_minimum(name))
     return Coefficient(value, ci=ci)

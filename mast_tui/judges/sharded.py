@@ -19,7 +19,7 @@ from mast_tui.gc_tuning import seldom_collecting
 from mast_tui.judges.protocol import Judge, Judgement
 from mast_tui.judges.runner import Looking
 from mast_tui.labels import Finding
-from mast_tui.parallel import Lost, Workers, each
+from mast_tui.parallel import LostItem, Workers, each
 from mast_tui.shards.folder import Manifest, ShardFolder
 from mast_tui.shards.tables import Judged, write_shard
 from mast_tui.taxonomy.model import Taxonomy
@@ -291,7 +291,7 @@ def judge_into_shards(
     lost: list[Shard] = []
     begun = takewhile(lambda _: run.stopped is None, left)
     for shard, written in zip(left, each(write, begun, workers), strict=False):
-        if isinstance(written, Lost):
+        if isinstance(written, LostItem):
             lost.append(shard)
         else:
             run.take(written)
@@ -308,13 +308,13 @@ def _one_by_one(write: WriteShards, shard: Shard, workers: Workers | None) -> Wr
     return write.write(
         shard,
         (
-            _lost(unit, one) if isinstance(one, Lost) else one
+            _lost(unit, one) if isinstance(one, LostItem) else one
             for unit, one in zip(shard.units, found, strict=True)
         ),
     )
 
 
-def _lost(unit: Unit, lost: Lost) -> UnitJudged:
+def _lost(unit: Unit, lost: LostItem) -> UnitJudged:
     return UnitJudged(reports=(FileReport(unit.path, failed=lost.reason),))
 
 

@@ -45,7 +45,7 @@ def folded(text: str) -> str:
     return text
 
 
-class Sieve:
+class Prefilter:
     """Lets through whatever may become a text that holds one of some needles, and little else.
 
     It looks for the longest word of each, which a JSON file can only write as it is or letter by
@@ -62,13 +62,13 @@ class Sieve:
         """How many bytes two pieces of one line must share for nothing to be lost between them."""
 
     @classmethod
-    def for_needle(cls, needle: str) -> Sieve | None:
-        """The sieve for this needle; None where any line might hold it."""
+    def for_needle(cls, needle: str) -> Prefilter | None:
+        """The prefilter for this needle; None where any line might hold it."""
         return cls.for_any([needle])
 
     @classmethod
-    def for_any(cls, needles: Iterable[str]) -> Sieve | None:
-        """The sieve for whatever holds one of these; None where any line might."""
+    def for_any(cls, needles: Iterable[str]) -> Prefilter | None:
+        """The prefilter for whatever holds one of these; None where any line might."""
         parts = [_part_of(needle) for needle in needles]
         found = tuple(dict.fromkeys(part for part in parts if part is not None))
         return cls(*found) if found and None not in parts else None

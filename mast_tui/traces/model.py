@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 from mast_tui.traces.io.remote import trace_path
 
 if TYPE_CHECKING:
-    from mast_tui.traces.byte_prefilter import Sieve
+    from mast_tui.traces.byte_prefilter import Prefilter
     from mast_tui.traces.index.span_totals import SpanTotals
 
 PREVIEW_CHARS = 200
@@ -26,7 +26,7 @@ _TASK_CHARS: Final = 400
 """How much of a task a summary holds."""
 
 _TEXTS_AT_ONCE: Final = 512
-"""How many texts are sifted at once that are at hand."""
+"""How many texts are searched at once that are at hand."""
 
 
 def shortened(text: str, most: int) -> str:
@@ -272,7 +272,7 @@ class SpanColumns:
         return len(self.statuses)
 
 
-class Sifted(NamedTuple):
+class Candidates(NamedTuple):
     """The texts that may hold what is looked for, by span, of those up to ``end`` (exclusive).
 
     They come in reading order, each made when it is its turn. ``rows`` says that no other span has
@@ -302,7 +302,7 @@ class TraceFile(Protocol):
     def length(self) -> int:
         """How long it is now; ``OSError`` where it is not that file any more."""
 
-    def take_growth(self, size: int, /) -> None:
+    def accept_growth(self, size: int, /) -> None:
         """Take it, which has grown, for known up to ``size``."""
 
     def changed(self) -> str | None:
@@ -381,8 +381,10 @@ class Spans(ABC):
         thread, or none; where that is not known at once it may be denied."""
         return False
 
-    def sift(self, _sieve: Sieve | None, begin: int, limit: int, max_bytes: int, /) -> Sifted:
-        """The texts that may hold what the sieve is for; one that cannot be read holds nothing.
+    def candidates(
+        self, _prefilter: Prefilter | None, begin: int, limit: int, max_bytes: int, /
+    ) -> Candidates:
+        """The texts that may hold what is looked for; one that cannot be read holds none.
 
         Args:
             begin: The first span to look at; one at least is.
@@ -390,7 +392,7 @@ class Spans(ABC):
             max_bytes: About how much of the source is looked at.
 
         Returns:
-            Without a sieve every text; here too, as they are at hand.
+            Without a prefilter every text; here too, as they are at hand.
         """
         texts: list[tuple[int, str]] = []
         chars, end = 0, begin
@@ -400,7 +402,7 @@ class Spans(ABC):
                 texts.append((end, text))
                 chars += len(text)
             end += 1
-        return Sifted(end, texts)
+        return Candidates(end, texts)
 
     def changed(self) -> str | None:
         """Say why another file than that of the trace is not what was read; None where all is."""
@@ -416,13 +418,13 @@ class Spans(ABC):
         made of its end would be something else by now."""
         return False
 
-    def take_kept(self) -> None:  # noqa: B027 - of most nothing is kept
+    def load_cached(self) -> None:  # noqa: B027 - of most nothing is kept
         """Take in what an earlier reading has kept, which takes no time."""
 
-    def read_aside(self) -> None:  # noqa: B027 - most are read here
+    def read_in_background(self) -> None:  # noqa: B027 - most are read here
         """Have another process read what is not known, where that is worth it."""
 
-    def stop_waiting(self) -> None:  # noqa: B027 - most wait for nobody
+    def stop_background_read(self) -> None:  # noqa: B027 - most wait for nobody
         """End what another process does for it; called by the thread that advances."""
 
 
@@ -682,9 +684,11 @@ class Trace:
         """Whether the keys of these spans name one thread or none; denied where nobody knows."""
         return self._spans.one_thread(first, end)
 
-    def sift(self, sieve: Sieve | None, begin: int, limit: int, max_bytes: int, /) -> Sifted:
-        """The texts that may hold what the sieve is for, as ``Spans.sift`` tells them."""
-        return self._spans.sift(sieve, begin, limit, max_bytes)
+    def candidates(
+        self, prefilter: Prefilter | None, begin: int, limit: int, max_bytes: int, /
+    ) -> Candidates:
+        """The texts that may hold what the prefilter is for, as ``Spans.candidates`` tells them."""
+        return self._spans.candidates(prefilter, begin, limit, max_bytes)
 
     def changed(self) -> str | None:
         """Say why the file is not what was read; None where it is, just has grown, or nobody
@@ -707,22 +711,22 @@ class Trace:
         """How far another process has come with the file; None where none is reading it."""
         return self._spans.waiting
 
-    def take_kept(self) -> None:
+    def load_cached(self) -> None:
         """Take in what an earlier reading has kept, which takes no time; called by the thread that
         advances."""
-        self._spans.take_kept()
+        self._spans.load_cached()
 
-    def read_aside(self) -> None:
+    def read_in_background(self) -> None:
         """Have another process read what is not known, where that is worth it.
 
         Called by the thread that advances: ``advance`` then takes in what that process has found.
-        Whoever goes away before everything is known calls ``stop_waiting``.
+        Whoever goes away before everything is known calls ``stop_background_read``.
         """
-        self._spans.read_aside()
+        self._spans.read_in_background()
 
-    def stop_waiting(self) -> None:
+    def stop_background_read(self) -> None:
         """End the process that reads the file; called by the thread that advances."""
-        self._spans.stop_waiting()
+        self._spans.stop_background_read()
 
     def advance(self, max_bytes: int = 1 << 20, /) -> bool:
         """Read up to about ``max_bytes`` more of the source; False when nothing is left."""
@@ -753,7 +757,7 @@ class Trace:
         if size > opened.size:
             if not self._spans.resume(size):
                 return Growth.ANEW
-            opened.take_growth(size)
+            opened.accept_growth(size)
             return Growth.MORE
         return Growth.ANEW if self._spans.has_grown() else Growth.NONE
 

@@ -48,17 +48,17 @@ from mast_tui.ui.context import (
     TraceLocation,
 )
 from mast_tui.ui.crashes import told
-from mast_tui.ui.input_priority import Courtesy, take_short_turns
+from mast_tui.ui.input_priority import InputPriority, switch_threads_often
 from mast_tui.ui.options import AppOptions
 from mast_tui.ui.services.key_queue import KeyQueue
 from mast_tui.ui.services.trace_queue import TraceQueue
-from mast_tui.ui.services.trace_scan import FilesRead, LastLook, StillReading
+from mast_tui.ui.services.trace_scan import CachedTraces, FilesRead, StillReading
 from mast_tui.ui.services.traces import HearsReading, ListsTraces, TraceService
 from mast_tui.ui.services.workspace import (
     ChangesRefused,
-    CompanyChanged,
     DecidedMeanwhile,
     NotSent,
+    PresenceChanged,
     WorkspaceChanged,
     WorkspaceLost,
     WorkspaceService,
@@ -69,7 +69,7 @@ from mast_tui.ui.textual_internals import TextualApp
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.wording import trace_title
-from mast_tui.writes import Holds, Writes
+from mast_tui.writes import HeldKeys, Writes
 
 if TYPE_CHECKING:
     from mast_tui.session import Session
@@ -181,10 +181,10 @@ class HearsOthers(Protocol):
 
 
 @runtime_checkable
-class SeesCompany(Protocol):
+class ShowsPresence(Protocol):
     """A screen that tells who else works on what is under its cursor."""
 
-    def company_changed(self) -> None:
+    def presence_changed(self) -> None:
         """Somebody has come or left."""
 
 
@@ -350,7 +350,7 @@ class MastApp(TextualApp):
             if session is not None:
                 screen.attach(session)
 
-        self.when_ready(lambda opened: self.writes.do(partial(attach, opened), Holds.NOTHING))
+        self.when_ready(lambda opened: self.writes.do(partial(attach, opened), HeldKeys.NOTHING))
 
     @property
     def open_trace_id(self) -> str | None:
@@ -382,7 +382,7 @@ class MastApp(TextualApp):
         """Show a short message on whatever screen is open."""
         self.notify(words, timeout=seconds, markup=False)
 
-    def complain(self, words: str) -> None:
+    def show_error(self, words: str) -> None:
         """Say what went wrong, on whatever screen is open."""
         self.notify(one_line(words), severity="error", timeout=12, markup=False)
 
@@ -443,7 +443,7 @@ class MastApp(TextualApp):
     def action_export(self) -> None:
         """Write labels to a file, once there is a workspace."""
         if self.refused is not None:
-            self.complain("No workspace is open, so there is nothing to export")
+            self.show_error("No workspace is open, so there is nothing to export")
             return
         self.when_ready(self._choose_format)
 
@@ -466,7 +466,7 @@ class MastApp(TextualApp):
         if action is not None:
             await screen.run_action(action.command)
         elif not isinstance(screen, HasPlaces) or not screen.go_to_place(value):
-            self.complain(f"There is no place and no action {one_line(value)!r} here")
+            self.show_error(f"There is no place and no action {one_line(value)!r} here")
 
     @staticmethod
     def _where(screen: Screen[Any]) -> Where:
@@ -480,9 +480,9 @@ class MastApp(TextualApp):
         return dict(self.configuration.keys)
 
     @property
-    def courtesy(self) -> Courtesy:
+    def input_priority(self) -> InputPriority:
         """By which threads know when to stand back."""
-        return self.keys.courtesy
+        return self.keys.input_priority
 
     @property
     def keys_taken(self) -> int:
@@ -496,7 +496,7 @@ class MastApp(TextualApp):
 
     def key_typed(self) -> None:
         """Have threads stand back, before the key has come through the queue of messages."""
-        self.keys.courtesy.begin()
+        self.keys.input_priority.begin()
 
     async def on_event(self, event: events.Event) -> None:
         """Put keys in order; all else goes its way."""
@@ -526,9 +526,9 @@ class MastApp(TextualApp):
         """The traces that were found."""
         return self.traces.catalog
 
-    @on(LastLook)
-    def _last_looked(self, message: LastLook) -> None:
-        self.traces.last_looked(message)
+    @on(CachedTraces)
+    def _last_looked(self, message: CachedTraces) -> None:
+        self.traces.cached_traces_found(message)
 
     @on(FilesRead)
     def _files_read(self, message: FilesRead) -> None:
@@ -590,7 +590,7 @@ class MastApp(TextualApp):
         """A study was set up or changed: work as it says from now on, on the open trace too."""
         opened = self.opened
         if opened is not None:
-            self.writes.do(partial(self._follow_study, opened), Holds.NOTHING)
+            self.writes.do(partial(self._follow_study, opened), HeldKeys.NOTHING)
 
     def _follow_study(self, opened: OpenWorkspace) -> None:
         self.guarded(opened.follow_study)
@@ -642,15 +642,15 @@ class MastApp(TextualApp):
             elif isinstance(screen, HearsOthers):
                 screen.written_elsewhere()
 
-    @on(CompanyChanged)
+    @on(PresenceChanged)
     def _company_changed(self) -> None:
         for screen in self.screen_stack:
-            if isinstance(screen, SeesCompany):
-                screen.company_changed()
+            if isinstance(screen, ShowsPresence):
+                screen.presence_changed()
 
     @on(NotSent)
     def _not_sent(self, message: NotSent) -> None:
-        self.complain(message.why)
+        self.show_error(message.why)
 
     @on(DecidedMeanwhile)
     def _decided_meanwhile(self, message: DecidedMeanwhile) -> None:
@@ -734,7 +734,7 @@ class MastApp(TextualApp):
                 return
             case "read":
                 self.post_message(FilesRead([], True))
-        self.complain(f"Something went wrong in the background: {words}")
+        self.show_error(f"Something went wrong in the background: {words}")
 
 
 def _taxonomy_in(path: Path | None) -> Taxonomy:
@@ -759,7 +759,7 @@ def run_app(options: AppOptions) -> int:
         except MastError as error:
             print(f"mast-tui: {one_line(str(error))}", file=sys.stderr)
             return 1
-    take_short_turns()
+    switch_threads_often()
     app = MastApp(options, taxonomy)
     asyncio.run(_run(app))
     app.close_workspace()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.traces.model import Trace
     from mast_tui.ui.actions.registry import Keymap, Where
-    from mast_tui.ui.input_priority import Courtesy
+    from mast_tui.ui.input_priority import InputPriority
     from mast_tui.ui.options import AppOptions
     from mast_tui.ui.services.judging import UnderWay
     from mast_tui.ui.services.open_workspace import OpenWorkspace
@@ -220,7 +220,7 @@ class AppContext(Protocol):
         """The judge that is at work now."""
 
     @property
-    def courtesy(self) -> Courtesy:
+    def input_priority(self) -> InputPriority:
         """By which threads know when to stand back."""
 
     @property
@@ -257,7 +257,7 @@ class AppContext(Protocol):
     def say(self, words: str, *, seconds: float | None = None) -> None:
         """Show a short message on whatever screen is open."""
 
-    def complain(self, words: str) -> None:
+    def show_error(self, words: str) -> None:
         """Say what went wrong, on whatever screen is open."""
 
     def leave(self, code: int = 0) -> None:
@@ -296,7 +296,7 @@ class HasKeys(Protocol):
     """An app that hands keys out in order; parts that are tried without one do without."""
 
     @property
-    def courtesy(self) -> Courtesy:
+    def input_priority(self) -> InputPriority:
         """By which threads know when to stand back."""
 
     @property

@@ -52,7 +52,7 @@ def told(error: BaseException) -> str:
     return _told(type(error).__name__, log_of(error))
 
 
-def told_of_traceback(shown: Traceback) -> str:
+def log_traceback(shown: Traceback) -> str:
     """Do the same where only a traceback is left, which Rich would show."""
     stacks = shown.trace.stacks
     calls = [
@@ -73,7 +73,7 @@ def _told(name: str, log: str) -> str:
     return one_line(f"unexpected error ({name}); {place}")
 
 
-def tell_and_leave_it_there(
+def excepthook(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
     """Be ``sys.excepthook``: one line on stderr in place of a traceback; Python then exits with 1.

@@ -23,12 +23,12 @@ TURN: Final = 0.0005
 times as long, and a key waits for several turns on its way to the screen."""
 
 
-def take_short_turns() -> None:
+def switch_threads_often() -> None:
     """From here on, threads of this process change places more often."""
     sys.setswitchinterval(TURN)
 
 
-class Courtesy:
+class InputPriority:
     """Knows whether a key is being answered; ``begin`` and ``end`` are called by the app."""
 
     def __init__(self) -> None:

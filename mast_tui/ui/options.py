@@ -17,9 +17,9 @@ class AppOptions(NamedTuple):
     traces, whose labels have a workspace of their own. ``workspace`` is a path or URL, None for
     the nearest one; ``annotator`` None for the one whom the workspace knows, or to be asked;
     ``taxonomy`` None for MAST. ``blind`` and ``assisted`` are never both set; neither means as
-    before. ``furnish`` brings the samples' labels into their workspace once it is open; it is
-    handed in from above, since screens know nothing of files to import. ``password`` is that of
-    the workspace's server, where a person has typed it.
+    before. ``fill_new_workspace`` brings the samples' labels into their workspace once it is open;
+    it is handed in from above, since screens know nothing of files to import. ``password`` is that
+    of the workspace's server, where a person has typed it.
     """
 
     paths: tuple[Path, ...]
@@ -29,7 +29,7 @@ class AppOptions(NamedTuple):
     taxonomy: Path | None
     blind: bool
     assisted: bool
-    furnish: Callable[[Workspace], None] | None = None
+    fill_new_workspace: Callable[[Workspace], None] | None = None
     password: str | None = None
 
 

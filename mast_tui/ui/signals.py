@@ -26,8 +26,8 @@ from textual.app import App
 from mast_tui.ui.crashes import told
 from mast_tui.ui.options import in_browser
 from mast_tui.ui.textual_internals import (
-    has_given_terminal_back,
     restore_terminal,
+    terminal_released,
     writes_to_terminal,
 )
 
@@ -112,7 +112,7 @@ class EndingSignals:
             # A terminal that has gone sends this behind SIGHUP, and Textual would begin anew.
             signal.signal(signal.SIGCONT, lambda *_: None)
             signal.setitimer(signal.ITIMER_REAL, PATIENCE)
-            if has_given_terminal_back(self._app) and not self._restored:
+            if terminal_released(self._app) and not self._restored:
                 # It is suspended: the terminal is somebody else's.
                 self._restored = True
                 self.leave(128 + number)

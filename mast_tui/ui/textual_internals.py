@@ -34,7 +34,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.worker import Worker, WorkerFailed, get_current_worker
 
-from mast_tui.ui.crashes import told, told_of_traceback
+from mast_tui.ui.crashes import log_traceback, told
 
 
 class ComponentStyles(dict[str, RenderStyles]):
@@ -144,7 +144,7 @@ class TextualApp(App[None]):
             from rich.traceback import Traceback
 
             shown = next((one for one in renderables if isinstance(one, Traceback)), None)
-            self._end("unexpected end" if shown is None else told_of_traceback(shown))
+            self._end("unexpected end" if shown is None else log_traceback(shown))
 
     def _end(self, words: str) -> None:
         # As Textual ends an app that has panicked; ``exit`` would wait for messages.
@@ -179,7 +179,7 @@ RESTORED: Final = (
 """What Textual writes to a terminal when it leaves, in one piece."""
 
 
-def has_given_terminal_back(app: App[Any]) -> bool:
+def terminal_released(app: App[Any]) -> bool:
     """Whether nothing is written to the terminal any more: the app is suspended, has lost the
     terminal, or has left it."""
     writer = getattr(app._driver, "_writer_thread", None)

@@ -41,7 +41,7 @@ def names_under(roots: Sequence[Path]) -> Callable[[Trace], str]:
     return name_of
 
 
-def told_apart(trace: Trace, others: Iterable[Trace]) -> str:
+def distinct_names(trace: Trace, others: Iterable[Trace]) -> str:
     """What a trace goes by in a title: its file's name without the ending, with as many of the
     folders before it as tell it from the other files of that name.
 

@@ -38,7 +38,7 @@ from sqlalchemy.exc import DBAPIError, ResourceClosedError
 
 from mast_tui.errors import ServerAway, WorkspaceError
 from mast_tui.workspace.records import Member
-from mast_tui.writes import deadline, pause, whoever_runs
+from mast_tui.writes import current_caller, deadline, pause
 
 if TYPE_CHECKING:
     from mast_tui.workspace.outbox import Outbox
@@ -118,7 +118,7 @@ class Database(ABC):
     @property
     def within(self) -> bool:
         """Whether the caller is within a transaction."""
-        return self._whose is whoever_runs()
+        return self._whose is current_caller()
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -183,7 +183,7 @@ class Database(ABC):
             pause(LOOK_AGAIN)
             if self._waits_in_vain:
                 raise ServerAway(f"{self.name}: does not answer now; nothing was written")
-        self._whose = whoever_runs()
+        self._whose = current_caller()
         try:
             yield
         finally:

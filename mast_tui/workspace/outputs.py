@@ -68,7 +68,7 @@ def outputs_beside(workspace: Workspace, *, force: bool) -> Outputs:
         workspace: The one in use; neither it nor a trace that it knows is ever replaced.
         force: Replace what else looks like a trace, a database or somebody else's file.
     """
-    return Outputs(Rules(never_replaced(workspace), what_looks_precious, force))
+    return Outputs(Rules(never_replaced(workspace), protected_kind, force))
 
 
 def never_replaced(workspace: Workspace) -> Callable[[Path], str | None]:
@@ -103,7 +103,7 @@ def _is_part(real: Path, traces: frozenset[Path]) -> bool:
     return any(real in map(_real, members_beside(one)) for one in near)
 
 
-def what_looks_precious(target: Path) -> str | None:
+def protected_kind(target: Path) -> str | None:
     """What a file is that only somebody who says so may replace; None for any other.
 
     Told from its content, of which no more than some megabytes are looked at.

@@ -65,11 +65,11 @@ from mast_tui.workspace.schema import APPLICATION_ID, SCHEMA_VERSION, metadata
 from mast_tui.workspace.sqlite_file import SqliteFile, make_file
 from mast_tui.writes import (
     Command,
-    beside_the_loop,
+    blocks_event_loop,
+    current_caller,
     deadline,
-    holds_up_the_loop,
     pause,
-    whoever_runs,
+    run_blocking,
 )
 
 _OLDEST: Final = 13
@@ -236,8 +236,8 @@ class Server(Database):
         outbox = self._outbox
         if outbox is None or not outbox.known.ready or not (self._away or outbox.waiting):
             return False
-        at_screen = Command.running() is not None or holds_up_the_loop()
-        return at_screen or whoever_runs() in self.content
+        at_screen = Command.running() is not None or blocks_event_loop()
+        return at_screen or current_caller() in self.content
 
     # Transactions
 
@@ -267,10 +267,10 @@ class Server(Database):
         return self._outbox.known.reading()
 
     def _reading_connection(self) -> Connection:
-        if self._away and self._answers_within is not None and holds_up_the_loop():
+        if self._away and self._answers_within is not None and blocks_event_loop():
             # Whoever watches tells when it is back.
             raise ServerAway(f"{self.name}: no connection to the server: it does not answer now")
-        connection = beside_the_loop(self._thread, self._readers.connect)
+        connection = run_blocking(self._thread, self._readers.connect)
         try:
             connection.begin()
         except BaseException:
@@ -314,7 +314,7 @@ class Server(Database):
         """Have a connection that writes, where the last one was lost."""
         if not self._writer.invalidated:
             return
-        again = beside_the_loop(self._thread, self._writers.connect)
+        again = run_blocking(self._thread, self._writers.connect)
         self._writer.close()
         self._writer = again
         self._heard = True  # whatever was said meanwhile
@@ -393,7 +393,7 @@ class Server(Database):
         seconds = self._answers_within
         if (
             seconds is None
-            or holds_up_the_loop()
+            or blocks_event_loop()
             or (self._held.statements is not None and self._can_wait)
         ):
             return seconds
@@ -476,7 +476,7 @@ class Server(Database):
                 self._hang_up(driver)
 
         with _waiting_for_others():
-            beside_the_loop(self._thread, lambda: together.send(parts, waits))
+            run_blocking(self._thread, lambda: together.send(parts, waits))
 
     def _send(self, cursor: Any, step: Callable[[], object]) -> None:
         """Do what is answered by the server, beside the event loop."""
@@ -486,7 +486,7 @@ class Server(Database):
             with self._answering(cursor.connection, seconds):
                 step()
 
-        beside_the_loop(self._thread, answered)
+        run_blocking(self._thread, answered)
 
     @contextmanager
     def _answering(

@@ -26,7 +26,7 @@ from mast_tui.workspace.opening import (
     keep_private,
 )
 from mast_tui.workspace.schema import APPLICATION_ID, SCHEMA_VERSION, metadata
-from mast_tui.writes import Command, beside_the_loop, deadline, pause
+from mast_tui.writes import Command, deadline, pause, run_blocking
 
 BUSY_SECONDS: Final = 5.0
 """How long SQLite waits by itself: for a reader in the way of a commit, or at the opening."""
@@ -165,7 +165,7 @@ class SqliteFile(Database):
         if self.path is None:
             driver.execute("COMMIT")
         else:
-            beside_the_loop(self._thread, lambda: driver.execute("COMMIT"))
+            run_blocking(self._thread, lambda: driver.execute("COMMIT"))
 
     # The file
 

@@ -38,7 +38,7 @@ from mast_tui.workspace.registers import settings as register
 from mast_tui.workspace.registers import taxonomies as taxonomy_register
 from mast_tui.workspace.registers import traces as trace_register
 from mast_tui.workspace.sqlite_file import SqliteFile
-from mast_tui.writes import whoever_runs
+from mast_tui.writes import current_caller
 
 if TYPE_CHECKING:
     from mast_tui.workspace.outbox import Change
@@ -391,7 +391,7 @@ class Workspace(WorkspaceCore):
     @contextmanager
     def as_known(self) -> Iterator[None]:
         """Within, a thread beside the screen is told of everybody's work what was read ahead."""
-        outbox, who = self.outbox, whoever_runs()
+        outbox, who = self.outbox, current_caller()
         if outbox is not None and outbox.known.everybody:
             self._database.content.add(who)
         try:

@@ -112,7 +112,7 @@ def _events(home: Path) -> list[Event]:
 
 # Screens
 
-Lost = str
+LostItem = str
 """What was shown and is not on the disk, or nothing."""
 
 
@@ -203,7 +203,7 @@ def done_by(event: Event) -> set[Token]:
             return set()
 
 
-def lost(session: Session, who: str) -> Lost:
+def lost(session: Session, who: str) -> LostItem:
     """What the screen had shown as done and no event tells of."""
     kept: set[Token] = set()
     for event in _events(session.home):

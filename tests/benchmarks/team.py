@@ -29,7 +29,7 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from mast_tui.errors import ChangedElsewhere, ServerAway
-from mast_tui.ui.services.workspace import Watch
+from mast_tui.ui.services.workspace import WorkspaceWatcher
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.events.types import LabelAdded
 from mast_tui.workspace.outbox import Outbox
@@ -105,7 +105,7 @@ def _opened(who: Who, folder: Path) -> Workspace:
             except BaseException:
                 workspace.close()
                 raise
-            Watch(workspace, lambda _: None)
+            WorkspaceWatcher(workspace, lambda _: None)
             return workspace
         except ServerAway:
             time.sleep(0.05)

@@ -14,7 +14,11 @@ import pytest
 from mast_tui.configuration import Prices
 from mast_tui.judges.llm.errors import AllowanceSpent, RunStops
 from mast_tui.judges.llm.run.setup import Allowance
-from mast_tui.judges.llm.run.shared_allowance import Door, SharedAllowance, SharedBudget
+from mast_tui.judges.llm.run.shared_allowance import (
+    SharedAllowance,
+    SharedAllowanceAddress,
+    SharedBudget,
+)
 from tests.cli.conftest import Cli, Done
 from tests.judges.llm.made_answers import said, write_runs
 from tests.judges.llm.server import Action, ModelServer, answer, status
@@ -159,7 +163,7 @@ async def test_parts_are_checked_out_and_given_back(allowance: Allowance, reques
 
 def test_a_worker_that_cannot_reach_the_command_says_so() -> None:
     with pytest.raises(RunStops, match=r"at 127\.0\.0\.1:9 .* firewall"):
-        SharedBudget(Door(("127.0.0.1", 9), b"s"), Allowance(1), None)
+        SharedBudget(SharedAllowanceAddress(("127.0.0.1", 9), b"s"), Allowance(1), None)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -42,8 +42,8 @@ def test_without_a_path_the_samples_are_opened(started: list[AppOptions]) -> Non
     assert start() == 0
     (options,) = started
     samples = AppOptions((samples_folder(),), True, None, None, None, False, False)
-    assert options._replace(furnish=None) == samples
-    assert options.furnish is not None
+    assert options._replace(fill_new_workspace=None) == samples
+    assert options.fill_new_workspace is not None
     assert (samples_folder() / "planted.jsonl").is_file()
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from pathlib import Path
 
-from mast_tui.traces.byte_prefilter import Sieve
+from mast_tui.traces.byte_prefilter import Prefilter
 from mast_tui.traces.index.document import StepSpans
 from mast_tui.traces.index.span_columns import ColumnsOfSteps
 from mast_tui.traces.model import (
+    Candidates,
     Loaded,
-    Sifted,
     Span,
     SpanColumns,
     Trace,
@@ -49,6 +49,8 @@ class MadeTrace(Trace):
     def one_thread(self, _first: int, _end: int, /) -> bool:
         return False
 
-    def sift(self, _sieve: Sieve | None, begin: int, limit: int, _max_bytes: int, /) -> Sifted:
+    def candidates(
+        self, _prefilter: Prefilter | None, begin: int, limit: int, _max_bytes: int, /
+    ) -> Candidates:
         end = min(limit, begin + 512)
-        return Sifted(end, [(index, self.text(index)) for index in range(begin, end)])
+        return Candidates(end, [(index, self.text(index)) for index in range(begin, end)])

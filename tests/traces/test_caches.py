@@ -52,14 +52,14 @@ def mode(path: Path) -> int:
 
 def walk(folder: Path, library: LibraryCache) -> list[FileReport]:
     """What the app does with a folder: what the last look told, and then all files."""
-    for traces in library.last_look([folder], read_again):
+    for traces in library.cached_traces([folder], read_again):
         for trace in traces:
             used(trace)
     reports = list(Scan([folder], library=library, keep_spans=False))
     for report in reports:
         for trace in report.traces:
             used(trace)
-    library.keep_look([folder], [(trace, ()) for one in reports for trace in one.traces])
+    library.keep_traces([folder], [(trace, ()) for one in reports for trace in one.traces])
     return reports
 
 
@@ -118,7 +118,7 @@ def test_what_an_older_version_left_open_is_closed(folder: Path, tmp_path: Path)
         path.chmod(0o644)
     before = mode(folder)
     with LibraryCache(cache / "library.db") as library:
-        assert [len(traces) for traces in library.last_look([folder], read_again)] == [2]
+        assert [len(traces) for traces in library.cached_traces([folder], read_again)] == [2]
     assert (mode(cache), mode(cache / "documents")) == (0o700, 0o700)
     assert (mode(cache / "library.db"), mode(cache / "documents" / "a.spans")) == (0o600, 0o600)
     assert mode(folder) == before

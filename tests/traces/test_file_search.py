@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.traces.byte_prefilter import Sieve
+from mast_tui.traces.byte_prefilter import Prefilter
 from mast_tui.traces.library import read_fully, scan
 from mast_tui.traces.readers.codex.reader import CodexParser
 from mast_tui.traces.samples import samples_folder
@@ -113,7 +113,7 @@ def test_what_is_kept_of_a_big_file_is_not_read_again(
     path, big = tmp_path / "rollout.jsonl", BigDocuments(folder=tmp_path / "kept", lines=0)
     facts = write_long(path, 700_000, seed=3, block_bytes=100_000)
     (trace,) = read_one(path, True, big).traces
-    trace.read_aside()
+    trace.read_in_background()
     read_fully(trace)
     monkeypatch.setattr(
         file_search, "read_run", lambda path, _members, named: read_one(path, named, big)
@@ -176,7 +176,7 @@ def test_every_file_is_searched_once(rollout: Path) -> None:
 
 
 def test_the_words_of_every_sample_stand_in_its_bytes() -> None:
-    """What the bytes are sifted for is true of real files: no reader makes words of its own."""
+    """What the bytes are searched for is true of real files: no reader makes words of its own."""
     for report in scan([samples_folder()]):
         if not report.traces:
             continue
@@ -185,8 +185,8 @@ def test_the_words_of_every_sample_stand_in_its_bytes() -> None:
             read_fully(trace)
             texts = [*map(trace.text, range(len(trace)))]
             for word in sorted({word for text in texts for word in WORD.findall(text)}):
-                sieve = Sieve.for_needle(word)
-                assert sieve is None or sieve.any_in(data), (report.path, word)
+                prefilter = Prefilter.for_needle(word)
+                assert prefilter is None or prefilter.any_in(data), (report.path, word)
 
 
 PIECES = (
@@ -205,12 +205,12 @@ def test_no_spelling_of_a_text_is_sifted_out(pieces: list[str], data: st.DataObj
         needle,
         *([" ".join(needle.split())] if " ".join(needle.split()) in row else []),
     }:
-        sieve = Sieve.for_needle(wanted)
+        prefilter = Prefilter.for_needle(wanted)
         for escaped in (True, False):
             once = json.dumps(text, ensure_ascii=escaped)
             twice = json.dumps(once, ensure_ascii=escaped)
-            assert sieve is None or sieve.any_in(once.encode())
-            assert sieve is None or sieve.any_in(twice.encode())
+            assert prefilter is None or prefilter.any_in(once.encode())
+            assert prefilter is None or prefilter.any_in(twice.encode())
 
 
 def test_a_preview_is_cut_around_what_was_found() -> None:

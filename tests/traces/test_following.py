@@ -27,7 +27,7 @@ def told(trace: Trace) -> list[object]:
     return [trace.meta, list(trace.problems), trace.loaded, dict(trace.spawned), spans]
 
 
-def take_in(trace: Trace) -> Growth:
+def append_block(trace: Trace) -> Growth:
     """Follow the file to its end."""
     growth = trace.follow()
     if growth is Growth.ANEW:
@@ -50,7 +50,7 @@ def grow(path: Path, pieces: Sequence[bytes]) -> list[Growth]:
     for piece in pieces[1:]:
         with path.open("ab") as file:
             file.write(piece)
-        found.append(take_in(trace))
+        found.append(append_block(trace))
         (fresh,) = read_file(path, named=True).traces
         read_fully(fresh)
         assert told(trace) == told(fresh)
@@ -161,7 +161,7 @@ def test_a_trace_of_the_library_is_read_on_and_anew(tmp_path: Path) -> None:
     assert len(trace) == 3
     with path.open("ab") as file:
         file.write(b"".join(lines[4:]))
-    assert take_in(trace) is Growth.MORE
+    assert append_block(trace) is Growth.MORE
     fresh = read_anew(trace)
     assert fresh is not None
     read_fully(fresh)
@@ -202,6 +202,6 @@ def test_a_file_that_was_away_for_a_moment_is_followed_again(tmp_path: Path) -> 
     with (tmp_path / "away").open("ab") as file:
         file.write(lines[4] + lines[5])
     (tmp_path / "away").rename(path)
-    assert take_in(trace) is Growth.MORE
+    assert append_block(trace) is Growth.MORE
     assert len(trace) == 4
     assert trace.text(0) == "go"

@@ -68,11 +68,11 @@ def read_here(path: Path) -> Trace:
     return trace
 
 
-def read_aside(path: Path, big: BigDocuments) -> Trace:
+def read_in_background(path: Path, big: BigDocuments) -> Trace:
     (trace,) = read_one(path, True, big).traces
-    trace.read_aside()
+    trace.read_in_background()
     read_fully(trace)
-    trace.stop_waiting()
+    trace.stop_background_read()
     return trace
 
 
@@ -139,7 +139,7 @@ def through_blocks(path: Path, first: int, *, whole: bool = False) -> Trace:
         with place.open("rb") as file:
             for block in blocks_in(file.fileno(), place.stat().st_size):
                 assert block is not None
-                assert trace.spans.take_in(block)
+                assert trace.spans.append_block(block)
     read_fully(trace)
     return trace
 
@@ -235,7 +235,7 @@ def test_so_do_blocks_of_what_codex_exec_prints(tmp_path: Path) -> None:
 
 
 def test_a_process_tells_what_reading_here_tells(rollout: Path, big: BigDocuments) -> None:
-    assert told(read_aside(rollout, big)) == told(read_here(rollout))
+    assert told(read_in_background(rollout, big)) == told(read_here(rollout))
 
 
 def test_so_do_several_processes(
@@ -249,19 +249,19 @@ def test_so_do_several_processes(
     )
     monkeypatch.setattr(document_process, *words)
     write_long(rollout, 3_000_000, seed=3, block_bytes=100_000)
-    assert told(read_aside(rollout, big)) == told(read_here(rollout))
+    assert told(read_in_background(rollout, big)) == told(read_here(rollout))
 
 
 def test_what_was_read_is_known_the_next_time(
     rollout: Path, big: BigDocuments, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read_aside(rollout, big)
+    read_in_background(rollout, big)
     monkeypatch.setattr(document_process, "DocumentProcess", never)
     monkeypatch.setattr(codex.CodexParser, "finish", lambda _self: None)
     (trace,) = read_one(rollout, True, big).traces
     known = len(trace)
     monkeypatch.setattr(codex.CodexParser, "feed", never)
-    trace.take_kept()
+    trace.load_cached()
     assert trace.loaded.complete
     assert len(trace) > known
     assert trace.totals is not None
@@ -274,19 +274,19 @@ def test_where_nothing_is_kept_nothing_begins(
     monkeypatch.setattr(document_process, "DocumentProcess", never)
     (trace,) = read_one(rollout, True, big).traces
     known = len(trace)
-    trace.take_kept()
+    trace.load_cached()
     assert len(trace) == known
     monkeypatch.undo()
-    trace.read_aside()
+    trace.read_in_background()
     read_fully(trace)
-    trace.stop_waiting()
+    trace.stop_background_read()
     assert told(trace) == told(read_here(rollout))
 
 
 def test_a_file_that_has_grown_is_read_on_from_where_its_index_ends(
     rollout: Path, big: BigDocuments, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read_aside(rollout, big)
+    read_in_background(rollout, big)
     with rollout.open("ab") as file:
         file.writelines(lines_of(message("assistant", "more"), call("new"), output("new")))
     fed: list[int] = []
@@ -300,17 +300,17 @@ def test_a_file_that_has_grown_is_read_on_from_where_its_index_ends(
     (trace,) = read_one(rollout, True, BigDocuments(folder=big.folder, lines=10_000)).traces
     monkeypatch.setattr(codex.CodexParser, "feed", counted)
     monkeypatch.setattr(document_process, "DocumentProcess", never)
-    trace.read_aside()
+    trace.read_in_background()
     read_fully(trace)
     assert len(fed) == 3
     assert told(trace) == here
     monkeypatch.undo()
-    assert told(read_aside(rollout, big)) == here  # where there is more, a process goes on
+    assert told(read_in_background(rollout, big)) == here  # where there is more, a process goes on
 
 
 def test_a_trace_that_came_from_an_index_is_followed(rollout: Path, big: BigDocuments) -> None:
     for _ in range(2):  # while it is made, and from what was kept
-        trace = read_aside(rollout, big)
+        trace = read_in_background(rollout, big)
         with rollout.open("ab") as file:
             file.writelines(lines_of(output("none"), message("assistant", "more")))
         assert trace.follow() is Growth.MORE
@@ -337,35 +337,35 @@ def replaced_by_more(path: Path) -> None:
 def test_the_index_of_another_content_is_not_used(
     change: Callable[[Path], None], rollout: Path, big: BigDocuments
 ) -> None:
-    read_aside(rollout, big)
+    read_in_background(rollout, big)
     change(rollout)
-    assert told(read_aside(rollout, big)) == told(read_here(rollout))
+    assert told(read_in_background(rollout, big)) == told(read_here(rollout))
 
 
 @pytest.mark.parametrize("place", [0, 100, 5_000, -1])
 def test_a_damaged_index_costs_nothing_but_time(
     place: int, rollout: Path, big: BigDocuments
 ) -> None:
-    read_aside(rollout, big)
+    read_in_background(rollout, big)
     (kept,) = (rollout.parent / "kept").glob("*.spans")
     data = bytearray(kept.read_bytes())
     data[place] ^= 0xFF
     kept.write_bytes(data)
-    assert told(read_aside(rollout, big)) == told(read_here(rollout))
+    assert told(read_in_background(rollout, big)) == told(read_here(rollout))
 
 
 def test_what_a_process_does_not_tell_is_read_here(
     rollout: Path, big: BigDocuments, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(document_process, "_BEGIN", "raise SystemExit(1)")
-    assert told(read_aside(rollout, big)) == told(read_here(rollout))
+    assert told(read_in_background(rollout, big)) == told(read_here(rollout))
     assert not list((rollout.parent / "kept").iterdir())
 
 
 def test_without_a_place_for_it_everything_is_read_here(rollout: Path) -> None:
     (rollout.parent / "file").touch()
     big = BigDocuments(folder=rollout.parent / "file" / "kept", lines=0)
-    assert told(read_aside(rollout, big)) == told(read_here(rollout))
+    assert told(read_in_background(rollout, big)) == told(read_here(rollout))
 
 
 @pytest.mark.parametrize("comes_back", [True, False])
@@ -387,17 +387,17 @@ def test_whoever_goes_away_leaves_no_process(
     monkeypatch.setattr(document_process, "DocumentProcess", noted)
     monkeypatch.setattr(index_file.IndexFile, "next", one_by_one)
     (trace,) = read_one(rollout, True, big).traces
-    trace.read_aside()
+    trace.read_in_background()
     known = len(trace)
     while len(trace) == known:
         trace.advance()
-    trace.stop_waiting()
+    trace.stop_background_read()
     assert begun[0].wait(0)
     if comes_back:
-        trace.read_aside()
+        trace.read_in_background()
         assert len(begun) == 2
     read_fully(trace)
-    trace.stop_waiting()
+    trace.stop_background_read()
     assert told(trace) == told(read_here(rollout))
 
 
@@ -410,11 +410,11 @@ def test_a_block_of_another_place_is_not_taken(
     assert isinstance(trace, LineSpans)
     known = len(trace)
     first, second = list(written.blocks())[:2]
-    assert not trace.take_in(second)
+    assert not trace.append_block(second)
     assert len(trace) == known
-    assert trace.take_in(first)
+    assert trace.append_block(first)
     after = len(trace)
-    assert trace.take_in(first)  # it is known by now
+    assert trace.append_block(first)  # it is known by now
     assert len(trace) == after > known
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mast_tui.traces.io import json_repair as salvage
+from mast_tui.traces.io import json_repair as repair
 from mast_tui.traces.io.source import HEAD_BYTES, Source
 from mast_tui.traces.readers import claims
 from mast_tui.traces.readers.inspect import reader as inspect_reader
@@ -77,7 +77,7 @@ def test_of_a_file_that_is_cut_off_what_is_intact_is_read(tmp_path: Path) -> Non
 def test_a_log_that_cannot_be_read_as_json_has_failed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(salvage, "MOST_CHARS", 100)
+    monkeypatch.setattr(repair, "MOST_CHARS", 100)
     path = tmp_path / "a.json"
     path.write_text(json.dumps({**HEADER, "samples": [numbered(1)]})[:-5])
     report = READER.read(Source(path))

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mast_tui.traces.byte_prefilter import Sieve
+from mast_tui.traces.byte_prefilter import Prefilter
 from mast_tui.traces.index.document import StepList, StepSpans
-from mast_tui.traces.index.store import Kept, open_kept, write_kept
+from mast_tui.traces.index.store import CachedDocument, open_cached, write_cached
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import (
     AnswerKey,
@@ -100,13 +100,13 @@ def reports(draw: st.DrawFn, path: Path) -> FileReport:
 def kept(report: FileReport | None, place: Path) -> Path:
     """The report as a file of spans at ``place``."""
     with place.open("wb") as file:
-        write_kept(file, report, lambda _done, _total: None)
+        write_cached(file, report, lambda _done, _total: None)
     return place
 
 
 def reopened(report: FileReport, place: Path) -> FileReport:
     """The report, written and read again."""
-    found = open_kept(kept(report, place), report.path)
+    found = open_cached(kept(report, place), report.path)
     assert found is not None
     assert found.report is not None
     return found.report
@@ -136,7 +136,7 @@ def test_every_file_is_kept_as_it_was_read(folder: Path, tmp_path: Path) -> None
 
 def test_that_no_reader_knows_a_document_is_kept_too(tmp_path: Path) -> None:
     place = kept(None, tmp_path / "a.spans")
-    assert open_kept(place, tmp_path / "a.json") == Kept(None)
+    assert open_cached(place, tmp_path / "a.json") == CachedDocument(None)
 
 
 @pytest.mark.slow
@@ -146,9 +146,9 @@ def test_a_file_that_was_not_written_to_its_end_is_none(tmp_path: Path) -> None:
     part = tmp_path / "b.spans"
     for length in range(len(whole)):
         part.write_bytes(whole[:length])
-        assert open_kept(part, path) is None, length
+        assert open_cached(part, path) is None, length
     part.write_bytes(whole)
-    assert open_kept(part, path) is not None
+    assert open_cached(part, path) is not None
 
 
 @pytest.mark.parametrize("needle", ["pear", "Zwölf", "bash", "12", "no such word"])
@@ -160,11 +160,11 @@ def test_no_text_with_a_word_is_missed_by_its_sieve(
     report = read_one(chat(tmp_path, texts), named=True)
     (trace,) = reopened(report, tmp_path / "a.spans").traces
     read_fully(trace)
-    sieve = Sieve.for_needle(needle)
+    prefilter = Prefilter.for_needle(needle)
     found: dict[int, str] = {}
     begin = 0
     while begin < len(trace):
-        begin, some, _rows = trace.sift(sieve, begin, len(trace), max_bytes)
+        begin, some, _rows = trace.candidates(prefilter, begin, len(trace), max_bytes)
         found.update(some)
     for index in range(len(trace)):
         text = trace.text(index)
@@ -191,7 +191,9 @@ def test_a_text_longer_than_a_piece_is_searched_piece_by_piece(
     monkeypatch.setattr(os, "pread", counted)
     found = []
     for begin in range(len(trace)):
-        end, texts_found, _rows = trace.sift(Sieve.for_needle("quagmire"), begin, begin + 1, 1024)
+        end, texts_found, _rows = trace.candidates(
+            Prefilter.for_needle("quagmire"), begin, begin + 1, 1024
+        )
         assert end == begin + 1
         assert max(read) == 1024
         found += [index for index, _text in texts_found]
@@ -212,7 +214,7 @@ def test_only_rows_are_read_before_a_text_is_asked_for(
         return original(file, length, offset)
 
     monkeypatch.setattr(os, "pread", counted)
-    found = open_kept(place, path)
+    found = open_cached(place, path)
     assert found is not None
     assert found.report is not None
     (trace,) = found.report.traces
@@ -230,7 +232,7 @@ def test_only_rows_are_read_before_a_text_is_asked_for(
 def test_texts_are_there_when_the_file_has_been_removed(tmp_path: Path) -> None:
     path = chat(tmp_path, ["one", "two"])
     place = kept(read_one(path, named=True), tmp_path / "a.spans")
-    found = open_kept(place, path)
+    found = open_cached(place, path)
     place.unlink()
     assert found is not None
     assert found.report is not None

@@ -41,18 +41,18 @@ def walk(folder: Path, library: LibraryCache) -> list[Trace]:
     found = [
         (trace, scan.members.get(str(trace.path), ())) for report in scan for trace in report.traces
     ]
-    library.keep_look([folder], found)
+    library.keep_traces([folder], found)
     return [trace for trace, _ in found]
 
 
-def last_look(folder: Path, library: LibraryCache) -> list[Trace]:
-    return [trace for part in library.last_look([folder], read_again) for trace in part]
+def cached_traces(folder: Path, library: LibraryCache) -> list[Trace]:
+    return [trace for part in library.cached_traces([folder], read_again) for trace in part]
 
 
 def test_the_last_look_tells_all_that_the_walk_told(folder: Path, tmp_path: Path) -> None:
     with LibraryCache(tmp_path / "library.db") as library:
         found = walk(folder, library)
-        told = last_look(folder, library)
+        told = cached_traces(folder, library)
     assert [one.summary for one in told] == [one.summary for one in found]
     assert [(one.path, one.record) for one in told] == [(one.path, one.record) for one in found]
     by_id = {one.identity.trace_id: one for one in told}
@@ -64,7 +64,7 @@ def test_the_last_look_tells_all_that_the_walk_told(folder: Path, tmp_path: Path
 def test_a_trace_of_the_last_look_is_read_as_that_of_a_walk(folder: Path, tmp_path: Path) -> None:
     with LibraryCache(tmp_path / "library.db") as library:
         found = walk(folder, library)
-        told = last_look(folder, library)
+        told = cached_traces(folder, library)
     assert MAIN in [one.identity.trace_id for one in told]
     for ours, theirs in zip(told, found, strict=True):
         identity = theirs.identity
@@ -84,7 +84,7 @@ def test_a_second_walk_over_the_same_files_is_no_news(folder: Path, tmp_path: Pa
     for _ in range(2):
         with LibraryCache(tmp_path / "library.db") as library:
             news = Differences()
-            news.expect(last_look(folder, library))
+            news.expect(cached_traces(folder, library))
             scan = Scan([folder], library=library, keep_spans=False)
             told = [news.of(report) for report in scan]
             news.end()
@@ -99,7 +99,7 @@ def test_what_another_file_tells_of_a_trace_is_news(folder: Path, tmp_path: Path
         walk(folder, library)
         (folder / "x" / "outcomes.csv").write_text("trace,outcome\ntold.json,succeeded\n")
         news = Differences()
-        news.expect(last_look(folder, library))
+        news.expect(cached_traces(folder, library))
         told = [news.of(report) for report in Scan([folder], library=library, keep_spans=False)]
         news.end()
     changed = [trace for one in told if one is not None for trace in one.traces]
@@ -116,7 +116,7 @@ def test_a_trace_whose_content_has_changed_takes_the_place_of_the_old_one_at_onc
     with LibraryCache(tmp_path / "library.db") as library:
         (before,) = walk(folder, library)
         news = Differences()
-        news.expect(last_look(folder, library))
+        news.expect(cached_traces(folder, library))
         write_json(folder / "a.json", [*CHAT, *CHAT])
         (report,) = map(news.of, Scan([folder], library=library, keep_spans=False))
         assert isinstance(report, FileReport)
@@ -129,6 +129,6 @@ def test_looks_at_other_paths_are_kept_apart(
 ) -> None:
     with LibraryCache(tmp_path / "library.db") as library:
         walk(folder, library)
-        assert list(library.last_look([folder / "x"], read_again)) == []
+        assert list(library.cached_traces([folder / "x"], read_again)) == []
         monkeypatch.chdir(folder)
-        assert list(library.last_look([Path()], read_again)) == []
+        assert list(library.cached_traces([Path()], read_again)) == []

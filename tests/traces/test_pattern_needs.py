@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from mast_tui.traces.byte_prefilter import Sieve, folded
+from mast_tui.traces.byte_prefilter import Prefilter, folded
 from mast_tui.traces.search.pattern import InvalidPattern, Pattern, needs_of
 from mast_tui.traces.search.text_search import TextSearch
 from tests.traces.rollouts import message, meta
@@ -75,7 +75,7 @@ class Unsifted(Pattern):
     """A pattern that has every text looked at."""
 
     @property
-    def sieve(self) -> Sieve | None:
+    def prefilter(self) -> Prefilter | None:
         return None
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.traces.index.lazy_span import late_span, moved
+from mast_tui.traces.index.lazy_span import lazy_span, moved
 from mast_tui.traces.index.line_index import LineIndex, MemoryContent
 from mast_tui.traces.index.lines import LineSpans, feed_lines
 from mast_tui.traces.index.span_table import SpanTable
@@ -148,7 +148,7 @@ def test_a_late_span_can_be_changed_and_moved_like_any_other() -> None:
         looks.append(1)
         return "seen", False
 
-    span = late_span(
+    span = lazy_span(
         look,
         3,
         "key",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.traces.index.lru import Remembered
+from mast_tui.traces.index.lru import LruCache
 
 ROOM = 20
 STEPS = st.lists(st.tuples(st.integers(0, 8), st.text("x", max_size=30)), max_size=60)
@@ -15,7 +15,7 @@ STEPS = st.lists(st.tuples(st.integers(0, 8), st.text("x", max_size=30)), max_si
 def test_what_was_added_last_is_kept_and_no_more_than_there_is_room_for(
     steps: list[tuple[int, str]],
 ) -> None:
-    kept = Remembered(ROOM, len)
+    kept = LruCache(ROOM, len)
     latest: dict[int, str] = {}
     for index, text in steps:
         kept.add(index, text)
@@ -28,7 +28,7 @@ def test_what_was_added_last_is_kept_and_no_more_than_there_is_room_for(
 
 
 def test_what_was_asked_for_stays_longer() -> None:
-    kept: Remembered[str] = Remembered(2)
+    kept: LruCache[str] = LruCache(2)
     kept.add(1, "first")
     kept.add(2, "second")
     assert kept.get(1) == "first"

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from mast_tui.errors import MastError
 from mast_tui.traces.io.named_paths import paths_of
 from mast_tui.traces.io.regular_files import is_folder, read_beside
-from mast_tui.traces.io.remote import RemotePath, bring, sweep, trace_path
+from mast_tui.traces.io.remote import RemotePath, bring, remove_old_copies, trace_path
 from mast_tui.traces.library import read_again, read_fully, scan
 from mast_tui.traces.scan.folder import entries_under
 from mast_tui.traces.search.file_search import files_to_search
@@ -162,7 +162,7 @@ def test_what_was_used_longest_ago_goes_first(tmp_path: Path) -> None:
         place.write_bytes(b"x" * 10)
         os.utime(place, ns=(number, 0))
         places.append(place)
-    sweep(tmp_path / "kept", 20, keep=places[0])
+    remove_old_copies(tmp_path / "kept", 20, keep=places[0])
     assert [place.exists() for place in places] == [True, False, True, True]
 
 

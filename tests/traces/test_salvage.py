@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mast_tui.traces.io.json_lines import glued_records, holds_lines
-from mast_tui.traces.io.json_repair import Salvaged, salvage
+from mast_tui.traces.io.json_lines import glued_records, is_json_lines
+from mast_tui.traces.io.json_repair import Repaired, repair
 
 MESSAGES = [
     {
@@ -37,15 +37,15 @@ LAYOUTS = {
 layouts = pytest.mark.parametrize("text", LAYOUTS.values(), ids=LAYOUTS.keys())
 
 
-def salvaged(text: str) -> Salvaged:
-    found = salvage(text)
+def salvaged(text: str) -> Repaired:
+    found = repair(text)
     assert found is not None
     assert found.problems
     json.dumps(found.value)
     return found
 
 
-def intact(found: Salvaged) -> list[int]:
+def intact(found: Repaired) -> list[int]:
     """The numbers of the messages that are as they were."""
     value: object = found.value
     messages = value.get("messages") if isinstance(value, Mapping) else value
@@ -193,15 +193,15 @@ def test_deep_nesting_is_left_out(opening: str, closed: bool) -> None:
     ],
 )
 def test_what_is_no_document_is_left_to_others(text: str) -> None:
-    assert salvage(text) is None
+    assert repair(text) is None
 
 
 def test_a_broken_first_line_makes_no_document_of_json_lines() -> None:
-    assert holds_lines(['{"a": 1', '{"a": 2}', '{"a": 3}'])
-    assert holds_lines(['{"a": 1}', "{"])
-    assert not holds_lines(["[", '{"a": 2}'])
-    assert not holds_lines(['{"a": 1,', '"b": [', "{}", "]", "}"])
-    assert not holds_lines(['{"a": 1}'])
+    assert is_json_lines(['{"a": 1', '{"a": 2}', '{"a": 3}'])
+    assert is_json_lines(['{"a": 1}', "{"])
+    assert not is_json_lines(["[", '{"a": 2}'])
+    assert not is_json_lines(['{"a": 1,', '"b": [', "{}", "]", "}"])
+    assert not is_json_lines(['{"a": 1}'])
 
 
 def test_records_without_a_line_feed_between_them_come_apart() -> None:
@@ -246,7 +246,7 @@ def test_a_thousand_damages_in_a_big_file_are_read_past(indent: int | None) -> N
 )
 def test_hostile_text_comes_to_an_end(text: str) -> None:
     """Each of these would take hours if every beginning were followed to the end of the text."""
-    found = salvage(text)
+    found = repair(text)
     assert found is None or len(found.problems) <= 202
 
 
@@ -259,7 +259,7 @@ PIECES = st.sampled_from(
 @settings(max_examples=300)
 def test_any_heap_of_pieces_is_read_or_refused(pieces: str) -> None:
     for beginning in ('{"a": ', "[{}, ", '[\n  {\n    "k": '):
-        found = salvage(beginning + pieces)
+        found = repair(beginning + pieces)
         if found is not None:
             json.dumps(found.value).encode("utf-8")
             assert found.value

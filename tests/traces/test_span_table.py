@@ -231,7 +231,7 @@ def test_a_span_takes_few_bytes_where_another_process_has_found_it() -> None:
         )
         table.set_end(asked, float(number))
     taken = SpanTable()
-    taken.take_in(table.whole())
+    taken.append_block(table.whole())
     assert len(taken) == 100_000
     assert 40 <= held(taken) / len(taken) <= MOST_BYTES
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mast_tui.traces.byte_prefilter import Sieve, folded
+from mast_tui.traces.byte_prefilter import Prefilter, folded
 from mast_tui.traces.identity import identity_by_content
 from mast_tui.traces.index.line_index import LineIndex, MemoryContent
 from mast_tui.traces.index.lines import LineSpans
@@ -279,7 +279,7 @@ def test_a_file_that_is_gone_ends_the_search_without_an_error(tmp_path: Path) ->
 
 @pytest.mark.parametrize("needle", ["1e5", "null", '": "', "\ufffd", "///"])
 def test_what_a_reader_may_write_anew_is_looked_for_in_every_text(needle: str) -> None:
-    assert Sieve.for_needle(needle) is None
+    assert Prefilter.for_needle(needle) is None
 
 
 @pytest.mark.slow
@@ -301,16 +301,16 @@ def test_what_a_reader_may_write_anew_is_looked_for_in_every_text(needle: str) -
     ],
 )
 def test_a_sieve_lets_every_spelling_through(needle: str, line: bytes) -> None:
-    sieve = Sieve.for_needle(needle)
-    assert sieve is not None
-    assert sieve.hits(b"nothing\n" + line + b"\nnothing") != []
-    assert sieve.hits(b"nothing\nnothing") == []
+    prefilter = Prefilter.for_needle(needle)
+    assert prefilter is not None
+    assert prefilter.hits(b"nothing\n" + line + b"\nnothing") != []
+    assert prefilter.hits(b"nothing\nnothing") == []
 
 
 def test_ids_are_no_numbers_with_an_exponent() -> None:
-    sieve = Sieve.for_needle("404")
-    assert sieve is not None
-    assert sieve.hits(b'{"id":"6d1e2f3e4-0e1a-4e55-a9e3","call":"call_3e5f"}\n') == []
+    prefilter = Prefilter.for_needle("404")
+    assert prefilter is not None
+    assert prefilter.hits(b'{"id":"6d1e2f3e4-0e1a-4e55-a9e3","call":"call_3e5f"}\n') == []
 
 
 def test_needles_are_matchers() -> None:

@@ -12,7 +12,7 @@ from mast_tui.ui.trace_view.background_index import (
     SPANS,
     BackgroundIndex,
     TraceFacts,
-    look_on,
+    index_more,
 )
 from mast_tui.ui.trace_view.folding import Run
 from tests.ui.long_trace import GlancedTrace, calling
@@ -22,7 +22,7 @@ from tests.ui.long_trace import GlancedTrace, calling
 def test_the_widest_name_is_known(agents: list[str], cells: int) -> None:
     trace = GlancedTrace(9, lambda span: replace(span, agent=agents[span.index % len(agents)]))
     survey = BackgroundIndex()
-    for _ in look_on(trace, survey, reads=True):
+    for _ in index_more(trace, survey, reads=True):
         pass
     assert survey.facts == TraceFacts(9, 0.0, 9.0, tuple(agents), cells)
 
@@ -55,7 +55,7 @@ def test_no_step_looks_at_much() -> None:
     survey = BackgroundIndex()
     survey.wanted = True
     before = trace.advances, trace.glanced_at, trace.asked
-    for _ in look_on(trace, survey, reads=True):
+    for _ in index_more(trace, survey, reads=True):
         now = trace.advances, trace.glanced_at, trace.asked
         advanced, glanced_at, asked = (b - a for a, b in zip(before, now, strict=True))
         assert advanced <= 1
@@ -69,7 +69,7 @@ def test_no_step_looks_at_much() -> None:
 def test_spans_are_looked_at_while_the_trace_is_read() -> None:
     trace = GrowingTrace(10_000, 30)
     survey = BackgroundIndex()
-    for _ in look_on(trace, survey, reads=True):
+    for _ in index_more(trace, survey, reads=True):
         assert len(trace) - survey.totals.seen < SPANS + 30
         assert survey.repeats.seen == 0
     assert survey.totals.seen == 10_000
@@ -80,7 +80,7 @@ def test_what_the_end_of_a_trace_tells_of_its_beginning_is_known_when_it_is_whol
     trace = GrowingTrace(3050, 300)
     survey = BackgroundIndex()
     told = 0
-    for _ in look_on(trace, survey, reads=True):
+    for _ in index_more(trace, survey, reads=True):
         told = max(told, survey.totals.seen)
         assert survey.totals.seen == survey.facts.seen == told
     assert list(survey.totals.errors) == list(range(0, 3050, 100))
@@ -90,7 +90,7 @@ def test_what_the_end_of_a_trace_tells_of_its_beginning_is_known_when_it_is_whol
 def test_a_trace_that_was_whole_from_the_beginning_is_glanced_at_once() -> None:
     trace = GlancedTrace(5000)
     survey = BackgroundIndex()
-    assert list(look_on(trace, survey, reads=True)) == [False] * -(-5000 // SPANS)
+    assert list(index_more(trace, survey, reads=True)) == [False] * -(-5000 // SPANS)
     assert trace.glanced_at == 5000
     assert trace.asked == 2 * -(-5000 // SPANS)
 
@@ -99,7 +99,7 @@ def test_a_trace_that_another_reads_is_not_read_on() -> None:
     trace = GrowingTrace(5000, 300)
     trace.advance()
     survey = BackgroundIndex()
-    for _ in look_on(trace, survey, reads=False):
+    for _ in index_more(trace, survey, reads=False):
         pass
     assert (trace.advances, survey.totals.seen) == (1, 300)
     assert survey.complete(trace)
@@ -107,18 +107,18 @@ def test_a_trace_that_another_reads_is_not_read_on() -> None:
 
 def test_that_the_end_is_known_is_worth_telling_at_once() -> None:
     trace = GrowingTrace(1000, 300)
-    told = [len(trace) for worth in look_on(trace, BackgroundIndex(), reads=True) if worth]
+    told = [len(trace) for worth in index_more(trace, BackgroundIndex(), reads=True) if worth]
     assert told == [1000]
 
 
 def test_repeated_steps_are_looked_for_once_they_are_wanted_and_all_is_known() -> None:
     trace = GlancedTrace(100, lambda span: calling(span, "same"))
     survey = BackgroundIndex()
-    assert all(not worth for worth in look_on(trace, survey, reads=True))
+    assert all(not worth for worth in index_more(trace, survey, reads=True))
     assert survey.repeats.run_at(50) is None
     survey.wanted = True
     assert not survey.complete(trace)
-    assert list(look_on(trace, survey, reads=True))
+    assert list(index_more(trace, survey, reads=True))
     assert survey.repeats.run_at(50) == Run(0, 100, 1)
     assert survey.complete(trace)
 

@@ -233,7 +233,7 @@ async def test_under_a_dialog_only_the_end_of_the_reading_is_taken_in(chat: Path
         await on.send(":")
         for length, over in ((600, False), (700, True)):
             trace.grow(length, over=over)
-            timeline.post_message(Timeline.LookedOn(trace, timeline.facts, over))
+            timeline.post_message(Timeline.IndexGrown(trace, timeline.facts, over))
             await on.pilot.pause()
             assert timeline.row_count == (700 if over else 500)
 

@@ -10,7 +10,7 @@ import pytest
 
 from mast_tui.ui.library import rows as library_rows
 from mast_tui.ui.library.rows import LibraryRow, Listing, Sort, State
-from mast_tui.ui.trace_names import names_under, natural, told_apart
+from mast_tui.ui.trace_names import distinct_names, names_under, natural
 
 
 def row(name: str, **fields: object) -> LibraryRow:
@@ -142,6 +142,6 @@ def test_a_title_tells_files_of_one_name_apart(path: str, others: list[str], nam
         return trace
 
     trace = trace_in(path)
-    assert told_apart(trace, map(trace_in, others)) == name
+    assert distinct_names(trace, map(trace_in, others)) == name
     trace.record = 3
-    assert told_apart(trace, map(trace_in, others)) == f"{name}#3"
+    assert distinct_names(trace, map(trace_in, others)) == f"{name}#3"

@@ -14,9 +14,9 @@ from mast_tui.traces.index.document import StepSpans
 from mast_tui.traces.model import FileReport
 from mast_tui.traces.scan import file_reader as one_file
 from mast_tui.traces.scan.library_cache import FIRST_PART, NEXT_PARTS
-from mast_tui.ui.services.folder_look import look_at
+from mast_tui.ui.services.folder_scan import scan_paths
 from mast_tui.ui.services.trace_catalog import Catalog, OneByOne
-from mast_tui.ui.services.trace_scan import FilesRead, LastLook, Looking
+from mast_tui.ui.services.trace_scan import CachedTraces, FilesRead, ScanThread
 from tests.ui.stage import SMALL, Message, write_trace
 
 
@@ -34,8 +34,8 @@ def runs(tmp_path: Path) -> Path:
     return tmp_path / "runs"
 
 
-def looks(folder: Path) -> list[FilesRead | LastLook]:
-    return list(look_at([folder], lambda: False, forbidden))
+def looks(folder: Path) -> list[FilesRead | CachedTraces]:
+    return list(scan_paths([folder], lambda: False, forbidden))
 
 
 def names(traces: object) -> list[str]:
@@ -43,12 +43,12 @@ def names(traces: object) -> list[str]:
     return [trace.path.stem for trace in traces]
 
 
-def looked(messages: list[FilesRead | LastLook]) -> list[str]:
+def looked(messages: list[FilesRead | CachedTraces]) -> list[str]:
     """The traces of the last look, by name."""
-    return [name for one in messages if isinstance(one, LastLook) for name in names(one.traces)]
+    return [name for one in messages if isinstance(one, CachedTraces) for name in names(one.traces)]
 
 
-def news(messages: list[FilesRead | LastLook]) -> tuple[list[str], int, int]:
+def news(messages: list[FilesRead | CachedTraces]) -> tuple[list[str], int, int]:
     """What the walk told: the names of traces, how many are gone, how many files are as before."""
     walk = [one for one in messages if isinstance(one, FilesRead)]
     found = [name for one in walk for report in one.reports for name in names(report.traces)]
@@ -88,7 +88,7 @@ def test_a_first_part_of_the_last_look_comes_before_the_rest_is_read(
     folder.mkdir()
     (folder / "many.jsonl").write_text("\n".join(json.dumps({"messages": one}) for one in many))
     looks(folder)
-    again = [len(one.traces) for one in looks(folder) if isinstance(one, LastLook)]
+    again = [len(one.traces) for one in looks(folder) if isinstance(one, CachedTraces)]
     assert again == [FIRST_PART, 5]
     assert FIRST_PART < NEXT_PARTS
 
@@ -109,9 +109,9 @@ def test_a_look_that_is_told_to_stop_stops_and_keeps_no_half_of_it(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # On a busy machine a part would be told before.
-    monkeypatch.setattr("mast_tui.ui.services.folder_look.monotonic", lambda: 0.0)
+    monkeypatch.setattr("mast_tui.ui.services.folder_scan.monotonic", lambda: 0.0)
     asked = iter([False, False, True])
-    look = look_at([runs], lambda: next(asked, True), forbidden)
+    look = scan_paths([runs], lambda: next(asked, True), forbidden)
     assert not any(isinstance(one, FilesRead) for one in look)
     assert looked(looks(runs)) == []
 
@@ -183,14 +183,14 @@ def test_traces_of_one_file_that_are_open_together_are_read_together(
 
 
 def test_a_look_that_breaks_is_not_silent() -> None:
-    def broken(stopped: Callable[[], bool]) -> Iterator[LastLook]:
-        yield LastLook(())
+    def broken(stopped: Callable[[], bool]) -> Iterator[CachedTraces]:
+        yield CachedTraces(())
         raise KeyError("broken")
 
     hooked = threading.excepthook
     threading.excepthook = lambda _: None
     try:
-        looking = Looking(broken, lambda _: None)
+        looking = ScanThread(broken, lambda _: None)
         looking.go_on()
         with pytest.raises(KeyError, match="broken"):
             looking.over.result(60)
@@ -199,13 +199,13 @@ def test_a_look_that_breaks_is_not_silent() -> None:
 
 
 def test_messages_of_a_look_come_in_order_whether_the_first_was_asked_for_or_not() -> None:
-    def three(stopped: Callable[[], bool]) -> Iterator[LastLook]:
+    def three(stopped: Callable[[], bool]) -> Iterator[CachedTraces]:
         for _ in range(3):
-            yield LastLook(())
+            yield CachedTraces(())
 
     for asked in (False, True):
         posted: list[object] = []
-        looking = Looking(three, posted.append)
+        looking = ScanThread(three, posted.append)
         first = looking.first(60) if asked else None
         looking.go_on()
         looking.over.result(60)

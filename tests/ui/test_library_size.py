@@ -15,7 +15,7 @@ from mast_tui.ui.library import screen as library
 from mast_tui.ui.library.rows import LibraryRow
 from mast_tui.ui.library.screen import LibraryScreen
 from mast_tui.ui.services.open_workspace import OpenWorkspace
-from mast_tui.ui.services.trace_scan import FilesRead, LastLook
+from mast_tui.ui.services.trace_scan import CachedTraces, FilesRead
 from tests import waiting
 from tests.ui.settle import settle
 from tests.ui.stage import SMALL, Message, Stage, stage, write_trace
@@ -200,14 +200,14 @@ async def test_thousands_of_unreadable_files_are_listed_without_drawing_them(
     from mast_tui.ui.services import trace_catalog as catalog
 
     told = 0
-    words: Callable[[catalog.Trouble], str] = catalog.Trouble.words.fget  # type: ignore[attr-defined]
+    words: Callable[[catalog.FileProblem], str] = catalog.FileProblem.words.fget  # type: ignore[attr-defined]
 
-    def counted(self: catalog.Trouble) -> str:
+    def counted(self: catalog.FileProblem) -> str:
         nonlocal told
         told += 1
         return words(self)
 
-    monkeypatch.setattr(catalog.Trouble, "words", property(counted))
+    monkeypatch.setattr(catalog.FileProblem, "words", property(counted))
     broken = [FileReport(Path(f"b{number}.json"), failed="not JSON") for number in range(5000)]
     async with stage(runs) as on:
         on.app.post_message(FilesRead(broken, True, 5011))
@@ -227,8 +227,8 @@ async def test_leaving_while_a_file_is_being_read_waits_for_nothing(
     gate, begun = threading.Event(), threading.Event()
     ended = threading.Event()
 
-    def endless(*_: object) -> Iterator[FilesRead | LastLook]:
-        yield LastLook(())
+    def endless(*_: object) -> Iterator[FilesRead | CachedTraces]:
+        yield CachedTraces(())
         begun.set()
         try:
             gate.wait(60)
@@ -237,7 +237,7 @@ async def test_leaving_while_a_file_is_being_read_waits_for_nothing(
         finally:
             ended.set()
 
-    monkeypatch.setattr("mast_tui.ui.services.folder_look.look_at", endless)
+    monkeypatch.setattr("mast_tui.ui.services.folder_scan.scan_paths", endless)
     async with stage(runs, settled=False) as on:
         for _ in waiting.until(begun.is_set):
             await on.pilot.pause(0)

@@ -9,7 +9,7 @@ from textual.app import App, ComposeResult
 from textual.strip import Strip
 
 from mast_tui.traces.model import Loaded, Span
-from mast_tui.ui.trace_view.background_index import BackgroundIndex, Matter
+from mast_tui.ui.trace_view.background_index import BackgroundIndex, CellContent
 from mast_tui.ui.trace_view.gutter import Mark, MarkKind, Marks
 from mast_tui.ui.trace_view.overview import GLYPHS, Overview
 from tests.ui.build import SmallTrace
@@ -49,7 +49,7 @@ def small(tmp_path: Path) -> Path:
 
 
 def test_each_matter_has_a_shape_of_its_own() -> None:
-    assert len(set(GLYPHS.values())) == len(Matter) == len(GLYPHS)
+    assert len(set(GLYPHS.values())) == len(CellContent) == len(GLYPHS)
 
 
 async def test_labels_suggestions_and_matches_show_and_go_again(
@@ -59,10 +59,10 @@ async def test_labels_suggestions_and_matches_show_and_go_again(
     trace = read_trace(small)
     suggest(place, trace, [finding(trace, "1.3", 7, 8)])
     async with stage(small, workspace=place) as on:
-        plain = [GLYPHS[m] for m in (Matter.USER, Matter.AGENT, *[Matter.TOOL] * 6)]
+        plain = [GLYPHS[m] for m in (CellContent.USER, CellContent.AGENT, *[CellContent.TOOL] * 6)]
         shown = [text[1] for text in column(on)]
         assert shown[:6] == plain[:6]
-        assert shown[6:8] == [GLYPHS[Matter.SUGGESTION]] * 2
+        assert shown[6:8] == [GLYPHS[CellContent.SUGGESTION]] * 2
         await on.press(*"jj13")
         assert column(on)[2] == "▶●"
         await on.press("u")
@@ -190,8 +190,8 @@ async def test_labels_marks_and_moves_look_at_no_span() -> None:
         view.show_matches([5])
         view.show_place(12_345, 12_340, 12_360)
         matters = [cell.matter for cell in view.cells]
-        assert matters.count(Matter.OWN) == 1
-        assert matters[0] is Matter.MATCH
+        assert matters.count(CellContent.OWN) == 1
+        assert matters[0] is CellContent.MATCH
         await pilot.click(Overview, offset=(1, 12))
         assert trace.asked == 0
 
@@ -206,7 +206,7 @@ async def test_a_run_that_grows_fills_the_column() -> None:
         for known in (3, 40, 5000):
             trace.known = known
             view.grown()
-            assert view.cells[-1].matter is Matter.UNSEEN
+            assert view.cells[-1].matter is CellContent.UNSEEN
             assert not view.complete
             while survey.step(trace):
                 pass
@@ -214,7 +214,7 @@ async def test_a_run_that_grows_fills_the_column() -> None:
             assert view.complete
             assert len(view.cells) == min(30, known)
             assert view.cells[-1].end == known
-            assert all(cell.matter is Matter.AGENT for cell in view.cells)
+            assert all(cell.matter is CellContent.AGENT for cell in view.cells)
 
 
 async def test_the_column_stands_for_all_spans_that_an_earlier_look_has_found() -> None:
@@ -226,7 +226,7 @@ async def test_the_column_stands_for_all_spans_that_an_earlier_look_has_found() 
         view = pilot.app.query_one(Overview)
         view.show_trace(trace, survey)
         matters = [cell.matter for cell in view.cells]
-        assert matters == [Matter.AGENT] * 3 + [Matter.UNSEEN] * 27
+        assert matters == [CellContent.AGENT] * 3 + [CellContent.UNSEEN] * 27
 
 
 class CountedOverview(Overview):
@@ -289,7 +289,7 @@ async def test_errors_that_are_everywhere_show_in_the_kinds_shapes(tmp_path: Pat
         steps += [call(number, "run", "{}"), failed(number)]
     async with stage(write_trace(tmp_path / "failing.json", steps)) as on:
         view = on.annotate.overview
-        assert {text[1] for text in column(on)} == {GLYPHS[Matter.TOOL]}
+        assert {text[1] for text in column(on)} == {GLYPHS[CellContent.TOOL]}
         glyphs = [list(view.render_line(y))[-1] for y in range(len(view.cells))]
         assert all(glyph.style is not None and glyph.style.underline for glyph in glyphs)
         await on.press("E")

@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 from mast_tui.traces.index.span_columns import ColumnsOfSteps
 from mast_tui.traces.index.span_totals import MOST_BUCKETS, SpanTotals
 from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus
-from mast_tui.ui.trace_view.background_index import Matter
+from mast_tui.ui.trace_view.background_index import CellContent
 from mast_tui.ui.trace_view.gutter import NO_MARKS, Mark, MarkKind, Marks
 from mast_tui.ui.trace_view.overview import FEW, STANDS_OUT, Cell, Cells, cell_of, stretch
 from tests.ui.build import SmallTrace
 
 PLAIN = SmallTrace("a step").span(0)
 KINDS = {
-    Matter.USER: replace(PLAIN, role=Role.USER),
-    Matter.AGENT: PLAIN,
-    Matter.TOOL: replace(PLAIN, kind=SpanKind.TOOL_CALL, role=Role.AGENT),
-    Matter.OTHER: replace(PLAIN, kind=SpanKind.LOG, role=Role.LOG),
+    CellContent.USER: replace(PLAIN, role=Role.USER),
+    CellContent.AGENT: PLAIN,
+    CellContent.TOOL: replace(PLAIN, kind=SpanKind.TOOL_CALL, role=Role.AGENT),
+    CellContent.OTHER: replace(PLAIN, kind=SpanKind.LOG, role=Role.LOG),
 }
 ERROR = replace(PLAIN, status=SpanStatus.ERROR)
 
@@ -73,7 +73,7 @@ def test_an_empty_run_has_no_cell() -> None:
 
 def test_a_tiny_run_has_a_cell_a_span() -> None:
     spans = [*KINDS.values(), ERROR]
-    assert [cell.matter for cell in cells(spans, 20)] == [*KINDS, Matter.ERROR]
+    assert [cell.matter for cell in cells(spans, 20)] == [*KINDS, CellContent.ERROR]
 
 
 MARKS = Marks(
@@ -116,13 +116,13 @@ def test_a_cell_knows_of_errors_exactly_where_its_stretch_has_one(
     for cell in cells(spans, height):
         has_error = any(s.status is SpanStatus.ERROR for s in spans[cell.first : cell.end])
         assert cell.errors is has_error
-        assert has_error or cell.matter is not Matter.ERROR
+        assert has_error or cell.matter is not CellContent.ERROR
 
 
 @given(st.sets(st.integers(0, 999), max_size=10))
 def test_few_errors_are_all_shown(errors: set[int]) -> None:
     found = cells(failing(1000, *errors), 40)
-    assert {cell.first for cell in found if cell.matter is Matter.ERROR} == {
+    assert {cell.first for cell in found if cell.matter is CellContent.ERROR} == {
         cell.first for cell in found if errors & set(range(cell.first, cell.end))
     }
 
@@ -130,16 +130,16 @@ def test_few_errors_are_all_shown(errors: set[int]) -> None:
 @given(st.sets(st.integers(0, 29)), st.integers(30, 60))
 def test_where_each_span_has_a_cell_each_error_is_shown(errors: set[int], height: int) -> None:
     found = cells(failing(30, *errors), height)
-    assert {cell.first for cell in found if cell.matter is Matter.ERROR} == errors
+    assert {cell.first for cell in found if cell.matter is CellContent.ERROR} == errors
 
 
 def test_errors_that_are_everywhere_hide_nothing_else_and_show_where_they_are_denser() -> None:
     every_tenth = range(0, 100_000, 10)
     found = cells(failing(100_000, *every_tenth), 40)
-    assert all(cell.errors and cell.matter is Matter.AGENT for cell in found)
+    assert all(cell.errors and cell.matter is CellContent.AGENT for cell in found)
     denser = range(30_000, 40_000, 3)
     found = cells(failing(100_000, *every_tenth, *denser), 40)
-    shown = [number for number, cell in enumerate(found) if cell.matter is Matter.ERROR]
+    shown = [number for number, cell in enumerate(found) if cell.matter is CellContent.ERROR]
     assert shown == [12, 13, 14, 15]
     assert all(cell.errors for cell in found)
 
@@ -153,11 +153,11 @@ def test_of_many_errors_those_are_shown_that_stand_out(failed: list[bool], heigh
     for cell in found:
         part = failed[cell.first : cell.end]
         stands_out = sum(part) / len(part) >= STANDS_OUT * sum(failed) / total - 1e-9
-        assert (cell.matter is Matter.ERROR) is (cell.errors and stands_out)
+        assert (cell.matter is CellContent.ERROR) is (cell.errors and stands_out)
 
 
 @given(st.lists(st.sampled_from(list(KINDS)), min_size=1, max_size=300), st.integers(1, 70))
-def test_the_most_frequent_kind_shows(kinds: list[Matter], height: int) -> None:
+def test_the_most_frequent_kind_shows(kinds: list[CellContent], height: int) -> None:
     for cell in cells([KINDS[kind] for kind in kinds], height):
         part = kinds[cell.first : cell.end]
         assert part.count(cell.matter) == max(map(part.count, part))
@@ -174,7 +174,7 @@ def test_a_click_leads_to_what_the_cell_shows() -> None:
 
 def test_what_was_not_looked_at_yet_is_blank() -> None:
     found = Cells(counted([PLAIN] * 25), NO_MARKS).of(10, 100)
-    assert [cell.matter for cell in found] == [Matter.AGENT] * 3 + [Matter.UNSEEN] * 7
+    assert [cell.matter for cell in found] == [CellContent.AGENT] * 3 + [CellContent.UNSEEN] * 7
 
 
 class CountedMarks(Marks):
@@ -190,7 +190,7 @@ class CountedMarks(Marks):
 @pytest.mark.slow
 def test_a_million_spans_cost_no_more_to_show_than_a_thousand() -> None:
     counts, columns = SpanTotals(), ColumnsOfSteps()
-    part = [KINDS[Matter.USER]] * 20_000, [PLAIN] * 20_000
+    part = [KINDS[CellContent.USER]] * 20_000, [PLAIN] * 20_000
     for number in range(50):
         counts.take(columns.columns(20_000 * number, part[number >= 20]))
     buckets = counts.buckets.counts
@@ -198,5 +198,5 @@ def test_a_million_spans_cost_no_more_to_show_than_a_thousand() -> None:
     assert sum(map(sum, buckets)) == counts.seen == 1_000_000
     marks = CountedMarks()
     found = Cells(counts, marks).of(40, 1_000_000)
-    assert [cell.matter for cell in found] == [Matter.USER] * 16 + [Matter.AGENT] * 24
+    assert [cell.matter for cell in found] == [CellContent.USER] * 16 + [CellContent.AGENT] * 24
     assert marks.asked == 40

@@ -67,7 +67,7 @@ def test_so_is_what_was_kept_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     def take(trace: Trace) -> None:
         asked.append(trace)
 
-    monkeypatch.setattr(Trace, "take_kept", take)
+    monkeypatch.setattr(Trace, "load_cached", take)
     report = Prefetch(options(SAMPLE)).report()
     assert report is not None
     assert asked == list(report.traces)

@@ -36,9 +36,9 @@ from mast_tui.ui import textual_internals
 from mast_tui.ui.textual_internals import (
     RenderCache,
     TextualApp,
-    has_given_terminal_back,
     set_virtual_size_undrawn,
     show_titles_undrawn,
+    terminal_released,
     titles_of,
 )
 from tests.ui.settle import settle
@@ -209,7 +209,7 @@ async def test_a_widget_is_drawn_when_all_of_it_is_to_be_drawn_and_not_else() ->
 async def test_an_app_without_a_terminal_has_given_none_back() -> None:
     app = Told()
     async with app.run_test():
-        assert not has_given_terminal_back(app)
+        assert not terminal_released(app)
 
 
 def _private_names() -> set[str]:

@@ -228,7 +228,7 @@ async def test_a_bar_follows_as_the_run_turns_out_longer_and_other_rows_stay() -
         trace.change = later
         facts = replace(timeline.facts, total=1000.0)
         before = [timeline.render_line(y).text for y in range(4)]
-        message = Timeline.LookedOn(trace, facts, False)
+        message = Timeline.IndexGrown(trace, facts, False)
         await counts.of(pilot, lambda: timeline.post_message(message))
         assert counts.drawn == counts.made <= 3
         assert timeline.render_line(3).text == before[3]

@@ -16,7 +16,7 @@ from mast_tui.session import Session
 from mast_tui.ui.annotate import screen as annotate
 from mast_tui.ui.annotate.reading import PASSED_OVER
 from mast_tui.ui.dialogs.question import Ask
-from mast_tui.ui.input_priority import Courtesy
+from mast_tui.ui.input_priority import InputPriority
 from mast_tui.ui.services import workspace as watch
 from mast_tui.workspace import Workspace
 from tests.ui.settle import settle
@@ -174,7 +174,7 @@ async def test_what_was_read_is_noted_between_keys_and_once_in_a_while(
     async with stage(small, workspace=place) as on:
         await on.press("j")
         before = len(on.session.read)
-        monkeypatch.setattr(Courtesy, "keys_come", keys_come)
+        monkeypatch.setattr(InputPriority, "keys_come", keys_come)
         for _ in range(waits):
             on.annotate.reading.write_between_keys()
             await settle(on.pilot)

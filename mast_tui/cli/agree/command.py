@@ -12,7 +12,7 @@ import click
 
 from mast_tui.cli.agree.input import Wanted, judge_input, judge_named, study_input, whole_report
 from mast_tui.cli.report.files import print_text
-from mast_tui.cli.shared.asking import Asks, asked_by, say_left_out
+from mast_tui.cli.shared.asking import Asker, asked_by, say_left_out
 from mast_tui.cli.shared.common import (
     checked_sight,
     common_options,
@@ -170,7 +170,7 @@ def agree_command(
             outputs.check(file)
         chosen = kept_taxonomy(place, taxonomy)
         viewer = asked_by(place, chosen.ref, annotator, blind, assisted)
-        if shards is not None and Asks(annotator, blind, assisted).hides_judges(place, chosen):
+        if shards is not None and Asker(annotator, blind, assisted).hides_judges(place, chosen):
             raise click.ClickException(
                 f"{shards}: what a judge found is hidden while you work blind or without "
                 "suggestions"

@@ -23,7 +23,7 @@ from mast_tui.cli.judge.summary import (
     shards_document,
     without_findings,
 )
-from mast_tui.cli.shared.asking import Asks, shards_hidden
+from mast_tui.cli.shared.asking import Asker, shards_hidden
 from mast_tui.cli.shared.common import (
     checked_sight,
     common_options,
@@ -35,7 +35,7 @@ from mast_tui.cli.shared.common import (
     working_taxonomy,
 )
 from mast_tui.cli.shared.paths import paths_argument
-from mast_tui.cli.shared.workers import AtWork, workers_option
+from mast_tui.cli.shared.workers import WorkerProgress, workers_option
 from mast_tui.judges.rules import RulesJudge, chosen_rules
 from mast_tui.judges.runner import Look, Looking, judged_before, run_judge
 from mast_tui.judges.sharded import JudgeUnits, judge_into_shards
@@ -111,7 +111,7 @@ def judge_command(
     login works here as, else --annotator.
     """
     checked_sight(blind, assisted)
-    asks = Asks(annotator, blind, assisted)
+    asks = Asker(annotator, blind, assisted)
     if judge_name != "rules" and rule_names is not None:
         raise click.UsageError("--rules is for --judge rules; the other judges have none")
     _refuse_for_others(judge_name, wanted_workers, out)
@@ -123,18 +123,18 @@ def judge_command(
         command = llm.ModelCommand(paths, workspace, taxonomy, again, quiet, as_json, asked, asks)
         if out is None:
             return int(llm.judge_with_model(command))
-        with AtWork(wanted_workers, quiet=quiet) as at_work:
+        with WorkerProgress(wanted_workers, quiet=quiet) as at_work:
             return int(llm.shards_by_model(command, ShardFolder(out), shard_files, at_work))
     _refuse_model_options(context, judge_name, asked)
     if judge_name == "twins":
         twins = TwinsJudge(traces_under(paths, []))
         if not quiet:
             say(f"mast-tui judge: {twins.words}")
-        with AtWork(None) as alone:
+        with WorkerProgress(None) as alone:
             run = _Run(twins, (), paths, workspace, taxonomy, True, quiet, as_json, asks, alone)
             return _into_workspace(run)
     rules = chosen_rules(rule_names or "default")
-    with AtWork(wanted_workers, quiet=quiet) as at_work:
+    with WorkerProgress(wanted_workers, quiet=quiet) as at_work:
         judge = RulesJudge(rules, usual_lengths(rules, at_work.reachable(paths), at_work.workers))
         run = _Run(
             judge,
@@ -177,8 +177,8 @@ class _Run:
     again: bool
     quiet: bool
     as_json: bool
-    asks: Asks
-    at_work: AtWork
+    asks: Asker
+    at_work: WorkerProgress
 
 
 def _refuse_model_options(context: click.Context, judge: str, asked: Container[str]) -> None:

@@ -12,7 +12,7 @@ from mast_tui.traces.library import scan
 from mast_tui.traces.scan.each_trace import each_trace
 
 if TYPE_CHECKING:
-    from mast_tui.cli.shared.workers import AtWork
+    from mast_tui.cli.shared.workers import WorkerProgress
     from mast_tui.judges.runner import Look, Looking
     from mast_tui.parallel import Workers
     from mast_tui.traces.model import FileReport, Trace
@@ -27,7 +27,7 @@ def traces_under(paths: tuple[Path, ...], reports: list[FileReport]) -> Iterator
 
 
 def looks_under(
-    paths: tuple[Path, ...], reports: list[FileReport], looking: Looking, at_work: AtWork
+    paths: tuple[Path, ...], reports: list[FileReport], looking: Looking, at_work: WorkerProgress
 ) -> Iterator[Look]:
     """What a judge sees in the traces under the paths, by the workers that read them.
 

@@ -28,7 +28,7 @@ from mast_tui.cli.judge.summary import (
     shards_document,
     without_findings,
 )
-from mast_tui.cli.shared.asking import Asks, shards_hidden
+from mast_tui.cli.shared.asking import Asker, shards_hidden
 from mast_tui.cli.shared.common import (
     load_chosen_taxonomy,
     open_workspace,
@@ -52,7 +52,7 @@ from mast_tui.workspace.paths import find_workspace, is_url
 from mast_tui.workspace.registers.hold_out import set_aside
 
 if TYPE_CHECKING:
-    from mast_tui.cli.shared.workers import AtWork
+    from mast_tui.cli.shared.workers import WorkerProgress
     from mast_tui.judges.llm.run.estimate import Estimate
     from mast_tui.judges.llm.run.running import Connect, ModelRunSummary
     from mast_tui.judges.llm.run.setup import Setup
@@ -82,7 +82,7 @@ class ModelCommand:
     quiet: bool
     as_json: bool
     asked: Mapping[str, Any]
-    asks: Asks
+    asks: Asker
 
 
 def judge_with_model(command: ModelCommand) -> int:
@@ -161,7 +161,7 @@ def _tell_once(setup: Setup, place: Workspace) -> None:
 
 
 def shards_by_model(
-    command: ModelCommand, folder: ShardFolder, files: int | None, at_work: AtWork
+    command: ModelCommand, folder: ShardFolder, files: int | None, at_work: WorkerProgress
 ) -> int:
     """Have a model judge into shards, which need no workspace; the exit code.
 

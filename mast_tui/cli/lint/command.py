@@ -31,7 +31,7 @@ from mast_tui.labels import Doubt, Finding, Label
 from mast_tui.output_files import Outputs, Rules
 from mast_tui.traces.library import read_fully, scan
 from mast_tui.workspace import TraceRecord
-from mast_tui.workspace.outputs import database_files, what_looks_precious
+from mast_tui.workspace.outputs import database_files, protected_kind
 from mast_tui.workspace.paths import find_workspace
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def lint_command(
         raise click.UsageError(f"--rules is for --judge rules; {judge_name} has judged already")
     rules = rules_for(rule_names, gate, chosen) if judge_name == RULES_NOW else ()
     checked_may_see(workspace, annotator, chosen, assisted=assisted)
-    outputs = Outputs(Rules(_never_replaced(paths), what_looks_precious, force))
+    outputs = Outputs(Rules(_never_replaced(paths), protected_kind, force))
     if output is not None:
         outputs.check(output)
     if judge_name == RULES_NOW:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mast_tui.cli.shared.asking import Asks
+from mast_tui.cli.shared.asking import Asker
 from mast_tui.cli.shared.common import open_workspace
 from mast_tui.errors import SessionError
 from mast_tui.workspace.paths import find_workspace
@@ -33,7 +33,7 @@ def checked_may_see(
         return
     place = open_workspace(workspace, create=False)
     try:
-        hidden = Asks(annotator, False, assisted).hides_judges(place, taxonomy)
+        hidden = Asker(annotator, False, assisted).hides_judges(place, taxonomy)
     finally:
         place.close()
     if hidden:

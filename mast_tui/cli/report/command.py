@@ -14,7 +14,7 @@ from mast_tui.adjudication import orders_from_files, places_from_files, traces_f
 from mast_tui.adjudication.for_signatures import corrected_prevalence, extras_for, gold_of
 from mast_tui.cli.report.files import Files, print_text
 from mast_tui.cli.report.shards import refuse_others, report_shards
-from mast_tui.cli.shared.asking import Asks, asked_by, say_left_out
+from mast_tui.cli.shared.asking import Asker, asked_by, say_left_out
 from mast_tui.cli.shared.common import (
     checked_sight,
     common_options,
@@ -30,7 +30,7 @@ from mast_tui.cli.shared.common import (
     say,
     seed_option,
 )
-from mast_tui.cli.shared.workers import AtWork, workers_option
+from mast_tui.cli.shared.workers import WorkerProgress, workers_option
 from mast_tui.figures.signatures.bill import spent_from
 from mast_tui.figures.signatures.model import Rules
 from mast_tui.figures.signatures.report import signature_report
@@ -199,7 +199,7 @@ def report_command(
         raise click.UsageError("--gold says how much of the gold counts; leave out --labels")
     if shards is not None:
         refuse_others(context)
-        asks = Asks(annotator, blind, assisted)
+        asks = Asker(annotator, blind, assisted)
         report_shards(shards, by, rules, failed_below, asks, wanted_workers, as_json=as_json)
         return
     if figures is None and (bare or image != "svg"):
@@ -222,7 +222,7 @@ def report_command(
         for line in take_outcomes(place):
             say(line)
         sight = sight_of_labels(viewer, labels)
-        with AtWork(None if without_places else wanted_workers) as at_work:
+        with WorkerProgress(None if without_places else wanted_workers) as at_work:
             given = signature_input(
                 place,
                 chosen,
@@ -374,7 +374,7 @@ def signature_input(
     traces: Container[str] | None = None,
     places: bool = True,
     which: GoldKind = "all",
-    at_work: AtWork | None = None,
+    at_work: WorkerProgress | None = None,
 ) -> SignatureInput:
     """The input of a report, with the gold and the places of a workspace."""
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 import click
 from click.core import ParameterSource
 
-from mast_tui.cli.shared.asking import Asks, shards_hidden
+from mast_tui.cli.shared.asking import Asker, shards_hidden
 from mast_tui.cli.shared.common import print_json, print_table, say
-from mast_tui.cli.shared.workers import AtWork
+from mast_tui.cli.shared.workers import WorkerProgress
 from mast_tui.figures.shards import shard_report
 from mast_tui.safe_text import one_line
 from mast_tui.shards.folder import ShardFolder
@@ -52,7 +52,7 @@ def report_shards(
     by: str,
     rules: Rules,
     failed_below: float | None,
-    asks: Asks,
+    asks: Asker,
     wanted_workers: str | None,
     *,
     as_json: bool,
@@ -77,7 +77,7 @@ def report_shards(
         raise click.ClickException(
             f"{place}: what a judge found is hidden while you work blind or without suggestions"
         )
-    with AtWork(wanted_workers) as at_work:
+    with WorkerProgress(wanted_workers) as at_work:
         report = shard_report(
             folder,
             by=by,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Asks:
+class Asker:
     """What the command line says of the one who asks, before a workspace is open."""
 
     annotator: str | None
@@ -33,7 +33,7 @@ class Asks:
         return viewer.judges_hidden
 
 
-def shards_hidden(asks: Asks, taxonomy: Taxonomy) -> bool:
+def shards_hidden(asks: Asker, taxonomy: Taxonomy) -> bool:
     """Whether what a judge found in shards must not be told: somebody works blind here.
 
     Args:

@@ -14,7 +14,7 @@ from mast_tui.exchange.errors import RowProblem
 from mast_tui.exchange.import_batch import Incoming, IncomingWork, WorkDraft, label_id
 from mast_tui.exchange.trace_files import files_under, message_spans, read_json, read_traces
 from mast_tui.labels import AnnotatorKind, Label, Origin, Target
-from mast_tui.parallel import Lost, Workers, each
+from mast_tui.parallel import LostItem, Workers, each
 from mast_tui.taxonomy.loader import load_taxonomy
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
@@ -46,7 +46,7 @@ def read_who_and_when(
     paths = [*files_under(files, (".json", ".jsonl"))]
     read = partial(_read, annotator or ANNOTATOR, taxonomy)
     for file, found in zip(paths, each(read, paths, workers), strict=True):
-        if isinstance(found, Lost):
+        if isinstance(found, LostItem):
             problems.append(RowProblem(file, "file", found.reason))
             continue
         traces |= {one.trace_id: one for one in found.traces}

@@ -30,9 +30,9 @@ from mast_tui.figures.bootstrap import interval, ratio, resamples
 from mast_tui.figures.jackknife import (
     MANY,
     jackknife_interval,
-    lowest_of,
-    withheld_of,
-    withheld_of_mean,
+    scale_minimum,
+    why_no_interval,
+    why_no_mean_interval,
 )
 
 Floats = NDArray[np.float64]
@@ -307,7 +307,7 @@ def table_coefficients(table: TableSums) -> dict[str, Coefficient]:
             values[name],
             _reason(name, table),
             left_out=table.left_out,
-            lowest=lowest_of(name),
+            lowest=scale_minimum(name),
             withheld=_withheld(name, table),
         )
         for name in FIGURES
@@ -346,7 +346,7 @@ def with_interval(
 
 def _withheld(name: str, table: TableSums) -> tuple[Withheld, int] | None:
     """Why no interval of this figure of the table would hold, None where one does."""
-    why = withheld_of(name, table.traces, table.n, table.said)
+    why = why_no_interval(name, table.traces, table.n, table.said)
     return why if name != "cohen_kappa" else _or_rotating(why, table)
 
 
@@ -392,7 +392,7 @@ def macro_coefficients(
             defined_mean([v[name] for v in values], rows)[0],
             reason,
             left_out=sums.left_out,
-            lowest=lowest_of(name),
+            lowest=scale_minimum(name),
             withheld=_withheld_macro(name, every),
         )
     return means, defined
@@ -400,5 +400,5 @@ def macro_coefficients(
 
 def _withheld_macro(name: str, every: TableSums) -> tuple[Withheld, int] | None:
     """The same of a mean over modes."""
-    why = withheld_of_mean(name, every.traces, every.ratings)
+    why = why_no_mean_interval(name, every.traces, every.ratings)
     return why if name != "cohen_kappa" else _or_rotating(why, every)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson, Withheld
 from mast_tui.figures.bootstrap import ROUNDS, BootstrapJson, bootstrap_json, resampled_sums
 from mast_tui.figures.intervals import newcombe_paired
-from mast_tui.figures.jackknife import lowest_of, spread_interval
+from mast_tui.figures.jackknife import scale_minimum, spread_interval
 from mast_tui.figures.judge.confusion import (
     Compared,
     TraceSums,
@@ -220,7 +220,7 @@ def _difference(
         return Coefficient(value)
     figure = FIGURES[name]
     # The interval is made on a scale from -1 to 1, and coefficients may lie 2 apart.
-    width = 1 - lowest_of(name)
+    width = 1 - scale_minimum(name)
     ends = spread_interval(
         value / width,
         (figure(pair[0].resampled) - figure(pair[1].resampled)) / width,

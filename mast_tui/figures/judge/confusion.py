@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson, mean_of_defined
 from mast_tui.figures.bootstrap import resampled_sums
 from mast_tui.figures.intervals import share
-from mast_tui.figures.jackknife import lowest_of, spread_interval, withheld_of_mean
+from mast_tui.figures.jackknife import scale_minimum, spread_interval, why_no_mean_interval
 from mast_tui.figures.judge.input import JudgeInput, Unit
 from mast_tui.figures.significance import benjamini_hochberg, mcnemar
 from mast_tui.figures.two_by_two import FIGURES, Tables, coefficient
@@ -303,10 +303,10 @@ def _macro(sums: TraceSums) -> JudgeMacroJson:
         if mean.value is not None and sums.without is not None:
             rest = _row_means(figure(sums.without))
             values = _row_means(figure(sums.resampled))
-            withheld = withheld_of_mean(name, len(rest), 2)
+            withheld = why_no_mean_interval(name, len(rest), 2)
             ci = None
             if withheld is None:
-                ci = spread_interval(mean.value, values, rest, lowest=lowest_of(name))
+                ci = spread_interval(mean.value, values, rest, lowest=scale_minimum(name))
             mean = Coefficient(mean.value, ci=ci, withheld=withheld)
         means[name] = mean
     return {**_json(means), "modes_defined": defined}

@@ -164,7 +164,7 @@ class Correction:
     problem: str
 
 
-class Asks(Protocol):
+class ModelClient(Protocol):
     """Sends requests; may be used by many tasks of one event loop at once."""
 
     async def ask(

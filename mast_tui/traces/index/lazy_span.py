@@ -14,7 +14,7 @@ _AT_ONCE: Final = tuple(name for name in _FIELDS if name not in _LATE)
 _set: Final = object.__setattr__
 
 
-class LateSpan(Span):
+class LazySpan(Span):
     """A span like any other, except that ``look`` is asked for ``preview`` and ``whole``.
 
     That is done once, when one of the two is first wanted. Most of what goes through all spans of
@@ -45,7 +45,7 @@ class LateSpan(Span):
         return hash(tuple(getattr(self, name) for name in _AT_ONCE))
 
 
-def late_span(
+def lazy_span(
     look: Callable[[], tuple[str, bool]],
     index: int,
     key: str,
@@ -61,7 +61,7 @@ def late_span(
     tokens: Tokens | None,
 ) -> Span:
     """A span that asks ``look`` for its preview, and whether that is its entire text."""
-    span = LateSpan.__new__(LateSpan)
+    span = LazySpan.__new__(LazySpan)
     _set(span, "look", look)
     _set(span, "index", index)
     _set(span, "key", key)
@@ -80,7 +80,7 @@ def late_span(
 
 def moved(span: Span, index: int, place: str, parent: str | None) -> Span:
     """The span in another trace, that this one is a part of; its preview stays unlooked at."""
-    return late_span(
+    return lazy_span(
         lambda: (span.preview, span.whole),
         index,
         span.key,

@@ -156,7 +156,7 @@ class LineIndex:
         """Where the lines behind the first ``lines`` end that were given out."""
         return self._starts[lines + 1 : self._given + 1]
 
-    def take_in(self, ends: array[int], behind: int) -> None:
+    def append_lines(self, ends: array[int], behind: int) -> None:
         """Take lines for given out, of which somebody else knows where they end.
 
         Args:

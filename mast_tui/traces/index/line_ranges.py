@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
 from mast_tui.gc_tuning import uncollected
-from mast_tui.parallel import LOST, Lost, Workers
+from mast_tui.parallel import LOST, LostItem, Workers
 from mast_tui.traces.index.line_index import LineIndex
 from mast_tui.traces.index.lines import LineParser, feed_lines
 from mast_tui.traces.io.regular_files import open_regular
@@ -132,7 +132,7 @@ class DigestFeed:
     def __init__(self, workers: Workers) -> None:
         self._workers = workers
         self._ranges: Iterator[Range] = iter(())
-        self._found: Iterator[_Lines | Lost | None] | None = None
+        self._found: Iterator[_Lines | LostItem | None] | None = None
 
     def __call__(self, index: LineIndex, parser: LineParser, max_bytes: int) -> None:
         """Give it about so many bytes more. ``OSError`` from the file system comes through."""
@@ -165,7 +165,7 @@ def _take(index: LineIndex, parser: DigestingParser, found: _Lines) -> None:
     if found.begin != index.done:
         raise OSError(ESTALE, "the file has changed")
     known = len(index)
-    index.take_in(found.ends, known)
+    index.append_lines(found.ends, known)
     for number, one in enumerate(found.lines, known + 1):
         if type(one) is bytes:
             parser.feed(number, one, False)

@@ -10,17 +10,17 @@ from functools import partial
 from operator import gt
 from typing import Final, Protocol
 
-from mast_tui.traces.byte_prefilter import Sieve
+from mast_tui.traces.byte_prefilter import Prefilter
 from mast_tui.traces.index.blocks import Block
 from mast_tui.traces.index.line_index import LineIndex
-from mast_tui.traces.index.lru import Remembered
+from mast_tui.traces.index.lru import LruCache
 from mast_tui.traces.index.parser_state import parser_in, state_of
 from mast_tui.traces.index.span_table import SpanTable
 from mast_tui.traces.index.span_totals import SpanTotals
 from mast_tui.traces.model import (
+    Candidates,
     Loaded,
     Problem,
-    Sifted,
     Span,
     SpanColumns,
     SpanKind,
@@ -70,7 +70,7 @@ Feed = Callable[[LineIndex, LineParser, int], None]
 """Gives a parser the next lines of an index, about so many bytes of them."""
 
 
-class ReadAside(Protocol):
+class BackgroundReader(Protocol):
     """What another process has found on the lines of a file, or did some other time."""
 
     @property
@@ -99,13 +99,13 @@ class LineSpans(Spans):
         self._table = parser.table
         self._finished = False
         self._at_end = self._table.state
-        self._texts: Remembered[str] = Remembered(_CACHED_CHARS, len)
+        self._texts: LruCache[str] = LruCache(_CACHED_CHARS, len)
         self._at_hand = (-1, "")
-        self._previews: Remembered[tuple[str, bool]] = Remembered(_CACHED_PREVIEWS)
-        self.begin_aside: Callable[[bool], ReadAside | None] | None = None
+        self._previews: LruCache[tuple[str, bool]] = LruCache(_CACHED_PREVIEWS)
+        self.begin_background_read: Callable[[bool], BackgroundReader | None] | None = None
         """What an earlier reading has kept; has another process read the file if told so, where
         that is worth it."""
-        self._aside: ReadAside | None = None
+        self._background: BackgroundReader | None = None
         self._totals: SpanTotals | None = None
         self._settle()
 
@@ -146,20 +146,22 @@ class LineSpans(Spans):
         cached = self._texts.get(index)
         return self._read(index) if cached is None else cached
 
-    def sift(self, sieve: Sieve | None, begin: int, limit: int, max_bytes: int, /) -> Sifted:
-        """The texts that may hold what the sieve is for; one that cannot be read holds nothing.
+    def candidates(
+        self, prefilter: Prefilter | None, begin: int, limit: int, max_bytes: int, /
+    ) -> Candidates:
+        """The texts that may hold what is looked for; one that cannot be read holds none.
 
-        Rows are sifted with them wherever possible, as previews are not at hand.
+        Rows are searched with them wherever possible, as previews are not at hand.
         """
         lines = Lines(self._index, *self._table.lines)
-        told = _no_others if sieve is None else partial(self._table.rows_with, sieve)
+        told = _no_others if prefilter is None else partial(self._table.rows_with, prefilter)
         try:
-            end, found = lines.sift(sieve, begin, limit, max_bytes, told)
+            end, found = lines.candidates(prefilter, begin, limit, max_bytes, told)
         except OSError:
-            return Sifted(limit, ())
-        return Sifted(end, self._sifted(found), rows=True)
+            return Candidates(limit, ())
+        return Candidates(end, self._candidates(found), rows=True)
 
-    def _sifted(self, found: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, str]]:
+    def _candidates(self, found: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, str]]:
         for index, data in found:
             try:
                 text = self._table.part(index, self._parser.text(data))
@@ -190,51 +192,59 @@ class LineSpans(Spans):
             return False
         number = len(self._index)
         try:
-            if self._aside is None or not self._take_aside(self._aside):
+            if self._background is None or not self._take_from_background(self._background):
                 feed_lines(self._index, self._parser, max_bytes)
         except OSError as error:
             reason = error.strerror or str(error)
-            self._table.complain(number + 1, f"the rest of the file cannot be read: {reason}")
+            self._table.add_problem(number + 1, f"the rest of the file cannot be read: {reason}")
             self._finish()
             return False
         self._settle()
         return not self._finished
 
-    def take_kept(self) -> None:
+    def load_cached(self) -> None:
         """Take in what an earlier reading has kept."""
-        if self.begin_aside is not None and self._aside is None and not self._finished:
-            self._aside = self.begin_aside(False)
-            if self._aside is not None:
+        if (
+            self.begin_background_read is not None
+            and self._background is None
+            and not self._finished
+        ):
+            self._background = self.begin_background_read(False)
+            if self._background is not None:
                 self.advance(0)
 
-    def read_aside(self) -> None:
+    def read_in_background(self) -> None:
         """Have the rest read by another process, where that is worth it."""
-        if self.begin_aside is not None and self._aside is None and not self._finished:
-            self._aside = self.begin_aside(True)
-            if self._aside is None:
-                self.begin_aside = None
+        if (
+            self.begin_background_read is not None
+            and self._background is None
+            and not self._finished
+        ):
+            self._background = self.begin_background_read(True)
+            if self._background is None:
+                self.begin_background_read = None
 
-    def stop_waiting(self) -> None:
+    def stop_background_read(self) -> None:
         """Let what another process has not told be read here."""
-        aside, self._aside = self._aside, None
-        if aside is not None:
-            aside.stop(complete=self._finished)
+        background, self._background = self._background, None
+        if background is not None:
+            background.stop(complete=self._finished)
 
-    def _take_aside(self, aside: ReadAside) -> bool:
+    def _take_from_background(self, background: BackgroundReader) -> bool:
         """Take in what has come, if anything; False where all that follows is to be read here."""
-        block = aside.next(wait=True)
-        if block is None and not aside.over:
+        block = background.next(wait=True)
+        if block is None and not background.over:
             return True
         self._index.check()  # what came is of the file that is in this place now
-        if block is None or not self.take_in(block):
-            self.begin_aside = None
-            self.stop_waiting()
+        if block is None or not self.append_block(block):
+            self.begin_background_read = None
+            self.stop_background_read()
             return False
-        while (more := aside.next(wait=False)) is not None and self.take_in(more):
+        while (more := background.next(wait=False)) is not None and self.append_block(more):
             pass
         return True
 
-    def take_in(self, block: Block) -> bool:
+    def append_block(self, block: Block) -> bool:
         """Take in what follows; False where something else would. What is known is passed over."""
         facts, columns = block
         known = len(self._index), len(self._table)
@@ -245,8 +255,8 @@ class LineSpans(Spans):
         if not whole and (lines, spans) != known:
             return False
         table = type(self._table)() if whole else self._table
-        self._index.take_in(columns["lines"], lines)
-        table.take_in(Block(facts["table"], columns))
+        self._index.append_lines(columns["lines"], lines)
+        table.append_block(Block(facts["table"], columns))
         parser = parser_in(bytes(columns["parser"]), table)
         if whole:
             self._totals = SpanTotals.of(Block(facts["totals"], columns))
@@ -267,7 +277,7 @@ class LineSpans(Spans):
         """
         index, table, most = self._index, self._table, _FIRST_BLOCK
         index.size = index.whole_lines()
-        table.told_from_here()
+        table.begin_block()
         feed: Feed = feed_lines
         while not index.complete:
             lines, spans = len(index), len(table)
@@ -382,9 +392,9 @@ class Lines:
     first: array[int]
     last: array[int]
 
-    def sift(
+    def candidates(
         self,
-        sieve: Sieve | None,
+        prefilter: Prefilter | None,
         begin: int,
         limit: int,
         max_bytes: int,
@@ -396,13 +406,17 @@ class Lines:
         file system comes through.
         """
         end, start, stop = self._slice(begin, limit, max_bytes)
-        if sieve is None:
+        if prefilter is None:
             return end, self._cut(self.index.read_range(start, stop), start, range(begin, end))
         also = others(begin, end)
-        if stop - start > max_bytes and not also and not self._any(sieve, start, stop, max_bytes):
+        if (
+            stop - start > max_bytes
+            and not also
+            and not self._any(prefilter, start, stop, max_bytes)
+        ):
             return end, iter(())
         block = self.index.read_range(start, stop)
-        hits = self._spans_hit(sieve.hits(block), start, begin, end)
+        hits = self._spans_hit(prefilter.hits(block), start, begin, end)
         return end, self._cut(block, start, sorted({*hits, *also}) if also else hits)
 
     def _slice(self, begin: int, limit: int, max_bytes: int) -> tuple[int, int, int]:
@@ -426,14 +440,14 @@ class Lines:
             end += 1
         return end, start, stop
 
-    def _any(self, sieve: Sieve, start: int, stop: int, max_bytes: int) -> bool:
+    def _any(self, prefilter: Prefilter, start: int, stop: int, max_bytes: int) -> bool:
         """Whether a very long line may hold the needle, read piece by piece."""
-        length = max(max_bytes, 2 * sieve.overlap)
+        length = max(max_bytes, 2 * prefilter.overlap)
         while start < stop:
             piece = self.index.read_range(start, min(stop, start + length))
-            if not piece or sieve.hits(piece):
+            if not piece or prefilter.hits(piece):
                 return bool(piece)
-            start += length - sieve.overlap
+            start += length - prefilter.overlap
         return False
 
     def _spans_hit(self, hits: Sequence[int], start: int, begin: int, end: int) -> list[int]:

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 Value = TypeVar("Value")
 
 
-class Remembered(Generic[Value]):
+class LruCache(Generic[Value]):
     """Values by the index of their span; what was asked for longest ago goes first.
 
     ``room`` is how much is kept, in what ``size`` counts; without it each value counts as one. The

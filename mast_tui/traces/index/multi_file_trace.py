@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final
 
-from mast_tui.traces.byte_prefilter import Sieve
+from mast_tui.traces.byte_prefilter import Prefilter
 from mast_tui.traces.index.lazy_span import moved
 from mast_tui.traces.index.span_columns import ColumnsOfParts
 from mast_tui.traces.model import (
+    Candidates,
     Loaded,
     Problem,
-    Sifted,
     Span,
     SpanColumns,
     Spans,
@@ -128,17 +128,19 @@ class RunSpans(Spans):
         """Whether the file of a sub-agent has grown."""
         return any(one.member.trace.has_grown() for one in self._files[1 : 1 + _WATCHED])
 
-    def sift(self, sieve: Sieve | None, begin: int, limit: int, max_bytes: int, /) -> Sifted:
-        """The texts that may hold what the sieve is for, as far as one file's spans follow."""
+    def candidates(
+        self, prefilter: Prefilter | None, begin: int, limit: int, max_bytes: int, /
+    ) -> Candidates:
+        """The texts that may hold what the prefilter is for, as far as one file's spans follow."""
         number, inner = self._order[begin], self._inner[begin]
         last = min(limit, begin + _SIFTED_AT_ONCE)
         end = begin + 1
         while end < last and self._order[end] == number:
             end += 1
         trace = self._files[number].member.trace
-        done, texts, rows = trace.sift(sieve, inner, inner + end - begin, max_bytes)
+        done, texts, rows = trace.candidates(prefilter, inner, inner + end - begin, max_bytes)
         shift = begin - inner
-        return Sifted(done + shift, ((index + shift, text) for index, text in texts), rows)
+        return Candidates(done + shift, ((index + shift, text) for index, text in texts), rows)
 
     def columns(self, first: int, end: int, /) -> SpanColumns:
         """What is known of the spans from ``first`` up to ``end`` (exclusive)."""
@@ -167,15 +169,15 @@ class RunSpans(Spans):
         self._take_in()
         return not self._finished
 
-    def read_aside(self) -> None:
+    def read_in_background(self) -> None:
         """Have other processes read the biggest of the files, one after the other."""
         if not self._finished:
-            self._files[self._stack[-1]].member.trace.read_aside()
+            self._files[self._stack[-1]].member.trace.read_in_background()
 
-    def stop_waiting(self) -> None:
+    def stop_background_read(self) -> None:
         """Let what is not known be read here."""
         for one in self._files:
-            one.member.trace.stop_waiting()
+            one.member.trace.stop_background_read()
 
     def _take_in(self) -> None:
         """Take in every span that is known and whose turn has come."""

@@ -10,9 +10,9 @@ from math import nan
 from typing import Final, NamedTuple
 from zlib import crc32
 
-from mast_tui.traces.byte_prefilter import Sieve
+from mast_tui.traces.byte_prefilter import Prefilter
 from mast_tui.traces.index.blocks import Block, Column, joined
-from mast_tui.traces.index.lazy_span import late_span
+from mast_tui.traces.index.lazy_span import lazy_span
 from mast_tui.traces.index.span_columns import ShapeNumbers
 from mast_tui.traces.model import (
     STATUSES,
@@ -174,7 +174,7 @@ class KeyTable:
         columns = {"own": own, "ends": ends[1:], "by_line": lined, "hashes": hashes}
         return Block(facts, columns)
 
-    def take_in(self, block: Block, lines: Sequence[int]) -> None:
+    def append_block(self, block: Block, lines: Sequence[int]) -> None:
         """Append the keys that ``since`` has told of another table that was like this one.
 
         Args:
@@ -224,7 +224,7 @@ class TableState(NamedTuple):
         return self[:2] != later[:2]
 
 
-class Told(NamedTuple):
+class BlockStart(NamedTuple):
     """How much of a table was told by the blocks before."""
 
     spans: int = 0
@@ -261,7 +261,7 @@ class SpanTable:
         self._end = array("d")
         self._tokens = _TokenColumn()
         self._keys = KeyTable(self._first)
-        self._told: Told | None = None
+        self._block_start: BlockStart | None = None
         self._late: set[int] = set()  # spans told by now of which something became known since
 
     def __len__(self) -> int:
@@ -317,14 +317,14 @@ class SpanTable:
         if end is not None:
             self._end[index] = end
             self.amended += 1
-            if self._told is not None:
+            if self._block_start is not None:
                 self._late.add(index)
 
     def set_status(self, index: int, status: SpanStatus) -> None:
         """Tell how the step at ``index`` went."""
         self._status[index] = STATUSES.index(status)
         self.amended += 1
-        if self._told is not None:
+        if self._block_start is not None:
             self._late.add(index)
 
     def set_tokens(self, index: int, tokens: Tokens) -> None:
@@ -336,20 +336,20 @@ class SpanTable:
         self._tokens.set(index, taken, given)
         self.amended += 1
 
-    def told_from_here(self) -> None:
+    def begin_block(self) -> None:
         """Have the first block that is told begin behind what there is now."""
-        self._told = self._now()
+        self._block_start = self._now()
         self._late.clear()
         self._tokens.untold = len(self._tokens)
 
     def whole(self) -> Block:
-        """All there is, for ``take_in`` of an empty table."""
-        self._told, self._tokens.untold = Told(), 0
+        """All there is, for ``append_block`` of an empty table."""
+        self._block_start, self._tokens.untold = BlockStart(), 0
         self._late.clear()
         return self.block()
 
-    def _now(self) -> Told:
-        return Told(
+    def _now(self) -> BlockStart:
+        return BlockStart(
             len(self),
             self._keys.by_line,
             len(self._shapes.told),
@@ -358,8 +358,8 @@ class SpanTable:
         )
 
     def block(self) -> Block:
-        """All that has come since the block before, for ``take_in`` of another table."""
-        told = self._told
+        """All that has come since the block before, for ``append_block`` of another table."""
+        told = self._block_start
         if told is None:
             raise ValueError("nothing says where the block begins")
         first = told.spans
@@ -390,10 +390,10 @@ class SpanTable:
         }
         if self._last is not self._first:
             columns["last"] = self._last[first:]
-        self.told_from_here()
+        self.begin_block()
         return Block(facts, columns)
 
-    def take_in(self, block: Block) -> None:
+    def append_block(self, block: Block) -> None:
         """Append what another table, which was like this one, has told as a block."""
         facts, columns = block
         for kind, role, agent, name in facts["shapes"]:
@@ -413,14 +413,14 @@ class SpanTable:
             columns["late"], columns["late_status"], columns["late_end"], strict=True
         ):
             self._status[index], self._end[index] = status, end
-        self._tokens.take_in(columns, facts["huge"])
+        self._tokens.append_block(columns, facts["huge"])
         self.amended, self.prefix = facts["amended"], facts["prefix"]
         self.problems += [Problem(place, message) for place, message in facts["problems"]]
         self.spawned.update(facts["spawned"])
         keys = Block(facts["keys"], columns)
-        self._keys.take_in(keys, self._first)  # the last: it makes the spans known
+        self._keys.append_block(keys, self._first)  # the last: it makes the spans known
 
-    def complain(self, line: int, message: str) -> None:
+    def add_problem(self, line: int, message: str) -> None:
         """Note a problem; of a file that is broken all over only the first are listed."""
         if len(self.problems) < _LISTED_PROBLEMS:
             self.problems.append(Problem(f"line {line}", message))
@@ -445,19 +445,21 @@ class SpanTable:
         """The first and the last lines of all spans."""
         return self._first, self._last
 
-    def rows_with(self, sieve: Sieve, first: int, end: int) -> Sequence[int]:
+    def rows_with(self, prefilter: Prefilter, first: int, end: int) -> Sequence[int]:
         """Of the spans from ``first`` to ``end`` (exclusive) those whose rows may hold what the
-        sieve is for while their lines do not."""
+        prefilter is for while their lines do not."""
         shapes = self._shape[first:end]
-        told = {number for number in set(shapes) if self._tells(self._shapes.told[number], sieve)}
+        told = {
+            number for number in set(shapes) if self._tells(self._shapes.told[number], prefilter)
+        }
         if not told:
             return []
         return [index for index, number in enumerate(shapes, first) if number in told]
 
-    def _tells(self, shape: Shape, sieve: Sieve) -> bool:
-        """Whether rows of this shape may hold what the sieve is for beside the text."""
+    def _tells(self, shape: Shape, prefilter: Prefilter) -> bool:
+        """Whether rows of this shape may hold what the prefilter is for beside the text."""
         name = shape[3]
-        return name is not None and sieve.may_be_in(name)
+        return name is not None and prefilter.may_be_in(name)
 
     def key_of(self, index: int) -> str:
         """The key of the span at ``index``."""
@@ -504,7 +506,7 @@ class SpanTable:
         """The span at ``index``; ``look`` gives its preview and whether that is all of its text."""
         kind, role, agent, name = self._shapes.told[self._shape[index]]
         back, start, end = self._parent[index], self._start[index], self._end[index]
-        return late_span(
+        return lazy_span(
             look,
             index,
             self.prefix + self._keys[index],
@@ -547,7 +549,7 @@ class _TokenColumn:
             (index, str(one.input), str(one.output)) for index, one in self._huge.items()
         ]
 
-    def take_in(
+    def append_block(
         self, columns: Mapping[str, array[int]], huge: Iterable[tuple[int, str, str]]
     ) -> None:
         """Take what ``untold_columns`` has told."""

@@ -22,7 +22,7 @@ from typing import IO, Any, Final, NamedTuple
 from weakref import finalize
 from zlib import crc32
 
-from mast_tui.traces.byte_prefilter import Sieve
+from mast_tui.traces.byte_prefilter import Prefilter
 from mast_tui.traces.index.blocks import (
     Block,
     block_at,
@@ -32,17 +32,17 @@ from mast_tui.traces.index.blocks import (
 )
 from mast_tui.traces.index.document import Step, StepSpans
 from mast_tui.traces.index.lazy_span import moved
-from mast_tui.traces.index.lru import Remembered
+from mast_tui.traces.index.lru import LruCache
 from mast_tui.traces.index.span_table import SpanTable
 from mast_tui.traces.index.span_totals import SpanTotals
 from mast_tui.traces.io.regular_files import open_regular
 from mast_tui.traces.model import (
     AnswerKey,
+    Candidates,
     FileReport,
     Loaded,
     Outcome,
     Problem,
-    Sifted,
     Span,
     SpanColumns,
     Spans,
@@ -68,7 +68,7 @@ _TOLD_OF: Final = 100
 """After how many spans it hears of them."""
 
 
-def write_kept(file: IO[bytes], report: FileReport | None, tell: Tell) -> None:
+def write_cached(file: IO[bytes], report: FileReport | None, tell: Tell) -> None:
     """Write what came of reading a document; None says that no reader knows it.
 
     All of its traces must be complete. ``OSError`` from the file system comes through.
@@ -127,7 +127,7 @@ class _Columns:
 
     def __init__(self) -> None:
         self._table = SpanTable()
-        self._table.told_from_here()
+        self._table.begin_block()
         self._odd_parents: dict[int, str] = {}  # parents that do not come before their children
         self._text_ends = array("Q")
         self._places, self._place_ends = bytearray(), array("Q")
@@ -219,13 +219,13 @@ _CACHED_PREVIEWS: Final = 8192
 _SIFTED_AT_ONCE: Final = 4096
 
 
-class Kept(NamedTuple):
+class CachedDocument(NamedTuple):
     """What came of a document, read from its file of spans; None where no reader knows it."""
 
     report: FileReport | None
 
 
-def open_kept(kept: Path, path: Path) -> Kept | None:
+def open_cached(kept: Path, path: Path) -> CachedDocument | None:
     """What came of the document at ``path``, from its file of spans; None where that is no whole
     one.
 
@@ -240,7 +240,7 @@ def open_kept(kept: Path, path: Path) -> Kept | None:
     known, _begin = found
     about = known["report"]
     if about is None:
-        return Kept(None)
+        return CachedDocument(None)
     traces = tuple(_trace(path, spans, head) for head in known["traces"])
     if len(traces) == 1:
         traces[0].advance()
@@ -253,7 +253,7 @@ def open_kept(kept: Path, path: Path) -> Kept | None:
         failed=about["failed"],
         thread=None if about["thread"] is None else Thread(*about["thread"]),
     )
-    return Kept(report)
+    return CachedDocument(report)
 
 
 def _problems(told: Sequence[tuple[str, str]]) -> tuple[Problem, ...]:
@@ -296,14 +296,14 @@ def _trace(path: Path, spans: _SpanFile, head: Mapping[str, Any]) -> Trace:
     return Trace(
         TraceIdentity(**head["identity"]),
         path,
-        KeptSpans(spans, head),
+        CachedSpans(spans, head),
         record=head["record"],
         meta=_meta(head["meta"]),
         problems=_problems(head["problems"]),
     )
 
 
-class KeptSpans(Spans):
+class CachedSpans(Spans):
     """Spans whose columns are taken in at once and whose texts are read when asked for.
 
     They tell the same as those that were read from the document itself.
@@ -324,8 +324,8 @@ class KeptSpans(Spans):
         self._turns = array("I")
         self._odd_parents: Mapping[int, str] = {}
         self._totals: SpanTotals | None = None
-        self._known_texts: Remembered[str] = Remembered(_CACHED_CHARS, len)
-        self._previews: Remembered[tuple[str, bool]] = Remembered(_CACHED_PREVIEWS)
+        self._known_texts: LruCache[str] = LruCache(_CACHED_CHARS, len)
+        self._previews: LruCache[tuple[str, bool]] = LruCache(_CACHED_PREVIEWS)
 
     @property
     def totals(self) -> SpanTotals | None:
@@ -374,18 +374,20 @@ class KeptSpans(Spans):
         self._known_texts.add(index, text)
         return text
 
-    def sift(self, sieve: Sieve | None, begin: int, limit: int, max_bytes: int, /) -> Sifted:
-        """The texts that may hold what the sieve is for; one that cannot be read holds nothing.
+    def candidates(
+        self, prefilter: Prefilter | None, begin: int, limit: int, max_bytes: int, /
+    ) -> Candidates:
+        """The texts that may hold what is looked for; one that cannot be read holds none.
 
-        Previews stand on the lines of their texts, so that rows are sifted with them.
+        Previews stand on the lines of their texts, so that rows are searched with them.
         """
         end = bisect_left(self._starts, self._starts[begin] + max_bytes, begin + 1)
         end = max(begin + 1, min(end, limit, begin + _SIFTED_AT_ONCE))
         try:
-            spans = self._spans_hit(sieve, begin, end, max_bytes)
+            spans = self._spans_hit(prefilter, begin, end, max_bytes)
         except OSError:
-            return Sifted(limit, ())
-        return Sifted(end, ((index, self.text(index)) for index in spans), rows=True)
+            return Candidates(limit, ())
+        return Candidates(end, ((index, self.text(index)) for index in spans), rows=True)
 
     def one_thread(self, first: int, end: int, /) -> bool:
         """Whether the keys of the spans from ``first`` up to ``end`` name one thread or none."""
@@ -429,7 +431,9 @@ class KeptSpans(Spans):
         self._places, self._place_ends = columns["places"], columns["place_ends"]
         self._turns, self._odd_parents = columns["turns"], dict(facts["odd_parents"])
         self._totals = SpanTotals.of(Block(facts["totals"], columns))
-        self._table.take_in(Block(facts["table"], columns))  # the last: it makes the spans known
+        self._table.append_block(
+            Block(facts["table"], columns)
+        )  # the last: it makes the spans known
 
     def _preview(self, index: int) -> tuple[str, bool]:
         shown = self._previews.get(index)
@@ -448,22 +452,22 @@ class KeptSpans(Spans):
         return shown
 
     def _spans_hit(
-        self, sieve: Sieve | None, begin: int, end: int, max_bytes: int
+        self, prefilter: Prefilter | None, begin: int, end: int, max_bytes: int
     ) -> Sequence[int]:
         """The spans whose lines or names may hold what is looked for."""
-        if sieve is None:
+        if prefilter is None:
             return range(begin, end)
-        found = set(self._table.rows_with(sieve, begin, end))
+        found = set(self._table.rows_with(prefilter, begin, end))
         start, stop = self._starts[begin], self._starts[end]
-        most = max(max_bytes, 2 * sieve.overlap)
+        most = max(max_bytes, 2 * prefilter.overlap)
         while start < stop:  # of one very long line only a piece is in memory at a time
             block = self._texts.read(start, min(stop - start, most))
             if not block:
                 break
-            for hit in sieve.hits(block):
+            for hit in prefilter.hits(block):
                 found.add(bisect_left(self._starts, start + hit + 1) - 1)
             last = start + len(block) >= stop
-            start += len(block) if last else len(block) - sieve.overlap
+            start += len(block) if last else len(block) - prefilter.overlap
         return sorted(found)
 
 

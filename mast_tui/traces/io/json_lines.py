@@ -21,7 +21,7 @@ def first_lines(text: str, most: int = LINES_LOOKED_AT) -> list[str]:
     return [line for line in lines if line.strip()]
 
 
-def holds_lines(lines: Sequence[str]) -> bool:
+def is_json_lines(lines: Sequence[str]) -> bool:
     """Whether the first lines of a text are JSON lines, some of which may be broken.
 
     The first line is a record by itself and another follows; or it is broken, does not look as if

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from mast_tui.traces.io.json_lines import first_lines, holds_lines
+from mast_tui.traces.io.json_lines import first_lines, is_json_lines
 from mast_tui.traces.io.json_values import replace_surrogates, without_surrogates
 from mast_tui.traces.model import Problem
 
@@ -62,14 +62,14 @@ _ESCAPE: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Salvaged:
+class Repaired:
     """A broken document as far as it could be read, and what is missing from it."""
 
     value: dict[str, object] | list[object]
     problems: tuple[Problem, ...]
 
 
-def salvage(text: str) -> Salvaged | None:
+def repair(text: str) -> Repaired | None:
     """The intact parts of a JSON document in their places; None where there are none.
 
     Left out is only the member of an object or a list that is broken itself; a text that is cut
@@ -78,7 +78,7 @@ def salvage(text: str) -> Salvaged | None:
     """
     if len(text) > MOST_CHARS or _BEGINNING.match(text) is None:
         return None
-    return None if holds_lines(first_lines(text)) else _Salvage(text).read()
+    return None if is_json_lines(first_lines(text)) else _Repair(text).read()
 
 
 class _Frame:
@@ -141,7 +141,7 @@ class _Frame:
         return [*patterns, _ANY_TEXT if isinstance(self.last(), str) else _ANY_RECORD]
 
 
-class _Salvage:
+class _Repair:
     """Goes through a text once, with a list of the containers that it is in.
 
     Whole values are left to the standard scanner; only a value that it refuses is entered. What
@@ -162,7 +162,7 @@ class _Salvage:
         self._problems: list[Problem] = []
         self._line, self._counted, self._said_on = 1, 0, 0
 
-    def read(self) -> Salvaged | None:
+    def read(self) -> Repaired | None:
         """Everything that can be read."""
         self._skip_space()
         value = self._scan()
@@ -185,7 +185,7 @@ class _Salvage:
             return None
         if not self._problems:
             self._complain("damaged before here")
-        return Salvaged(self._root.value, tuple(self._problems))
+        return Repaired(self._root.value, tuple(self._problems))
 
     def _step(self) -> None:
         """Read the next member, comma or end of the innermost container."""

@@ -102,7 +102,7 @@ class OpenedFile:
         with self.open() as file:
             return os.fstat(file.fileno()).st_size
 
-    def take_growth(self, size: int) -> None:
+    def accept_growth(self, size: int) -> None:
         """Take the file, which has grown, for known up to ``size``; raises as ``open`` does."""
         with self.open() as file:
             self._ends = _ends_of(file, size)
@@ -113,7 +113,7 @@ class OpenedFile:
         with self.open() as file:
             return Stamp(read_to, *self._state, _ends_of(file, read_to).hex())
 
-    def begins_as(self, stamp: Stamp) -> bool:
+    def matches_stamp(self, stamp: Stamp) -> bool:
         """Whether it is a file with this stamp, or that file with more behind it; raises as
         ``open`` does."""
         size, changed = self._state

@@ -277,7 +277,7 @@ def table_of(path: Path) -> RemotePath | None:
     return RemotePath(f"parquet:{quote(place, safe='')}")
 
 
-def list_together(paths: Iterable[Path]) -> None:
+def list_folders(paths: Iterable[Path]) -> None:
     """List the folders in which several of some files lie, so that none is asked about alone."""
     far = (path for path in paths if isinstance(path, RemotePath))
     for folder, files in Counter(path.parent for path in far).items():
@@ -322,10 +322,10 @@ def _fetch(files: Any, there: str, place: Path) -> None:
     finally:
         draft.unlink(missing_ok=True)
     if size > random() * _SWEEP_BYTES:
-        sweep(_folder(), MOST_BYTES, keep=place)
+        remove_old_copies(_folder(), MOST_BYTES, keep=place)
 
 
-def sweep(folder: Path, most: int, keep: Path) -> None:
+def remove_old_copies(folder: Path, most: int, keep: Path) -> None:
     """Remove the copies that were used longest ago.
 
     Args:

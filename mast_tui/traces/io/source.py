@@ -135,13 +135,13 @@ class Source:
             value = load_json(text)
         except InvalidJSON:
             # Start-up: few files are damaged.
-            from mast_tui.traces.io.json_repair import salvage
+            from mast_tui.traces.io.json_repair import repair
 
             literal = python_literal(text)
             if literal is not None:
                 self.damage = found
                 return without_surrogates(literal)
-            salvaged = salvage(text)
+            salvaged = repair(text)
             if salvaged is None:
                 return None
             value = salvaged.value

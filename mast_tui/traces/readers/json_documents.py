@@ -8,7 +8,7 @@ from typing import Final
 
 from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.json_lines import glued_records
-from mast_tui.traces.io.json_repair import salvage
+from mast_tui.traces.io.json_repair import repair
 from mast_tui.traces.io.json_values import InvalidJSON, load_json
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Problem
@@ -58,7 +58,7 @@ def read_lines(source: Source, problems: list[Problem]) -> Iterator[Line]:
                 record += 1
             record -= 1
             continue
-        salvaged = salvage(decoded)
+        salvaged = repair(decoded)
         if salvaged is not None and _holds_records(salvaged.value):
             words = "; ".join(dict.fromkeys(problem.message for problem in salvaged.problems))
             problems.append(Problem(place, f"damaged, read as far as it goes: {words}"))

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from mast_tui.traces.index.lines import LineSpans, ReadAside
+from mast_tui.traces.index.lines import BackgroundReader, LineSpans
 from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.packed import holds_more_than
 from mast_tui.traces.io.regular_files import is_regular
@@ -15,7 +15,7 @@ from mast_tui.traces.io.source import Source, is_no_json
 from mast_tui.traces.readers import reads_by_line, recognise
 
 if TYPE_CHECKING:
-    from mast_tui.traces.index.store import Kept
+    from mast_tui.traces.index.store import CachedDocument
     from mast_tui.traces.model import Trace
     from mast_tui.traces.scan.document_process import DocumentProcess, DocumentReading
 
@@ -46,12 +46,14 @@ class BigDocuments:
         """Let a long trace of lines be read by another process, once somebody asks for that."""
         spans = trace.spans
         if isinstance(spans, LineSpans) and spans.in_file and source.opened.size > self.lines:
-            spans.begin_aside = partial(self._read_aside, source)
+            spans.begin_background_read = partial(self._read_in_background, source)
 
-    def _read_aside(self, source: Source, begins: bool) -> ReadAside | None:
-        return self._reading().read_aside(source.path, source.opened, self.lines, begins=begins)
+    def _read_in_background(self, source: Source, begins: bool) -> BackgroundReader | None:
+        return self._reading().read_in_background(
+            source.path, source.opened, self.lines, begins=begins
+        )
 
-    def read(self, source: Source) -> Kept | None:
+    def read(self, source: Source) -> CachedDocument | None:
         """What came of a big document, read now or before; None for any other file.
 
         Whoever asks waits until it is read.

@@ -14,7 +14,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from mast_tui.traces.index.store import BROKEN, FORMAT, Kept, known_of, open_kept
+from mast_tui.traces.index.store import BROKEN, FORMAT, CachedDocument, known_of, open_cached
 from mast_tui.traces.io.opened_file import OpenedFile, Stamp
 from mast_tui.traces.io.private_files import make_private
 from mast_tui.traces.io.regular_files import open_regular
@@ -32,7 +32,7 @@ _FORSAKEN_SECONDS: Final = 600
 """How long nobody has written to a part that was given up."""
 
 
-class KeptLines(NamedTuple):
+class CachedLines(NamedTuple):
     """An index file of lines, up to which byte of it there are blocks, and of what they tell."""
 
     file: FileIO
@@ -73,7 +73,7 @@ class DocumentCache:
         name = hashlib.sha256(os.fsencode(path.absolute()) + b"\0" + stamp.encode()).hexdigest()
         return self.folder / f"{name[:32]}{SUFFIX}"
 
-    def open_lines(self, path: Path, opened: OpenedFile) -> KeptLines | None:
+    def open_lines(self, path: Path, opened: OpenedFile) -> CachedLines | None:
         """The index of a file of lines that has not changed since, or has only grown."""
         try:
             file = open_regular(self.place_of_lines(path))
@@ -83,21 +83,21 @@ class DocumentCache:
             found = known_of(file)
             if found is not None:
                 stamp = Stamp(*found[0]["stamp"])
-                if opened.begins_as(stamp):
-                    return KeptLines(file, found[1], stamp.read_to)
+                if opened.matches_stamp(stamp):
+                    return CachedLines(file, found[1], stamp.read_to)
         except (OSError, *BROKEN):
             pass  # it is made anew, which says more where that fails
         file.close()
         return None
 
-    def open(self, path: Path) -> Kept | None:
+    def open(self, path: Path) -> CachedDocument | None:
         """What came of a document that was read before; None where it is not kept.
 
         What is damaged goes, and is read anew.
         """
         try:
             place = self.place_of(path)
-            kept = open_kept(place, path)
+            kept = open_cached(place, path)
         except OSError:
             return None
         except BROKEN:

@@ -15,7 +15,7 @@ from time import monotonic
 from typing import Final
 from weakref import finalize
 
-from mast_tui.traces.index.store import Kept, path_of_part
+from mast_tui.traces.index.store import CachedDocument, path_of_part
 from mast_tui.traces.io.opened_file import OpenedFile
 from mast_tui.traces.model import FileReport
 from mast_tui.traces.scan.document_cache import DocumentCache
@@ -239,7 +239,7 @@ class DocumentReading:
         """
         self._kept = DocumentCache.in_folder(folder)
 
-    def read(self, path: Path) -> Kept | None:
+    def read(self, path: Path) -> CachedDocument | None:
         """What came of a document, read now or before; whoever asks waits until it is read.
 
         None where nothing can be kept and it is small enough to be read here.
@@ -251,12 +251,12 @@ class DocumentReading:
         if process is None:
             return None
         if isinstance(process, str):
-            return Kept(FileReport(path, failed=process))
+            return CachedDocument(FileReport(path, failed=process))
         process.wait()
         kept = self._kept.open(path)
         if kept is None:
             reason = process.failed or "what was read of it is there no more"
-            return Kept(FileReport(path, failed=reason))
+            return CachedDocument(FileReport(path, failed=reason))
         return kept
 
     def begin(self, path: Path) -> DocumentProcess | None:
@@ -267,7 +267,7 @@ class DocumentReading:
         process = None if self._kept.place_of(path).exists() else self._process(path)
         return None if isinstance(process, str) else process
 
-    def read_aside(
+    def read_in_background(
         self, path: Path, opened: OpenedFile, big: int, *, begins: bool
     ) -> IndexFile | None:
         """The index of a file of lines that was opened; None where it is best made here.

@@ -25,14 +25,14 @@ from mast_tui.parallel import LocalProcesses, cores
 from mast_tui.traces.index.blocks import Block, blocks_in, write_block
 from mast_tui.traces.index.line_ranges import DigestFeed
 from mast_tui.traces.index.lines import LineSpans
-from mast_tui.traces.index.store import path_of_part, write_end, write_kept
+from mast_tui.traces.index.store import path_of_part, write_cached, write_end
 from mast_tui.traces.io.opened_file import OpenedFile
 from mast_tui.traces.io.private_files import open_private
 from mast_tui.traces.io.regular_files import open_regular
 from mast_tui.traces.io.remote import trace_path
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport
-from mast_tui.traces.scan.document_cache import DocumentCache, KeptLines
+from mast_tui.traces.scan.document_cache import CachedLines, DocumentCache
 from mast_tui.traces.scan.document_process import DONE, FAILED, PARSING, READING, WRITING, WRITTEN
 from mast_tui.traces.scan.file_reader import read_known, read_one
 
@@ -122,7 +122,7 @@ def _write(
     part = path_of_part(place, os.getpid())
     try:
         with _anew(part) as file:
-            write_kept(file, report, teller.writing)
+            write_cached(file, report, teller.writing)
         documents.make_room(part.stat().st_size)
         part.replace(place)
     except BaseException:
@@ -170,10 +170,10 @@ def _anew(part: Path) -> IO[bytes]:
     return open(open_private(part, empty=True), "wb", buffering=_WRITE_BYTES)  # noqa: PTH123
 
 
-def _taken_in(spans: LineSpans, kept: KeptLines) -> Iterator[Block]:
+def _taken_in(spans: LineSpans, kept: CachedLines) -> Iterator[Block]:
     """The blocks of an earlier index, each taken in by the spans."""
     for block in blocks_in(kept.file.fileno(), kept.end):
-        if block is None or not spans.take_in(block):
+        if block is None or not spans.append_block(block):
             return
         yield block
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, Generic, TypeVar
 
 from mast_tui.gc_tuning import seldom_collecting
-from mast_tui.parallel import Lost, Workers
+from mast_tui.parallel import LostItem, Workers
 from mast_tui.traces.io.remote import bring
 from mast_tui.traces.model import FileReport, Trace, TraceSummary
 from mast_tui.traces.scan.scanning import Scan, Step, Unit
@@ -91,7 +91,7 @@ def each_trace(
         while not isinstance(unit := met.popleft(), Unit):
             yield from _decided(walk, unit)
             done += 1
-        if isinstance(found, Lost):
+        if isinstance(found, LostItem):
             yield FileReport(unit.path, failed=found.reason), ()
         elif found is not None:
             yield from _settled(walk, unit, found, work)

@@ -20,7 +20,7 @@ from mast_tui.traces.readers.codex import reader as codex
 from mast_tui.traces.scan.big_documents import BIG_DOCUMENTS, BigDocuments
 
 if TYPE_CHECKING:
-    from mast_tui.traces.index.store import Kept
+    from mast_tui.traces.index.store import CachedDocument
 
 LOOKED_FOR: Final = (
     "looked for agent sessions (Codex, Claude Code), message lists, OpenTelemetry and other "
@@ -43,7 +43,7 @@ def read_one(path: Path, named: bool, big: BigDocuments = BIG_DOCUMENTS) -> File
     """
     source = Source(path)
     try:
-        kept = _read_aside(source, big)
+        kept = _read_in_background(source, big)
     except TooBig as error:  # unpacking it once to find that out is enough
         report: FileReport | None = FileReport(path, failed=error.strerror)
     else:
@@ -101,7 +101,7 @@ def _with_remarks(report: FileReport, remarks: Sequence[Problem]) -> FileReport:
     return replace(report, failed=f"{report.failed}; {words}")
 
 
-def _read_aside(source: Source, big: BigDocuments) -> Kept | None:
+def _read_in_background(source: Source, big: BigDocuments) -> CachedDocument | None:
     """What came of a big document; None for what is read here, if it can be read at all.
 
     Raises ``TooBig`` where it holds more than may be unpacked.

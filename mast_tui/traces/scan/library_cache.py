@@ -117,7 +117,7 @@ class LibraryCache:
         except sqlite3.Error:
             self._give_up()
 
-    def last_look(self, paths: Sequence[Path], read: ReadAgain) -> Iterator[tuple[Trace, ...]]:
+    def cached_traces(self, paths: Sequence[Path], read: ReadAgain) -> Iterator[tuple[Trace, ...]]:
         """Tell the traces that the last walk over these paths has found, as they were kept.
 
         Nothing is known of what has become of their files since.
@@ -142,8 +142,8 @@ class LibraryCache:
         except sqlite3.Error:
             self._give_up()
 
-    def keep_look(self, paths: Sequence[Path], traces: Sequence[Looked]) -> None:
-        """Keep what a walk over these paths has found, for ``last_look`` to tell in this order."""
+    def keep_traces(self, paths: Sequence[Path], traces: Sequence[Looked]) -> None:
+        """Keep what a walk over these paths has found, for ``cached_traces`` to tell."""
         if self._database is None:
             return
         name = _name_of(paths)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mast_tui.traces.io.regular_files import is_folder, is_regular
-from mast_tui.traces.io.remote import RemotePath, bring, list_together
+from mast_tui.traces.io.remote import RemotePath, bring, list_folders
 from mast_tui.traces.model import FileReport
 from mast_tui.traces.scan.big_documents import BIG_DOCUMENTS
 from mast_tui.traces.scan.file_reader import name_beside, read_run
@@ -124,7 +124,7 @@ class Scan:
 
     def steps(self) -> Iterator[Step]:
         """Walk over the files without reading their traces."""
-        list_together(self._paths)
+        list_folders(self._paths)
         files = [path for path in self._paths if not is_folder(path)]
         among_named = threads_among(filter(may_hold_thread, files))
         for path in self._paths:

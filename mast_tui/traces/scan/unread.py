@@ -180,7 +180,7 @@ class UnreadFile(UnreadSpans):
         process = self._process
         return None if process is None else process.progress.words
 
-    def stop_waiting(self) -> None:
+    def stop_background_read(self) -> None:
         """End the process that reads the file; the next ``advance`` begins another.
 
         To be called from the thread that advances, as that is what waits.

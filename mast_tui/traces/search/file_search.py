@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from mast_tui.traces.byte_prefilter import Sieve
+from mast_tui.traces.byte_prefilter import Prefilter
 from mast_tui.traces.file_places import file_place
 from mast_tui.traces.io.packed import TooBig, packing_of, unpack
 from mast_tui.traces.io.regular_files import is_folder, is_regular, open_regular
@@ -78,8 +78,8 @@ def search_file(file: FileToSearch, query: Query, matcher: Matcher | None) -> It
         What is found in it, some at a time, as it is found.
     """
     try:
-        sieve = None if matcher is None else matcher.sieve
-        if sieve is not None and not _may_hold(file, sieve):
+        prefilter = None if matcher is None else matcher.prefilter
+        if prefilter is not None and not _may_hold(file, prefilter):
             return
         path = trace_path(file.path)
         if is_folder(path):
@@ -94,35 +94,35 @@ def search_file(file: FileToSearch, query: Query, matcher: Matcher | None) -> It
         yield [NotSearched(file.path, error.strerror or str(error))]
 
 
-def _may_hold(file: FileToSearch, sieve: Sieve) -> bool:
+def _may_hold(file: FileToSearch, prefilter: Prefilter) -> bool:
     path = trace_path(file.path)
     parts = path.rglob("*") if is_folder(path) else (path, *map(trace_path, file.members))
-    return any(_any_in(part, sieve) for part in parts if is_regular(part))
+    return any(_any_in(part, prefilter) for part in parts if is_regular(part))
 
 
-def _any_in(path: Path, sieve: Sieve) -> bool:
-    """Whether a file may hold what the sieve lets through; what is no plain text always may."""
+def _any_in(path: Path, prefilter: Prefilter) -> bool:
+    """Whether a file may hold what the prefilter lets through; what is no plain text always may."""
     with open_regular(path) as file:
         block = file.read(_BLOCK) or b""
         if packing_of(block) is not None:
             try:
-                return sieve.any_in(unpack(path).data)
+                return prefilter.any_in(unpack(path).data)
             except TooBig:
                 return True  # whoever reads it says so
         if block.startswith(_ARCHIVE) or b"\0" in block:  # UTF-16 has zeros, too
             return True
-        while not sieve.any_in(block):
+        while not prefilter.any_in(block):
             more = file.read(_BLOCK)
             if not more:
                 return False
-            if sieve.any_in(block[-_OVERLAP:] + more[:_OVERLAP]):
+            if prefilter.any_in(block[-_OVERLAP:] + more[:_OVERLAP]):
                 break
             block = more
     return True
 
 
 def _search_trace(trace: Trace, query: Query, matcher: Matcher | None) -> Iterator[Findings]:
-    trace.take_kept()
+    trace.load_cached()
     for spans in _all_spans(trace) if matcher is None else _matches(trace, matcher):
         taken = [(span, times) for span, times in spans if query.takes(span)]
         if taken:

@@ -15,7 +15,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from mast_tui.errors import MastError
-from mast_tui.traces.byte_prefilter import Sieve
+from mast_tui.traces.byte_prefilter import Prefilter
 from mast_tui.traces.model import shortened
 from mast_tui.traces.search.text_search import MOST_MATCHES
 
@@ -46,12 +46,12 @@ class Pattern:
         self.exact = exact or plain != plain.lower()
         self._compiled = compile_pattern(text, "m" if self.exact else "im")
         needs = needs_of(text, exact=self.exact)
-        self._sieve = None if needs is None else Sieve.for_any(needs)
+        self._prefilter = None if needs is None else Prefilter.for_any(needs)
 
     @property
-    def sieve(self) -> Sieve | None:
+    def prefilter(self) -> Prefilter | None:
         """What tells early that a text cannot match: literal text in the pattern."""
-        return self._sieve
+        return self._prefilter
 
     def count(self, text: str, shown: Callable[[], tuple[str, ...]], /) -> int:
         """How often it stands in ``text``; 1 where only a line that is ``shown`` has it."""

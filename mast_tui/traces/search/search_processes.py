@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from mast_tui.parallel import LocalProcesses, Lost, Workers, cores
+from mast_tui.parallel import LocalProcesses, LostItem, Workers, cores
 from mast_tui.traces.io.remote import trace_path
 from mast_tui.traces.search.file_search import Findings, files_to_search, search_file
 from mast_tui.traces.search.query import FileToSearch, Hit, NotSearched, Query
@@ -102,7 +102,7 @@ class ManyFilesSearch:
         for listed in self._workers.map(list_files, [[self._paths]], patience):
             if listed is None:
                 yield None
-            elif isinstance(listed, Lost):
+            elif isinstance(listed, LostItem):
                 yield NotSearched(", ".join(self._paths), listed.reason)
             else:
                 files = listed
@@ -131,11 +131,11 @@ class ManyFilesSearch:
 
 
 def _found_in(
-    file: FileToSearch, found: Iterator[Findings | Lost | None]
+    file: FileToSearch, found: Iterator[Findings | LostItem | None]
 ) -> Iterator[Hit | NotSearched | None]:
     """Of what is found that in the next file."""
     while (told := next(found)) != []:
-        if isinstance(told, Lost):
+        if isinstance(told, LostItem):
             yield NotSearched(file.path, told.reason)
             return
         yield from [None] if told is None else told

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol
 
-from mast_tui.traces.byte_prefilter import Sieve, folded
+from mast_tui.traces.byte_prefilter import Prefilter, folded
 from mast_tui.traces.model import Trace
 
 SLICE_BYTES: Final = 256 * 1024
@@ -29,7 +29,7 @@ class Matcher(Protocol):
     """What is looked for."""
 
     @property
-    def sieve(self) -> Sieve | None:
+    def prefilter(self) -> Prefilter | None:
         """What tells early that a text cannot match; None where nothing does."""
 
     def count(self, text: str, shown: Callable[[], tuple[str, ...]], /) -> int:
@@ -58,12 +58,12 @@ class Needle:
     def __init__(self, text: str, *, exact: bool = False) -> None:
         self.exact = exact or text != text.lower()
         self._wanted = text if self.exact else folded(text)
-        self._sieve = Sieve.for_needle(text)
+        self._prefilter = Prefilter.for_needle(text)
 
     @property
-    def sieve(self) -> Sieve | None:
+    def prefilter(self) -> Prefilter | None:
         """What tells early that a text cannot match."""
-        return self._sieve
+        return self._prefilter
 
     def _prepared(self, text: str) -> str:
         return text if self.exact else folded(text)
@@ -149,7 +149,9 @@ class TextSearch:
     def _look(
         self, max_bytes: int, between: Callable[[], None], begin: int, limit: int
     ) -> tuple[int, list[tuple[int, int]]]:
-        end, texts, rows_too = self.trace.sift(self.matcher.sieve, begin, limit, max_bytes)
+        end, texts, rows_too = self.trace.candidates(
+            self.matcher.prefilter, begin, limit, max_bytes
+        )
         if not rows_too:
             texts = self._with_rows(begin, end, texts)
         hits: list[tuple[int, int]] = []
@@ -164,11 +166,11 @@ class TextSearch:
         self, begin: int, end: int, texts: Iterable[tuple[int, str]]
     ) -> Iterator[tuple[int, str]]:
         """These texts and those of the other spans in whose rows it may be, in order."""
-        sieve, made = self.matcher.sieve, dict(texts)
+        prefilter, made = self.matcher.prefilter, dict(texts)
         for index in range(begin, end):
             text = made.get(index)
             if text is None:
-                if sieve is None or not sieve.may_be_in("\n".join(self._shown(index))):
+                if prefilter is None or not prefilter.may_be_in("\n".join(self._shown(index))):
                     continue
                 try:
                     text = self.trace.text(index)

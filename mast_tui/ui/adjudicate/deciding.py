@@ -346,7 +346,7 @@ class Deciding:
     @in_turn
     def say_why(self) -> None:
         """Write why the item under the cursor was decided so, else why the last one was."""
-        row, thing = self._queue.row, self._queue.thing_here
+        row, thing = self._queue.row, self._queue.item_here
         if row is not None and isinstance(thing, Decision):
             about: tuple[str, tuple[str, ...]] = row.trace_id, (thing.item,)
         elif self.last is not None:

@@ -54,7 +54,7 @@ class Queue:
         return self.items.get(self.row.trace_id) if self.row is not None else None
 
     @property
-    def thing_here(self) -> Thing | None:
+    def item_here(self) -> Thing | None:
         """The item under the cursor as it stands."""
         row, items = self.row, self.items_here
         return items.find(row.item) if items and row and row.item is not None else None

@@ -41,7 +41,7 @@ from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import joined, plain_title
 from mast_tui.workspace import WorkspaceError
 from mast_tui.workspace.presence import Presence
-from mast_tui.writes import Holds, writes
+from mast_tui.writes import HeldKeys, writes
 
 Result = TypeVar("Result")
 
@@ -198,7 +198,7 @@ class AdjudicateScreen(BaseScreen):
 
     # Who else is here
 
-    def company_changed(self) -> None:
+    def presence_changed(self) -> None:
         """Show who decides the same."""
         self.show_title()
 
@@ -325,7 +325,7 @@ class AdjudicateScreen(BaseScreen):
             names = joined(items.names.joined(side.annotator for side in items.sides))
             self.evidence.show_item(None, empty=f"{names} have finished this trace.")
         elif self.deciding.records_sight(items, item):
-            self.writes.do(partial(self._show_view, items, item), Holds.NOTHING)
+            self.writes.do(partial(self._show_view, items, item), HeldKeys.NOTHING)
         else:
             self._show_view(items, item)
 
@@ -590,7 +590,7 @@ class AdjudicateScreen(BaseScreen):
 
     def action_guidelines(self) -> None:
         """The page of the mode under the cursor: what was agreed about it, and decided cases."""
-        row, thing = self.queue.row, self.queue.thing_here
+        row, thing = self.queue.row, self.queue.item_here
         mode = self.queue.mode or self.mast.taxonomy.modes[0].slug
         if thing is not None:
             mode = thing.mode

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from mast_tui.ui.annotate.search import Search
 from mast_tui.ui.annotate.state import AnnotateView
 from mast_tui.ui.context import TraceLocation
-from mast_tui.writes import Holds
+from mast_tui.writes import HeldKeys
 
 if TYPE_CHECKING:
     from mast_tui.ui.services.open_workspace import OpenWorkspace
@@ -91,7 +91,7 @@ class Arrival:
             return  # it is not worth waiting for
         name = _setting(opened, trace.identity.trace_id)
         write = partial(opened.workspace.set_setting, name, trace.span(index).key)
-        self._view.context.writes.do(partial(self._view.context.guarded, write), Holds.NOTHING)
+        self._view.context.writes.do(partial(self._view.context.guarded, write), HeldKeys.NOTHING)
 
 
 def _setting(opened: OpenWorkspace, trace_id: str) -> str:

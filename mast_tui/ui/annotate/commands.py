@@ -11,7 +11,7 @@ from mast_tui.errors import ChangedMeanwhile, MastError
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
 from mast_tui.ui.annotate.state import AnnotateView
-from mast_tui.writes import Holds
+from mast_tui.writes import HeldKeys
 
 if TYPE_CHECKING:
     from mast_tui.session import Change, Session
@@ -73,7 +73,9 @@ class SessionCommands:
         else:
             self._view.context.writes.do(partial(self.attempt, work, state.session))
 
-    def change(self, command: Callable[[Session], Change | None], holds: Holds = Holds.ALL) -> None:
+    def change(
+        self, command: Callable[[Session], Change | None], holds: HeldKeys = HeldKeys.ALL
+    ) -> None:
         """Run one command of the session in its turn, and show what it did.
 
         Args:
@@ -129,9 +131,9 @@ class SessionCommands:
             command: What to run.
             session: What to run it with.
         """
-        self._view.context.writes.do(partial(self.attempt, command, session), Holds.NOTHING)
+        self._view.context.writes.do(partial(self.attempt, command, session), HeldKeys.NOTHING)
 
-    def session_came(self, session: Session) -> bool:
+    def session_ready(self, session: Session) -> bool:
         """Do what keys have asked for before there was a session on the trace on screen.
 
         Returns:
@@ -152,7 +154,7 @@ class SessionCommands:
             self._view.context.writes.do(partial(self._serve, session, step))
         if undone:
             keys = "1 key" if undone == 1 else f"{undone} keys"
-            self._view.context.complain(
+            self._view.context.show_error(
                 f"{session.trace.path.name} was left before the workspace was open: "
                 f"{keys} pressed there did nothing"
             )

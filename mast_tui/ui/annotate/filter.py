@@ -158,11 +158,11 @@ class Filter:
         self._view.in_background(partial(self._narrow, self._narrowing), "filter")
 
     def _narrow(self, narrowing: Narrowing) -> None:
-        worker, courtesy = get_current_worker(), self._view.context.courtesy
+        worker, input_priority = get_current_worker(), self._view.context.input_priority
         indices = array("Q")
         over = False
         while not over and not worker.is_cancelled:
-            courtesy.wait()
+            input_priority.wait()
             indices += narrowing.step(SLICE)
             over = narrowing.seen >= len(narrowing.trace)
             sleep(0)  # others have their turn

@@ -26,7 +26,7 @@ class FollowView(BackgroundView, Protocol):
 
     @property
     def is_active(self) -> bool: ...
-    def spans_came(self) -> None: ...
+    def spans_added(self) -> None: ...
     def show_anew(self, trace: Trace) -> None: ...
 
 
@@ -105,15 +105,15 @@ class Following:
         return True
 
     def _look(self, trace: Trace, *, asked: bool) -> None:
-        worker, courtesy = get_current_worker(), self._view.context.courtesy
+        worker, input_priority = get_current_worker(), self._view.context.input_priority
         growth, reason, fresh, moved = Growth.NONE, None, None, False
         try:
             growth = trace.follow()
         except OSError as error:
             reason = error.strerror or str(error)
         if growth is Growth.ANEW or (asked and reason is not None):
-            fresh = _read(trace, worker, courtesy.wait)
-            moved = fresh is not None and _moved(trace, fresh, courtesy.wait)
+            fresh = _read(trace, worker, input_priority.wait)
+            moved = fresh is not None and _moved(trace, fresh, input_priority.wait)
         if not worker.is_cancelled:
             self._view.post_message(self.Looked(trace, asked, growth, reason, fresh, moved))
 
@@ -134,10 +134,10 @@ class Following:
             trace.become(fresh)
             self._state.texts.forget()
             self._timeline.regrown()
-            self._view.spans_came()
+            self._view.spans_added()
         elif message.growth is Growth.MORE:
             self._timeline.grown()
-            self._view.spans_came()
+            self._view.spans_added()
         else:
             self._began = None
             if self._asked:

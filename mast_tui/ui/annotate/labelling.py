@@ -21,7 +21,7 @@ from mast_tui.ui.annotate.suggestions import Suggestions
 from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.dialogs.question import Ask
 from mast_tui.ui.widgets.taxonomy_panel import TaxonomyPanel
-from mast_tui.writes import Holds
+from mast_tui.writes import HeldKeys
 
 if TYPE_CHECKING:
     from mast_tui.session import Change, Session
@@ -298,9 +298,11 @@ class Labelling:
         elif self._state.session is None:
             commands.with_session(lambda _: self._label(mode, target))
         elif plain:
-            commands.change(lambda session: self._toggle_or_ask(session, mode, target), Holds.MOST)
+            commands.change(
+                lambda session: self._toggle_or_ask(session, mode, target), HeldKeys.MOST
+            )
         else:
-            commands.change(lambda session: _toggled(session, mode, target), Holds.MOST)
+            commands.change(lambda session: _toggled(session, mode, target), HeldKeys.MOST)
 
     def _open_code(self, session: Session, mode: Mode, target: Target) -> None:
         """Label what is none of the modes, and ask at once what it is; again, it is taken off."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from mast_tui.ui.annotate.commands import SessionCommands
 from mast_tui.ui.annotate.state import AnnotateView
 from mast_tui.ui.trace_view.folding import Run
-from mast_tui.writes import Holds
+from mast_tui.writes import HeldKeys
 
 if TYPE_CHECKING:
     from mast_tui.session import Session
@@ -74,7 +74,7 @@ class Reading:
 
     def write_between_keys(self) -> None:
         """Write what was read, unless keys come and it has waited for less than a while."""
-        if self._passed_over < PASSED_OVER and self._view.context.courtesy.keys_come:
+        if self._passed_over < PASSED_OVER and self._view.context.input_priority.keys_come:
             self._passed_over += 1
         else:
             self.write()
@@ -90,7 +90,7 @@ class Reading:
         new = [key for key in shown if key not in session.read]
         if new or runs:
             write = partial(self._write, session, new, runs)
-            self._view.context.writes.do(write, Holds.NOTHING)
+            self._view.context.writes.do(write, HeldKeys.NOTHING)
 
     def _write(self, session: Session, keys: Sequence[str], runs: tuple[range, ...]) -> None:
         def write(session: Session) -> bool:

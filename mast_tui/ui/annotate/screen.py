@@ -53,7 +53,7 @@ from mast_tui.ui.context import (
 from mast_tui.ui.screens.base_screen import BaseScreen
 from mast_tui.ui.styles import ANNOTATE, HIGH, WIDE
 from mast_tui.ui.textual_internals import RenderCache
-from mast_tui.ui.trace_names import told_apart
+from mast_tui.ui.trace_names import distinct_names
 from mast_tui.ui.trace_view.folding import Fold, Run
 from mast_tui.ui.trace_view.gutter import Mark, MarkKeeper, MarkKind, Marks, Noted, Pointing
 from mast_tui.ui.trace_view.overview import Overview
@@ -240,7 +240,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.show_title()
         self.show_span()
 
-    def on_timeline_looked_on(self, event: Timeline.LookedOn) -> None:
+    def on_timeline_index_grown(self, event: Timeline.IndexGrown) -> None:
         """Take in what was read and found in the background; the timeline has done so."""
         event.stop()
         if event.trace is self.trace and self.timeline.trace is self.trace:
@@ -255,7 +255,7 @@ class AnnotateScreen(Screen[None], RenderCache):
                 self.show_span()
             self.arrival.grown()
 
-    def spans_came(self) -> None:
+    def spans_added(self) -> None:
         """Take in that the file of the trace has grown."""
         self.search.grown()
         self.filter.grown()
@@ -292,7 +292,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.hints.clear()
         self.timeline.look_for_repeats()
         self.suggestions.answer_as_asked()
-        if not self.commands.session_came(session) and self.context.opened is not None:
+        if not self.commands.session_ready(session) and self.context.opened is not None:
             self.call_after_refresh(self.arrival.opened, self.context.opened)
 
     def workspace_failed(self) -> None:
@@ -461,7 +461,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         catalog = self.context.catalog
         known, changes = self._named, len(catalog.changes)
         if known is None or known[0] is not trace or known[1] != changes:
-            name = told_apart(trace, catalog.traces.values())
+            name = distinct_names(trace, catalog.traces.values())
             self._named = known = (trace, changes, name)
         return known[2]
 

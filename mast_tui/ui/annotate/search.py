@@ -260,11 +260,11 @@ class Search:
         self._view.in_background(partial(self._look, search), "search")
 
     def _look(self, search: TextSearch) -> None:
-        worker, courtesy = get_current_worker(), self._view.context.courtesy
+        worker, input_priority = get_current_worker(), self._view.context.input_priority
         some, told, first = Hits(search.start), 0.0, True
         while not worker.is_cancelled:
-            courtesy.wait()
-            found = search.step(courtesy.wait)
+            input_priority.wait()
+            found = search.step(input_priority.wait)
             if worker.is_cancelled:
                 return
             if found is None:

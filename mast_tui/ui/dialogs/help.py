@@ -18,7 +18,7 @@ from textual.widgets import Input
 
 from mast_tui.ui.actions.registry import Keymap, Where, actions_for, keys_of, shown
 from mast_tui.ui.dialogs.dialog import LinesDialog
-from mast_tui.ui.trace_view.background_index import Matter
+from mast_tui.ui.trace_view.background_index import CellContent
 from mast_tui.ui.trace_view.gutter import BETWEEN, FIRST, GLYPHS, LAST, MarkKind
 from mast_tui.ui.trace_view.overview import CURSOR, ON_SCREEN
 from mast_tui.ui.trace_view.overview import GLYPHS as STRIP
@@ -97,13 +97,13 @@ LEGEND: Final[Mapping[Where, Sequence[Section]]] = MappingProxyType(
                 "Signs in the strip beside it, which is the whole run",
                 (
                     Entry(f"{CURSOR}  {ON_SCREEN}", "The cursor; what the timeline shows"),
-                    Entry(STRIP[Matter.MATCH], "Something that was searched for stands there"),
+                    Entry(STRIP[CellContent.MATCH], "Something that was searched for stands there"),
                     Entry(f"{_OWN}  {_WAITS}", "A label; a suggestion"),
-                    Entry(STRIP[Matter.ERROR], "A step failed"),
-                    Entry(STRIP[Matter.USER], "Mostly the user acted there"),
-                    Entry(STRIP[Matter.AGENT], "Mostly agents"),
-                    Entry(STRIP[Matter.TOOL], "Mostly tools"),
-                    Entry(STRIP[Matter.OTHER], "Anything else"),
+                    Entry(STRIP[CellContent.ERROR], "A step failed"),
+                    Entry(STRIP[CellContent.USER], "Mostly the user acted there"),
+                    Entry(STRIP[CellContent.AGENT], "Mostly agents"),
+                    Entry(STRIP[CellContent.TOOL], "Mostly tools"),
+                    Entry(STRIP[CellContent.OTHER], "Anything else"),
                 ),
             ),
             Section(

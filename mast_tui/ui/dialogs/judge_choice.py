@@ -29,7 +29,7 @@ from mast_tui.ui.services.model_judge import Plan, estimate_words, model_name, p
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.wording import plain_lines, plain_title
 from mast_tui.workspace import WorkspaceError
-from mast_tui.writes import Holds
+from mast_tui.writes import HeldKeys
 
 RULES_KEY: Final = "r"
 TWINS_KEY: Final = "t"
@@ -216,7 +216,7 @@ def choose_judge(
         if chosen is None:
             return
         remember = partial(opened.workspace.set_setting, setting, chosen.key)
-        context.writes.do(partial(context.guarded, remember), Holds.NOTHING)
+        context.writes.do(partial(context.guarded, remember), HeldKeys.NOTHING)
         if chosen.plan is not None:
             confirm(context, opened, chosen.plan, model)
         elif chosen.key == TWINS_KEY and twins is not None:

@@ -49,7 +49,7 @@ class ThemeChoice(Finder):
             path.parent.mkdir(parents=True, exist_ok=True)
             write_output(path, with_theme(text, name))
         except (MastError, OSError, UnicodeDecodeError) as error:
-            context_of(self).complain(f"The theme is not kept: {one_line(str(error))}")
+            context_of(self).show_error(f"The theme is not kept: {one_line(str(error))}")
         else:
             context_of(self).say(f"{name} is kept in {one_line(str(path))}")
 

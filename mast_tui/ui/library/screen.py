@@ -43,7 +43,7 @@ from mast_tui.ui.widgets.text_line import TextLine
 from mast_tui.ui.widgets.title_bar import TitleBar, sight_words
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import joined, plain_title
-from mast_tui.writes import Holds
+from mast_tui.writes import HeldKeys
 
 if TYPE_CHECKING:
     from mast_tui.session import LibraryEntry
@@ -148,7 +148,7 @@ class LibraryScreen(ListScreen):
             )
 
     def _look_for_same_runs(self, traces: Sequence[Trace]) -> None:
-        self.post_message(self.SameRuns(same_runs(traces, self.mast.courtesy.wait)))
+        self.post_message(self.SameRuns(same_runs(traces, self.mast.input_priority.wait)))
 
     @on(SameRuns)
     def _same_runs_found(self, event: SameRuns) -> None:
@@ -163,7 +163,7 @@ class LibraryScreen(ListScreen):
 
     def _labels_changed(self) -> None:
         """Ask the workspace anew how far everybody is; the screen waits for no server."""
-        self.mast.writes.do(self._count_anew, Holds.NOTHING)
+        self.mast.writes.do(self._count_anew, HeldKeys.NOTHING)
 
     def _count_anew(self) -> None:
         app = self.mast

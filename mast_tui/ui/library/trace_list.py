@@ -14,7 +14,7 @@ from textual.strip import Strip
 
 from mast_tui.safe_text import one_line
 from mast_tui.ui.library.rows import GLYPHS, LibraryRow, State
-from mast_tui.ui.services.trace_catalog import Trouble
+from mast_tui.ui.services.trace_catalog import FileProblem
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 
@@ -92,7 +92,7 @@ class LibraryList(VirtualLines):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.rows: Sequence[LibraryRow] = ()
-        self.troubles: Sequence[Trouble] = ()
+        self.troubles: Sequence[FileProblem] = ()
         self._widths: list[tuple[Column, int]] = []
         self._lengths: LRUCache[str, tuple[LibraryRow, Mapping[str, int]]] = LRUCache(4 * SAMPLED)
 
@@ -107,13 +107,17 @@ class LibraryList(VirtualLines):
         return self.rows[self.cursor] if self.cursor < len(self.rows) else None
 
     @property
-    def trouble(self) -> Trouble | None:
+    def trouble(self) -> FileProblem | None:
         """The unreadable file under the cursor; None where there is none."""
         place = self.cursor - len(self.rows) - 1
         return self.troubles[place] if 0 <= place < len(self.troubles) else None
 
     def show(
-        self, rows: Sequence[LibraryRow], troubles: Sequence[Trouble] = (), *, still: bool = False
+        self,
+        rows: Sequence[LibraryRow],
+        troubles: Sequence[FileProblem] = (),
+        *,
+        still: bool = False,
     ) -> None:
         """List other rows; the cursor stays on its trace, or at the head of the queue.
 

@@ -103,7 +103,7 @@ class JudgeRuns:
         if self.at_work is not None:
             self._ask_to_cancel(self.at_work)
         elif self._workspace.refused is not None:
-            self._app.complain("No workspace is open, so no judge can keep what it finds")
+            self._app.show_error("No workspace is open, so no judge can keep what it finds")
         else:
             self._workspace.when_ready(partial(self._choose, traces))
 
@@ -114,7 +114,7 @@ class JudgeRuns:
             if configured.model is not None:
                 setup = configured_setup(opened.taxonomy, configured)
         except MastError as error:
-            self._app.complain(f"{error}; no model can be asked")
+            self._app.show_error(f"{error}; no model can be asked")
         twins = self._runs_beside(traces)
         more = MODEL_HINT if setup is None else ""
         if setup is None and not twins:
@@ -202,7 +202,7 @@ class JudgeRuns:
                 heard = heard or screen is self._app.screen
         cut = len(message.words) > self._app.size.width - BESIDE_WORDS
         if message.done and message.problem and (cut or not heard):
-            self._app.complain(message.words)  # whole, in as many lines as it takes
+            self._app.show_error(message.words)  # whole, in as many lines as it takes
 
     def _run_rules(self, traces: Sequence[Trace], opened: OpenWorkspace, more: str) -> None:
         judge = RulesJudge()

@@ -19,9 +19,9 @@ from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 from textual.widgets import Input
 
-from mast_tui.ui.input_priority import Courtesy
+from mast_tui.ui.input_priority import InputPriority
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.writes import Holds, Writes
+from mast_tui.writes import HeldKeys, Writes
 
 WRITING: Final = 0.001
 """Seconds in which what was drawn reaches the terminal."""
@@ -90,7 +90,7 @@ class KeyQueue:
             app: What keys are handed to.
             writes: What some keys wait for.
         """
-        self.courtesy = Courtesy()
+        self.input_priority = InputPriority()
         """By which threads know when to stand back."""
         self.taken = 0
         """How many keys have been handed out."""
@@ -115,7 +115,7 @@ class KeyQueue:
     async def take(self, event: events.Key) -> None:
         """Hand out a key, or hold it back while another is on its way."""
         self._held.append(event)
-        self.courtesy.begin()
+        self.input_priority.begin()
         if not self._busy:
             await self._hand_out()
         else:
@@ -134,8 +134,8 @@ class KeyQueue:
     def _must_wait(self, key: str) -> bool:
         """Whether a key waits until what was asked for before it is saved."""
         holds = self._writes.holds
-        if holds is not Holds.MOST:
-            return holds is Holds.ALL
+        if holds is not HeldKeys.MOST:
+            return holds is HeldKeys.ALL
         screen = self._app.screen
         bound = None if screen.is_modal else screen.active_bindings.get(key)
         return bound is None or not bound.binding.action.startswith(GO_ON)
@@ -143,11 +143,11 @@ class KeyQueue:
     async def _hand_out(self) -> None:
         self._busy = bool(self._held)
         if not self._held:
-            self.courtesy.end()
+            self.input_priority.end()
             return
         if self._must_wait(self._held[0].key):
             self.waits_for_writes = True
-            self.courtesy.end()
+            self.input_priority.end()
             return
         self._number += 1
         self.taken += 1

@@ -178,8 +178,8 @@ class Opening:
             self.workspace = Workspace.open(default_workspace_path(Path.cwd()))
         else:
             self.workspace = Workspace.open(samples_workspace_path())
-            if options.furnish is not None:
-                options.furnish(self.workspace)
+            if options.fill_new_workspace is not None:
+                options.fill_new_workspace(self.workspace)
         self.known = working_person(self.workspace, options.annotator)
         self._suggested = suggested_name(self._configured)
 

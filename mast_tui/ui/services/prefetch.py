@@ -72,6 +72,6 @@ class Prefetch:
         report = read_file(self._path, named=True)
         try:
             for trace in report.traces:
-                trace.take_kept()
+                trace.load_cached()
         finally:  # the trace can be shown whatever is wrong with what was kept
             self._report = report

@@ -13,7 +13,7 @@ READ_AT_ONCE: Final = 1 << 20
 """Bytes of a trace's file up to which it is read before its screen is shown."""
 
 
-class Trouble(NamedTuple):
+class FileProblem(NamedTuple):
     """A file that could not be read or was passed over, or a part of one."""
 
     path: str
@@ -42,9 +42,9 @@ class Catalog:
 
     traces: dict[str, Trace] = field(default_factory=dict)
     changes: list[str] = field(default_factory=list)
-    troubles: list[Trouble] = field(default_factory=list)
-    unreadable: list[Trouble] = field(default_factory=list)
-    skipped: list[Trouble] = field(default_factory=list)
+    troubles: list[FileProblem] = field(default_factory=list)
+    unreadable: list[FileProblem] = field(default_factory=list)
+    skipped: list[FileProblem] = field(default_factory=list)
     looked_at: int = 0
     total: int = 0
     checking: bool = False
@@ -58,9 +58,9 @@ class Catalog:
         name = report.path.name
         self.looked_at += 1
         if report.skipped is not None:
-            self.skipped.append(Trouble(name, "", report.skipped))
+            self.skipped.append(FileProblem(name, "", report.skipped))
         if report.failed is not None:
-            trouble = Trouble(name, "", report.failed)
+            trouble = FileProblem(name, "", report.failed)
             self.unreadable.append(trouble)
             self.troubles.append(trouble)
         self.troubles += [_trouble(name, problem) for problem in report.problems]
@@ -150,5 +150,5 @@ def _is_small(trace: Trace) -> bool:
     return max(size, trace.loaded.total) <= READ_AT_ONCE
 
 
-def _trouble(name: str, problem: Problem) -> Trouble:
-    return Trouble(name, problem.place, problem.message)
+def _trouble(name: str, problem: Problem) -> FileProblem:
+    return FileProblem(name, problem.place, problem.message)

@@ -36,7 +36,7 @@ class FilesRead(Message):
 
 
 @dataclass
-class LastLook(Message):
+class CachedTraces(Message):
     """Traces that were there at the last look; what has become of them will be seen."""
 
     traces: Sequence[Trace]
@@ -49,7 +49,7 @@ class StillReading(Message):
     words: str
 
 
-class Looking:
+class ScanThread:
     """A look at files in a thread, which ends with the process whatever it is at.
 
     ``look`` gives messages, and is told whether to stop. The first one is kept for ``first``; the

@@ -14,9 +14,9 @@ from mast_tui.ui.options import AppOptions
 from mast_tui.ui.services.prefetch import Prefetch
 from mast_tui.ui.services.trace_scan import (
     TOLD_SECONDS,
+    CachedTraces,
     FilesRead,
-    LastLook,
-    Looking,
+    ScanThread,
     StillReading,
 )
 
@@ -94,29 +94,29 @@ class TraceService:
         if early is not None and len(early.traces) == 1:
             self.files_read(FilesRead([early], True))
             return
-        looking = Looking(self._look, self._app.post_message)
+        looking = ScanThread(self._look, self._app.post_message)
         self._app.call_after_refresh(looking.go_on)
         self._app.run_worker(_until_over(looking), group="read", exclusive=True)
         first = looking.first(LOOK_PATIENCE)
-        if isinstance(first, LastLook):
-            self.last_looked(first)
+        if isinstance(first, CachedTraces):
+            self.cached_traces_found(first)
 
     def _look(self, stopped: Callable[[], bool]) -> Iterator[Message]:
         """What is found, in a thread of its own."""
         if not self.prefetch.single:
             # Start-up: who opens a single file needs neither last looks nor a walk.
-            from mast_tui.ui.services.folder_look import look_at
+            from mast_tui.ui.services.folder_scan import scan_paths
 
-            yield from look_at(self._options.paths, stopped, self._app.post_message)
+            yield from scan_paths(self._options.paths, stopped, self._app.post_message)
             return
-        yield LastLook(())
+        yield CachedTraces(())
         while self.prefetch.report(TOLD_SECONDS) is None and self.prefetch.under_way:
             yield StillReading(self.prefetch.words)
         # There is no report only where reading broke: here it breaks where it is seen.
         report = self.prefetch.report() or read_file(self._options.paths[0], named=True)
         yield FilesRead([report], True)
 
-    def last_looked(self, message: LastLook) -> None:
+    def cached_traces_found(self, message: CachedTraces) -> None:
         """Take in what was there at the last look."""
         if message.traces:
             self.catalog.checking = True
@@ -138,7 +138,7 @@ class TraceService:
         self._app.traces_found()
 
 
-async def _until_over(looking: Looking) -> None:
+async def _until_over(looking: ScanThread) -> None:
     """Wait until everything has been looked at; leaving ends it."""
     try:
         await wrap_future(looking.over)

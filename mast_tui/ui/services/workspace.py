@@ -18,7 +18,7 @@ from mast_tui.configuration import Configuration
 from mast_tui.errors import MastError, WorkspaceError, WorkspaceGone
 from mast_tui.safe_text import one_line
 from mast_tui.ui.options import AppOptions
-from mast_tui.writes import Holds, Writes
+from mast_tui.writes import HeldKeys, Writes
 
 if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
@@ -49,7 +49,7 @@ class WorkspaceLost(Message):
 
 
 @dataclass
-class CompanyChanged(Message):
+class PresenceChanged(Message):
     """Somebody has come to where one is, or left."""
 
 
@@ -74,7 +74,7 @@ class DecidedMeanwhile(Message):
     decisions: Sequence[Recorded]
 
 
-class Watch:
+class WorkspaceWatcher:
     """Looks at an open workspace, and sends what waits for its server, from a thread of its own.
 
     That ends with the process.
@@ -126,7 +126,7 @@ class Watch:
         company = () if presence is None else presence.company()
         if company != self._company:
             self._company = company
-            self._post(CompanyChanged())
+            self._post(PresenceChanged())
 
     def _send(self) -> None:
         """Send what has waited for the server, which has just answered."""
@@ -211,7 +211,7 @@ class WorkspaceApp(Protocol):
     def say(self, words: str, *, seconds: float | None = None) -> None:
         """Show a short message."""
 
-    def complain(self, words: str) -> None:
+    def show_error(self, words: str) -> None:
         """Say what went wrong."""
 
     def leave(self, code: int = 0) -> None:
@@ -250,7 +250,7 @@ class WorkspaceService:
         self._configuration = configuration
         self._writes = writes
         self._workspace: Workspace | None = None
-        self._watch: Watch | None = None
+        self._watch: WorkspaceWatcher | None = None
         self._waiting: list[Callable[[OpenWorkspace], None]] = []
         self._stays = False
         """Whether somebody has refused to go on in another file than the one that is gone."""
@@ -350,9 +350,9 @@ class WorkspaceService:
         found = opening.found_now()
         if found is not None and found.parent.parent != Path.cwd():
             self._app.say(f"Labels are kept in {one_line(str(found))}")
-        self._watch = Watch(opened.workspace, self._app.post_message)
+        self._watch = WorkspaceWatcher(opened.workspace, self._app.post_message)
         if self._configuration.problem is not None:
-            self._app.complain(self._configuration.problem)
+            self._app.show_error(self._configuration.problem)
         opening.welcome(self._app.ask, opened)
 
     # What screens ask
@@ -405,7 +405,7 @@ class WorkspaceService:
         try:
             return step()
         except MastError as error:
-            self._app.complain(str(error))
+            self._app.show_error(str(error))
             return None
 
     # The file, while it is open
@@ -415,7 +415,7 @@ class WorkspaceService:
         opened = self.opened
         if opened is not None:
             check = partial(self.guarded, opened.workspace.check_there)
-            self._writes.do(check, Holds.NOTHING)
+            self._writes.do(check, HeldKeys.NOTHING)
 
     def _goes_on_elsewhere(self) -> bool:
         """Ask whether to write everything that is open to a new file, and do it; whether it is.
@@ -443,7 +443,7 @@ class WorkspaceService:
         try:
             workspace.move_to(place)
         except WorkspaceError as error:
-            self._app.complain(str(error))
+            self._app.show_error(str(error))
             return False
         self._app.say(f"Everything is in {one_line(str(place))}", seconds=12)
         return True
@@ -461,9 +461,9 @@ class WorkspaceService:
 
 __all__ = [
     "ChangesRefused",
-    "CompanyChanged",
     "DecidedMeanwhile",
     "NotSent",
+    "PresenceChanged",
     "WorkspaceApp",
     "WorkspaceChanged",
     "WorkspaceLost",

@@ -607,7 +607,7 @@ class StudyScreen(TableScreen):
         opened = self.mast.opened
         if message.problem or opened is None:
             self.hints.clear()
-            self.mast.complain(message.words)
+            self.mast.show_error(message.words)
             return
         self._is_set_up(opened, message.words)
 

@@ -37,7 +37,7 @@ class TraceFacts:
         return None if self.start is None else self.total
 
 
-class Matter(Enum):
+class CellContent(Enum):
     """What a cell of the overview shows, the weightiest first; ``UNSEEN`` was not looked at yet.
 
     What is looked for now comes before what stays, and what fails often after what is rare.
@@ -54,7 +54,7 @@ class Matter(Enum):
     UNSEEN = "unseen"
 
 
-KINDS: Final = (Matter.USER, Matter.AGENT, Matter.TOOL, Matter.OTHER)
+KINDS: Final = (CellContent.USER, CellContent.AGENT, CellContent.TOOL, CellContent.OTHER)
 """What the kinds are that ``SpanTotals`` counts."""
 
 READ_BYTES: Final = 32 * 1024
@@ -169,7 +169,7 @@ class BackgroundIndex:
         self.facts = TraceFacts(totals.seen, totals.start, totals.lasted, agents, cells)
 
 
-def look_on(trace: Trace, background: BackgroundIndex, *, reads: bool) -> Iterator[bool]:
+def index_more(trace: Trace, background: BackgroundIndex, *, reads: bool) -> Iterator[bool]:
     """Do all that can be done behind the screen, in small steps; with ``reads`` read the trace on.
 
     Tells after each step whether that is worth showing at once. Where no further step is asked for,
@@ -178,7 +178,7 @@ def look_on(trace: Trace, background: BackgroundIndex, *, reads: bool) -> Iterat
     reading = reads and not trace.loaded.complete
     try:
         while reading:
-            trace.read_aside()
+            trace.read_in_background()
             reading = trace.advance(READ_BYTES)
             yield False
             while background.behind(trace) >= SPANS and background.step(trace):
@@ -188,4 +188,4 @@ def look_on(trace: Trace, background: BackgroundIndex, *, reads: bool) -> Iterat
         while background.step(trace):
             yield False
     finally:
-        trace.stop_waiting()
+        trace.stop_background_read()

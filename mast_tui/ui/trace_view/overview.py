@@ -18,12 +18,12 @@ from textual.strip import Strip
 from mast_tui.traces.index.span_totals import SpanTotals
 from mast_tui.traces.model import Trace
 from mast_tui.ui.textual_internals import RenderCache
-from mast_tui.ui.trace_view.background_index import KINDS, BackgroundIndex, Matter
+from mast_tui.ui.trace_view.background_index import KINDS, BackgroundIndex, CellContent
 from mast_tui.ui.trace_view.gutter import NO_MARKS, Mark, MarkKind, Marks
 
-MARKS: Final[Mapping[Matter, MarkKind]] = {
-    Matter.OWN: MarkKind.OWN,
-    Matter.SUGGESTION: MarkKind.SUGGESTION,
+MARKS: Final[Mapping[CellContent, MarkKind]] = {
+    CellContent.OWN: MarkKind.OWN,
+    CellContent.SUGGESTION: MarkKind.SUGGESTION,
 }
 """The marks that are shown, the weightiest first."""
 
@@ -43,7 +43,7 @@ class Cell:
 
     first: int
     end: int
-    matter: Matter
+    matter: CellContent
     errors: bool = False
 
 
@@ -91,31 +91,31 @@ class Cells:
             cells.append(Cell(first, end, self._matter(first, end, shown), count > 0))
         return cells
 
-    def _matter(self, first: int, end: int, errors: bool) -> Matter:
+    def _matter(self, first: int, end: int, errors: bool) -> CellContent:
         if _any_within(self._matches, first, end):
-            return Matter.MATCH
+            return CellContent.MATCH
         begins = _matter_of(mark for _, mark in self._marks.beginning_in(first, end))
         if begins is not None:
             return begins
         # What goes on from further up must not hide what is here.
         if errors:
-            return Matter.ERROR
+            return CellContent.ERROR
         goes_on = _matter_of(self._marks.within(first, end))
         if goes_on is not None:
             return goes_on
         if first >= self._totals.seen:
-            return Matter.UNSEEN
+            return CellContent.UNSEEN
         counts = self._totals.kinds_in(first, end)
         most = max(counts)
-        return KINDS[counts.index(most)] if most else Matter.UNSEEN
+        return KINDS[counts.index(most)] if most else CellContent.UNSEEN
 
     def place_in(self, cell: Cell) -> int:
         """The first span of a cell that is what the cell shows; for a kind, and for a mark that
         goes on from further up, the cell's first."""
-        if cell.matter is Matter.ERROR:
+        if cell.matter is CellContent.ERROR:
             errors = self._totals.errors
             return errors[bisect_left(errors, cell.first)]
-        if cell.matter is Matter.MATCH:
+        if cell.matter is CellContent.MATCH:
             return self._matches[bisect_left(self._matches, cell.first)]
         if cell.matter in MARKS:
             begins = self._marks.beginning_in(cell.first, cell.end)
@@ -124,7 +124,7 @@ class Cells:
         return cell.first
 
 
-def _matter_of(marks: Iterable[Mark]) -> Matter | None:
+def _matter_of(marks: Iterable[Mark]) -> CellContent | None:
     """What matters most of these marks."""
     kinds = {mark.kind for mark in marks}
     return next((matter for matter, kind in MARKS.items() if kind in kinds), None)
@@ -135,16 +135,16 @@ def _any_within(indices: Sequence[int], first: int, end: int) -> bool:
     return place < len(indices) and indices[place] < end
 
 
-GLYPHS: Final[Mapping[Matter, str]] = {
-    Matter.MATCH: "◆",
-    Matter.OWN: "●",
-    Matter.SUGGESTION: "◌",
-    Matter.ERROR: "✗",
-    Matter.USER: "▓",
-    Matter.AGENT: "▒",
-    Matter.TOOL: "░",
-    Matter.OTHER: "·",
-    Matter.UNSEEN: " ",
+GLYPHS: Final[Mapping[CellContent, str]] = {
+    CellContent.MATCH: "◆",
+    CellContent.OWN: "●",
+    CellContent.SUGGESTION: "◌",
+    CellContent.ERROR: "✗",
+    CellContent.USER: "▓",
+    CellContent.AGENT: "▒",
+    CellContent.TOOL: "░",
+    CellContent.OTHER: "·",
+    CellContent.UNSEEN: " ",
 }
 CURSOR: Final = "▶"
 ON_SCREEN: Final = "▏"
@@ -162,7 +162,7 @@ class Overview(RenderCache):
         "overview--edge",
         "overview--here",
         "overview--errors",
-        *(f"overview--{matter.value}" for matter in Matter),
+        *(f"overview--{matter.value}" for matter in CellContent),
     }
 
     DEFAULT_CSS = """
@@ -283,7 +283,7 @@ class Overview(RenderCache):
                 only_edge = len(before) == len(now) == 2 and before[1] == now[1]
                 self.refresh(Region(0, y, 1 if only_edge else self.size.width, 1))
 
-    def _line(self, matter: Matter, errors: bool, at_cursor: bool, here: bool) -> Strip:
+    def _line(self, matter: CellContent, errors: bool, at_cursor: bool, here: bool) -> Strip:
         base = self.rich_style
         style = base + self._style(matter.value)
         if errors and matter in KINDS:

@@ -22,8 +22,8 @@ from textual.worker import get_current_worker
 from mast_tui.safe_text import COLOUR_SEQUENCE, one_line
 from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus, Trace
 from mast_tui.ui.context import HasKeys
-from mast_tui.ui.input_priority import Courtesy
-from mast_tui.ui.trace_view.background_index import BackgroundIndex, TraceFacts, look_on
+from mast_tui.ui.input_priority import InputPriority
+from mast_tui.ui.trace_view.background_index import BackgroundIndex, TraceFacts, index_more
 from mast_tui.ui.trace_view.folding import Fold, Run, Steps, TimelineRows, run_at, step_signature
 from mast_tui.ui.trace_view.gutter import NO_MARKS, Mark, MarkKind, Marks
 from mast_tui.ui.trace_view.sub_agents import steps_of_sub_agent, steps_under
@@ -515,11 +515,11 @@ class Timeline(TimelineLines):
     """Rows of spans. ``index`` is the span under the cursor, whatever is folded.
 
     One thread reads the trace on, where that is asked for, and looks at its spans; the timeline
-    takes in what came of it a few times a second, and tells of that by ``LookedOn``.
+    takes in what came of it a few times a second, and tells of that by ``IndexGrown``.
     """
 
     @dataclass
-    class LookedOn(Message):
+    class IndexGrown(Message):
         """More of the trace was read or looked at in the background; ``done`` when nothing is left
         to do."""
 
@@ -617,7 +617,7 @@ class Timeline(TimelineLines):
         self.background.wanted = True
         self._look_further()
 
-    def on_timeline_looked_on(self, message: LookedOn) -> None:
+    def on_timeline_index_grown(self, message: IndexGrown) -> None:
         """Show what was read and found where it changes what is on screen."""
         if message.trace is not self.trace:
             message.stop()
@@ -691,25 +691,27 @@ class Timeline(TimelineLines):
     def _begin(self, trace: Trace) -> None:
         if trace is self.trace and self.is_attached:
             app = self.app
-            courtesy = app.courtesy if isinstance(app, HasKeys) else Courtesy()
-            self._look_on(trace, self.background, courtesy)
+            input_priority = app.input_priority if isinstance(app, HasKeys) else InputPriority()
+            self._look_on(trace, self.background, input_priority)
 
     @work(thread=True, group="look", exclusive=True)
-    def _look_on(self, trace: Trace, background: BackgroundIndex, courtesy: Courtesy) -> None:
+    def _look_on(
+        self, trace: Trace, background: BackgroundIndex, input_priority: InputPriority
+    ) -> None:
         worker = get_current_worker()
         told = monotonic()
         with self._at_work:  # only one thread may read a trace on, and the last may not be over yet
-            for worth_showing in look_on(trace, background, reads=self._reads):
-                courtesy.wait()
+            for worth_showing in index_more(trace, background, reads=self._reads):
+                input_priority.wait()
                 if worker.is_cancelled:
                     return
                 now = monotonic()
                 if worth_showing or now - told > (
-                    TOLD_TO_KEYS if courtesy.keys_come else TOLD_EVERY
+                    TOLD_TO_KEYS if input_priority.keys_come else TOLD_EVERY
                 ):
                     told = now
-                    self.post_message(self.LookedOn(trace, background.facts, False))
-        self.post_message(self.LookedOn(trace, background.facts, True))
+                    self.post_message(self.IndexGrown(trace, background.facts, False))
+        self.post_message(self.IndexGrown(trace, background.facts, True))
 
     # The end of a trace that is still being read
 

@@ -12,7 +12,7 @@ from mast_tui.figures.agreement.report import Report, Retest, agreement_report
 from mast_tui.figures.agreement.sets import set_agreement
 from mast_tui.figures.agreement.verdict_table import ABSENT, PRESENT, Said
 from mast_tui.figures.bootstrap import interval
-from mast_tui.figures.jackknife import jackknife_interval, student_t, withheld_of
+from mast_tui.figures.jackknife import jackknife_interval, student_t, why_no_interval
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.figures.prevalence import corrected_prevalence
 from mast_tui.figures.two_by_two import cohen_kappa
@@ -114,7 +114,7 @@ def test_a_mode_needs_twenty_traces_and_either_answer_often_enough() -> None:
     assert rare["cohen_kappa"]["ci_withheld"] == "rare_answer"
     assert rare["krippendorff_alpha"]["ci_withheld"] == "rare_answer"
     assert rare["gwet_ac1"]["ci"] is not None
-    assert withheld_of("cohen_kappa", 40, 40, 8.0) is None
+    assert why_no_interval("cohen_kappa", 40, 40, 8.0) is None
 
 
 def test_a_mean_over_modes_needs_more() -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from mast_tui.judges.llm.prompt.prompt import Prompt
 from mast_tui.judges.llm.prompt.redaction import Redaction
-from mast_tui.judges.llm.request import Asks, Correction, Parameters, Reply, Request
+from mast_tui.judges.llm.request import Correction, ModelClient, Parameters, Reply, Request
 from mast_tui.judges.llm.run.judging import Reading, TraceResult
 from mast_tui.judges.llm.run.request_loop import AnswerRoom
 from mast_tui.judges.protocol import Judgement
@@ -108,7 +108,7 @@ class Kept:
 
 async def judge(
     trace: MemoryTrace,
-    model: Asks,
+    model: ModelClient,
     ledger: Kept | None = None,
     parameters: Parameters = ONE,
     on_part: Callable[[Judgement], object] | None = None,

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from mast_tui.judges.llm.client.api_capabilities import ApiCapabilities, Manner
-from mast_tui.judges.llm.client.api_errors import ApiError, Trouble, api_error_of, trouble_of
+from mast_tui.judges.llm.client.api_capabilities import ApiCapabilities, RequestForm
+from mast_tui.judges.llm.client.api_errors import ApiError, ErrorKind, api_error_of, error_kind_of
 from mast_tui.judges.llm.errors import TraceFails
 from mast_tui.judges.llm.request import Form, Parameters
 from tests.judges.llm.asking import ANSWER_TOKENS, Heard, a_client, a_request
@@ -162,7 +162,7 @@ def test_what_another_task_has_learned_is_not_given_up_twice() -> None:
     first = forms.manner
     assert forms.refused(first, "form")
     assert forms.refused(first, "form")
-    assert forms.manner == Manner("json_object_schema", "max_tokens", True)
+    assert forms.manner == RequestForm("json_object_schema", "max_tokens", True)
     assert forms.refused(first, "temperature")
     assert forms.refused(first, "temperature")
     assert not forms.refused(forms.manner, "temperature")
@@ -198,63 +198,67 @@ OVERFLOWS = [
 @pytest.mark.parametrize("words", OVERFLOWS)
 @pytest.mark.parametrize("code", [400, 422, 500])
 def test_the_ways_in_which_servers_say_that_a_request_is_too_long(words: str, code: int) -> None:
-    assert trouble_of(ApiError(code, words)) is Trouble.OVERFLOW
+    assert error_kind_of(ApiError(code, words)) is ErrorKind.OVERFLOW
 
 
-TROUBLES: list[tuple[int, object, Trouble]] = [
-    (400, {"message": "no", "code": "context_length_exceeded"}, Trouble.OVERFLOW),
-    (400, {"message": "no", "type": "exceed_context_size_error"}, Trouble.OVERFLOW),
-    (413, "Request Entity Too Large", Trouble.OVERFLOW),
-    (400, {"message": "This response_format type is unavailable now"}, Trouble.FORM),
-    (422, "response_format.type `json_schema` is unavailable now at line 1", Trouble.FORM),
-    (400, {"message": "'response_format.type' must be 'json_schema' or 'text'"}, Trouble.FORM),
-    (400, {"message": "The provided JSON schema contains features not supported"}, Trouble.FORM),
-    (500, {"message": 'Grammar error: Unimplemented keys: ["propertyNames"]'}, Trouble.FORM),
-    (400, {"message": "'messages' must contain 'json' to use 'json_object'"}, Trouble.FORM),
-    (404, "No endpoints found that can handle the requested parameters.", Trouble.FORM),
-    (400, {"message": "not supported"}, Trouble.FORM),
-    (400, {"message": "Unsupported parameter: 'max_tokens'", "param": "max_tokens"}, Trouble.LIMIT),
-    (422, "max_completion_tokens: Extra inputs are not permitted", Trouble.LIMIT),
+TROUBLES: list[tuple[int, object, ErrorKind]] = [
+    (400, {"message": "no", "code": "context_length_exceeded"}, ErrorKind.OVERFLOW),
+    (400, {"message": "no", "type": "exceed_context_size_error"}, ErrorKind.OVERFLOW),
+    (413, "Request Entity Too Large", ErrorKind.OVERFLOW),
+    (400, {"message": "This response_format type is unavailable now"}, ErrorKind.FORM),
+    (422, "response_format.type `json_schema` is unavailable now at line 1", ErrorKind.FORM),
+    (400, {"message": "'response_format.type' must be 'json_schema' or 'text'"}, ErrorKind.FORM),
+    (400, {"message": "The provided JSON schema contains features not supported"}, ErrorKind.FORM),
+    (500, {"message": 'Grammar error: Unimplemented keys: ["propertyNames"]'}, ErrorKind.FORM),
+    (400, {"message": "'messages' must contain 'json' to use 'json_object'"}, ErrorKind.FORM),
+    (404, "No endpoints found that can handle the requested parameters.", ErrorKind.FORM),
+    (400, {"message": "not supported"}, ErrorKind.FORM),
+    (
+        400,
+        {"message": "Unsupported parameter: 'max_tokens'", "param": "max_tokens"},
+        ErrorKind.LIMIT,
+    ),
+    (422, "max_completion_tokens: Extra inputs are not permitted", ErrorKind.LIMIT),
     (
         400,
         {"message": "max_tokens is too large: 9. This model supports at most 5 completion tokens"},
-        Trouble.ANSWER_TOO_LONG,
+        ErrorKind.ANSWER_TOO_LONG,
     ),
     (
         400,
         "max_tokens: 64000 > 8192, which is the maximum allowed number of output tokens",
-        Trouble.ANSWER_TOO_LONG,
+        ErrorKind.ANSWER_TOO_LONG,
     ),
-    (400, "'temperature' does not support 0 with this model.", Trouble.TEMPERATURE),
-    (400, {"message": "only 1 is allowed", "param": "temperature"}, Trouble.TEMPERATURE),
-    (404, {"message": "The model `x` does not exist or you lack access to it"}, Trouble.NO_MODEL),
-    (404, {"message": 'model "x" not found, try pulling it first'}, Trouble.NO_MODEL),
-    (400, {"message": "Invalid model name passed in model=x"}, Trouble.NO_MODEL),
-    (400, {"message": "x is not a valid model ID"}, Trouble.NO_MODEL),
-    (404, {"code": "DeploymentNotFound", "message": "no deployment"}, Trouble.NO_MODEL),
-    (404, {"message": "The model `grammar-1` was not found"}, Trouble.NO_MODEL),
-    (404, {"detail": "Not Found"}, Trouble.NOT_FOUND),
-    (405, {"detail": "Method Not Allowed"}, Trouble.NOT_FOUND),
-    (429, {"message": "slow down", "code": "insufficient_quota"}, Trouble.MONEY),
-    (429, {"message": "You exceeded your current quota", "code": 429}, Trouble.BUSY),
-    (429, "Rate limit reached on tokens per min: Limit 9, Used 8, Requested 5", Trouble.BUSY),
-    (429, "Too many tokens, please wait before trying again.", Trouble.BUSY),
-    (429, "This would exceed the rate limit of 40,000 input tokens per minute", Trouble.BUSY),
-    (429, "Request too large on tokens per min: Limit 9, Requested 15", Trouble.OVERFLOW),
-    (402, "Insufficient Balance", Trouble.MONEY),
-    (400, "Your credit balance is too low", Trouble.MONEY),
-    (403, "blocked", Trouble.DENIED),
-    (503, "loading model", Trouble.LOADING),
-    (500, {"message": "context canceled"}, Trouble.AGAIN),
-    (500, {"message": "context deadline exceeded"}, Trouble.AGAIN),
-    (408, None, Trouble.AGAIN),
-    (302, None, Trouble.REDIRECT),
-    (400, {"message": "roles must alternate"}, Trouble.SYSTEM),
-    (451, None, Trouble.REFUSED),
+    (400, "'temperature' does not support 0 with this model.", ErrorKind.TEMPERATURE),
+    (400, {"message": "only 1 is allowed", "param": "temperature"}, ErrorKind.TEMPERATURE),
+    (404, {"message": "The model `x` does not exist or you lack access to it"}, ErrorKind.NO_MODEL),
+    (404, {"message": 'model "x" not found, try pulling it first'}, ErrorKind.NO_MODEL),
+    (400, {"message": "Invalid model name passed in model=x"}, ErrorKind.NO_MODEL),
+    (400, {"message": "x is not a valid model ID"}, ErrorKind.NO_MODEL),
+    (404, {"code": "DeploymentNotFound", "message": "no deployment"}, ErrorKind.NO_MODEL),
+    (404, {"message": "The model `grammar-1` was not found"}, ErrorKind.NO_MODEL),
+    (404, {"detail": "Not Found"}, ErrorKind.NOT_FOUND),
+    (405, {"detail": "Method Not Allowed"}, ErrorKind.NOT_FOUND),
+    (429, {"message": "slow down", "code": "insufficient_quota"}, ErrorKind.MONEY),
+    (429, {"message": "You exceeded your current quota", "code": 429}, ErrorKind.BUSY),
+    (429, "Rate limit reached on tokens per min: Limit 9, Used 8, Requested 5", ErrorKind.BUSY),
+    (429, "Too many tokens, please wait before trying again.", ErrorKind.BUSY),
+    (429, "This would exceed the rate limit of 40,000 input tokens per minute", ErrorKind.BUSY),
+    (429, "Request too large on tokens per min: Limit 9, Requested 15", ErrorKind.OVERFLOW),
+    (402, "Insufficient Balance", ErrorKind.MONEY),
+    (400, "Your credit balance is too low", ErrorKind.MONEY),
+    (403, "blocked", ErrorKind.DENIED),
+    (503, "loading model", ErrorKind.LOADING),
+    (500, {"message": "context canceled"}, ErrorKind.AGAIN),
+    (500, {"message": "context deadline exceeded"}, ErrorKind.AGAIN),
+    (408, None, ErrorKind.AGAIN),
+    (302, None, ErrorKind.REDIRECT),
+    (400, {"message": "roles must alternate"}, ErrorKind.SYSTEM),
+    (451, None, ErrorKind.REFUSED),
 ]
 
 
 @pytest.mark.parametrize(("code", "body", "trouble"), TROUBLES)
-def test_what_an_error_means(code: int, body: object, trouble: Trouble) -> None:
-    assert trouble_of(api_error_of(body, code)) is trouble
-    assert trouble_of(api_error_of({"error": body}, code)) is trouble
+def test_what_an_error_means(code: int, body: object, trouble: ErrorKind) -> None:
+    assert error_kind_of(api_error_of(body, code)) is trouble
+    assert error_kind_of(api_error_of({"error": body}, code)) is trouble

@@ -31,7 +31,7 @@ _FORM_WORDS: Final[Mapping[Form, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class RequestForm:
     """One way to ask: the form, the limit's name (None: none is sent), a temperature or none.
 
     Without ``system`` its words stand before the user's, in one message.
@@ -59,13 +59,13 @@ class ApiCapabilities:
             "max_completion_tokens" if name.endswith(_NEWER_NAMES) else "max_tokens"
         )
         self._on_remark = on_remark
-        self.manner = Manner(
+        self.manner = RequestForm(
             limit=self._first_limit, temperature=parameters.temperature is not None
         )
 
     def body(
         self,
-        manner: Manner,
+        manner: RequestForm,
         messages: Sequence[Mapping[str, str]],
         schema: Mapping[str, object],
         answer_tokens: int,
@@ -87,7 +87,7 @@ class ApiCapabilities:
             body["response_format"] = {"type": "json_object"}
         return body | dict(self._parameters.extra_body)
 
-    def refused(self, manner: Manner, part: Part) -> bool:
+    def refused(self, manner: RequestForm, part: Part) -> bool:
         """A part of a request in that manner was refused; whether there is another manner.
 
         Where another task has learned the same meanwhile nothing changes.
@@ -112,7 +112,7 @@ class ApiCapabilities:
             self._on_remark(f"{self._host} takes no temperature; it is left to the server")
         return True
 
-    def _give_up_form(self, now: Manner) -> bool:
+    def _give_up_form(self, now: RequestForm) -> bool:
         form = _NEXT_FORM.get(now.form)
         if form is None:
             return False
@@ -120,7 +120,7 @@ class ApiCapabilities:
         self._on_remark(f"{self._host} {_FORM_WORDS[form]}")
         return True
 
-    def _give_up_limit(self, now: Manner) -> bool:
+    def _give_up_limit(self, now: RequestForm) -> bool:
         if now.limit is None:
             return False
         if now.limit == self._first_limit:

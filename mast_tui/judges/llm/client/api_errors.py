@@ -32,7 +32,7 @@ LONGEST_WAIT: Final = 365 * 86_400.0
 """Seconds; whoever asks to wait for longer is taken to ask for a year."""
 
 
-class Trouble(Enum):
+class ErrorKind(Enum):
     """What is to be done about an error."""
 
     OVERFLOW = auto()
@@ -160,31 +160,31 @@ _ONCE_BAD: Final = re.compile(r"json_validate_failed|failed to generate json")
 _UNTAKEN_STATUS: Final = (400, 404, 415, 422, 500, 501)
 
 
-def trouble_of(refusal: ApiError) -> Trouble:
+def error_kind_of(refusal: ApiError) -> ErrorKind:
     """What an error asks for, from its status and, where that says too little, its words."""
     status = refusal.status
     said = " ".join((refusal.message[:MOST_WORDS].lower(), *refusal.names))
     if 300 <= status < 400:
-        return Trouble.REDIRECT
+        return ErrorKind.REDIRECT
     if status == 401 or (status in (400, 403) and _BAD_KEY.search(said)):
-        return Trouble.KEY
+        return ErrorKind.KEY
     if status == 402 or _NO_MONEY.intersection(refusal.names) or _NO_MONEY_WORDS.search(said):
-        return Trouble.MONEY
+        return ErrorKind.MONEY
     if status == 403:
-        return Trouble.DENIED
+        return ErrorKind.DENIED
     if status < 500 and _FILTER.search(said):
-        return Trouble.FILTERED
+        return ErrorKind.FILTERED
     if status == 413 or _is_overflow(refusal, said):
-        return Trouble.OVERFLOW
+        return ErrorKind.OVERFLOW
     if _ONCE_BAD.search(said):
-        return Trouble.AGAIN
+        return ErrorKind.AGAIN
     if status >= 500 and _LOADING.search(said):
-        return Trouble.LOADING
+        return ErrorKind.LOADING
     part = _untaken_part(refusal, said)
     if part is not None:
         return part
     if status in (400, 404, 422) and not refusal.page and _NO_MODEL.search(said):
-        return Trouble.NO_MODEL
+        return ErrorKind.NO_MODEL
     return _by_status(refusal)
 
 
@@ -206,41 +206,41 @@ def _is_overflow(refusal: ApiError, said: str) -> bool:
     return refusal.status != 429 or _ITSELF_TOO_LONG.search(said) is not None
 
 
-def _untaken_part(refusal: ApiError, said: str) -> Trouble | None:
+def _untaken_part(refusal: ApiError, said: str) -> ErrorKind | None:
     """The parameter that an error is about, None where it is about none."""
     if refusal.status not in _UNTAKEN_STATUS or refusal.page:
         return None
     if refusal.status == 404:  # what is not found is the model, or a place that takes all this
-        return Trouble.FORM if "requested parameters" in said else None
+        return ErrorKind.FORM if "requested parameters" in said else None
     untaken = _UNTAKEN.search(said) is not None
     if _LIMIT.search(said):
         if untaken:
-            return Trouble.LIMIT
+            return ErrorKind.LIMIT
         if refusal.status < 500 and _ANSWER_TOO_LONG.search(said):
-            return Trouble.ANSWER_TOO_LONG
+            return ErrorKind.ANSWER_TOO_LONG
     if _ANSWER_TOO_LONG.search(said) and refusal.status < 500:
-        return Trouble.ANSWER_TOO_LONG
+        return ErrorKind.ANSWER_TOO_LONG
     if _NO_SYSTEM.search(said):
-        return Trouble.SYSTEM
+        return ErrorKind.SYSTEM
     if "temperature" in said and (untaken or "temperature" in refusal.names):
-        return Trouble.TEMPERATURE
+        return ErrorKind.TEMPERATURE
     if _FORM.search(said):
-        return Trouble.FORM
+        return ErrorKind.FORM
     about_model = _NO_MODEL.search(said) is not None
     if refusal.status in (400, 422) and "not support" in said and not about_model:
-        return Trouble.FORM
+        return ErrorKind.FORM
     return None
 
 
-def _by_status(refusal: ApiError) -> Trouble:
+def _by_status(refusal: ApiError) -> ErrorKind:
     status = refusal.status
     if status in (404, 405):
-        return Trouble.NOT_FOUND
+        return ErrorKind.NOT_FOUND
     if status == 429 or (status == 503 and refusal.wait is not None):
-        return Trouble.BUSY
+        return ErrorKind.BUSY
     if status in (408, 409, 425) or status >= 500:
-        return Trouble.AGAIN
-    return Trouble.REFUSED
+        return ErrorKind.AGAIN
+    return ErrorKind.REFUSED
 
 
 def read_api_error(status: int, headers: Mapping[str, str], content: bytes) -> ApiError:

@@ -16,7 +16,7 @@ import httpx2
 import openai
 from openai.types import Batch
 
-from mast_tui.judges.llm.client.api_errors import Trouble, read_api_error, trouble_of
+from mast_tui.judges.llm.client.api_errors import ErrorKind, error_kind_of, read_api_error
 from mast_tui.judges.llm.client.bounded_http import BoundedClient
 from mast_tui.judges.llm.client.client import WORDS, library_client
 from mast_tui.judges.llm.client.hosts import check_address, host_of
@@ -27,10 +27,10 @@ from mast_tui.safe_text import one_line
 ENDED: Final = frozenset({"completed", "failed", "expired", "cancelled"})
 
 _NOT_THERE: Final = frozenset({404, 405, 501})
-_LATER: Final = frozenset({Trouble.BUSY, Trouble.AGAIN, Trouble.LOADING})
+_LATER: Final = frozenset({ErrorKind.BUSY, ErrorKind.AGAIN, ErrorKind.LOADING})
 
 
-class Unreached(RunStops):
+class ServerUnreachable(RunStops):
     """The server could not be reached, or asks to come again: it may work another time."""
 
 
@@ -163,7 +163,7 @@ class BatchClient:
             raise self._refused(error, gone) from error
         except (openai.OpenAIError, httpx2.HTTPError) as error:
             words = self._clean(str(error.__cause__ or error)) or type(error).__name__
-            raise Unreached(
+            raise ServerUnreachable(
                 f"{self._host} is not reached: {words}; the same command goes on"
             ) from error
 
@@ -172,7 +172,7 @@ class BatchClient:
         refusal = read_api_error(response.status_code, response.headers, response.content)
         said = f"{'a web page' if refusal.page else self._clean(refusal.message)}"
         said += f" ({refusal.status})"
-        trouble = trouble_of(refusal)
+        trouble = error_kind_of(refusal)
         if refusal.status in _NOT_THERE:
             if gone is not None:
                 return BatchGone(f"{self._host} knows no {one_line(gone, 80)}: {said}")
@@ -181,8 +181,10 @@ class BatchClient:
                 "for vLLM's run-batch, or leave out --batch"
             )
         if trouble in _LATER:
-            return Unreached(f"{self._host} does not do it now: {said}; the same command goes on")
-        if trouble in (Trouble.KEY, Trouble.DENIED):
+            return ServerUnreachable(
+                f"{self._host} does not do it now: {said}; the same command goes on"
+            )
+        if trouble in (ErrorKind.KEY, ErrorKind.DENIED):
             return RunStops(f"{self._host} refuses the key that {self._key_variable} holds: {said}")
         return RunStops(f"{self._host} refuses the batch: {said}")
 

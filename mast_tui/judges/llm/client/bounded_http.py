@@ -14,7 +14,7 @@ _READ_ANEW: Final = frozenset({"content-encoding", "content-length", "transfer-e
 """Headers that tell how a body was sent, and no longer hold for one that was read."""
 
 
-class TooMuch(httpx2.RequestError):
+class ResponseTooLarge(httpx2.RequestError):
     """A server sends more than an answer can be, or packs it in a way that nobody asked for."""
 
 
@@ -56,10 +56,10 @@ class BoundedClient(openai.DefaultAsyncHttpxClient):
 async def _content(response: httpx2.Response, most: int) -> bytes:
     packings = response.headers.get_list("content-encoding", split_commas=True)
     if len([packing for packing in packings if packing.strip().lower() != "identity"]) > 1:
-        raise TooMuch("it packs its answer more than once")
+        raise ResponseTooLarge("it packs its answer more than once")
     content = bytearray()
     async for part in response.aiter_bytes():
         content += part
         if len(content) > most:
-            raise TooMuch(f"its answer is longer than {most >> 20} MB")
+            raise ResponseTooLarge(f"its answer is longer than {most >> 20} MB")
     return bytes(content)

@@ -16,20 +16,20 @@ import openai
 import orjson
 
 from mast_tui.configuration import TIMEOUT
-from mast_tui.judges.llm.client.api_capabilities import ApiCapabilities, Manner, Part
+from mast_tui.judges.llm.client.api_capabilities import ApiCapabilities, Part, RequestForm
 from mast_tui.judges.llm.client.api_errors import (
     ApiError,
-    Trouble,
+    ErrorKind,
     answer_room,
+    error_kind_of,
     read_api_error,
-    trouble_of,
 )
 from mast_tui.judges.llm.client.bounded_http import BoundedClient
 from mast_tui.judges.llm.client.budget import Budget
 from mast_tui.judges.llm.client.hosts import check_address, host_of, is_this_machine
 from mast_tui.judges.llm.client.keys import DEFAULT_VARIABLE, NO_KEY, KeyFilter, scrub
 from mast_tui.judges.llm.client.rate_limiter import RateLimiter, Timing, back_off
-from mast_tui.judges.llm.client.replies import LEAST_LOOKED_AT, Unusable, read_reply, was_cut
+from mast_tui.judges.llm.client.replies import LEAST_LOOKED_AT, UnusableReply, read_reply, was_cut
 from mast_tui.judges.llm.errors import AskError, ContextOverflow, RunStops, Unanswered
 from mast_tui.judges.llm.prompt.prompt import boundary_of, messages
 from mast_tui.judges.llm.request import Correction, Parameters, Reply, Request
@@ -73,11 +73,11 @@ LONG_ANSWER: Final = 100_000
 WORDS: Final = 300
 """Code points of a server's words in a message."""
 
-_PARTS: Final[Mapping[Trouble, Part]] = {
-    Trouble.FORM: "form",
-    Trouble.SYSTEM: "system",
-    Trouble.LIMIT: "limit",
-    Trouble.TEMPERATURE: "temperature",
+_PARTS: Final[Mapping[ErrorKind, Part]] = {
+    ErrorKind.FORM: "form",
+    ErrorKind.SYSTEM: "system",
+    ErrorKind.LIMIT: "limit",
+    ErrorKind.TEMPERATURE: "temperature",
 }
 _NOT_REACHED: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError)
 """A connection that never was."""
@@ -183,7 +183,7 @@ class Client:
     async def ask(
         self, request: Request, answer_tokens: int, correction: Correction | None = None
     ) -> Reply:
-        """Ask the model; see ``Asks``.
+        """Ask the model; see ``ModelClient``.
 
         Args:
             request: What is asked.
@@ -258,16 +258,16 @@ class Client:
                     if isinstance(sent, str)
                     else sent
                 )
-                if isinstance(got, Reply | Unusable) and got.tokens_in:
+                if isinstance(got, Reply | UnusableReply) and got.tokens_in:
                     cached = got.tokens_cached if isinstance(got, Reply) else 0
                     self._budget.settle(reserved, got.tokens_in, got.tokens_out, cached)
-                elif isinstance(got, Unusable) or (isinstance(got, _Again) and got.lost):
+                elif isinstance(got, UnusableReply) or (isinstance(got, _Again) and got.lost):
                     self._budget.lose(reserved)
             finally:
                 self._budget.release(reserved)
             if isinstance(got, Reply):
                 return await self._replied(got, texts, request)
-            if isinstance(got, Unusable):
+            if isinstance(got, UnusableReply):
                 return self._unusable(got)
             if isinstance(got, ApiError):
                 return await self._refused(got, manner, turn)
@@ -360,7 +360,7 @@ class Client:
             and abs(tokens - request.tokens) > APART * longer
         )
 
-    def _unusable(self, got: Unusable) -> _Again | RunStops:
+    def _unusable(self, got: UnusableReply) -> _Again | RunStops:
         if got.page and not self._answered:
             return self._stop(
                 f"{self._host} answers with a web page, which is no OpenAI API;"
@@ -369,33 +369,33 @@ class Client:
         return _Again(f"the response held {got.words}")
 
     async def _refused(
-        self, refusal: ApiError, manner: Manner, turn: int
+        self, refusal: ApiError, manner: RequestForm, turn: int
     ) -> Reply | _Again | AskError:
         """What follows from an error of the server."""
         words = self._clean(refusal.message)
         if refusal.page:
             words = "a web page"
         said = f"{words} ({refusal.status})"
-        trouble = trouble_of(refusal)
+        trouble = error_kind_of(refusal)
         if (part := _PARTS.get(trouble)) is not None:
             if self.capabilities.refused(manner, part):
                 return _Again(said, learned=True)
             return Unanswered(f"{self._host} refuses the request: {said}")
-        if trouble in (Trouble.BUSY, Trouble.AGAIN, Trouble.LOADING):
-            busy, loading = trouble is Trouble.BUSY, trouble is Trouble.LOADING
+        if trouble in (ErrorKind.BUSY, ErrorKind.AGAIN, ErrorKind.LOADING):
+            busy, loading = trouble is ErrorKind.BUSY, trouble is ErrorKind.LOADING
             wait = refusal.wait or (LOADING_WAIT if loading else None)
             if loading:
                 self._on_wait(f"{self._host} loads the model; it is asked again every {wait:,g} s")
             if busy or wait:
                 self._slow_down(turn, wait)
             return _Again(said, busy=busy, loading=loading, wait=wait or 0.0)
-        if trouble is Trouble.OVERFLOW:
+        if trouble is ErrorKind.OVERFLOW:
             return ContextOverflow(
                 f"the request is too long for {self._host}: {said}", room=answer_room(refusal)
             )
-        if trouble is Trouble.FILTERED:
+        if trouble is ErrorKind.FILTERED:
             return Reply(words, "refusal", manner.form, 0, 0, counted=False)
-        if trouble is Trouble.REFUSED or (trouble is Trouble.DENIED and self._answered):
+        if trouble is ErrorKind.REFUSED or (trouble is ErrorKind.DENIED and self._answered):
             return Unanswered(f"{self._host} refuses the request: {said}")
         async with self._stopping:
             if self._stopped is None:
@@ -416,16 +416,16 @@ class Client:
         self._stopped = words
         return RunStops(words)
 
-    async def _why_stopped(self, trouble: Trouble, refusal: ApiError, said: str) -> str:
-        if trouble is Trouble.KEY and self._key == NO_KEY:
+    async def _why_stopped(self, trouble: ErrorKind, refusal: ApiError, said: str) -> str:
+        if trouble is ErrorKind.KEY and self._key == NO_KEY:
             return f"{self._host} wants a key: set {self._key_variable} to one ({refusal.status})"
-        if trouble in (Trouble.KEY, Trouble.DENIED):
+        if trouble in (ErrorKind.KEY, ErrorKind.DENIED):
             return f"{self._host} refuses the key that {self._key_variable} holds: {said}"
-        if trouble is Trouble.MONEY:
+        if trouble is ErrorKind.MONEY:
             return f"there is no credit left at {self._host}: {said}"
-        if trouble is Trouble.ANSWER_TOO_LONG:
+        if trouble is ErrorKind.ANSWER_TOO_LONG:
             return f"{self._host} gives no answers so long; allow fewer tokens for them: {said}"
-        if trouble is Trouble.REDIRECT:
+        if trouble is ErrorKind.REDIRECT:
             where = self._clean(refusal.location) or "elsewhere"
             return (
                 f"{self._host} sends on to {where}, where neither traces nor the key are sent;"
@@ -433,7 +433,7 @@ class Client:
             )
         return await self._why_not_found(trouble, said)
 
-    async def _why_not_found(self, trouble: Trouble, said: str) -> str:
+    async def _why_not_found(self, trouble: ErrorKind, said: str) -> str:
         """Whether it is the model that is unknown, or the address that is no API."""
         names = await self._models()
         model = self._clean(self._model)
@@ -441,7 +441,7 @@ class Client:
             shown = ", ".join(names[:NAMES_SHOWN])
             more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
             return f"{self._host} knows no model “{model}”; it has {shown}{more}"
-        if trouble is Trouble.NO_MODEL:
+        if trouble is ErrorKind.NO_MODEL:
             return f"{self._host} knows no model “{model}”: {said}"
         return f"{self._host} is no OpenAI API at this address; most end in /v1: {said}"
 
@@ -457,8 +457,8 @@ class Client:
         except openai.APIStatusError as error:
             response = error.response
             refusal = read_api_error(response.status_code, response.headers, response.content)
-            trouble = trouble_of(refusal)
-            if trouble in (Trouble.KEY, Trouble.DENIED, Trouble.REDIRECT):
+            trouble = error_kind_of(refusal)
+            if trouble in (ErrorKind.KEY, ErrorKind.DENIED, ErrorKind.REDIRECT):
                 said = f"{self._clean(refusal.message)} ({refusal.status})"
                 words = await self._why_stopped(trouble, refusal, said)
                 raise RunStops(words) from error

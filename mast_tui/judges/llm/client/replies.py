@@ -36,7 +36,7 @@ _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
-class Unusable:
+class UnusableReply:
     """No answer in a response that claims to be one; the tokens are what it cost, if it says."""
 
     words: str
@@ -45,7 +45,7 @@ class Unusable:
     tokens_out: int = 0
 
 
-def read_reply(text: str, *, form: Form, sent_tokens: int) -> Reply | ApiError | Unusable:
+def read_reply(text: str, *, form: Form, sent_tokens: int) -> Reply | ApiError | UnusableReply:
     """What a response with status 200 says.
 
     ``sent_tokens`` stands in where the server counted nothing. An answer without words that was
@@ -55,9 +55,9 @@ def read_reply(text: str, *, form: Form, sent_tokens: int) -> Reply | ApiError |
         body = _decoded(text)
     except (ValueError, RecursionError):
         page = text.lstrip().startswith("<")
-        return Unusable("a web page" if page else "no JSON" if text else "an empty body", page)
+        return UnusableReply("a web page" if page else "no JSON" if text else "an empty body", page)
     if not isinstance(body, dict):
-        return Unusable("JSON that is no answer")
+        return UnusableReply("JSON that is no answer")
     usage = _usage(body.get("usage"))
     choice = _first(body.get("choices"))
     error = body.get("error") or choice.get("error")
@@ -65,7 +65,7 @@ def read_reply(text: str, *, form: Form, sent_tokens: int) -> Reply | ApiError |
         return api_error_of(error, _status(error))
     message = choice.get("message")
     if not isinstance(message, dict):
-        return Unusable("no choice", False, usage.tokens_in, usage.tokens_out)
+        return UnusableReply("no choice", False, usage.tokens_in, usage.tokens_out)
     said = _content(message.get("content"))
     refusal = _content(message.get("refusal"))
     finish = _finish(choice.get("finish_reason"), refusal)
@@ -77,7 +77,7 @@ def read_reply(text: str, *, form: Form, sent_tokens: int) -> Reply | ApiError |
         usage.tokens_in > 0 and sent_tokens < LEAST_LOOKED_AT
     )
     if not said and finish == "stop" and not counted:
-        return Unusable("no words")
+        return UnusableReply("no words")
     return Reply(
         said,
         finish,

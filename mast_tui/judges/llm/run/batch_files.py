@@ -22,13 +22,13 @@ import orjson
 
 from mast_tui.errors import MastError
 from mast_tui.judges.llm.client.api_capabilities import ApiCapabilities
-from mast_tui.judges.llm.client.api_errors import ApiError, Trouble, api_error_of, trouble_of
+from mast_tui.judges.llm.client.api_errors import ApiError, ErrorKind, api_error_of, error_kind_of
 from mast_tui.judges.llm.client.budget import Budget
 from mast_tui.judges.llm.client.keys import scrub
-from mast_tui.judges.llm.client.replies import Unusable, read_reply, was_cut
+from mast_tui.judges.llm.client.replies import UnusableReply, read_reply, was_cut
 from mast_tui.judges.llm.errors import ContextOverflow, Deferred, Unanswered
 from mast_tui.judges.llm.prompt.prompt import boundary_of, messages
-from mast_tui.judges.llm.request import Asks, Correction, Form, Reply, Request
+from mast_tui.judges.llm.request import Correction, Form, ModelClient, Reply, Request
 from mast_tui.judges.llm.run.run_journal import RunRecord, kept_reply
 from mast_tui.judges.llm.run.running import Tell
 from mast_tui.judges.llm.run.setup import Setup
@@ -45,12 +45,12 @@ MOST_BYTES: Final = 200_000_000
 _KEY_DIGITS: Final = 32
 _LATER: Final = frozenset(
     (
-        Trouble.BUSY,
-        Trouble.AGAIN,
-        Trouble.LOADING,
-        Trouble.KEY,
-        Trouble.DENIED,
-        Trouble.MONEY,
+        ErrorKind.BUSY,
+        ErrorKind.AGAIN,
+        ErrorKind.LOADING,
+        ErrorKind.KEY,
+        ErrorKind.DENIED,
+        ErrorKind.MONEY,
     )
 )
 """Errors that say nothing of the request: it is asked again."""
@@ -300,12 +300,12 @@ class Batch:
     @asynccontextmanager
     async def connect(
         self, setup: Setup, spent: Usage, _on_wait: Tell, on_remark: Tell
-    ) -> AsyncIterator[Asks]:
+    ) -> AsyncIterator[ModelClient]:
         """Answer from the files."""
-        yield _BatchAsks(self, setup, setup.budget(spent), on_remark)
+        yield _BatchClient(self, setup, setup.budget(spent), on_remark)
 
 
-class _BatchAsks:
+class _BatchClient:
     """Gives the answers that are there, and puts off the rest."""
 
     def __init__(self, batch: Batch, setup: Setup, budget: Budget, on_remark: Tell) -> None:
@@ -361,7 +361,7 @@ class _BatchAsks:
         form = self._capabilities.manner.form
         got = _outcome(line, form, request.tokens)
         host = self._setup.host
-        if isinstance(got, Unusable):
+        if isinstance(got, UnusableReply):
             self._batch.news.troubles[f"the response held {got.words}"] += 1
             return None
         if isinstance(got, ApiError):
@@ -378,13 +378,13 @@ class _BatchAsks:
 
     def _refused(self, error: ApiError, form: Form) -> Reply | None:
         words = one_line(scrub(error.message, self._key).strip().rstrip("."), _WORDS)
-        trouble = trouble_of(error)
+        trouble = error_kind_of(error)
         if trouble in _LATER:
             self._batch.news.troubles[words] += 1
             return None
-        if trouble is Trouble.OVERFLOW:
+        if trouble is ErrorKind.OVERFLOW:
             raise ContextOverflow(f"the request is too long: {words}")
-        if trouble is Trouble.FILTERED:
+        if trouble is ErrorKind.FILTERED:
             return Reply(words, "refusal", form, 0, 0, counted=False)
         raise Unanswered(f"the request was refused: {words} ({error.status})")
 
@@ -401,7 +401,7 @@ def _still_open(bad: Sequence[Asked]) -> Reply | None:
     return kept_reply(last)
 
 
-def _outcome(line: Mapping[str, Any], form: Form, sent: int) -> Reply | ApiError | Unusable:
+def _outcome(line: Mapping[str, Any], form: Form, sent: int) -> Reply | ApiError | UnusableReply:
     response, error = line.get("response"), line.get("error")
     if isinstance(response, dict) and _is_right(line):
         body = response.get("body", response)

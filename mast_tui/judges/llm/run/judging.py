@@ -31,8 +31,8 @@ from mast_tui.judges.llm.prompt.verification import (
     parse_verification,
 )
 from mast_tui.judges.llm.prompt.windows import plan, split
-from mast_tui.judges.llm.request import Asks, Fact, Parameters, Request, Window
-from mast_tui.judges.llm.run.request_loop import AnswerRoom, Ledger, RequestLoop
+from mast_tui.judges.llm.request import Fact, ModelClient, Parameters, Request, Window
+from mast_tui.judges.llm.run.request_loop import AnswerRoom, AnswerStore, RequestLoop
 from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.quote_anchoring import MOST_SEARCHED, Locator, anchored
 from mast_tui.judges.rules import RulesJudge
@@ -105,8 +105,8 @@ class Reading:
 
     async def over(
         self,
-        asks: Asks,
-        ledger: Ledger,
+        asks: ModelClient,
+        ledger: AnswerStore,
         room: AnswerRoom,
         on_part: Callable[[Judgement], object] | None,
     ) -> TraceResult:
@@ -158,7 +158,7 @@ class Reading:
         return len(windows)
 
     async def _verified(
-        self, found: Sequence[Sighting], asks: Asks, ledger: Ledger, room: AnswerRoom
+        self, found: Sequence[Sighting], asks: ModelClient, ledger: AnswerStore, room: AnswerRoom
     ) -> list[Sighting]:
         """Have every finding looked at once more, those with altered quotes first; what holds."""
         key_of = self._prompt.answer_key

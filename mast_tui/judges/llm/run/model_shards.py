@@ -12,12 +12,12 @@ import orjson
 
 from mast_tui.judges.llm.client.budget import Budget
 from mast_tui.judges.llm.errors import RunStops, TraceFails, Unanswered
-from mast_tui.judges.llm.request import Asks, Reply
+from mast_tui.judges.llm.request import ModelClient, Reply
 from mast_tui.judges.llm.run.judging import Reading
 from mast_tui.judges.llm.run.request_loop import AnswerRoom
 from mast_tui.judges.llm.run.running import connect_to_server
 from mast_tui.judges.llm.run.setup import Setup
-from mast_tui.judges.llm.run.shared_allowance import Door, SharedBudget
+from mast_tui.judges.llm.run.shared_allowance import SharedAllowanceAddress, SharedBudget
 from mast_tui.judges.sharded import UnitJudged, judged_as
 from mast_tui.shards.folder import ShardFolder
 from mast_tui.shards.tables import Judged
@@ -43,7 +43,7 @@ class JudgeUnitsByModel:
 
     setup: Setup
     folder: ShardFolder
-    door: Door | None = None
+    door: SharedAllowanceAddress | None = None
 
     @property
     def name(self) -> str:
@@ -87,7 +87,7 @@ def _nothing(_: str) -> None:
 class _Judging:
     """Traces on their way through a model, some at a time."""
 
-    def __init__(self, setup: Setup, folder: ShardFolder, asks: Asks) -> None:
+    def __init__(self, setup: Setup, folder: ShardFolder, asks: ModelClient) -> None:
         self._setup = setup
         self._asks = asks
         self._answers = ShardAnswers(folder)

@@ -20,7 +20,7 @@ import orjson
 
 from mast_tui.errors import MastError
 from mast_tui.judges.llm.errors import ContextOverflow, RunStops, Unanswered
-from mast_tui.judges.llm.request import Asks, Correction, Parameters, Reply, Request
+from mast_tui.judges.llm.request import Correction, ModelClient, Parameters, Reply, Request
 from mast_tui.judges.llm.run.running import Connect, Tell, connect_to_server
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.safe_text import one_line
@@ -64,7 +64,7 @@ def recording(file: IO[bytes]) -> Connect:
     @asynccontextmanager
     async def connect(
         setup: Setup, spent: Usage, on_wait: Tell, on_remark: Tell
-    ) -> AsyncIterator[Asks]:
+    ) -> AsyncIterator[ModelClient]:
         async with connect_to_server(setup, spent, on_wait, on_remark) as asks:
             yield _Recorder(asks, setup.parameters, file)
 
@@ -82,7 +82,7 @@ def replaying(path: Path) -> Connect:
     @asynccontextmanager
     async def connect(
         setup: Setup, _spent: Usage, _on_wait: Tell, _on_remark: Tell
-    ) -> AsyncIterator[Asks]:
+    ) -> AsyncIterator[ModelClient]:
         yield _Player(answers, setup.parameters, path)
 
     return connect
@@ -91,7 +91,7 @@ def replaying(path: Path) -> Connect:
 class _Recorder:
     """Asks somebody else, and keeps what was answered."""
 
-    def __init__(self, asks: Asks, parameters: Parameters, file: IO[bytes]) -> None:
+    def __init__(self, asks: ModelClient, parameters: Parameters, file: IO[bytes]) -> None:
         self._asks, self._parameters, self._file = asks, parameters, file
 
     async def ask(

@@ -8,7 +8,7 @@ from typing import Final, Generic, Protocol, TypeVar
 from mast_tui.judges.llm.answer.parsing import Malformed
 from mast_tui.judges.llm.errors import ContextOverflow, TraceFails, Unanswered
 from mast_tui.judges.llm.prompt.tokens import estimate
-from mast_tui.judges.llm.request import Asks, Correction, Form, Reply, Request
+from mast_tui.judges.llm.request import Correction, Form, ModelClient, Reply, Request
 from mast_tui.safe_text import one_line
 
 A = TypeVar("A")
@@ -29,7 +29,7 @@ HARDLY_BEGUN: Final = 0.25
 _PROBLEMS: Final = {"length": "the answer was cut", "refusal": "the model refused"}
 
 
-class Ledger(Protocol):
+class AnswerStore(Protocol):
     """Where answers are kept, so that none is paid for twice.
 
     ``keep`` returns when the answer is kept, and keeps it also where whoever waits is cancelled.
@@ -85,8 +85,8 @@ class RequestLoop(Generic[A]):
 
     def __init__(
         self,
-        asks: Asks,
-        ledger: Ledger,
+        asks: ModelClient,
+        ledger: AnswerStore,
         room: AnswerRoom,
         key_of: Callable[[Request, int], str],
     ) -> None:

@@ -17,7 +17,7 @@ from mast_tui.judges.llm.client.hosts import check_address
 from mast_tui.judges.llm.client.keys import find_key
 from mast_tui.judges.llm.client.rate_limiter import FIRST, RAMP, RateLimiter
 from mast_tui.judges.llm.errors import AllowanceSpent, Deferred, RunStops, TraceFails, Unanswered
-from mast_tui.judges.llm.request import Asks, Correction, Reply, Request
+from mast_tui.judges.llm.request import Correction, ModelClient, Reply, Request
 from mast_tui.judges.llm.run.judging import Reading, TraceResult
 from mast_tui.judges.llm.run.request_loop import AnswerRoom
 from mast_tui.judges.llm.run.run_journal import Begun, KeptAnswers, RunRecord
@@ -53,7 +53,7 @@ _OF_SHORTENED: Final = ("shortened", "the task is shortened")
 """How remarks on what was not shown whole begin; they name spans, so each is another."""
 
 Tell = Callable[[str], None]
-Connect = Callable[[Setup, Usage, Tell, Tell], AbstractAsyncContextManager[Asks]]
+Connect = Callable[[Setup, Usage, Tell, Tell], AbstractAsyncContextManager[ModelClient]]
 """Opens the way to the model: what was spent already counts, and it is told in words why requests
 wait and what the server does not take."""
 
@@ -145,7 +145,7 @@ async def run_model_judge(
 @asynccontextmanager
 async def connect_to_server(
     setup: Setup, spent: Usage, on_wait: Tell, on_remark: Tell, budget: Budget | None = None
-) -> AsyncIterator[Asks]:
+) -> AsyncIterator[ModelClient]:
     """A client of the server that the setup names, for as long as it is needed.
 
     With a ``budget`` that says what may be spent, in the place of the setup's.
@@ -309,7 +309,7 @@ class _Run:
         self._workspace.add_taxonomy(self._setup.taxonomy)
         return RunRecord(self._setup, self._workspace, again=self._again)
 
-    async def _all(self, feed: _Feed, asks: Asks) -> None:
+    async def _all(self, feed: _Feed, asks: ModelClient) -> None:
         asked_at_once = self._setup.concurrency
         ready = max(LEAST_READ_AHEAD, asked_at_once // READ_AHEAD)
         workers = [
@@ -324,7 +324,7 @@ class _Run:
         for worker in done:
             worker.result()
 
-    async def _work(self, feed: _Feed, asks: Asks) -> None:
+    async def _work(self, feed: _Feed, asks: ModelClient) -> None:
         while (found := await feed.next()) is not None:
             try:
                 self._tell(await self._one(found, asks))
@@ -342,7 +342,7 @@ class _Run:
                     )
             del found
 
-    async def _one(self, found: _AtHand, asks: Asks) -> Progress:
+    async def _one(self, found: _AtHand, asks: ModelClient) -> Progress:
         """Judge one trace and keep what came of it."""
         begun, reading = found.begun, found.reading
         if begun.new:  # not by the thread that reads, which would wait for each commit
@@ -393,7 +393,7 @@ class _Run:
         setup = self._setup
         return Reading(trace, setup.prompt, setup.parameters, setup.redaction)
 
-    async def _ask(self, reading: Reading, begun: Begun, asks: Asks) -> TraceResult:
+    async def _ask(self, reading: Reading, begun: Begun, asks: ModelClient) -> TraceResult:
         answers = KeptAnswers(self._record, self._writer, begun.trace_id, self._on_reply)
         on_part = None
         if self._watch.on_part is not None:

@@ -42,7 +42,7 @@ _ROUNDING: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class SharedAllowanceAddress:
     """Where the books are, and the secret that lets in."""
 
     address: tuple[str, int]
@@ -62,7 +62,7 @@ class SharedAllowance:
         """
         secret = token_bytes(32)
         self._listener = Listener((host, 0), backlog=_BACKLOG, authkey=secret)
-        self.door = Door(self._listener.address, secret)
+        self.door = SharedAllowanceAddress(self._listener.address, secret)
         self.taken = taken
         self.spent = False
         """Whether somebody was told that too little is left."""
@@ -132,7 +132,9 @@ class SharedAllowance:
 class SharedBudget(Budget):
     """What this process may spend: the parts that it has checked out."""
 
-    def __init__(self, door: Door, allowance: Allowance, prices: Prices | None) -> None:
+    def __init__(
+        self, door: SharedAllowanceAddress, allowance: Allowance, prices: Prices | None
+    ) -> None:
         """Connect.
 
         Args:

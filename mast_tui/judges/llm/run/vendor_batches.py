@@ -15,7 +15,7 @@ from typing import Final
 
 import orjson
 
-from mast_tui.judges.llm.client.batches import BatchClient, BatchGone, BatchState, Unreached
+from mast_tui.judges.llm.client.batches import BatchClient, BatchGone, BatchState, ServerUnreachable
 from mast_tui.judges.llm.client.keys import find_key
 from mast_tui.judges.llm.client.rate_limiter import Timing
 from mast_tui.judges.llm.errors import RunStops
@@ -138,7 +138,7 @@ class VendorBatches:
         """Make the batch of a file, and remember it; a file that cannot become one is let go."""
         try:
             made = await client.create(file)
-        except Unreached:
+        except ServerUnreachable:
             raise  # it may have been made all the same
         except RunStops:
             self._save([one for one in self._load() if one.file != file])
@@ -180,7 +180,7 @@ class VendorBatches:
             try:
                 state = await client.state(batch)
                 unreached = 0
-            except Unreached as error:
+            except ServerUnreachable as error:
                 unreached += 1
                 if unreached >= MOST_UNREACHED:
                     raise

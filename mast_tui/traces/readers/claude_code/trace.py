@@ -11,15 +11,15 @@ from dataclasses import dataclass, replace
 from errno import ESTALE
 from typing import Final
 
-from mast_tui.traces.byte_prefilter import Sieve
+from mast_tui.traces.byte_prefilter import Prefilter
 from mast_tui.traces.index.line_index import LineIndex
 from mast_tui.traces.index.lines import Lines
 from mast_tui.traces.index.span_columns import ColumnsOfSteps
 from mast_tui.traces.keys import UniqueKeys
 from mast_tui.traces.model import (
+    Candidates,
     Loaded,
     Role,
-    Sifted,
     Span,
     SpanColumns,
     SpanKind,
@@ -114,13 +114,15 @@ class RecordSpans(Spans):
             raise OSError(ESTALE, _CHANGED)
         return text
 
-    def sift(self, sieve: Sieve | None, begin: int, limit: int, max_bytes: int, /) -> Sifted:
-        """The texts that may hold what the sieve is for; one that cannot be read holds nothing."""
+    def candidates(
+        self, prefilter: Prefilter | None, begin: int, limit: int, max_bytes: int, /
+    ) -> Candidates:
+        """The texts that may hold what is looked for; one that cannot be read holds none."""
         lines = Lines(self._index, self._rows.first, self._rows.last)
         try:
-            end, found = lines.sift(sieve, begin, limit, max_bytes)
+            end, found = lines.candidates(prefilter, begin, limit, max_bytes)
         except OSError:
-            return Sifted(limit, [])
+            return Candidates(limit, [])
         texts: list[tuple[int, str]] = []
         data, parts = b"", self._texts_of(b"")
         for index, own in found:
@@ -129,7 +131,7 @@ class RecordSpans(Spans):
             text = parts.get(self._rows.part[index])
             if text is not None:
                 texts.append((index, text))
-        return Sifted(end, texts)
+        return Candidates(end, texts)
 
     def columns(self, first: int, end: int, /) -> SpanColumns:
         """What is known of the spans from ``first`` up to ``end`` (exclusive)."""

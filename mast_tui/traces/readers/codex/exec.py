@@ -135,7 +135,7 @@ class CodexExecParser:
         elif line.lstrip().startswith(_BROKEN_EVENT):
             self._end_run()
             broken = "an event that is not JSON, left out"
-            self.table.complain(number, CUT_OFF if cut_off else broken)
+            self.table.add_problem(number, CUT_OFF if cut_off else broken)
         elif line.strip():
             self._run = (number if self._run is None else self._run[0], number)
 

@@ -6,9 +6,9 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Sequence
 
-from mast_tui.traces.byte_prefilter import Sieve
+from mast_tui.traces.byte_prefilter import Prefilter
 from mast_tui.traces.index.blocks import Block
-from mast_tui.traces.index.span_table import SpanTable, Told
+from mast_tui.traces.index.span_table import BlockStart, SpanTable
 from mast_tui.traces.model import Shape, SpanKind
 
 
@@ -22,12 +22,12 @@ class SharedLines(SpanTable):
         self._length = array("Q")
         self._whole = array("Q")
 
-    def _now(self) -> Told:
+    def _now(self) -> BlockStart:
         return super()._now()._replace(sharing=len(self._sharing))
 
     def block(self) -> Block:
-        """All that has come since the block before, for ``take_in`` of another table."""
-        begin = 0 if self._told is None else self._told.sharing
+        """All that has come since the block before, for ``append_block`` of another table."""
+        begin = 0 if self._block_start is None else self._block_start.sharing
         shared = {
             "sharing": self._sharing[begin:],
             "share_begin": self._begin[begin:],
@@ -37,14 +37,14 @@ class SharedLines(SpanTable):
         facts, columns = super().block()
         return Block(facts, {**columns, **shared})
 
-    def take_in(self, block: Block) -> None:
+    def append_block(self, block: Block) -> None:
         """Append what another table, which was like this one, has told as a block."""
         columns = block.columns
         self._begin.extend(columns["share_begin"])
         self._length.extend(columns["share_length"])
         self._whole.extend(columns["share_whole"])
         self._sharing.extend(columns["sharing"])
-        super().take_in(block)
+        super().append_block(block)
 
     def share(self, call: int | None, result: int, call_chars: int, result_chars: int) -> None:
         """The text of the line is that of a call with that of its result behind it.
@@ -57,13 +57,13 @@ class SharedLines(SpanTable):
             self._cut(call, 0, call_chars, whole)
         self._cut(result, call_chars, result_chars, whole)
 
-    def rows_with(self, sieve: Sieve, first: int, end: int) -> Sequence[int]:
+    def rows_with(self, prefilter: Prefilter, first: int, end: int) -> Sequence[int]:
         """Also those that the reader tells in its own words: logs, and reports of calls."""
         low, high = (bisect_left(self._sharing, index) for index in (first, end))
-        return sorted({*super().rows_with(sieve, first, end), *self._sharing[low:high]})
+        return sorted({*super().rows_with(prefilter, first, end), *self._sharing[low:high]})
 
-    def _tells(self, shape: Shape, sieve: Sieve) -> bool:
-        return shape[0] is SpanKind.LOG or super()._tells(shape, sieve)
+    def _tells(self, shape: Shape, prefilter: Prefilter) -> bool:
+        return shape[0] is SpanKind.LOG or super()._tells(shape, prefilter)
 
     def _place(self, index: int) -> int | None:
         place = bisect_left(self._sharing, index)

@@ -134,7 +134,7 @@ class CodexParser:
             if record is None:
                 return
         if not isinstance(record, dict):
-            self.table.complain(number, "not a JSON object, left out")
+            self.table.add_problem(number, "not a JSON object, left out")
             return
         kind, payload = record.get("type"), record.get("payload")
         if type(kind) is not str or type(payload) is not dict:
@@ -167,7 +167,7 @@ class CodexParser:
         try:
             record = load_json(line)
         except InvalidJSON as error:
-            self.table.complain(number, CUT_OFF if cut_off else f"not JSON, left out: {error}")
+            self.table.add_problem(number, CUT_OFF if cut_off else f"not JSON, left out: {error}")
             return None
         return record if record is not None else ""
 
@@ -183,7 +183,7 @@ class CodexParser:
             entry = self._entry(*payload_of(_record_on(line)))
             said, _whole = preview(entry.text if entry is not None else "")
             message = f"the file ends before the turn does, so this is not shown: {said}"
-            self.table.complain(number, message)
+            self.table.add_problem(number, message)
         self._tokens.finish()
 
     def text(self, data: bytes, /) -> str:

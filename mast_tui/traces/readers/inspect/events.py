@@ -104,7 +104,7 @@ class EventWalk:
             here = f"{pointer}/{number}"
             if not isinstance(event, Mapping):
                 self.spans.log(json_text(event), here, Acting(parent=base.parent))
-                self.spans.complain(here, "not an event but a bare value")
+                self.spans.add_problem(here, "not an event but a bare value")
                 continue
             if (time := unix_seconds(event.get("timestamp"))) is not None:
                 self._show_until(time)
@@ -292,7 +292,7 @@ class EventWalk:
             return False
         here = f"{pointer}/events"
         if depth >= _DEEPEST:
-            self.spans.complain(here, "nested too deeply; shown as it stands")
+            self.spans.add_problem(here, "nested too deeply; shown as it stands")
             self.spans.log(json_text(events), here, Acting(parent=scope.parent))
         else:
             self._walk(events, here, scope, depth + 1)

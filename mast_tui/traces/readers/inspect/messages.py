@@ -70,7 +70,7 @@ class MessageSpans:
         self._ids: set[str] = set()
         self._shown: Counter[Hashable] = Counter()
 
-    def complain(self, pointer: str, message: str) -> None:
+    def add_problem(self, pointer: str, message: str) -> None:
         """Note a problem; of a sample that is broken all over only the first are listed."""
         if len(self.problems) < _LISTED_PROBLEMS:
             self.problems.append(Problem(self._prefix + pointer, message))
@@ -132,7 +132,7 @@ class MessageSpans:
         """
         self.mark(self.identity(message), history, message)
         if not isinstance(message, Mapping):
-            self.complain(pointer, "not a message but a bare value")
+            self.add_problem(pointer, "not a message but a bare value")
             return self.log(json_text(message), pointer, acting, key)
         own_key = _message_id(message) or key or pointer
         role = message.get("role")
@@ -164,7 +164,7 @@ class MessageSpans:
     def call(self, call: object, pointer: str, acting: Acting, start: float | None = None) -> str:
         """Add the span of a tool call and return its key."""
         if not isinstance(call, Mapping):
-            self.complain(pointer, "not a tool call but a bare value")
+            self.add_problem(pointer, "not a tool call but a bare value")
             return self.log(json_text(call), pointer, acting)
         text = self.attachments.dumped(call.get("arguments"))
         if error := as_text(call.get("parse_error")):
@@ -401,7 +401,7 @@ class MessagePool:
     def _tell(self, message: str, pointer: str) -> None:
         if message not in self._told:
             self._told.add(message)
-            self._spans.complain(pointer, message)
+            self._spans.add_problem(pointer, message)
 
 
 def _continuation(before: Ranges, now: Ranges) -> Ranges | None:

@@ -80,6 +80,6 @@ class TextParser:
         try:
             line.decode()
         except UnicodeDecodeError:
-            self.table.complain(
+            self.table.add_problem(
                 number, "not valid UTF-8; what could not be read is shown as \ufffd"
             )

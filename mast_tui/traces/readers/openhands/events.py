@@ -161,7 +161,7 @@ class EventSpans:
         if parent is not None:
             self.steps.amend(parent, end=event.time)
 
-    def complain(self, event: Event, message: str) -> None:
+    def add_problem(self, event: Event, message: str) -> None:
         """Note a problem with an event."""
         self.problems.append(Problem(event.place, message))
 

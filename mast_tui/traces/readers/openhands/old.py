@@ -62,7 +62,7 @@ class OldEvents:
             else:
                 self._spans.log(event, dump_text(event.value))
                 if not value:
-                    self._spans.complain(event, "not an event but a bare value")
+                    self._spans.add_problem(event, "not an event but a bare value")
 
     def _action(self, event: Event, value: Fields) -> None:
         action, args = one_line(value["action"]) or "", fields_of(value.get("args"))

@@ -70,7 +70,7 @@ class SdkEvents:
         elif kind not in _NOISE:
             self._spans.log(event, dump_text(event.value), one_line(kind))
             if not value:
-                self._spans.complain(event, "not an event but a bare value")
+                self._spans.add_problem(event, "not an event but a bare value")
 
     def _message(self, event: Event, value: Fields) -> None:
         said = fields_of(value.get("llm_message"))

@@ -14,7 +14,7 @@ from mast_tui.traces.library import read_again
 from mast_tui.traces.library import scan as walk
 from mast_tui.traces.scan.library_cache import LibraryCache, Looked, library_cache_path
 from mast_tui.traces.scan.scan_diff import Differences
-from mast_tui.ui.services.trace_scan import TOLD_SECONDS, FilesRead, LastLook, StillReading
+from mast_tui.ui.services.trace_scan import TOLD_SECONDS, CachedTraces, FilesRead, StillReading
 from mast_tui.ui.trace_names import names_under, natural
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ BATCH_FILES: Final = 500
 """How many are gathered at most, so that no key waits until they are listed."""
 
 
-def look_at(
+def scan_paths(
     paths: Sequence[Path], stopped: Callable[[], bool], post: Callable[[Message], object]
-) -> Iterator[FilesRead | LastLook]:
+) -> Iterator[FilesRead | CachedTraces]:
     """What was under the paths the last time, and then what is there now, as it is found.
 
     The first message tells of the last time, even where nothing is known of it. While a big
@@ -37,9 +37,9 @@ def look_at(
     """
     with LibraryCache(library_cache_path()) as library:
         news = Differences()
-        parts = library.last_look(paths, read_again)
+        parts = library.cached_traces(paths, read_again)
         for traces in chain((next(parts, ()),), parts):
-            yield LastLook(traces)
+            yield CachedTraces(traces)
             news.expect(traces)
         # The walk imports what it needs only now, when the first traces are on screen.
         found: list[Looked] = []
@@ -77,4 +77,4 @@ def look_at(
         if news.any:
             name_of = names_under(paths)
             found.sort(key=lambda looked: natural(name_of(looked[0])))
-            library.keep_look(paths, found)
+            library.keep_traces(paths, found)
