@@ -1,11 +1,17 @@
-"""What a reader of one format offers."""
+"""What a reader of one format offers, and what it calls its traces."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from dataclasses import replace
+from pathlib import Path
+from typing import Final, Protocol
 
+from mast_tui.traces.identity import identity_by_content
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import FileReport
+from mast_tui.traces.model import FileReport, TraceIdentity
+
+CUT_OFF: Final = "the last line is cut off; everything before it was read"
+"""What is said of a file whose last line is no whole record."""
 
 
 class Reader(Protocol):
@@ -24,3 +30,26 @@ class Reader(Protocol):
 
     def read(self, source: Source) -> FileReport:
         """The file's traces and problems; broken parts are reported, never raised."""
+
+
+def identity_of(
+    reader: Reader,
+    path: Path,
+    content: bytes,
+    *,
+    record: int | None = None,
+    native: str | None = None,
+) -> TraceIdentity:
+    """Tell by what a trace is known: the id that it brings, else one made of its content.
+
+    Args:
+        reader: Who reads it.
+        path: The file that it is read from.
+        content: The bytes by which it is known again.
+        record: Its number among the runs of the file; None for the only one.
+        native: The id that it brings itself, if any.
+    """
+    found = identity_by_content(
+        path, record, content, reader=reader.name, key_scheme=reader.key_scheme
+    )
+    return replace(found, trace_id=native, native=True) if native else found

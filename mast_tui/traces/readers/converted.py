@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Final, TypeVar
 
-from mast_tui.traces.identity import identity_by_content
 from mast_tui.traces.index.document import StepList, StepSpans
 from mast_tui.traces.io.json_values import as_number, as_text, canonical_bytes, dump_text, tokens_of
 from mast_tui.traces.io.source import Source
@@ -25,6 +24,7 @@ from mast_tui.traces.model import (
 )
 from mast_tui.traces.native_format import FORMAT, OPENING, VERSION
 from mast_tui.traces.readers.answer_keys import from_json, sorted_by_name
+from mast_tui.traces.readers.base import identity_of
 from mast_tui.traces.readers.document_traces import report_of
 from mast_tui.traces.readers.json_documents import read_lines
 from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of
@@ -81,13 +81,7 @@ class ConvertedReader:
 
     def _identity(self, source: Source, value: Fields, record: int | None) -> TraceIdentity:
         """The identity of the first reading, so that labels of either find the other."""
-        own = identity_by_content(
-            source.path,
-            record,
-            canonical_bytes(value),
-            reader=self.name,
-            key_scheme=self.key_scheme,
-        )
+        own = identity_of(self, source.path, canonical_bytes(value), record=record)
         trace_id, first = as_text(value.get("id")), fields_of(value.get("source"))
         digest, size = as_text(first.get("content_hash")), first.get("content_bytes")
         reader, scheme = as_text(first.get("reader")), first.get("key_scheme")

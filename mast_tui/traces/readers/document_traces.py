@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from mast_tui.traces.identity import identity_by_content
 from mast_tui.traces.index.document import StepList, StepSpans
 from mast_tui.traces.io.json_values import canonical_bytes
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, Trace, TraceMeta
-from mast_tui.traces.readers.base import Reader
+from mast_tui.traces.readers.base import Reader, identity_of
 from mast_tui.traces.readers.json_documents import read_lines
 
 
@@ -85,11 +84,7 @@ def trace_of_steps(
     Returns:
         The trace; where it brings no id it goes by its content.
     """
-    identity = identity_by_content(
-        path, record, content, reader=reader.name, key_scheme=reader.key_scheme
-    )
-    if native is not None:
-        identity = replace(identity, trace_id=native, native=True)
+    identity = identity_of(reader, path, content, record=record, native=native)
     spans = StepSpans(steps.steps)
     return Trace(identity, path, spans, record=record, meta=meta, problems=problems)
 

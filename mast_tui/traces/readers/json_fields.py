@@ -5,16 +5,19 @@ So damaged files need no code of their own: what is of another type counts as no
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Final
 
 from mast_tui.traces.io.json_values import InvalidJSON, as_count, as_text, load_json
+from mast_tui.traces.preview import preview
 
 Fields = Mapping[str, object]
 """A JSON object of unknown content."""
 
 _NO_FIELDS: Final[Fields] = {}
 _NAME_CHARS: Final = 100
+_LOOKED_AT: Final = 20
 
 
 def names(text: str) -> tuple[str, ...]:
@@ -52,6 +55,18 @@ def kind_of(value: object) -> str:
     return kind if isinstance(kind, str) else ""
 
 
+def mostly(is_one: Callable[[object], bool], values: Iterable[object]) -> bool:
+    """Tell whether at least half of the first values, and at least one, are such.
+
+    Args:
+        is_one: Whether a value is what is looked for.
+        values: Of which the first 20 are looked at.
+    """
+    looked_at = list(islice(values, _LOOKED_AT))
+    found = sum(map(is_one, looked_at))
+    return found > 0 and 2 * found >= len(looked_at)
+
+
 def json_in(value: object) -> object:
     """The object or list in a JSON text, None where it is none; any other value as it is."""
     if not isinstance(value, str):
@@ -70,6 +85,15 @@ def value_in(value: object) -> object:
     return value if found is None else found
 
 
+def object_in(data: bytes | str) -> Fields | None:
+    """The object that a JSON text is; None for any other text."""
+    try:
+        value = load_json(data)
+    except InvalidJSON:
+        return None
+    return value if isinstance(value, Mapping) else None
+
+
 def first_in(value: Fields, *fields: str) -> object:
     """The first field that is there and not null, else None."""
     return next((value[field] for field in fields if value.get(field) is not None), None)
@@ -78,6 +102,11 @@ def first_in(value: Fields, *fields: str) -> object:
 def text_in(value: Fields, *fields: str) -> str | None:
     """The first field that is a text with more than blanks in it, else None."""
     return next((text for field in fields if (text := as_text(value.get(field)))), None)
+
+
+def texts_in(value: Fields, *fields: str, between: str = "\n") -> str:
+    """Those of the fields that are texts with more than blanks in them, as one text."""
+    return between.join(text for field in fields if (text := as_text(value.get(field))))
 
 
 def flag_in(value: Fields, *fields: str) -> bool | None:
@@ -90,6 +119,12 @@ def short_name(value: object) -> str:
     if not isinstance(value, str):
         return ""
     return " ".join(value[: 2 * _NAME_CHARS].split())[:_NAME_CHARS]
+
+
+def one_line(value: object) -> str | None:
+    """The beginning of a text on one line; None for anything else."""
+    text = as_text(value)
+    return preview(text)[0] if text else None
 
 
 def name_in(value: Fields, *fields: str) -> str | None:

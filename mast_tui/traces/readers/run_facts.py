@@ -10,7 +10,7 @@ from mast_tui.traces.io.json_values import as_number, as_text
 from mast_tui.traces.model import Outcome, Role, SpanKind, TraceMeta
 from mast_tui.traces.preview import task_of_text
 from mast_tui.traces.readers.answer_keys import answer_key_of
-from mast_tui.traces.readers.json_fields import Fields
+from mast_tui.traces.readers.json_fields import Fields, text_in
 
 _TASK_IDS: Final = ("task_id", "instance_id", "question_ID", "question_id", "problem_id")
 _LONGEST_ID: Final = 200
@@ -32,9 +32,9 @@ def facts_of_record(record: Fields, steps: Sequence[Step]) -> TraceMeta:
     """
     return TraceMeta(
         task=task_of(record.get("question"), record.get("task"), steps=steps),
-        system=_first_text(record, "system_name", "mas_name", "framework"),
-        model=_first_text(record, "llm_name", "model", "model_name"),
-        benchmark=_first_text(record, "benchmark_name", "benchmark"),
+        system=text_in(record, "system_name", "mas_name", "framework"),
+        model=text_in(record, "llm_name", "model", "model_name"),
+        benchmark=text_in(record, "benchmark_name", "benchmark"),
         outcome=_outcome(record),
         score=_score(record),
         answer_key=answer_key_of(record),
@@ -107,11 +107,5 @@ def _outcome(record: Fields) -> Outcome:
 
 
 def _score(record: Fields) -> float | None:
-    for field in ("reward", "score"):
-        if (score := clamp_score(record.get(field))) is not None:
-            return score
-    return None
-
-
-def _first_text(record: Fields, *fields: str) -> str | None:
-    return next((text for field in fields if (text := as_text(record.get(field)))), None)
+    scores = map(clamp_score, map(record.get, ("reward", "score")))
+    return next((score for score in scores if score is not None), None)

@@ -12,7 +12,7 @@ from typing import Final
 from mast_tui.traces.io.json_values import as_text, identifier
 from mast_tui.traces.model import SpanStatus
 from mast_tui.traces.preview import preview
-from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, names
+from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, mostly, names, one_line
 from mast_tui.traces.result_status import status_of_code
 
 AGENT_SOURCES: Final = frozenset({"agent", "assistant", "model"})
@@ -20,7 +20,6 @@ TOOL_SOURCES: Final = frozenset({"tool", "environment", "observation"})
 SOURCES: Final = AGENT_SOURCES | TOOL_SOURCES | {"system", "user"}
 """Who a step may come from."""
 
-_LOOKED_AT: Final = 20
 _CALL_IDS: Final = ("tool_call_id", "source_call_id", "call_id")
 _ANY_IDS: Final = (*_CALL_IDS, "id")
 
@@ -54,12 +53,13 @@ def is_trajectory(value: object) -> bool:
         return True
     if not isinstance(value.get("agent"), dict | str):
         return False
-    looked_at = steps[:_LOOKED_AT]
-    found = sum(
+    return mostly(_is_step, steps)
+
+
+def _is_step(step: object) -> bool:
+    return (
         isinstance(step, dict) and field(step, "step_id") is not None and source_of(step) in SOURCES
-        for step in looked_at
     )
-    return found > 0 and 2 * found >= len(looked_at)
 
 
 def follows_the_standard(record: Fields) -> bool:
@@ -142,8 +142,7 @@ def refers_to(result: Fields) -> list[Reference]:
 def agent_name(record: Fields) -> str | None:
     """The name of the agent whose trajectory this is."""
     agent = record.get("agent")
-    name = as_text(agent.get("name")) if isinstance(agent, dict) else as_text(agent)
-    return preview(name)[0] if name else None
+    return one_line(agent.get("name") if isinstance(agent, dict) else agent)
 
 
 def extra_of(record: Fields) -> Fields:

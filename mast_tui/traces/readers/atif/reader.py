@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import ClassVar, Final
+from dataclasses import replace
+from typing import Final
 
 from mast_tui.traces.index.document import Step
 from mast_tui.traces.io.decoding import as_utf8
@@ -26,7 +26,7 @@ from mast_tui.traces.readers.atif.fields import (
     results_of,
     steps_of,
 )
-from mast_tui.traces.readers.atif.steps import Located, TrajectorySpans, by_id
+from mast_tui.traces.readers.atif.steps import Located, Scope, TrajectorySpans, by_id
 from mast_tui.traces.readers.document_traces import (
     Record,
     records_by_line,
@@ -34,7 +34,7 @@ from mast_tui.traces.readers.document_traces import (
     report_of,
     trace_of_steps,
 )
-from mast_tui.traces.readers.json_fields import Fields, fields_of
+from mast_tui.traces.readers.json_fields import Fields, fields_of, mostly
 from mast_tui.traces.readers.run_facts import facts_of_record, task_of
 
 _MARKS: Final = (b"ATIF", b'"steps"', b'"schema_version"', b'"schemaVersion"')
@@ -43,23 +43,14 @@ _PART: Final = "-cont-"
 """Stands in the id of a session which Terminus goes on with in another file."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Record:
-    """One trajectory of a file; ``number`` is None where the file is that trajectory."""
-
-    found: Located
-    number: int | None
-
-
-@dataclass(frozen=True, slots=True)
 class AtifReader:
     """Reads ATIF; keys are JSON pointers within the trajectory, calls and results go by their id.
 
     The keys of a sub-agent's spans begin with its trajectory's id, or that of its session.
     """
 
-    name: ClassVar[str] = "atif"
-    key_scheme: ClassVar[int] = 1
+    name: Final = "atif"
+    key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
         """Whether the file holds trajectories of the format, most of its first records."""
@@ -68,39 +59,36 @@ class AtifReader:
             return False
         lines = source.json_lines
         if len(lines) > 1:
-            return _mostly(lines)
+            return mostly(is_trajectory, lines)
         document = source.json
-        return _mostly(
-            lines if document is None else [record.value for record in _contained(document)]
-        )
+        found = lines if document is None else [one.value for one in _contained(document)]
+        return mostly(is_trajectory, found)
 
     def read(self, source: Source) -> FileReport:
         """One trace per trajectory that no other refers to."""
         problems: list[Problem] = []
         records = _records(source, problems)
-        scope = ChainMap(by_id([record.found for record in records]))
-        referred = {name for record in records for name in _referred(record.found.record)}
+        scope = ChainMap(by_id(records))
+        referred = {name for found in records for name in _referred(found.record)}
         shown: set[str] = set()
         traces: dict[int, Trace] = {}
-        roots = [not referred.intersection(ids_of(one.found.record)) for one in records]
+        roots = [referred.isdisjoint(ids_of(found.record)) for found in records]
         for wanted in (True, False):  # those that only refer to each other are left for the end
-            for place, record in enumerate(records):
-                if roots[place] is wanted and record.found.place not in shown:
-                    traces[place] = self._trace(source, record, scope, shown)
+            for place, found in enumerate(records):
+                if roots[place] is wanted and found.place not in shown:
+                    traces[place] = self._trace(source, found, scope, shown)
         return report_of(self, source, [traces[place] for place in sorted(traces)], problems)
 
-    def _trace(
-        self, source: Source, record: _Record, scope: ChainMap[str, Located], shown: set[str]
-    ) -> Trace:
-        value, spans = record.found.record, TrajectorySpans(shown)
-        spans.add(record.found, scope)
+    def _trace(self, source: Source, found: Located, scope: Scope, shown: set[str]) -> Trace:
+        value, spans = found.record, TrajectorySpans(shown)
+        spans.add(found, scope)
         return trace_of_steps(
             self,
             source.path,
-            source.data if record.number is None else canonical_bytes(value),
+            source.data if found.number is None else canonical_bytes(value),
             spans.steps,
             meta=_facts(value, spans.steps.steps),
-            record=record.number,
+            record=found.number,
             native=_own_id(value),
             problems=spans.problems,
         )
@@ -122,12 +110,6 @@ def _own_id(record: Fields) -> str | None:
     return None if not ids or (continues and _PART not in ids[0]) else ids[0]
 
 
-def _mostly(values: Sequence[object]) -> bool:
-    looked_at = values[:_LOOKED_AT]
-    found = sum(map(is_trajectory, looked_at))
-    return found > 0 and 2 * found >= len(looked_at)
-
-
 def _contained(document: object) -> Iterator[Record]:
     """The trajectories of a document: itself, or those in a list."""
     bundle = fields_of(document).get("trajectories")
@@ -139,14 +121,14 @@ def _contained(document: object) -> Iterator[Record]:
         yield Record(document)
 
 
-def _records(source: Source, problems: list[Problem]) -> list[_Record]:
+def _records(source: Source, problems: list[Problem]) -> list[Located]:
     """The trajectories of a file; what is none of them goes to ``problems``."""
     document = source.json if len(source.json_lines) < 2 else None
     found = records_by_line(source, problems) if document is None else _contained(document)
     records = []
     for record in found:
         if isinstance(record.value, dict) and is_trajectory(record.value):
-            records.append(_Record(Located(record.value, record.prefix), record.number))
+            records.append(Located(record.value, record.prefix, record.number))
         else:
             place = record.prefix.strip() or "whole file"
             problems.append(Problem(place, "no trajectory, left out"))

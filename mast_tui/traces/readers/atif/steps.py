@@ -32,7 +32,7 @@ from mast_tui.traces.readers.atif.fields import (
     status_of,
     steps_of,
 )
-from mast_tui.traces.readers.json_fields import Fields, first_in, items_of
+from mast_tui.traces.readers.json_fields import Fields, first_in, items_of, one_line
 from mast_tui.traces.times import unix_seconds
 
 _DEEPEST: Final = 16
@@ -41,10 +41,15 @@ _DEEPEST: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """A trajectory and where it stands in its file."""
+    """A trajectory and where it stands in its file.
+
+    ``number`` counts those of a file from 0; None where the file is that trajectory, or another is
+    around it.
+    """
 
     record: Fields
     place: str
+    number: int | None = None
 
 
 Scope = ChainMap[str, Located]
@@ -196,8 +201,7 @@ class _Reading:
             return None
         function = call.get("function")
         asked = function if isinstance(function, dict) else call
-        name = as_text(field(asked, "function_name")) or as_text(asked.get("name"))
-        name = preview(name)[0] if name else None
+        name = one_line(field(asked, "function_name")) or one_line(asked.get("name"))
         arguments = dump_text(first_in(asked, "arguments", "args", "input"))
         call_id = call_id_of(call)
         own = self._id_key(call_id, "call") if call_id else self._key(pointer)
@@ -361,8 +365,7 @@ def by_id(trajectories: Sequence[Located], without: Sequence[str] = ()) -> dict[
 
 def _beside(record: Fields, name: str) -> str | None:
     """A name that a record tells beside the standard, which has one agent for all steps."""
-    text = as_text(extra_of(record).get(name))
-    return preview(text)[0] if text else None
+    return one_line(extra_of(record).get(name))
 
 
 def _tokens(step: Fields) -> Tokens | None:

@@ -10,7 +10,15 @@ from mast_tui.traces.io.json_values import as_text, canonical_bytes
 from mast_tui.traces.model import Tokens
 from mast_tui.traces.readers.chat.pieces import is_message
 from mast_tui.traces.readers.chat.values import model_of, usage_of
-from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, json_in, kind_of, names
+from mast_tui.traces.readers.json_fields import (
+    Fields,
+    fields_of,
+    items_of,
+    json_in,
+    kind_of,
+    mostly,
+    names,
+)
 
 Messages = tuple[tuple[str, object], ...]
 """Messages in reading order, each under its JSON pointer."""
@@ -87,9 +95,7 @@ class _Answer:
 
 def mostly_messages(values: Iterable[object]) -> bool:
     """Whether at least half of the first values are chat messages."""
-    looked_at = [value for value, _ in zip(values, range(_LOOKED_AT), strict=False)]
-    found = sum(map(is_message, looked_at))
-    return found > 0 and 2 * found >= len(looked_at)
+    return mostly(is_message, values)
 
 
 def conversation_in(value: object) -> Conversation | None:

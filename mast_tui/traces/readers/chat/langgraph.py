@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from mast_tui.traces.io.json_values import InvalidJSON, load_json
 from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens
 from mast_tui.traces.readers.chat.pieces import (
     ASSISTANT,
@@ -25,7 +24,7 @@ from mast_tui.traces.readers.chat.pieces import (
     turn_of,
 )
 from mast_tui.traces.readers.chat.values import start_of
-from mast_tui.traces.readers.json_fields import Fields, fields_of, identifier_in, name_in
+from mast_tui.traces.readers.json_fields import Fields, fields_of, identifier_in, name_in, object_in
 
 _UPDATE: Final = re.compile(r'\{\s*"[^"\\]{1,80}"\s*:\s*\{\s*"messages"\s*:\s*\[')
 _NODES: Final = frozenset({"agent", "assistant", "call_model", "model", "model_request", "tools"})
@@ -62,11 +61,10 @@ class StreamUpdates:
         if not is_update(content):
             return None
         name = name_in(message, "name", "source", "role") or ASSISTANT
-        try:
-            update = load_json(content)
-        except InvalidJSON:
+        update = object_in(content)
+        if update is None:
             return None
-        found, tokens, model = self._pieces(fields_of(update), name)
+        found, tokens, model = self._pieces(update, name)
         if found and found[0].kind is not SpanKind.TOOL_CALL:
             found[0] = replace(found[0], at="")  # labels may point to the message as a whole
         return Turn(tuple(found), start_of(message), tokens, model)

@@ -24,7 +24,7 @@ class Call:
     key: str
     agent: str
     name: str | None
-    start: float | None
+    start: float | None = None
 
 
 class MessageMapper:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from mast_tui.traces.io.json_values import InvalidJSON, as_text, content_text, dump_text, load_json
+from mast_tui.traces.io.json_values import as_text, content_text, dump_text
 from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens
 from mast_tui.traces.readers.chat.values import (
     model_of,
@@ -97,14 +97,7 @@ def noted(value: object, at: str = "", *, name: str | None = None) -> Piece:
 def call_piece(call: object, at: str, agent: str, *, name: str | None = None) -> Piece:
     """A tool call in any vendor's spelling; ``name`` goes for a call that has none itself."""
     if not isinstance(call, Mapping):
-        return Piece(
-            SpanKind.LOG,
-            Role.LOG,
-            "log",
-            dump_text(call),
-            at,
-            problem="not a tool call but a bare value",
-        )
+        return replace(noted(call, at), problem="not a tool call but a bare value")
     spelt = (call.get("function"), call.get("custom"))
     asked: Fields = next((inner for inner in spelt if isinstance(inner, Mapping)), call)
     return Piece(
@@ -143,11 +136,6 @@ def result_piece(
         call_id=call_id,
         status=status or _result_status(result, content),
     )
-
-
-def result_of_block(block: Fields, at: str) -> Piece:
-    """What a tool gave back, in a block of its own within a message."""
-    return result_piece(block, first_in(block, *_OUTPUTS), at)
 
 
 def _result_status(result: Fields, content: object) -> SpanStatus:
@@ -338,7 +326,7 @@ _REASONING_FIELDS: Final = names(
 _SHAREGPT_CALLS: Final = ("function_call", "tool_call")
 
 
-def chat_pieces(message: Fields, speaker: Speaker, inner: str = "") -> Iterator[Piece]:
+def chat_pieces(message: Fields, speaker: Speaker, inner: str = "") -> Sequence[Piece]:
     """The thoughts, texts, calls and results of a chat message, in the order they are read in.
 
     ``inner`` is the pointer from the message to the object that holds its fields. A message that
@@ -350,44 +338,37 @@ def chat_pieces(message: Fields, speaker: Speaker, inner: str = "") -> Iterator[
     if content is None:
         content = message.get("text")
     if message.get("from") in _SHAREGPT_CALLS:
-        yield from _spoken_calls(content, inner)
-        return
+        return list(_spoken_calls(content, inner))
     if speaker.role is Role.TOOL and not _has_blocks(content, _is_result_block):
-        yield result_piece(message, content, "")
-        return
-    count = 0
-    called: set[str] = set()
-    for piece in _chat_parts(message, content, speaker, inner):
-        count += 1
-        if piece.kind is SpanKind.TOOL_CALL and piece.call_id is not None:
-            called.add(piece.call_id)
-        yield piece
+        return [result_piece(message, content, "")]
+    pieces = list(_chat_parts(message, content, speaker, inner))
+    called = {piece.call_id for piece in pieces if piece.kind is SpanKind.TOOL_CALL}
     audio = fields_of(message.get("audio"))
     for field, text in (("refusal", message.get("refusal")), ("audio", audio.get("transcript"))):
         if spoken := as_text(text):
-            yield said(speaker.role, speaker.agent, spoken, f"{inner}/{field}" if count else "")
-            count += 1
+            at = f"{inner}/{field}" if pieces else ""
+            pieces.append(said(speaker.role, speaker.agent, spoken, at))
     for piece in _chat_calls(message, speaker, inner):
         if piece.call_id is None or piece.call_id not in called:
-            count += 1
-            yield piece
-    if not count:
-        yield said(speaker.role, speaker.agent, "[audio]" if audio else "", kind=speaker.kind)
+            pieces.append(piece)
+    nothing = "[audio]" if audio else ""
+    return pieces or [said(speaker.role, speaker.agent, nothing, kind=speaker.kind)]
 
 
 def _is_result_block(kind: str) -> bool:
     return kind in _RESULT_BLOCKS or kind.endswith("_tool_result")
 
 
-def _block_piece(block: Fields, at: str, agent: str, role: Role = Role.AGENT) -> Piece | None:
+def _block_piece(block: Fields, at: str, speaker: Speaker) -> Piece | None:
     """The call, the result or the thought that a block is; None for one that is part of a text."""
     kind = kind_of(block)
     if kind in _CALL_BLOCKS:
-        return call_piece(block, at, agent)
+        return call_piece(block, at, speaker.agent)
     if _is_result_block(kind):
-        return result_of_block(block, at)
+        return result_piece(block, first_in(block, *_OUTPUTS), at)
     if kind in _THINKING_BLOCKS:
-        return said(role, agent, thought_text(block), at, kind=SpanKind.REASONING)
+        text = thought_text(block)
+        return said(speaker.role, speaker.agent, text, at, kind=SpanKind.REASONING)
     return None
 
 
@@ -428,7 +409,7 @@ def _chat_content(
         text_at = f"{inner}/content/{number + 1}"
         if not isinstance(block, Mapping) or (repeated and kind_of(block) in _THINKING_BLOCKS):
             continue
-        piece = _block_piece(block, f"{inner}/content/{number}", speaker.agent, speaker.role)
+        piece = _block_piece(block, f"{inner}/content/{number}", speaker)
         if piece is not None:
             yield piece
 
@@ -465,12 +446,7 @@ def _listed(calls: object) -> object:
 
 def _spoken_calls(content: object, inner: str) -> Iterator[Piece]:
     """The calls that a turn consists of, written as JSON into its text."""
-    value: object = content
-    if isinstance(content, str):
-        try:
-            value = load_json(content)
-        except InvalidJSON:
-            value = None
+    value = json_in(content)
     calls = value if isinstance(value, list) else [value]
     if not calls or not all(isinstance(call, Mapping) and "name" in call for call in calls):
         yield Piece(SpanKind.TOOL_CALL, Role.AGENT, THE_MODEL.agent, content_text(content))
@@ -577,13 +553,9 @@ def _item_call(item: Fields, kind: str) -> Iterator[Piece]:
 def _listed_output(output: object) -> object:
     """The logs and texts of a tool that lists what it gave back."""
     if isinstance(output, list):
-        texts = [output_text(_logged(part)) for part in output]
+        texts = [output_text(fields_of(part).get("logs", part)) for part in output]
         return "\n".join(text for text in texts if text)
     return output
-
-
-def _logged(part: object) -> object:
-    return part["logs"] if isinstance(part, Mapping) and "logs" in part else part
 
 
 _EVENT_MARKS: Final = ("invocation_id", "invocationId", "actions", "partial", "timestamp")
@@ -610,38 +582,29 @@ def _is_adk_event(message: Fields) -> bool:
     return content is None and sum(mark in message for mark in _EVENT_MARKS) > 1
 
 
-def _adk_pieces(event: Fields) -> Iterator[Piece]:
+def _adk_pieces(event: Fields) -> Sequence[Piece]:
     """The pieces of an ADK event; none for a fragment of what a later event says in full."""
     if event.get("partial") is True:
-        return
+        return ()
     author = name_in(event, "author") or ASSISTANT
     content = fields_of(event.get("content"))
     speaker = Speaker(author, role_of_name(author))
-    count = 0
-    for piece in _parts(content.get("parts"), speaker, "/content/parts"):
-        count += 1
-        yield piece
+    pieces = list(_parts(content.get("parts"), speaker, "/content/parts"))
     texts = (
         first_in(event, "error_code", "errorCode"),
         first_in(event, "error_message", "errorMessage"),
     )
     if error := ": ".join(content_text(text) for text in texts if text is not None):
-        yield Piece(
-            SpanKind.LOG,
-            Role.LOG,
-            author,
-            error,
-            "/error" if count else "",
-            status=SpanStatus.ERROR,
-        )
-    elif not count and not content:
+        at = "/error" if pieces else ""
+        failed = Piece(SpanKind.LOG, Role.LOG, author, error, at, status=SpanStatus.ERROR)
+        return [*pieces, failed]
+    if not pieces and not content:
         rest = {name: value for name, value in event.items() if value not in (None, {}, [])}
-        yield noted(rest)
-    elif not count:
-        yield said(speaker.role, speaker.agent, "")
+        return [noted(rest)]
+    return pieces or [said(speaker.role, speaker.agent, "")]
 
 
-def _parts_pieces(message: Fields) -> Iterator[Piece]:
+def _parts_pieces(message: Fields) -> Sequence[Piece]:
     """The pieces of a message with ``role`` and ``parts``."""
     role = name_in(message, "role") or ASSISTANT
     name = name_in(message, "name")
@@ -649,12 +612,8 @@ def _parts_pieces(message: Fields) -> Iterator[Piece]:
         speaker = Speaker(name or ASSISTANT, Role.AGENT)
     else:
         speaker = Speaker(name or role, role_of(role) or Role.AGENT)
-    count = 0
-    for piece in _parts(message.get("parts"), speaker, "/parts"):
-        count += 1
-        yield piece
-    if not count:
-        yield said(speaker.role, speaker.agent, "")
+    pieces = list(_parts(message.get("parts"), speaker, "/parts"))
+    return pieces or [said(speaker.role, speaker.agent, "")]
 
 
 def _parts(parts: object, speaker: Speaker, at: str) -> Iterator[Piece]:
@@ -702,7 +661,7 @@ def _special_part(part: Fields, at: str, speaker: Speaker) -> Piece | None:
         return said(
             speaker.role, speaker.agent, content_text(part.get("text")), at, kind=SpanKind.REASONING
         )
-    return _block_piece(part, at, speaker.agent, speaker.role) if kind_of(part) else None
+    return _block_piece(part, at, speaker) if kind_of(part) else None
 
 
 def _pydantic_pieces(message: Fields) -> Iterator[Piece]:
@@ -716,45 +675,33 @@ def _pydantic_pieces(message: Fields) -> Iterator[Piece]:
 
 
 def _pydantic_part(part: Fields, at: str) -> Piece:
-    kind = part.get("part_kind")
     content = part.get("content")
-    match kind:
+    match part.get("part_kind"):
         case "system-prompt":
             piece = said(Role.SYSTEM, "system", said_text(content), at)
         case "user-prompt":
             piece = said(Role.USER, "user", said_text(content), at)
-        case "text":
+        case "text" | "file":
             piece = said(Role.AGENT, ASSISTANT, said_text(content), at)
         case "thinking":
-            piece = said(
-                Role.AGENT, ASSISTANT, _pydantic_thought(part), at, kind=SpanKind.REASONING
-            )
+            hidden = "[encrypted reasoning]" if as_text(part.get("signature")) else ""
+            text = content_text(content) or hidden
+            piece = said(Role.AGENT, ASSISTANT, text, at, kind=SpanKind.REASONING)
         case "tool-call" | "builtin-tool-call":
             piece = call_piece(part, at, ASSISTANT)
         case "tool-return" | "builtin-tool-return":
             failed = part.get("outcome") in ("failed", "denied")
             piece = result_piece(part, content, at, status=SpanStatus.ERROR if failed else None)
         case "retry-prompt" if as_text(part.get("tool_name")):
-            piece = result_piece(part, _complaint(content), at, status=SpanStatus.ERROR)
+            # What was wrong with the model's answer: a text, or a list of errors by field.
+            piece = result_piece(part, dump_text(content), at, status=SpanStatus.ERROR)
         case "retry-prompt":
-            text = _complaint(content)
+            text = dump_text(content)
             piece = Piece(SpanKind.MESSAGE, Role.USER, "user", text, at, status=SpanStatus.ERROR)
-        case "file":
-            piece = said(Role.AGENT, ASSISTANT, said_text(content), at)
         case _:
             piece = noted(part, at)
     start = unix_seconds(part.get("timestamp"))
     return piece if start is None else replace(piece, start=start)
-
-
-def _pydantic_thought(part: Fields) -> str:
-    text = content_text(part.get("content"))
-    return text or ("[encrypted reasoning]" if as_text(part.get("signature")) else "")
-
-
-def _complaint(content: object) -> str:
-    """What was wrong with a model's answer: a text, or a list of errors by field."""
-    return content if isinstance(content, str) else dump_text(content)
 
 
 _LANGCHAIN_TYPES: Final[Mapping[str, Speaker]] = {
@@ -781,7 +728,8 @@ def unwrap_langchain(message: Fields) -> tuple[Speaker, Fields, str] | None:
         fields, inner = fields_of(message.get("kwargs")), "/kwargs"
     elif isinstance(message.get("data"), Mapping) and "content" not in message:
         fields, inner = fields_of(message.get("data")), "/data"
-    speaker = _LANGCHAIN_TYPES.get(_short_type(kind))
+    # AIMessageChunk is "ai"
+    speaker = _LANGCHAIN_TYPES.get(kind.removesuffix("Chunk").removesuffix("Message").lower())
     if speaker is None or (isinstance(fields.get("role"), str) and not inner):
         return None
     if not any(field in fields for field in _LANGCHAIN_FIELDS):
@@ -799,11 +747,6 @@ def _langchain_speaker(speaker: Speaker, fields: Fields) -> Speaker:
     if speaker.role is Role.USER:
         return Speaker(name, Role.USER)
     return Speaker(name, role_of_name(name) if speaker.agent == "chat" else Role.AGENT)
-
-
-def _short_type(kind: str) -> str:
-    """``ai`` for ``AIMessageChunk``."""
-    return kind.removesuffix("Chunk").removesuffix("Message").lower()
 
 
 _MODEL_MESSAGES: Final = {

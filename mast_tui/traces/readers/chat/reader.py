@@ -8,9 +8,9 @@ or one message a line.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import Final
 
 from mast_tui.traces.index.document import Step, StepList
 from mast_tui.traces.io.json_values import as_text, canonical_bytes
@@ -36,18 +36,14 @@ from mast_tui.traces.readers.document_traces import (
 from mast_tui.traces.readers.json_fields import Fields, fields_of, first_in, items_of
 from mast_tui.traces.readers.run_facts import facts_of_record, task_of
 
-NAME: Final = "message-list"
-KEY_SCHEME: Final = 1
-
 _FLAVOURS: Final = {"tau-bench": "tau-bench", "Who&When": "who-and-when"}
 
 
-@dataclass(frozen=True, slots=True)
 class MessageListReader:
     """Reads message lists; span keys are JSON pointers within the record, calls go by their id."""
 
-    name: ClassVar[str] = NAME
-    key_scheme: ClassVar[int] = KEY_SCHEME
+    name: Final = "message-list"
+    key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
         """Whether the file, or the first records of a JSONL file, hold chat messages."""
@@ -111,8 +107,8 @@ def trace_of(
 
 def format_of(traces: Sequence[Trace]) -> str:
     """The name of the set that all traces of a file belong to, else the reader's own."""
-    formats = {_FLAVOURS.get(trace.meta.benchmark or "", NAME) for trace in traces}
-    return formats.pop() if len(formats) == 1 else NAME
+    formats = {_FLAVOURS.get(trace.meta.benchmark or "", READER.name) for trace in traces}
+    return formats.pop() if len(formats) == 1 else READER.name
 
 
 def _facts(record: Fields, messages: Messages, steps: Sequence[Step]) -> TraceMeta:

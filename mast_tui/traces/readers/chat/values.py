@@ -15,6 +15,7 @@ from mast_tui.traces.readers.json_fields import (
     name_in,
     name_set,
     names,
+    texts_in,
 )
 from mast_tui.traces.times import unix_seconds
 
@@ -98,8 +99,7 @@ def output_text(output: object) -> str:
     """The text of a tool's output, without the object or list around it."""
     if isinstance(output, Mapping):
         if "stdout" in output:
-            texts = (as_text(output.get("stdout")), as_text(output.get("stderr")))
-            return "\n".join(text for text in texts if text)
+            return texts_in(output, "stdout", "stderr")
         if kind_of(output) in ("json", "error-json") and "value" in output:
             return dump_text(output["value"])
         if not kind_of(output) and "text" not in output:
@@ -156,8 +156,7 @@ def _part_text(part: object) -> str:
         return note
     match kind_of(part):
         case "web_search_result":
-            texts = (as_text(part.get("title")), as_text(part.get("url")))
-            return "\n".join(text for text in texts if text)
+            return texts_in(part, "title", "url")
         case "tool_reference" | "search_result" if name := name_in(part, "tool_name", "title"):
             return f"[{name}]"
         case _:

@@ -158,27 +158,25 @@ def _voice(worker: Worker, outer: Voice) -> Voice:
 
 
 def _parts(records: Iterable[Facts], kind: SpanKind) -> Iterator[Part]:
-    return (one.part for record in records for one in record.seen if one.part.kind is kind)
+    return (part for record in records for part in record.parts if part.kind is kind)
 
 
 _ROOT: Final = -1
 _LOOSE: Final = -2
 
 
-@dataclass(frozen=True, slots=True)
-class Branch:
-    """An abandoned branch: its records as places in the list, the first being its prompt."""
+def abandoned_branches(records: Sequence[Facts], tip: str | None) -> list[list[int]]:
+    """Find the branches that the user took back.
 
-    members: tuple[int, ...]
+    Args:
+        records: Those of one thread, in file order.
+        tip: The record that the file itself calls the end of the conversation, if it does.
 
-
-def abandoned_branches(records: Sequence[Facts], tip: str | None) -> list[Branch]:
-    """The branches that the user took back, of one thread's records in file order.
-
-    ``tip`` is the record that the file itself calls the end of the conversation, if it does.
+    Returns:
+        The records of each branch as places in the list, the first being its prompt.
     """
     tree = _Tree(records, tip)
-    return [Branch(tuple(tree.below(prompt))) for prompt in tree.abandoned_prompts()]
+    return [tree.below(prompt) for prompt in tree.abandoned_prompts()]
 
 
 class _Tree:

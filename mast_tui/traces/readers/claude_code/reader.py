@@ -11,13 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from mast_tui.traces.identity import identity_by_content
 from mast_tui.traces.index.line_index import LineIndex
-from mast_tui.traces.io.json_values import InvalidJSON, as_text, load_json
+from mast_tui.traces.io.json_values import as_text
 from mast_tui.traces.io.regular_files import UnreadableFile, read_beside
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import (
@@ -26,9 +24,9 @@ from mast_tui.traces.model import (
     SpanKind,
     Thread,
     Trace,
-    TraceIdentity,
     TraceMeta,
 )
+from mast_tui.traces.readers.base import identity_of
 from mast_tui.traces.readers.claude_code.order import (
     Worker,
     abandoned_branches,
@@ -45,14 +43,14 @@ from mast_tui.traces.readers.claude_code.records import (
     type_of,
 )
 from mast_tui.traces.readers.claude_code.trace import (
-    Problems,
     RecordSpans,
     SpanMaker,
     Voice,
     lines_of,
     short_name,
 )
-from mast_tui.traces.readers.json_fields import Fields
+from mast_tui.traces.readers.json_documents import LineProblems
+from mast_tui.traces.readers.json_fields import Fields, fields_of, object_in
 
 _CUT_RECORD: Final = re.compile(
     rb'\s*\{"parentUuid":\s*(?:null|"[^"]{1,100}"),[^{}]{0,300}"isSidechain":'
@@ -80,7 +78,9 @@ class ClaudeCodeReader:
         for number, line, ends_open in lines_of(index):
             session.feed(number, line, ends_open)
         maker = session.spans(source.path)
-        identity = self._identity(source, session)
+        thread = session.thread
+        names = () if thread is None else (thread.parent, thread.id)
+        identity = identity_of(self, source.path, source.head, native="/".join(filter(None, names)))
         trace = Trace(
             identity,
             source.path,
@@ -88,17 +88,7 @@ class ClaudeCodeReader:
             meta=TraceMeta(system=AGENT, model=session.model, task=maker.task(index, _texts_of)),
             problems=session.problems.found,
         )
-        return FileReport(source.path, format=self.name, traces=(trace,), thread=session.thread)
-
-    def _identity(self, source: Source, session: _Session) -> TraceIdentity:
-        identity = identity_by_content(
-            source.path, None, source.head, reader=self.name, key_scheme=self.key_scheme
-        )
-        if session.thread is None:
-            return identity
-        names = (session.thread.parent, session.thread.id)
-        trace_id = "/".join(name for name in names if name is not None)
-        return replace(identity, trace_id=trace_id, native=True)
+        return FileReport(source.path, format=self.name, traces=(trace,), thread=thread)
 
 
 READER: Final = ClaudeCodeReader()
@@ -113,20 +103,15 @@ def _is_record(record: Fields) -> bool:
 
 
 def _texts_of(line: bytes) -> dict[int, str]:
-    try:
-        record = load_json(line)
-    except InvalidJSON:
-        return {}
-    return (
-        {part.number: part.text for part in parts_of(record)} if isinstance(record, Mapping) else {}
-    )
+    record = object_in(line)
+    return {} if record is None else {part.number: part.text for part in parts_of(record)}
 
 
 class _Session:
     """The records of one file, and what becomes of them when all have come."""
 
     def __init__(self) -> None:
-        self.problems = Problems()
+        self.problems = LineProblems()
         self.model: str | None = None
         self.thread: Thread | None = None
         self._records: list[Facts] = []
@@ -149,7 +134,7 @@ class _Session:
                 return
             self._lines.add(mark)
         facts = facts_of(record, number, parts_of(record))
-        if facts.uuid is not None or facts.seen:
+        if facts.uuid is not None or facts.parts:
             self._records.append(facts)
         self.model = self.model or facts.model
 
@@ -196,42 +181,42 @@ class _Session:
         dropped: dict[int, Facts] = {}
         branches = abandoned_branches(linked, self._tip)
         for branch in branches:
-            dropped.update((linked[place].first, linked[place]) for place in branch.members)
+            dropped.update((linked[place].first, linked[place]) for place in branch)
         calls = {
-            one.part.tool_id
+            part.tool_id
             for record in own
             if record.first not in dropped
-            for one in record.seen
-            if one.part.kind is SpanKind.TOOL_CALL
+            for part in record.parts
+            if part.kind is SpanKind.TOOL_CALL
         }
         for branch in branches:
             shown = 0
-            for place in branch.members:
+            for place in branch:
                 record = linked[place]
                 if _answers(record, calls):
                     del dropped[record.first]
-                elif record.seen:
+                elif record.parts:
                     shown += 1
             if shown:
                 records = "1 record" if shown == 1 else f"{shown} records"
                 verb = "is" if shown == 1 else "are"
                 message = f"{records} of an abandoned branch {verb} not shown"
-                self.problems.add(linked[branch.members[0]].first, message)
+                self.problems.add(linked[branch[0]].first, message)
         return dropped
 
 
 def _answers(record: Facts, calls: set[str | None]) -> bool:
     """Whether a record brings the result of one of these calls."""
     return record.place is Place.TURN and any(
-        one.part.kind is SpanKind.TOOL_RESULT and one.part.tool_id in calls
-        for one in record.seen
-        if one.part.tool_id is not None
+        part.kind is SpanKind.TOOL_RESULT and part.tool_id in calls
+        for part in record.parts
+        if part.tool_id is not None
     )
 
 
 def _drop_workers(workers: dict[str, Worker], dropped: Mapping[int, Facts]) -> None:
     """Leave out the sub-agents that were begun on an abandoned branch."""
-    calls = {one.part.tool_id for record in dropped.values() for one in record.seen}
+    calls = {part.tool_id for record in dropped.values() for part in record.parts}
     for name, worker in list(workers.items()):
         if worker.call is not None and worker.call.tool_id in calls:
             del workers[name]
@@ -242,10 +227,7 @@ def _agent_type(path: Path, problems: list[Problem]) -> str | None:
     beside = path.with_name(path.name.split(".jsonl")[0] + ".meta.json")
     try:
         data = read_beside(beside, _META_BYTES)
-        meta = None if data is None else load_json(data)
     except UnreadableFile as error:
         problems.append(Problem(beside.name, f"not read: {error.strerror}"))
         return None
-    except InvalidJSON:
-        return None
-    return as_text(meta.get("agentType")) if isinstance(meta, Mapping) else None
+    return None if data is None else as_text(fields_of(object_in(data)).get("agentType"))

@@ -17,7 +17,14 @@ from typing import Final
 from mast_tui.traces.io.json_values import as_count, as_text, content_text, dump_text, tokens_of
 from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens
 from mast_tui.traces.preview import call_preview, preview
-from mast_tui.traces.readers.json_fields import Fields, fields_at, fields_of, flag_in, name_set
+from mast_tui.traces.readers.json_fields import (
+    Fields,
+    fields_at,
+    fields_of,
+    flag_in,
+    name_set,
+    texts_in,
+)
 from mast_tui.traces.result_status import status_of_result
 from mast_tui.traces.times import unix_seconds
 
@@ -65,7 +72,8 @@ class Part:
 
     ``number`` is the block's place in its record, from 1. ``tool_id`` ties a result to its call.
     ``prompt`` and ``agent_type`` are those of a call that lets a sub-agent work. ``speaker`` is who
-    sent a message to the agent, where it was another agent of its team.
+    sent a message to the agent, where it was another agent of its team. Of a part that was looked
+    at once the text is let go: its ``preview`` is kept, and whether that is the ``whole`` of it.
     """
 
     number: int
@@ -78,6 +86,8 @@ class Part:
     prompt: str | None = None
     agent_type: str | None = None
     speaker: str | None = None
+    preview: str = ""
+    whole: bool = False
 
 
 def type_of(record: Fields) -> str:
@@ -102,12 +112,7 @@ def parts_of(record: Fields) -> list[Part]:
         return [Part(1, SpanKind.LOG, Role.SYSTEM, text, name="summary")]
     if kind == "attachment":
         return [_attachment(record.get("attachment"))]
-    return [unknown(record)]
-
-
-def unknown(record: Fields) -> Part:
-    """A record of a type that nobody knows, shown as it is."""
-    return Part(1, SpanKind.LOG, Role.LOG, dump_text(record), name=type_of(record) or None)
+    return [Part(1, SpanKind.LOG, Role.LOG, dump_text(record), name=kind or None)]
 
 
 def system_parts(record: Fields) -> list[Part]:
@@ -224,8 +229,7 @@ def _call(block: Fields, number: int) -> Part:
 
 def _outcome_text(outcome: object) -> str:
     """The text of ``toolUseResult``, which repeats a result in a shape of the tool's own."""
-    texts = (as_text(fields_of(outcome).get(name)) for name in ("stdout", "stderr"))
-    return "\n".join(text for text in texts if text) or dump_text(outcome)
+    return texts_in(fields_of(outcome), "stdout", "stderr") or dump_text(outcome)
 
 
 def _role(record: Fields, kind: str, text: str) -> Role:
@@ -311,15 +315,6 @@ class Place(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """A part whose text was looked at once and let go: its preview, and whether that is all."""
-
-    part: Part
-    preview: str
-    whole: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Facts:
     """One record, on the lines ``first`` to ``last`` of its file.
 
@@ -332,7 +327,7 @@ class Facts:
     first: int
     last: int
     type: str
-    seen: tuple[Seen, ...]
+    parts: tuple[Part, ...]
     place: Place = Place.BETWEEN
     uuid: str | None = None
     parent: str | None = None
@@ -360,7 +355,7 @@ def facts_of(record: Fields, line: int, parts: Sequence[Part]) -> Facts:
         first=line,
         last=line,
         type=kind,
-        seen=tuple(seen(part) for part in parts),
+        parts=tuple(map(without_text, parts)),
         place=_place(record, kind, parts),
         uuid=as_text(record.get("uuid")),
         parent=parent or as_text(record.get("logicalParentUuid")),
@@ -378,12 +373,12 @@ def facts_of(record: Fields, line: int, parts: Sequence[Part]) -> Facts:
     )
 
 
-def seen(part: Part) -> Seen:
-    """The part without its text."""
+def without_text(part: Part) -> Part:
+    """The part with its preview in place of its text."""
     look = call_preview if part.kind is SpanKind.TOOL_CALL else preview
     line, whole = look(part.text)
     prompt = None if part.prompt is None else str(mark_of(part.prompt))
-    return Seen(replace(part, text="", prompt=prompt), line, whole)
+    return replace(part, text="", prompt=prompt, preview=line, whole=whole)
 
 
 def mark_of(text: str) -> int:

@@ -13,14 +13,14 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
-from mast_tui.traces.identity import identity_by_content
 from mast_tui.traces.index.line_index import LineIndex
-from mast_tui.traces.io.json_values import InvalidJSON, as_text, content_text, dump_text, load_json
+from mast_tui.traces.io.json_values import as_text, content_text, dump_text
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Role, SpanKind, SpanStatus, Trace, TraceMeta
+from mast_tui.traces.readers.base import CUT_OFF, identity_of
 from mast_tui.traces.readers.claude_code.records import (
     AGENT,
     Facts,
@@ -28,19 +28,19 @@ from mast_tui.traces.readers.claude_code.records import (
     facts_of,
     mark_of,
     parts_of,
-    seen,
     system_parts,
     type_of,
+    without_text,
 )
 from mast_tui.traces.readers.claude_code.trace import (
-    Problems,
     RecordSpans,
     SpanMaker,
     Voice,
     lines_of,
     short_name,
 )
-from mast_tui.traces.readers.json_fields import Fields, fields_of, name_set
+from mast_tui.traces.readers.json_documents import LineProblems
+from mast_tui.traces.readers.json_fields import Fields, fields_of, name_set, object_in
 
 _LINES: Final = 0
 """The part that stands for all lines of a span, of those counted from 1 on one line."""
@@ -82,11 +82,7 @@ class ClaudeStreamReader:
             stream.feed(number, line, ends_open)
         stream.finish()
         maker = stream.maker
-        identity = identity_by_content(
-            source.path, None, source.head, reader=self.name, key_scheme=self.key_scheme
-        )
-        if stream.session is not None:
-            identity = replace(identity, trace_id=stream.session, native=True)
+        identity = identity_of(self, source.path, source.head, native=stream.session)
         trace = Trace(
             identity,
             source.path,
@@ -184,7 +180,7 @@ class _Stream:
     """Makes spans of the lines, given in order."""
 
     def __init__(self) -> None:
-        self.problems = Problems()
+        self.problems = LineProblems()
         self.maker = SpanMaker()
         self.model: str | None = None
         self.session: str | None = None
@@ -201,7 +197,7 @@ class _Stream:
         record = _object_of(line)
         if record is None:
             if cut_off and line.lstrip().startswith(b'{"'):
-                self.problems.add(number, "the last line is cut off; everything before it was read")
+                self.problems.add(number, CUT_OFF)
             else:
                 self._take_plain(number, line)
             return
@@ -299,15 +295,10 @@ class _Stream:
             self._show(pieces, Part(_LINES, SpanKind.MESSAGE, Role.AGENT, text), caller)
 
     def _show(self, lines: _Waiting, part: Part, caller: str | None) -> None:
-        facts = Facts(lines.first, lines.last, "", (seen(part),))
+        facts = Facts(lines.first, lines.last, "", (without_text(part),))
         self.maker.add(facts, self._voice(caller))
 
 
 def _object_of(line: bytes) -> Fields | None:
-    if not line.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"{"):
-        return None
-    try:
-        value = load_json(line)
-    except InvalidJSON:
-        return None
-    return value if isinstance(value, Mapping) else None
+    begins = line.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"{")
+    return object_in(line) if begins else None

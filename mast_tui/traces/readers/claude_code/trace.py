@@ -15,12 +15,10 @@ from mast_tui.traces.byte_prefilter import Prefilter
 from mast_tui.traces.index.line_index import LineIndex
 from mast_tui.traces.index.lines import Lines
 from mast_tui.traces.index.span_columns import ColumnsOfSteps
-from mast_tui.traces.io.json_values import InvalidJSON, load_json
 from mast_tui.traces.keys import UniqueKeys
 from mast_tui.traces.model import (
     Candidates,
     Loaded,
-    Problem,
     Role,
     Span,
     SpanColumns,
@@ -30,13 +28,11 @@ from mast_tui.traces.model import (
     Tokens,
 )
 from mast_tui.traces.preview import task_of_text
-from mast_tui.traces.readers.claude_code.records import AGENT, SPAWNING_TOOLS, Facts, Place, Seen
-from mast_tui.traces.readers.json_fields import Fields
+from mast_tui.traces.readers.claude_code.records import AGENT, SPAWNING_TOOLS, Facts, Part, Place
 
 _READ_AT_ONCE: Final = 4 << 20
 """How much of a file is taken in at a time, in bytes."""
 
-_LISTED_PROBLEMS: Final = 200
 _CHANGED: Final = "the file has changed"
 
 
@@ -47,36 +43,6 @@ def lines_of(index: LineIndex) -> Iterator[tuple[int, bytes, bool]]:
         lines = index.advance(_READ_AT_ONCE)
         for offset, line in enumerate(lines, 1):
             yield number + offset, line, index.ends_open and offset == len(lines)
-
-
-class Problems:
-    """The problems of a file; of one that is broken all over only the first are listed."""
-
-    def __init__(self) -> None:
-        self.found: list[Problem] = []
-
-    def add(self, line: int, message: str) -> None:
-        """Note a problem on this line."""
-        if len(self.found) < _LISTED_PROBLEMS:
-            self.found.append(Problem(f"line {line}", message))
-        elif len(self.found) == _LISTED_PROBLEMS:
-            self.found.append(Problem(f"line {line}", "from here on problems are not listed"))
-
-    def record_of(self, line: bytes, number: int, cut_off: bool) -> Fields | None:
-        """The JSON object on a line; None, with a problem noted, where there is none."""
-        try:
-            value = load_json(line)
-        except InvalidJSON as error:
-            if cut_off:
-                message = "the last line is cut off; everything before it was read"
-            else:
-                message = f"not JSON, left out: {error}"
-            self.add(number, message)
-            return None
-        if not isinstance(value, Mapping):
-            self.add(number, "not a JSON object, left out")
-            return None
-        return value
 
 
 class SpanRows:
@@ -214,15 +180,15 @@ class SpanMaker:
         """Append the spans of one record."""
         own = facts.uuid or f"line {facts.first}"
         before = len(self.rows.spans)
-        for one in facts.seen:
-            number = one.part.number
+        for part in facts.parts:
+            number = part.number
             place_key = own if number < 2 else f"{own}/{number}"
-            if one.part.kind is SpanKind.TOOL_CALL:
-                self._add_call(facts, one, voice, place_key)
-            elif one.part.kind is SpanKind.TOOL_RESULT:
-                self._add_result(facts, one, voice, place_key)
+            if part.kind is SpanKind.TOOL_CALL:
+                self._add_call(facts, part, voice, place_key)
+            elif part.kind is SpanKind.TOOL_RESULT:
+                self._add_result(facts, part, voice, place_key)
             else:
-                self._append(facts, one, voice, place_key)
+                self._append(facts, part, voice, place_key)
         self._note_tokens(facts, voice, own, before)
 
     def task(self, index: LineIndex, texts_of: Callable[[bytes], Mapping[int, str]]) -> str | None:
@@ -246,7 +212,7 @@ class SpanMaker:
     def note_prompt(self, facts: Facts) -> None:
         """Remember the record's prompt where it is the first one."""
         if self.first_prompt is None and facts.place is Place.PROMPT:
-            asked = (one.part.number for one in facts.seen if one.part.role is Role.USER)
+            asked = (part.number for part in facts.parts if part.role is Role.USER)
             number = next(asked, None)
             self.first_prompt = None if number is None else (facts.first, number)
 
@@ -255,17 +221,17 @@ class SpanMaker:
         index = None if tool_id is None else self._calls.get(tool_id)
         return None if index is None else self.rows.spans[index]
 
-    def _add_call(self, facts: Facts, one: Seen, voice: Voice, place_key: str) -> None:
-        tool_id = one.part.tool_id
-        index = self._append(facts, one, voice, f"{tool_id}:call" if tool_id else place_key)
+    def _add_call(self, facts: Facts, part: Part, voice: Voice, place_key: str) -> None:
+        tool_id = part.tool_id
+        index = self._append(facts, part, voice, f"{tool_id}:call" if tool_id else place_key)
         if tool_id is not None:
             self._calls[tool_id] = index
 
-    def _add_result(self, facts: Facts, one: Seen, voice: Voice, place_key: str) -> None:
-        tool_id = one.part.tool_id
+    def _add_result(self, facts: Facts, part: Part, voice: Voice, place_key: str) -> None:
+        tool_id = part.tool_id
         call = self.call_of(tool_id)
         key = f"{tool_id}:result" if tool_id else place_key
-        index = self._append(facts, one, voice, key, call)
+        index = self._append(facts, part, voice, key, call)
         if call is not None and facts.time is not None:
             self.rows.spans[call.index] = replace(call, end=facts.time)
         if call is not None and call.name in SPAWNING_TOOLS:
@@ -274,9 +240,8 @@ class SpanMaker:
                 self.spawned.setdefault(worker, self.rows.spans[index].key)
 
     def _append(
-        self, facts: Facts, one: Seen, voice: Voice, key: str, call: Span | None = None
+        self, facts: Facts, part: Part, voice: Voice, key: str, call: Span | None = None
     ) -> int:
-        part = one.part
         above = call or (None if part.kind is SpanKind.TOOL_RESULT else self.call_of(voice.call))
         index = len(self.rows.spans)
         agent = voice.asker if part.role is Role.USER else _SIDES.get(part.role, voice.agent)
@@ -293,8 +258,8 @@ class SpanMaker:
             end=None,
             status=part.status,
             place=f"line {facts.first}",
-            preview=one.preview,
-            whole=one.whole,
+            preview=part.preview,
+            whole=part.whole,
         )
         self.rows.add(span, (facts.first, facts.last), part.number)
         return index

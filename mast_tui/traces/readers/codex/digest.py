@@ -28,8 +28,7 @@ from mast_tui.traces.readers.codex.records import (
     unwrapped_begins,
 )
 from mast_tui.traces.readers.codex.told_twice import marks_of, marks_of_text
-
-Record = Mapping[str, object]
+from mast_tui.traces.readers.json_fields import Fields
 
 Digest = tuple[Any, ...]
 """What becomes of a record, ``CALL`` or one of the others, and what that needs; empty where nothing
@@ -43,7 +42,7 @@ MESSAGE: Final = "message"
 COUNTS: Final = "counts"
 
 
-def digest_of(line: bytes, record: Record, kind: str, payload: Record) -> Digest | None:
+def digest_of(line: bytes, record: Fields, kind: str, payload: Fields) -> Digest | None:
     """What a record comes down to; None where the whole of it is needed.
 
     Args:
@@ -80,11 +79,11 @@ def digest_line(line: bytes) -> Digest | bytes:
     return line if found is None else found
 
 
-def _call(_line: bytes, record: Record, payload: Record) -> Digest:
+def _call(_line: bytes, record: Fields, payload: Fields) -> Digest:
     return (CALL, time_of(record), *id_and_name_of_call(payload))
 
 
-def _result(_line: bytes, record: Record, payload: Record) -> Digest:
+def _result(_line: bytes, record: Fields, payload: Fields) -> Digest:
     output = output_of(payload)
     status = status_of_output(output)
     answer = output if _may_name_thread(output) else None
@@ -106,11 +105,11 @@ _LONGEST_ANSWER: Final = 100_000
 """What ten thousand characters take as JSON, and more."""
 
 
-def _said(line: bytes, _record: Record, payload: Record) -> Digest:
+def _said(line: bytes, _record: Fields, payload: Fields) -> Digest:
     return _event(line, True, payload.get("message"))
 
 
-def _thinking(line: bytes, _record: Record, payload: Record) -> Digest:
+def _thinking(line: bytes, _record: Fields, payload: Fields) -> Digest:
     return _event(line, False, payload.get("text"))
 
 
@@ -120,7 +119,7 @@ def _event(line: bytes, message: bool, text: object) -> Digest:
     return EVENT, line, marks_of_text(message, text)
 
 
-def _thought(_line: bytes, record: Record, payload: Record) -> Digest:
+def _thought(_line: bytes, record: Fields, payload: Fields) -> Digest:
     """A thought, where it can be read."""
     text, parts = thought_of(payload.get("summary"), payload.get("content"))
     if not parts:
@@ -128,7 +127,7 @@ def _thought(_line: bytes, record: Record, payload: Record) -> Digest:
     return THOUGHT, time_of(record), as_text(payload.get("id")), marks_of_text(False, text, parts)
 
 
-def _message(_line: bytes, record: Record, payload: Record) -> Digest | None:
+def _message(_line: bytes, record: Fields, payload: Fields) -> Digest | None:
     """A message, unless something else is written as one."""
     entry = item_entry(payload)
     if entry is None:
@@ -142,7 +141,7 @@ def message_of(time: float | None, entry: Entry) -> Digest:
     return MESSAGE, time, entry.role, entry.agent, entry.key, marks_of(entry), task
 
 
-def _counts(_line: bytes, record: Record, payload: Record) -> Digest:
+def _counts(_line: bytes, record: Fields, payload: Fields) -> Digest:
     """Counts of a model call, compared to tell a new call from one that is told of again."""
     info = payload.get("info")
     if type(info) is not dict:
@@ -157,7 +156,7 @@ def _counts(_line: bytes, record: Record, payload: Record) -> Digest:
     return COUNTS, record.get("timestamp"), counts
 
 
-_USUAL: Final[Mapping[tuple[str, str], Callable[[bytes, Record, Record], Digest | None]]] = {
+_USUAL: Final[Mapping[tuple[str, str], Callable[[bytes, Fields, Fields], Digest | None]]] = {
     ("event_msg", "token_count"): _counts,
     ("event_msg", "agent_message"): _said,
     ("event_msg", "user_message"): _said,

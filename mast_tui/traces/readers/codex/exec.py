@@ -8,13 +8,12 @@ are no events, such as warnings, are kept as log spans, each run of them one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
-from mast_tui.traces.identity import identity_by_content
 from mast_tui.traces.index.line_index import LineIndex
 from mast_tui.traces.index.lines import FIRST_SLICE, LineSpans, feed_lines
-from mast_tui.traces.io.json_values import InvalidJSON, as_text, content_text, dump_text, load_json
+from mast_tui.traces.io.json_values import as_text, content_text, dump_text
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import (
     FileReport,
@@ -23,12 +22,21 @@ from mast_tui.traces.model import (
     SpanStatus,
     Tokens,
     Trace,
-    TraceIdentity,
     TraceMeta,
 )
+from mast_tui.traces.readers.base import CUT_OFF, identity_of
 from mast_tui.traces.readers.codex.calls import usage_of
 from mast_tui.traces.readers.codex.lines import SharedLines
-from mast_tui.traces.readers.codex.records import AGENT, answer_of_mcp, status_of_word, tool_of_mcp
+from mast_tui.traces.readers.codex.records import (
+    AGENT,
+    answer_of_mcp,
+    receivers_of,
+    status_of_word,
+    status_or_word,
+    tool_of_mcp,
+    with_error,
+)
+from mast_tui.traces.readers.json_fields import Fields, name_set, object_in, text_in
 from mast_tui.traces.result_status import status_of_code, status_of_result
 
 _EVENT_MARKS: Final = (b'"thread.', b'"turn.', b'"item.', b'"session.created"')
@@ -54,39 +62,30 @@ class CodexExecReader:
         index = LineIndex.of(source)
         parser = CodexExecParser()
         feed_lines(index, parser, FIRST_SLICE)
-        trace = Trace(self._identity(source), source.path, LineSpans(index, parser))
+        thread = next(filter(None, map(_thread_of, _events_among(source.head_lines))), None)
+        identity = identity_of(self, source.path, source.head, native=thread)
+        trace = Trace(identity, source.path, LineSpans(index, parser))
         return FileReport(source.path, format=self.name, traces=(trace,))
-
-    def _identity(self, source: Source) -> TraceIdentity:
-        identity = identity_by_content(
-            source.path, None, source.head, reader=self.name, key_scheme=self.key_scheme
-        )
-        threads = (_thread_of(event) for event in _events_among(source.head_lines))
-        thread = next(filter(None, threads), None)
-        return replace(identity, trace_id=thread, native=True) if thread else identity
 
 
 READER: Final = CodexExecReader()
 
 
-def _events_among(lines: list[bytes]) -> Iterator[Mapping[str, object]]:
+def _events_among(lines: list[bytes]) -> Iterator[Fields]:
     for line in lines:
         if any(mark in line for mark in _EVENT_MARKS) and (event := _event_of(line)) is not None:
             yield event
 
 
-def _event_of(line: bytes) -> Mapping[str, object] | None:
+def _event_of(line: bytes) -> Fields | None:
     """The event on a line; None where it is anything else."""
     if not line.lstrip().startswith(b"{"):
         return None
-    try:
-        event = load_json(line)
-    except InvalidJSON:
-        return None
-    return event if isinstance(event, dict) and _is_event(event) else None
+    event = object_in(line)
+    return event if event is not None and _is_event(event) else None
 
 
-def _is_event(event: Mapping[str, object]) -> bool:
+def _is_event(event: Fields) -> bool:
     kind = event.get("type")
     if not isinstance(kind, str):
         return False
@@ -95,7 +94,7 @@ def _is_event(event: Mapping[str, object]) -> bool:
     return kind in _OTHER_EVENTS or kind.startswith(("thread.", "turn.", "item."))
 
 
-def _is_telling(event: Mapping[str, object]) -> bool:
+def _is_telling(event: Fields) -> bool:
     """Whether an event is of a kind that cannot be mistaken for another program's."""
     kind = event.get("type")
     if kind == "turn.completed":
@@ -106,10 +105,10 @@ def _is_telling(event: Mapping[str, object]) -> bool:
     return kind == "thread.started" and _thread_of(event) is not None
 
 
-def _thread_of(event: Mapping[str, object]) -> str | None:
+def _thread_of(event: Fields) -> str | None:
     if event.get("type") not in ("thread.started", "session.created"):
         return None
-    return as_text(event.get("thread_id")) or as_text(event.get("session_id"))
+    return text_in(event, "thread_id", "session_id")
 
 
 class CodexExecParser:
@@ -135,10 +134,8 @@ class CodexExecParser:
             self._take(number, event)
         elif line.lstrip().startswith(_BROKEN_EVENT):
             self._end_run()
-            cut = "the last line is cut off; everything before it was read"
-            self.table.add_problem(
-                number, cut if cut_off else "an event that is not JSON, left out"
-            )
+            broken = "an event that is not JSON, left out"
+            self.table.add_problem(number, CUT_OFF if cut_off else broken)
         elif line.strip():
             self._run = (number if self._run is None else self._run[0], number)
 
@@ -164,7 +161,7 @@ class CodexExecParser:
         if run is not None:
             self.table.add(*run, (SpanKind.LOG, Role.LOG, AGENT, None))
 
-    def _take(self, number: int, event: Mapping[str, object]) -> None:
+    def _take(self, number: int, event: Fields) -> None:
         kind = event.get("type")
         item = _item_of(event)
         if item is not None:
@@ -282,12 +279,12 @@ def _since(total: int | None, before: int | None) -> int | None:
     return None if total is None else total - (before or 0)
 
 
-def _item_of(event: Mapping[str, object]) -> ExecItem | None:
+def _item_of(event: Fields) -> ExecItem | None:
     item = event.get("item")
     return exec_item(item) if isinstance(item, dict) else None
 
 
-def _words_of(event: Mapping[str, object]) -> str:
+def _words_of(event: Fields) -> str:
     """The text of an event that is no item: an error's message, else all of it."""
     error = event.get("error")
     if isinstance(error, dict):
@@ -297,15 +294,8 @@ def _words_of(event: Mapping[str, object]) -> str:
 
 
 TEXTS: Final = frozenset({"agent_message", "plan", "reasoning"})
-CALLS: Final = frozenset(
-    {
-        "collab_tool_call",
-        "command_execution",
-        "file_change",
-        "mcp_tool_call",
-        "todo_list",
-        "web_search",
-    }
+CALLS: Final = name_set(
+    "collab_tool_call command_execution file_change mcp_tool_call todo_list web_search"
 )
 _OLD_NAMES: Final[Mapping[str, str]] = {"assistant_message": "agent_message"}
 _NO_ARGUMENTS: Final = frozenset({"id", "type", "item_type", "status"})
@@ -329,9 +319,9 @@ class ExecItem:
     spawned: tuple[str, ...] = ()
 
 
-def exec_item(item: Mapping[str, object]) -> ExecItem:
+def exec_item(item: Fields) -> ExecItem:
     """The item in an event of any stage."""
-    said = as_text(item.get("type")) or as_text(item.get("item_type")) or "item"
+    said = text_in(item, "type", "item_type") or "item"
     kind, key = _OLD_NAMES.get(said, said), as_text(item.get("id"))
     if kind in TEXTS:
         return ExecItem(kind, key, content_text(item.get("text")))
@@ -347,42 +337,32 @@ def exec_item(item: Mapping[str, object]) -> ExecItem:
         return _collaboration(item, key)
     if kind == "file_change":
         asked = dump_text({"changes": item.get("changes")})
-        return ExecItem(kind, key, asked, kind, _note(item), status_of_word(item.get("status")))
+        came_to = as_text(item.get("status"))
+        return ExecItem(kind, key, asked, kind, came_to or "", status_of_word(came_to))
     asked = dump_text({name: value for name, value in item.items() if name not in _NO_ARGUMENTS})
     empty = kind != "web_search" or as_text(item.get("query")) is None
     return ExecItem(kind, key, asked, kind, waits=empty)
 
 
-def _command(item: Mapping[str, object], key: str | None) -> ExecItem:
-    status = status_of_code(item.get("exit_code"))
-    if status is SpanStatus.UNKNOWN:
-        status = status_of_word(item.get("status"))
+def _command(item: Fields, key: str | None) -> ExecItem:
     return ExecItem(
         "command_execution",
         key,
         dump_text({"command": item.get("command")}),
         "shell",
         content_text(item.get("aggregated_output")),
-        status,
+        status_or_word(status_of_code(item.get("exit_code")), item),
     )
 
 
-def _mcp(item: Mapping[str, object], key: str | None) -> ExecItem:
-    text, status = answer_of_mcp(item.get("result"))
-    error = item.get("error")
-    if error is not None:
-        message = error.get("message") if isinstance(error, Mapping) else error
-        text = "\n".join(part for part in (text, content_text(message)) if part)
-        status = SpanStatus.ERROR
-    elif status is SpanStatus.UNKNOWN:
-        status = status_of_word(item.get("status"))
+def _mcp(item: Fields, key: str | None) -> ExecItem:
+    text, status = with_error(item, *answer_of_mcp(item.get("result")))
     asked = dump_text(item.get("arguments"))
     return ExecItem("mcp_tool_call", key, asked, tool_of_mcp(item), text, status)
 
 
-def _collaboration(item: Mapping[str, object], key: str | None) -> ExecItem:
-    threads = item.get("receiver_thread_ids")
-    names = tuple(filter(None, map(as_text, threads))) if isinstance(threads, list) else ()
+def _collaboration(item: Fields, key: str | None) -> ExecItem:
+    names = receivers_of(item)
     tool = as_text(item.get("tool")) or "agent"
     spawns = tool == "spawn_agent"
     asked: dict[str, object] = {"prompt": item["prompt"]} if item.get("prompt") else {}
@@ -412,8 +392,3 @@ def _checklist(items: object) -> str:
         else:
             lines.append(dump_text(step))
     return "\n".join(lines)
-
-
-def _note(item: Mapping[str, object]) -> str:
-    """What a change of files came to, in the words of its status."""
-    return as_text(item.get("status")) or ""

@@ -12,19 +12,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Unpack
 
-from mast_tui.traces.identity import identity_by_content
-from mast_tui.traces.index.document import Step, StepList, StepSpans
+from mast_tui.traces.index.document import More, Step, StepList, StepSpans
 from mast_tui.traces.io.json_values import (
-    InvalidJSON,
     as_count,
     as_number,
     as_text,
     canonical_bytes,
     content_text,
     dump_text,
-    load_json,
     tokens_of,
 )
 from mast_tui.traces.io.source import Source
@@ -35,15 +32,16 @@ from mast_tui.traces.model import (
     SpanKind,
     SpanStatus,
     Trace,
-    TraceIdentity,
     TraceMeta,
 )
 from mast_tui.traces.preview import task_of_text
+from mast_tui.traces.readers.base import identity_of
 from mast_tui.traces.readers.codex.records import AGENT, status_of_flag
+from mast_tui.traces.readers.json_documents import LineProblems
+from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, name_set, names
 from mast_tui.traces.times import unix_seconds
 
 _FIRST_LINE: Final = re.compile(rb'\A\s*\{\s*"timestamp"\s*:\s*"[^"]*",\s*"path"\s*:\s*"/v1/')
-_LISTED_PROBLEMS: Final = 200
 
 
 class CodexOtelLogsReader:
@@ -65,7 +63,7 @@ class CodexOtelLogsReader:
             if line.strip():
                 requests.take(number, line)
         found = requests.conversations()
-        problems = tuple(requests.problems)
+        problems = tuple(requests.problems.found)
         if not found:
             reason = problems[0].message if problems else "no records"
             return FileReport(
@@ -90,11 +88,7 @@ class CodexOtelLogsReader:
         problems: tuple[Problem, ...] = (),
     ) -> Trace:
         content = b"\n".join(canonical_bytes(event.values) for event in events)
-        identity = identity_by_content(
-            source.path, record, content, reader=self.name, key_scheme=self.key_scheme
-        )
-        if thread is not None:
-            identity = _named(identity, thread)
+        identity = identity_of(self, source.path, content, record=record, native=thread)
         steps, meta = steps_of(events)
         return Trace(
             identity, source.path, StepSpans(steps), record=record, meta=meta, problems=problems
@@ -104,18 +98,7 @@ class CodexOtelLogsReader:
 READER: Final = CodexOtelLogsReader()
 
 
-def _named(identity: TraceIdentity, thread: str) -> TraceIdentity:
-    return TraceIdentity(
-        thread,
-        identity.content_hash,
-        identity.content_bytes,
-        identity.reader,
-        identity.key_scheme,
-        native=True,
-    )
-
-
-def _is_request(record: Mapping[str, object]) -> bool:
+def _is_request(record: Fields) -> bool:
     path, data = record.get("path"), record.get("data")
     if not isinstance(path, str) or not path.startswith("/v1/"):
         return False
@@ -130,46 +113,33 @@ class _Requests:
     """The events in all requests, and what of them could not be read."""
 
     def __init__(self) -> None:
-        self.problems: list[Problem] = []
+        self.problems = LineProblems()
         self._events: list[LogEvent] = []
 
     def take(self, number: int, line: bytes) -> None:
         """Take the request on line ``number``."""
-        try:
-            request = load_json(line)
-        except InvalidJSON as error:
-            self._complain(number, f"not JSON, left out: {error}")
-            return
-        if not isinstance(request, dict):
-            self._complain(number, "not a JSON object, left out")
+        request = self.problems.record_of(line, number, cut_off=False)
+        if request is None:
             return
         field = "data" if "data" in request else "body"
         data = request.get(field)
         events = events_of(data, f"line {number} /{field}") if isinstance(data, dict) else None
         if events is None:
-            self._complain(number, _why_not(request, data))
+            self.problems.add(number, _why_not(request, data))
         else:
             self._events += events
 
     def conversations(self) -> dict[str | None, list[LogEvent]]:
         """The events of each conversation; one that names none belongs to that before it."""
-        first = next((event.conversation for event in self._events if event.conversation), None)
+        current = next((event.conversation for event in self._events if event.conversation), None)
         found: dict[str | None, list[LogEvent]] = {}
-        current = first
         for event in self._events:
             current = event.conversation or current
             found.setdefault(current, []).append(event)
         return found
 
-    def _complain(self, number: int, message: str) -> None:
-        if len(self.problems) < _LISTED_PROBLEMS:
-            self.problems.append(Problem(f"line {number}", message))
-        elif len(self.problems) == _LISTED_PROBLEMS:
-            last = "from here on problems are not listed"
-            self.problems.append(Problem(f"line {number}", last))
 
-
-def _why_not(request: Mapping[str, object], data: object) -> str:
+def _why_not(request: Fields, data: object) -> str:
     """Why a request has no log records."""
     error = as_text(data.get("error")) if isinstance(data, Mapping) else None
     error = error or as_text(request.get("decode_error"))
@@ -181,49 +151,22 @@ def _why_not(request: Mapping[str, object], data: object) -> str:
     return f"no log records but what was sent to {path}" if path else "no log records"
 
 
-_COMMON: Final = frozenset(
-    {
-        "app.version",
-        "auth_mode",
-        "conversation.id",
-        "event.name",
-        "event.timestamp",
-        "model",
-        "originator",
-        "slug",
-        "terminal.type",
-        "user.account_id",
-        "user.email",
-    }
-)
+_COMMON: Final = name_set("""
+    app.version auth_mode conversation.id event.name event.timestamp model originator slug
+    terminal.type user.account_id user.email
+""")
 """What every record says of itself and of who ran it."""
 
-_TRAFFIC: Final = frozenset(
-    {
-        "codex.api_request",
-        "codex.sse_event",
-        "codex.startup_phase",
-        "codex.turn_ttft",
-        "codex.turn_ttfm",
-        "codex.websocket_connect",
-        "codex.websocket_event",
-        "codex.websocket_request",
-        "codex.websocket.connect",
-        "codex.websocket.event",
-        "codex.websocket.request",
-    }
-)
+_TRAFFIC: Final = name_set("""
+    codex.api_request codex.sse_event codex.startup_phase codex.turn_ttft codex.turn_ttfm
+    codex.websocket_connect codex.websocket_event codex.websocket_request codex.websocket.connect
+    codex.websocket.event codex.websocket.request
+""")
 """Events of the wire and the clock, which say nothing of the run unless something failed."""
 
-_VALUE_KINDS: Final = (
-    "stringValue",
-    "intValue",
-    "doubleValue",
-    "boolValue",
-    "string_value",
-    "int_value",
-    "double_value",
-    "bool_value",
+_COUNTED: Final = ("input_token_count", "output_token_count")
+_VALUE_KINDS: Final = names(
+    "stringValue intValue doubleValue boolValue string_value int_value double_value bool_value"
 )
 
 
@@ -232,14 +175,14 @@ class LogEvent:
     """One log record: its flat attributes, its time in Unix seconds, where it stands."""
 
     name: str
-    values: Mapping[str, object]
+    values: Fields
     body: object
     time: float | None
     place: str
     conversation: str | None
 
 
-def events_of(data: Mapping[str, object], place: str) -> list[LogEvent] | None:
+def events_of(data: Fields, place: str) -> list[LogEvent] | None:
     """The log records in an OTLP request at ``place``; None where it is not one of logs."""
     for resources, scopes, records in (
         ("resource_logs", "scope_logs", "log_records"),
@@ -255,17 +198,13 @@ def events_of(data: Mapping[str, object], place: str) -> list[LogEvent] | None:
     return None
 
 
-def _members(
-    holder: Mapping[str, object], field: str, place: str
-) -> Iterator[tuple[Mapping[str, object], str]]:
-    members = holder.get(field)
-    if isinstance(members, list):
-        for number, member in enumerate(members):
-            if isinstance(member, dict):
-                yield member, f"{place}/{field}/{number}"
+def _members(holder: Fields, field: str, place: str) -> Iterator[tuple[Fields, str]]:
+    for number, member in enumerate(items_of(holder.get(field))):
+        if isinstance(member, dict):
+            yield member, f"{place}/{field}/{number}"
 
 
-def _event(record: Mapping[str, object], place: str) -> LogEvent:
+def _event(record: Fields, place: str) -> LogEvent:
     values = _flat(record.get("attributes"))
     time = unix_seconds(values.get("event.timestamp"))
     for field in ("time_unix_nano", "timeUnixNano", "observed_time_unix_nano"):
@@ -283,24 +222,20 @@ def _number(value: object) -> object:
     return value
 
 
-def _flat(attributes: object) -> Mapping[str, object]:
+def _flat(attributes: object) -> Fields:
     """Attributes by name, from an object or from OTLP's list of keys and values."""
     if isinstance(attributes, dict):
         return attributes
-    flat: dict[str, object] = {}
-    for pair in attributes if isinstance(attributes, list) else ():
-        key = pair.get("key") if isinstance(pair, dict) else None
-        if isinstance(key, str):
-            flat[key] = _value(pair.get("value"))
-    return flat
+    return {
+        key: _value(pair.get("value"))
+        for pair in map(fields_of, items_of(attributes))
+        if isinstance(key := pair.get("key"), str)
+    }
 
 
 def _value(value: object) -> object:
-    if isinstance(value, dict):
-        for kind in _VALUE_KINDS:
-            if kind in value:
-                return value[kind]
-    return value
+    told = fields_of(value)
+    return next((told[kind] for kind in _VALUE_KINDS if kind in told), value)
 
 
 def steps_of(events: Sequence[LogEvent]) -> tuple[Sequence[Step], TraceMeta]:
@@ -324,9 +259,9 @@ class _Telling:
 
     def take(self, event: LogEvent) -> None:
         """Take the next event."""
-        if self.model is None:
-            self.model = as_text(event.values.get("model"))
         values = event.values
+        if self.model is None:
+            self.model = as_text(values.get("model"))
         match event.name:
             case "codex.user_prompt":
                 self._prompt(event)
@@ -337,14 +272,13 @@ class _Telling:
                 self._decision(event)
             case "codex.tool_result":
                 self._result(event)
-            case "codex.sse_event" if self._is_usage(event):
+            case "codex.sse_event" if not values.keys().isdisjoint(_COUNTED):
                 self._usage(event)
-            case name if name in _TRAFFIC:
-                if _failed(event):
-                    self._log(event, _words(event), SpanStatus.ERROR)
-            case _:
-                status = SpanStatus.ERROR if _failed(event) else SpanStatus.UNKNOWN
-                self._log(event, _words(event), status)
+            case name:
+                failed = _failed(event)
+                if failed or name not in _TRAFFIC:
+                    status = SpanStatus.ERROR if failed else SpanStatus.UNKNOWN
+                    self._log(event, _words(event), status=status)
 
     def _prompt(self, event: LogEvent) -> None:
         text = content_text(event.values.get("prompt"))
@@ -357,56 +291,34 @@ class _Telling:
 
     def _decision(self, event: LogEvent) -> None:
         """Show who let a call pass or not; one that is answered nowhere is shown here too."""
-        call, name = _call(event), as_text(event.values.get("tool_name"))
+        call, name = _call(event), as_text(event.values.get("tool_name")) or "tool"
         if call is not None and call not in self._shown:
             self._shown.add(call)
-            self._add(
-                event, SpanKind.TOOL_CALL, Role.AGENT, "", key=f"{call}:call", name=name or "tool"
-            )
+            self._add(event, SpanKind.TOOL_CALL, Role.AGENT, "", key=f"{call}:call", name=name)
         decision = as_text(event.values.get("decision")) or "decided"
         source = as_text(event.values.get("source"))
         if decision.lower().startswith("approved") and (source or "").lower() == "config":
             return
         by = f" ({source})" if source else ""
-        self._log(event, f"{name or 'tool'}: {decision}{by}", SpanStatus.UNKNOWN)
+        self._log(event, f"{name}: {decision}{by}")
 
     def _result(self, event: LogEvent) -> None:
-        values, call = event.values, _call(event)
+        values, call, time = event.values, _call(event), event.time
         name = as_text(values.get("tool_name")) or "tool"
-        milliseconds = _milliseconds(values.get("duration_ms"))
-        start = None if event.time is None else event.time - milliseconds / 1e3
-        asked = self.steps.add(
-            f"{call}:call" if call else event.place,
-            SpanKind.TOOL_CALL,
-            Role.AGENT,
-            AGENT,
-            dump_text(values.get("arguments")),
-            place=event.place,
-            name=name,
-            start=start,
-            end=event.time,
-        )
-        self.steps.add(
-            f"{call}:result" if call else event.place,
-            SpanKind.TOOL_RESULT,
-            Role.TOOL,
-            AGENT,
-            content_text(values.get("output")),
-            place=event.place,
-            name=name,
-            parent=asked,
-            start=event.time,
-            status=status_of_flag(values.get("success")),
-        )
-
-    def _is_usage(self, event: LogEvent) -> bool:
-        return "input_token_count" in event.values or "output_token_count" in event.values
+        start = None if time is None else time - _milliseconds(values.get("duration_ms")) / 1e3
+        key, asked = f"{call}:call" if call else None, dump_text(values.get("arguments"))
+        more = More(name=name, start=start, end=time)
+        more["parent"] = self._add(event, SpanKind.TOOL_CALL, Role.AGENT, asked, key=key, **more)
+        more["start"], more["end"] = time, None
+        more["status"] = status_of_flag(values.get("success"))
+        key, given = f"{call}:result" if call else None, content_text(values.get("output"))
+        self._add(event, SpanKind.TOOL_RESULT, Role.TOOL, given, key=key, **more)
 
     def _usage(self, event: LogEvent) -> None:
         values = event.values
-        tokens = tokens_of(values.get("input_token_count"), values.get("output_token_count"))
+        tokens = tokens_of(*map(values.get, _COUNTED))
         if tokens is None:
-            self._log(event, _words(event), SpanStatus.UNKNOWN)
+            self._log(event, _words(event))
             return
         said = ", ".join(
             f"{count:,} {name}"
@@ -418,30 +330,11 @@ class _Telling:
             )
             if (count := as_count(values.get(field))) is not None
         )
-        self.steps.add(
-            event.place,
-            SpanKind.LOG,
-            Role.LOG,
-            AGENT,
-            f"model call: {said}",
-            place=event.place,
-            name="model call",
-            start=event.time,
-            tokens=tokens,
-        )
+        self._log(event, f"model call: {said}", name="model call", tokens=tokens)
 
-    def _log(self, event: LogEvent, text: str, status: SpanStatus) -> None:
-        self.steps.add(
-            event.place,
-            SpanKind.LOG,
-            Role.LOG,
-            AGENT,
-            text,
-            place=event.place,
-            name=event.name or None,
-            start=event.time,
-            status=status,
-        )
+    def _log(self, event: LogEvent, text: str, **more: Unpack[More]) -> None:
+        more.setdefault("name", event.name or None)
+        self._add(event, SpanKind.LOG, Role.LOG, text, **more)
 
     def _add(
         self,
@@ -452,18 +345,11 @@ class _Telling:
         *,
         agent: str = AGENT,
         key: str | None = None,
-        name: str | None = None,
-    ) -> None:
-        self.steps.add(
-            key or event.place,
-            kind,
-            role,
-            agent,
-            text,
-            place=event.place,
-            name=name,
-            start=event.time,
-        )
+        **more: Unpack[More],
+    ) -> str:
+        more.setdefault("start", event.time)
+        more["place"] = event.place
+        return self.steps.add(key or event.place, kind, role, agent, text, **more)
 
 
 def _call(event: LogEvent) -> str | None:

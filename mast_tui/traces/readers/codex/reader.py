@@ -14,7 +14,6 @@ from typing import Final
 
 import orjson
 
-from mast_tui.traces.identity import identity_by_content
 from mast_tui.traces.index.line_index import LineIndex
 from mast_tui.traces.index.lines import FIRST_SLICE, LineSpans, feed_lines
 from mast_tui.traces.io.json_values import InvalidJSON, as_text, load_json
@@ -26,10 +25,10 @@ from mast_tui.traces.model import (
     SpanStatus,
     Thread,
     Trace,
-    TraceIdentity,
     TraceMeta,
 )
 from mast_tui.traces.preview import preview, task_of_text
+from mast_tui.traces.readers.base import CUT_OFF, identity_of
 from mast_tui.traces.readers.codex.calls import CallBook, TokenBook
 from mast_tui.traces.readers.codex.digest import (
     CALL,
@@ -61,9 +60,7 @@ from mast_tui.traces.readers.codex.told_twice import (
     TwiceTold,
     marks_of,
 )
-
-Record = Mapping[str, object]
-Payload = Mapping[str, object]
+from mast_tui.traces.readers.json_fields import Fields, object_in
 
 _LOOKED_AT: Final = 5
 _AGENT_NAMES: Final[Mapping[Role, str]] = {Role.SYSTEM: "system", Role.USER: "user"}
@@ -87,22 +84,16 @@ class CodexReader:
         index = LineIndex.of(source)
         parser = CodexParser()
         feed_lines(index, parser, FIRST_SLICE)
-        trace = Trace(self._identity(source, parser), source.path, LineSpans(index, parser))
+        thread = None if parser.thread is None else parser.thread.id
+        identity = identity_of(self, source.path, source.head, native=thread)
+        trace = Trace(identity, source.path, LineSpans(index, parser))
         return FileReport(source.path, format=self.name, traces=(trace,), thread=parser.thread)
-
-    def _identity(self, source: Source, parser: CodexParser) -> TraceIdentity:
-        identity = identity_by_content(
-            source.path, None, source.head, reader=self.name, key_scheme=self.key_scheme
-        )
-        if parser.thread is None:
-            return identity
-        return replace(identity, trace_id=parser.thread.id, native=True)
 
 
 READER: Final = CodexReader()
 
 
-def _is_wrapped(record: Mapping[str, object]) -> bool:
+def _is_wrapped(record: Fields) -> bool:
     kind = record.get("type")
     return (
         isinstance(kind, str) and kind in RECORD_TYPES and isinstance(record.get("payload"), dict)
@@ -176,8 +167,7 @@ class CodexParser:
         try:
             record = load_json(line)
         except InvalidJSON as error:
-            cut = "the last line is cut off; everything before it was read"
-            self.table.add_problem(number, cut if cut_off else f"not JSON, left out: {error}")
+            self.table.add_problem(number, CUT_OFF if cut_off else f"not JSON, left out: {error}")
             return None
         return record if record is not None else ""
 
@@ -198,16 +188,13 @@ class CodexParser:
 
     def text(self, data: bytes, /) -> str:
         """The text of the span on this line, or of the call on it with that of its result."""
-        try:
-            record = load_json(data)
-        except InvalidJSON:
-            record = None
-        entry = self._entry(*payload_of(record)) if isinstance(record, Mapping) else None
+        record = object_in(data)
+        entry = None if record is None else self._entry(*payload_of(record))
         if entry is None:
             raise OSError(ESTALE, "the file has changed")
         return entry.text + entry.result.text if entry.result else entry.text
 
-    def _entry(self, kind: str, payload: Payload) -> Entry | None:
+    def _entry(self, kind: str, payload: Fields) -> Entry | None:
         """The step of a record, where the thread whose history is repeated gives only a note."""
         if kind == "session_meta" and self._replay.thread is not None:
             thread = as_text(payload.get("id"))
@@ -217,7 +204,7 @@ class CodexParser:
         return entry_of(kind, payload)
 
     def _take_record(
-        self, number: int, line: bytes, record: Record, kind: str, payload: Payload
+        self, number: int, line: bytes, record: Fields, kind: str, payload: Fields
     ) -> None:
         # Nothing is made of most records that is not wanted: not their texts, and of most events
         # not even steps.
@@ -232,13 +219,13 @@ class CodexParser:
         if entry is not None:
             self._take(number, line, time_of(record), entry)
 
-    def _note_facts(self, kind: str, payload: Payload) -> None:
+    def _note_facts(self, kind: str, payload: Fields) -> None:
         if kind == "session_meta" and self.thread is None:
             self._begin_thread(thread_of(payload), payload)
         if self.meta.model is None:
             self.meta = replace(self.meta, model=as_text(payload.get("model")))
 
-    def _begin_thread(self, thread: Thread | None, meta: Mapping[str, object]) -> None:
+    def _begin_thread(self, thread: Thread | None, meta: Fields) -> None:
         if thread is None or thread.parent is None:
             self.thread = thread
         elif len(self.table):  # Keys that were given out already stay as they are.
@@ -381,7 +368,7 @@ class CodexParser:
         return index
 
 
-def _record_on(line: bytes) -> Record:
+def _record_on(line: bytes) -> Fields:
     """The record on a line that was read before."""
     record = load_json(line)
     assert isinstance(record, dict)

@@ -14,15 +14,25 @@ from dataclasses import dataclass
 from typing import Final
 
 from mast_tui.traces.io.json_values import (
-    InvalidJSON,
     as_count,
     as_number,
     as_text,
     content_text,
     dump_text,
-    load_json,
 )
 from mast_tui.traces.model import Role, SpanKind, SpanStatus, Thread
+from mast_tui.traces.readers.json_fields import (
+    Fields,
+    fields_at,
+    fields_of,
+    first_in,
+    items_of,
+    json_in,
+    name_set,
+    object_in,
+    text_in,
+    texts_in,
+)
 from mast_tui.traces.result_status import status_of_code, status_of_result
 from mast_tui.traces.times import unix_seconds
 
@@ -84,30 +94,28 @@ def reported_call(
     )
 
 
-def log(text: str, name: str | None, status: SpanStatus = SpanStatus.UNKNOWN) -> Entry:
+def log(
+    text: str,
+    name: str | None,
+    status: SpanStatus = SpanStatus.UNKNOWN,
+    *,
+    closes_turn: bool = False,
+) -> Entry:
     """A line of the log."""
-    return Entry(SpanKind.LOG, Role.LOG, text, name=name, status=status)
+    return Entry(SpanKind.LOG, Role.LOG, text, name=name, status=status, closes_turn=closes_turn)
 
-
-Values = Mapping[str, object]
 
 REPORT_EVENTS: Final = frozenset({"mcp_tool_call_end", "exec_command_end", "patch_apply_end"})
-REPORT_ITEMS: Final = frozenset(
-    {
-        "CommandExecution",
-        "FileChange",
-        "McpToolCall",
-        "DynamicToolCall",
-        "CollabAgentToolCall",
-        "Extension",
-    }
-)
+REPORT_ITEMS: Final = name_set("""
+    CommandExecution FileChange McpToolCall DynamicToolCall CollabAgentToolCall Extension
+""")
 _HEADING: Final = frozenset({"type", "id", "kind", "status"})
 _ANSWERS: Final = ("results", "result", "output")
+_STREAMS: Final = ("stdout", "stderr")
 _CAPITAL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
-def report_of_event(kind: str, payload: Values) -> Entry:
+def report_of_event(kind: str, payload: Fields) -> Entry:
     """The call that an event at its end reports on."""
     call_id = as_text(payload.get("call_id"))
     lasted = seconds_of(payload.get("duration"))
@@ -115,8 +123,7 @@ def report_of_event(kind: str, payload: Values) -> Entry:
         return _command_report(call_id, payload, lasted)
     if kind == "patch_apply_end":
         return _patch_report(call_id, payload, lasted)
-    invocation = payload.get("invocation")
-    asked: Values = invocation if isinstance(invocation, Mapping) else {}
+    asked = fields_of(payload.get("invocation"))
     result = payload.get("result")
     if isinstance(result, Mapping) and "Err" in result:
         text, status = content_text(result["Err"]), SpanStatus.ERROR
@@ -128,7 +135,7 @@ def report_of_event(kind: str, payload: Values) -> Entry:
     )
 
 
-def report_of_item(kind: str, item: Values) -> Entry:
+def report_of_item(kind: str, item: Fields) -> Entry:
     """The call that a completed turn item reports on."""
     call_id = as_text(item.get("id"))
     lasted = seconds_of(item.get("duration"))
@@ -146,50 +153,36 @@ def report_of_item(kind: str, item: Values) -> Entry:
         text, status = content_text(item.get("content_items")), status_of_flag(item.get("success"))
     else:
         return _extension_report(call_id, item)
-    arguments = dump_text(item.get("arguments"))
-    return _with_error(item, call_id, name, arguments, text, status, lasted)
+    text, status = with_error(item, text, status)
+    asked = dump_text(item.get("arguments"))
+    return reported_call(call_id, name, asked, text, status, lasted=lasted)
 
 
-def _with_error(
-    item: Values,
-    call_id: str | None,
-    name: str,
-    arguments: str,
-    text: str,
-    status: SpanStatus,
-    lasted: float | None,
-) -> Entry:
+def with_error(item: Fields, text: str, status: SpanStatus) -> tuple[str, SpanStatus]:
+    """The answer of a tool with the error that an item tells beside it, and how the call went."""
     error = item.get("error")
-    if error is not None:
-        message = error.get("message") if isinstance(error, Mapping) else error
-        text = "\n".join(part for part in (text, content_text(message)) if part)
-        status = SpanStatus.ERROR
-    if status is SpanStatus.UNKNOWN:
-        status = status_of_word(item.get("status"))
-    return reported_call(call_id, name, arguments, text, status, lasted=lasted)
+    if error is None:
+        return text, status_or_word(status, item)
+    message = error.get("message") if isinstance(error, Mapping) else error
+    return "\n".join(part for part in (text, content_text(message)) if part), SpanStatus.ERROR
 
 
-def _command_report(call_id: str | None, values: Values, lasted: float | None) -> Entry:
-    text = as_text(values.get("aggregated_output")) or _streams(values)
-    status = status_of_code(values.get("exit_code"))
-    if status is SpanStatus.UNKNOWN:
-        status = status_of_word(values.get("status"))
+def _command_report(call_id: str | None, values: Fields, lasted: float | None) -> Entry:
+    text = as_text(values.get("aggregated_output")) or texts_in(values, *_STREAMS)
+    status = status_or_word(status_of_code(values.get("exit_code")), values)
     asked = dump_text({"command": values.get("command")})
     return reported_call(call_id, "shell", asked, text, status, lasted=lasted)
 
 
-def _patch_report(call_id: str | None, values: Values, lasted: float | None) -> Entry:
-    status = status_of_flag(values.get("success"))
-    if status is SpanStatus.UNKNOWN:
-        status = status_of_word(values.get("status"))
+def _patch_report(call_id: str | None, values: Fields, lasted: float | None) -> Entry:
+    status = status_or_word(status_of_flag(values.get("success")), values)
     asked = dump_text(values.get("changes"))
-    return reported_call(call_id, "apply_patch", asked, _streams(values), status, lasted=lasted)
+    text = texts_in(values, *_STREAMS)
+    return reported_call(call_id, "apply_patch", asked, text, status, lasted=lasted)
 
 
-def _collaboration_report(call_id: str | None, item: Values) -> Entry:
+def _collaboration_report(call_id: str | None, item: Fields) -> Entry:
     tool = _CAPITAL.sub("_", as_text(item.get("tool")) or "agent").lower()
-    threads = item.get("receiver_thread_ids")
-    names = tuple(filter(None, map(as_text, threads))) if isinstance(threads, list) else ()
     fields = ("prompt", "receiver_thread_ids", "model")
     return reported_call(
         call_id,
@@ -197,12 +190,17 @@ def _collaboration_report(call_id: str | None, item: Values) -> Entry:
         dump_text({name: item[name] for name in fields if item.get(name)}),
         dump_text(item.get("agents_states")),
         status_of_word(item.get("status")),
-        spawned=names if tool == "spawn_agent" else (),
+        spawned=receivers_of(item) if tool == "spawn_agent" else (),
     )
 
 
-def _extension_report(call_id: str | None, item: Values) -> Entry:
-    answer = next((item[name] for name in _ANSWERS if item.get(name) is not None), None)
+def receivers_of(item: Fields) -> tuple[str, ...]:
+    """The threads of the sub-agents that an item speaks to."""
+    return tuple(filter(None, map(as_text, items_of(item.get("receiver_thread_ids")))))
+
+
+def _extension_report(call_id: str | None, item: Fields) -> Entry:
+    answer = first_in(item, *_ANSWERS)
     asked = {
         name: value
         for name, value in item.items()
@@ -213,28 +211,20 @@ def _extension_report(call_id: str | None, item: Values) -> Entry:
     return reported_call(call_id, name, dump_text(asked), content_text(answer), status)
 
 
-def activity(values: Values, call_id: str | None) -> Entry:
+def activity(values: Fields, call_id: str | None) -> Entry:
     """What the parent's rollout notes of a sub-agent's life, in one line."""
     thread = as_text(values.get("agent_thread_id"))
     name = as_text(values.get("agent_path")) or thread or "without a name"
     kind = as_text(values.get("kind")) or "active"
     entry = log(f"sub-agent {name}: {kind}", "sub_agent_activity")
-    if thread is None or kind != "started":
-        return entry
-    return Entry(
-        entry.kind,
-        entry.role,
-        entry.text,
-        name=entry.name,
-        call_id=call_id,
-        spawned=(thread,),
-    )
+    if thread is not None and kind == "started":
+        entry.call_id, entry.spawned = call_id, (thread,)
+    return entry
 
 
-def tool_of_mcp(asked: Values) -> str:
+def tool_of_mcp(asked: Fields) -> str:
     """The name of an MCP server's tool: ``server.tool``."""
-    names = (as_text(asked.get("server")), as_text(asked.get("tool")))
-    return ".".join(name for name in names if name) or "mcp"
+    return texts_in(asked, "server", "tool", between=".") or "mcp"
 
 
 def answer_of_mcp(result: object) -> tuple[str, SpanStatus]:
@@ -265,6 +255,11 @@ def status_of_word(word: object) -> SpanStatus:
     return SpanStatus.ERROR if word in ("failed", "declined", "errored") else SpanStatus.UNKNOWN
 
 
+def status_or_word(status: SpanStatus, item: Fields) -> SpanStatus:
+    """How a call went, by the item's ``status`` where nothing else has told."""
+    return status_of_word(item.get("status")) if status is SpanStatus.UNKNOWN else status
+
+
 def seconds_of(duration: object) -> float | None:
     """Seconds of ``{"secs": 1, "nanos": 500000000}``."""
     if not isinstance(duration, Mapping):
@@ -273,22 +268,10 @@ def seconds_of(duration: object) -> float | None:
     return None if whole is None or whole < 0 else whole + (rest or 0.0) / 1e9
 
 
-def _streams(values: Values) -> str:
-    streams = (as_text(values.get("stdout")), as_text(values.get("stderr")))
-    return "\n".join(text for text in streams if text)
-
-
-_SILENT_ITEMS: Final = frozenset(
-    {
-        "additional_tools",
-        "compaction",
-        "compaction_summary",
-        "compaction_trigger",
-        "configuration_update",
-        "context_compaction",
-        "ghost_snapshot",
-    }
-)
+_SILENT_ITEMS: Final = name_set("""
+    additional_tools compaction compaction_summary compaction_trigger configuration_update
+    context_compaction ghost_snapshot
+""")
 """Response items without anything that a person could read."""
 _HARNESS_OPENINGS: Final = (
     "<environment_context>",
@@ -314,7 +297,7 @@ _ENVELOPE: Final = '{"author":'
 _ENCRYPTED: Final = '"encrypted_content"'
 
 
-def item_entry(payload: Mapping[str, object]) -> Entry | None:
+def item_entry(payload: Fields) -> Entry | None:
     """The step that an item tells of; None for one without anything that could be read."""
     kind = payload.get("type")
     if not isinstance(kind, str):
@@ -337,18 +320,18 @@ def item_entry(payload: Mapping[str, object]) -> Entry | None:
     return log(dump_text(payload), kind)
 
 
-def id_and_name_of_call(payload: Mapping[str, object]) -> tuple[str | None, str]:
+def id_and_name_of_call(payload: Fields) -> tuple[str | None, str]:
     """The id of a call, if it has one, and the name of the tool, else what kind of call it is."""
     call_id = as_text(payload.get("call_id")) or as_text(payload.get("id"))
     return call_id, as_text(payload.get("name")) or str(payload.get("type")).removesuffix("_call")
 
 
-def output_of(payload: Mapping[str, object]) -> object:
+def output_of(payload: Fields) -> object:
     """What a tool gave, as the item of its result wraps it."""
     return payload.get("output", payload.get("tools"))
 
 
-def _message(payload: Mapping[str, object]) -> Entry | None:
+def _message(payload: Fields) -> Entry | None:
     text, parts = _text_and_parts(payload.get("content"))
     if not parts:
         return None
@@ -363,7 +346,7 @@ def _message(payload: Mapping[str, object]) -> Entry | None:
     return Entry(SpanKind.MESSAGE, Role.SYSTEM, text, key=key, parts=parts)
 
 
-def is_harness(message: Mapping[str, object]) -> bool:
+def is_harness(message: Fields) -> bool:
     """Whether a message item in the user's name was written by the harness."""
     return is_harness_text(content_text(message.get("content"))) or _is_context(message)
 
@@ -372,29 +355,22 @@ def is_harness_text(text: str) -> bool:
     return text.lstrip().startswith(_HARNESS_OPENINGS)
 
 
-def _is_context(message: Mapping[str, object]) -> bool:
+def _is_context(message: Fields) -> bool:
     """Whether newer builds, which note what each part is, note no part as typed by the user."""
-    noted = message.get("internal_chat_message_metadata_passthrough")
-    kinds = noted.get("content_item_kinds") if isinstance(noted, Mapping) else None
-    if not isinstance(kinds, list) or not kinds:
-        return False
-    return all(isinstance(kind, str) and "." in kind and kind[:5] != "user." for kind in kinds)
+    noted = fields_of(message.get("internal_chat_message_metadata_passthrough"))
+    kinds = items_of(noted.get("content_item_kinds"))
+    return bool(kinds) and all(
+        isinstance(kind, str) and "." in kind and kind[:5] != "user." for kind in kinds
+    )
 
 
-def _sent(text: str) -> Mapping[str, object] | None:
+def _sent(text: str) -> Fields | None:
     """A message between agents that older builds wrote as JSON in the assistant's name."""
-    try:
-        sent = load_json(text)
-    except InvalidJSON:
-        return None
-    if not isinstance(sent, Mapping) or not {"author", "recipient", "content"} <= sent.keys():
-        return None
-    return sent
+    sent = fields_of(json_in(text))
+    return sent if {"author", "recipient", "content"} <= sent.keys() else None
 
 
-def between_agents(
-    payload: Mapping[str, object], *, key: str | None = None, event: bool = False
-) -> Entry:
+def between_agents(payload: Fields, *, key: str | None = None, event: bool = False) -> Entry:
     """What one agent writes to another; its author acts, whosever rollout it is in."""
     author = as_text(payload.get("author")) or "another agent"
     parts = tuple(text for text in _texts(payload.get("content")) if _ENCRYPTED not in text)
@@ -457,10 +433,10 @@ def _only_text(content: object) -> str | None:
     return None
 
 
-def _arguments(payload: Mapping[str, object]) -> str:
-    for field in ("arguments", "input", "action"):
-        if payload.get(field) is not None:
-            return dump_text(payload[field])
+def _arguments(payload: Fields) -> str:
+    asked = first_in(payload, "arguments", "input", "action")
+    if asked is not None:
+        return dump_text(asked)
     known = ("type", "id", "call_id", "name", "status", "result")
     rest = {name: value for name, value in payload.items() if name not in known}
     return dump_text(rest) if rest else ""
@@ -471,11 +447,8 @@ def _output(output: object) -> tuple[str, SpanStatus]:
     if isinstance(output, str):
         if not output.startswith('{"'):
             return output, status_of_result(output)
-        try:
-            inner = load_json(output)
-        except InvalidJSON:
-            inner = None
-        if isinstance(inner, dict) and isinstance(inner.get("metadata"), dict):
+        inner = object_in(output)
+        if inner is not None and isinstance(inner.get("metadata"), dict):
             output = inner
     if isinstance(output, dict):
         said = output.get("output", output.get("content", output.get("content_items")))
@@ -506,64 +479,34 @@ def text_of_output(output: object) -> str:
     return _output(output)[0]
 
 
-def _status_of_fields(output: Mapping[str, object]) -> SpanStatus:
-    metadata = output.get("metadata")
-    status = status_of_code(metadata.get("exit_code") if isinstance(metadata, dict) else None)
+def _status_of_fields(output: Fields) -> SpanStatus:
+    status = status_of_code(fields_of(output.get("metadata")).get("exit_code"))
     return status_of_flag(output.get("success")) if status is SpanStatus.UNKNOWN else status
 
 
 AGENT: Final = "codex"
 
-RECORD_TYPES: Final = frozenset(
-    {
-        "session_meta",
-        "response_item",
-        "event_msg",
-        "turn_context",
-        "compacted",
-        "world_state",
-        "inter_agent_communication",
-        "inter_agent_communication_metadata",
-        "token_usage_record",
-    }
-)
-_SILENT: Final = frozenset(
-    {"turn_context", "inter_agent_communication_metadata", "token_usage_record"}
-)
+RECORD_TYPES: Final = name_set("""
+    session_meta response_item event_msg turn_context compacted world_state
+    inter_agent_communication inter_agent_communication_metadata token_usage_record
+""")
+_SILENT: Final = name_set("turn_context inter_agent_communication_metadata token_usage_record")
 
-BOOKKEEPING: Final = frozenset(
-    {
-        "token_count",
-        "session_configured",
-        "turn_diff",
-        "agent_message_delta",
-        "agent_reasoning_delta",
-        "agent_reasoning_section_break",
-        "context_compacted",
-        "web_search_begin",
-        "web_search_end",
-        "exec_command_begin",
-        "exec_command_output_delta",
-        "image_generation_begin",
-        "image_generation_end",
-        "patch_apply_begin",
-        "mcp_tool_call_begin",
-        "view_image_tool_call",
-    }
-)
+BOOKKEEPING: Final = name_set("""
+    token_count session_configured turn_diff agent_message_delta agent_reasoning_delta
+    agent_reasoning_section_break context_compacted web_search_begin web_search_end
+    exec_command_begin exec_command_output_delta image_generation_begin image_generation_end
+    patch_apply_begin mcp_tool_call_begin view_image_tool_call
+""")
 """Events that say nothing which a response item or a ``compacted`` record does not say too."""
 
-_TURN_BOUNDARIES: Final = frozenset(
-    {"task_started", "task_complete", "turn_started", "turn_complete"}
-)
+_TURN_BOUNDARIES: Final = name_set("task_started task_complete turn_started turn_complete")
 _ERROR_EVENTS: Final = frozenset({"turn_aborted", "error", "stream_error"})
-_ITEM_TWINS: Final = frozenset(
-    {"ContextCompaction", "HookPrompt", "ImageGeneration", "ImageView", "WebSearch"}
-)
+_ITEM_TWINS: Final = name_set("ContextCompaction HookPrompt ImageGeneration ImageView WebSearch")
 """Turn items of which there always is a response item or a ``compacted`` record too."""
 
 
-def payload_of(record: Mapping[str, object]) -> tuple[str, Mapping[str, object]]:
+def payload_of(record: Fields) -> tuple[str, Fields]:
     """A record's type and payload; a naked response item of the first era is wrapped."""
     kind, payload = record.get("type"), record.get("payload")
     if isinstance(payload, dict) and isinstance(kind, str):  # dict: this is asked of every record
@@ -575,12 +518,12 @@ def payload_of(record: Mapping[str, object]) -> tuple[str, Mapping[str, object]]
     return "response_item", record
 
 
-def time_of(record: Mapping[str, object]) -> float | None:
+def time_of(record: Fields) -> float | None:
     """When the record was written, in Unix seconds."""
     return unix_seconds(record.get("timestamp"))
 
 
-def entry_of(kind: str, payload: Mapping[str, object]) -> Entry | None:
+def entry_of(kind: str, payload: Fields) -> Entry | None:
     """The step that a record of this type tells of; None for mere bookkeeping."""
     if kind == "response_item":
         return item_entry(payload)
@@ -595,11 +538,11 @@ def entry_of(kind: str, payload: Mapping[str, object]) -> Entry | None:
         return between_agents(payload, event=True)
     if kind == "compacted":
         message = as_text(payload.get("message")) or "the history was compacted"
-        return _boundary(message, kind)
+        return log(message, kind, closes_turn=True)
     return log(dump_text(payload), kind)
 
 
-def instructions_of(meta: Mapping[str, object]) -> str:
+def instructions_of(meta: Fields) -> str:
     """The system prompt in a ``session_meta``; empty where there is none."""
     base = meta.get("base_instructions")
     if isinstance(base, Mapping):
@@ -607,7 +550,7 @@ def instructions_of(meta: Mapping[str, object]) -> str:
     return as_text(base) or as_text(meta.get("instructions")) or ""
 
 
-def _event(payload: Mapping[str, object]) -> Entry | None:
+def _event(payload: Fields) -> Entry | None:
     kind = payload.get("type")
     if not isinstance(kind, str):
         return log(dump_text(payload), None)
@@ -625,24 +568,26 @@ def _event(payload: Mapping[str, object]) -> Entry | None:
         last = as_text(payload.get("last_agent_message")) or ""
         return Entry(SpanKind.MESSAGE, Role.AGENT, last, closes_turn=True)
     if kind == "turn_aborted":
-        return _boundary(f"turn aborted: {_reason(payload)}", kind, SpanStatus.ERROR)
+        why = f"turn aborted: {_reason(payload)}"
+        return log(why, kind, SpanStatus.ERROR, closes_turn=True)
     if kind in REPORT_EVENTS:
         return report_of_event(kind, payload)
     return _note(kind, payload)
 
 
-def _note(kind: str, payload: Mapping[str, object]) -> Entry:
+def _note(kind: str, payload: Fields) -> Entry:
     """An event that no response item repeats."""
     if kind == "thread_rolled_back":
-        return _boundary(_rolled_back(payload), kind)
+        return log(_rolled_back(payload), kind, closes_turn=True)
     if kind == "sub_agent_activity":
         return activity(payload, as_text(payload.get("event_id")))
     if kind == "collab_agent_spawn_end":
         thread = as_text(payload.get("new_thread_id"))
+        name = text_in(payload, "new_agent_nickname", "new_agent_role", "new_thread_id")
         return Entry(
             SpanKind.LOG,
             Role.LOG,
-            f"sub-agent {_name_of_new(payload)}: started" if thread else "no sub-agent was started",
+            f"sub-agent {name}: started" if thread else "no sub-agent was started",
             name=kind,
             call_id=as_text(payload.get("call_id")),
             twin=True,
@@ -652,7 +597,7 @@ def _note(kind: str, payload: Mapping[str, object]) -> Entry:
     return log(as_text(payload.get("message")) or dump_text(payload), kind, status)
 
 
-def _reason(payload: Mapping[str, object]) -> str:
+def _reason(payload: Fields) -> str:
     """Why a turn was aborted; newer builds add the error's own words."""
     reason = as_text(payload.get("reason")) or "no reason given"
     error = payload.get("error")
@@ -661,18 +606,13 @@ def _reason(payload: Mapping[str, object]) -> str:
     return f"{reason}: {error}" if as_text(error) else reason
 
 
-def _rolled_back(payload: Mapping[str, object]) -> str:
+def _rolled_back(payload: Fields) -> str:
     turns = as_count(payload.get("num_turns"))
     if turns is None:
         return "rolled back: turns before this were taken out of the history"
     if turns == 1:
         return "rolled back: the last turn before this was taken out of the history"
     return f"rolled back: the last {turns} turns before this were taken out of the history"
-
-
-def _name_of_new(payload: Mapping[str, object]) -> str:
-    fields = ("new_agent_nickname", "new_agent_role", "new_thread_id")
-    return next((name for field in fields if (name := as_text(payload.get(field)))), "")
 
 
 def _completed_item(item: object) -> Entry | None:
@@ -706,19 +646,14 @@ def _said(kind: SpanKind, role: Role, text: object) -> Entry | None:
     return Entry(kind, role, text, event=True)
 
 
-def _boundary(text: str, name: str, status: SpanStatus = SpanStatus.UNKNOWN) -> Entry:
-    """A line of the log before which no event may be left waiting."""
-    return Entry(SpanKind.LOG, Role.LOG, text, name=name, status=status, closes_turn=True)
-
-
 _ID_FIELDS: Final = ("agent_id", "thread_id", "new_thread_id", "agent_thread_id")
 _LONGEST_ANSWER: Final = 10_000
 _SHORT_ID: Final = 8
 
 
-def thread_of(meta: Mapping[str, object]) -> Thread | None:
+def thread_of(meta: Fields) -> Thread | None:
     """The thread that a ``session_meta`` begins; one begun by the user has no parent."""
-    own = as_text(meta.get("id")) or as_text(meta.get("session_id"))
+    own = text_in(meta, "id", "session_id")
     if own is None:
         return None
     parent = as_text(meta.get("parent_thread_id")) or as_text(
@@ -727,7 +662,7 @@ def thread_of(meta: Mapping[str, object]) -> Thread | None:
     return Thread(own, None if parent == own else parent)
 
 
-def agent_of(meta: Mapping[str, object], thread: Thread) -> str:
+def agent_of(meta: Fields, thread: Thread) -> str:
     """What a sub-agent is called: its nickname or role, else the end of its path, else its id."""
     source = _spawn_source(meta)
     for field in ("agent_nickname", "agent_role", "agent_type"):
@@ -738,27 +673,18 @@ def agent_of(meta: Mapping[str, object], thread: Thread) -> str:
     return end or f"codex {thread.id[:_SHORT_ID]}"
 
 
-def path_of(meta: Mapping[str, object]) -> str | None:
+def path_of(meta: Fields) -> str | None:
     """The path by which other agents address this one, from the first agent down."""
     return as_text(meta.get("agent_path")) or as_text(_spawn_source(meta).get("agent_path"))
 
 
 def thread_in_answer(output: str) -> str | None:
     """The thread that the answer to a spawn call names."""
-    if len(output) > _LONGEST_ANSWER or not output.lstrip().startswith("{"):
+    if len(output) > _LONGEST_ANSWER:
         return None
-    try:
-        answer = load_json(output)
-    except InvalidJSON:
-        return None
-    if not isinstance(answer, Mapping):
-        return None
-    return next((name for field in _ID_FIELDS if (name := as_text(answer.get(field)))), None)
+    return text_in(fields_of(json_in(output)), *_ID_FIELDS)
 
 
-def _spawn_source(meta: Mapping[str, object]) -> Mapping[str, object]:
+def _spawn_source(meta: Fields) -> Fields:
     """What the ``source`` of a sub-agent's thread says of its beginning."""
-    found: object = meta.get("source")
-    for field in ("subagent", "thread_spawn"):
-        found = found.get(field) if isinstance(found, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
+    return fields_at(meta.get("source"), "subagent", "thread_spawn")

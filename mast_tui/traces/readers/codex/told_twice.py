@@ -10,7 +10,7 @@ own begin, or leave the history in the parent's file (``history_base``).
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Final
@@ -18,6 +18,7 @@ from typing import Final
 from mast_tui.traces.io.json_values import as_count, as_text
 from mast_tui.traces.model import SpanKind
 from mast_tui.traces.readers.codex.records import Entry, is_harness, path_of, payload_of, time_of
+from mast_tui.traces.readers.json_fields import Fields
 
 _REMEMBERED: Final = 4096
 
@@ -147,8 +148,6 @@ _BURST_SECONDS: Final = 1.0
 _GAP_SECONDS: Final = 0.25
 """Between two records of a history so long that it takes more than that."""
 
-Record = Mapping[str, object]
-
 
 class ReplayFilter:
     """Holds back the records of a repeated history.
@@ -173,7 +172,7 @@ class ReplayFilter:
         self._within = False
         self._held: list[tuple[int, bytes]] = []
 
-    def begins(self, record: Record, payload: Mapping[str, object]) -> bool:
+    def begins(self, record: Fields, payload: Fields) -> bool:
         """Whether the history of another thread begins with this ``session_meta``."""
         thread, time = as_text(payload.get("id")), time_of(record)
         if self._own is None:
@@ -193,7 +192,7 @@ class ReplayFilter:
         self._expected = False
         return True
 
-    def let_through(self, number: int, line: bytes, record: Record) -> list[tuple[int, bytes]]:
+    def let_through(self, number: int, line: bytes, record: Fields) -> list[tuple[int, bytes]]:
         """The lines to show now that this one has come, on which the record stands."""
         if self._expected:
             self._expected = False
@@ -223,7 +222,7 @@ class ReplayFilter:
         held, self._held, self._within, self.active = self._held, [], False, False
         return held
 
-    def _is_early(self, record: Record, time: float | None) -> bool:
+    def _is_early(self, record: Fields, time: float | None) -> bool:
         """Whether a record comes so soon after the file's beginning that no model wrote it."""
         ordinal = as_count(record.get("ordinal"))
         if ordinal is not None and self._first_own is not None:
@@ -240,7 +239,7 @@ class ReplayFilter:
         last, self._last = self._last, time
         return time - self._since <= _BURST_SECONDS or time - last <= _GAP_SECONDS
 
-    def _is_to_me(self, record: Record) -> bool:
+    def _is_to_me(self, record: Fields) -> bool:
         """Whether another agent writes to this thread, which it could not before it began."""
         if self._path is None:
             return False
@@ -250,7 +249,7 @@ class ReplayFilter:
         return False
 
 
-def _is_prompt(record: Record) -> bool:
+def _is_prompt(record: Fields) -> bool:
     kind, payload = payload_of(record)
     return (
         kind == "response_item"
@@ -259,11 +258,11 @@ def _is_prompt(record: Record) -> bool:
     )
 
 
-def _is_real_prompt(record: Record) -> bool:
+def _is_real_prompt(record: Fields) -> bool:
     return _is_prompt(record) and not is_harness(payload_of(record)[1])
 
 
-def _begins_turn(record: Record) -> bool:
+def _begins_turn(record: Fields) -> bool:
     kind, payload = payload_of(record)
     if kind == "event_msg":
         return payload.get("type") in ("task_started", "turn_started", "user_message")

@@ -9,7 +9,8 @@ from typing import Final
 
 import orjson
 
-from mast_tui.traces.io.json_values import dump_text
+from mast_tui.traces.io.json_values import as_text, dump_text
+from mast_tui.traces.readers.json_fields import fields_of
 
 _REFERENCE: Final = re.compile(r"(?:attachment|tc)://([0-9A-Za-z_.-]{1,64})")
 _QUOTED: Final = re.compile(r'"(?:attachment|tc)://([0-9A-Za-z_.-]{1,64})"')
@@ -87,6 +88,22 @@ class Attachments:
             name = part.get("filename")
             return f"[document {name}]" if isinstance(name, str) and name else "[document]"
         return self.dumped(part)
+
+    def error(self, error: object) -> str:
+        """The message of an error and the traceback that goes with it."""
+        told = (as_text(fields_of(error).get(field)) for field in ("message", "traceback"))
+        texts = [self.piece(text) for text in told if text]
+        return "\n\n".join(texts) if texts else self.dumped(error)
+
+    def with_error(self, text: str, error: object) -> tuple[str, bool]:
+        """A tool's output with its error, unless it holds that already; whether there is one."""
+        if error is None:
+            return text, False
+        message = error.get("message") if isinstance(error, Mapping) else error
+        said = self.piece(error if message is None else message)
+        if said.strip() and said not in text:
+            text = f"{text}\n{said}" if text else said
+        return text, True
 
     def _quoted(self, match: re.Match[str]) -> str:
         text = self._found(match[1])

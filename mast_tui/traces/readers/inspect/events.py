@@ -19,7 +19,6 @@ from mast_tui.traces.readers.inspect.messages import (
     History,
     MessagePool,
     MessageSpans,
-    with_error,
 )
 from mast_tui.traces.readers.json_fields import (
     Fields,
@@ -30,8 +29,6 @@ from mast_tui.traces.readers.json_fields import (
     short_name,
 )
 from mast_tui.traces.times import unix_seconds
-
-Event = Fields
 
 _DEEPEST: Final = 30
 _COMPARED_RESULTS: Final = 8
@@ -71,21 +68,19 @@ class _Waiting:
 class EventWalk:
     """Adds the spans of a sample's events."""
 
-    def __init__(
-        self, spans: MessageSpans, pool: MessagePool, attachments: Attachments, root: Scope
-    ) -> None:
+    def __init__(self, sample: Fields, spans: MessageSpans) -> None:
+        self.spans = spans
+        self.pool = MessagePool(sample, spans)
+        self.root = Scope()
         self.grading: list[str] = []
         """What the models of scorers said."""
-        self.scored: list[tuple[str, Event]] = []
+        self.scored: list[tuple[str, Fields]] = []
         """The scores that were given, each with the key of its span."""
         self.errors: set[str] = set()
         """The texts of the errors that have spans."""
         self.limits = 0
         """How many limits stopped the run."""
-        self._spans = spans
-        self._pool = pool
-        self._attachments = attachments
-        self._root = root
+        self._attachments = spans.attachments
         self._scopes: dict[str, Scope] = {}
         self._agent_calls: dict[str, str] = {}
         self._waiting: list[tuple[float, int, _Waiting]] = []
@@ -99,8 +94,8 @@ class EventWalk:
     def walk(self, events: Sequence[object], *, answered: bool = False) -> None:
         """Add the spans of all events; ``answered`` says that messages have shown the results."""
         if answered:
-            self._answered = set(self._spans.calls)
-        self._walk(events, "/events", self._root, 0)
+            self._answered = set(self.spans.calls)
+        self._walk(events, "/events", self.root, 0)
         self._show_until(None)
 
     def _walk(self, events: Sequence[object], pointer: str, base: Scope, depth: int) -> None:
@@ -108,8 +103,8 @@ class EventWalk:
         for number, event in enumerate(events):
             here = f"{pointer}/{number}"
             if not isinstance(event, Mapping):
-                self._spans.log(json_text(event), here, Acting(parent=base.parent))
-                self._spans.add_problem(here, "not an event but a bare value")
+                self.spans.log(json_text(event), here, Acting(parent=base.parent))
+                self.spans.add_problem(here, "not an event but a bare value")
                 continue
             if (time := unix_seconds(event.get("timestamp"))) is not None:
                 self._show_until(time)
@@ -118,7 +113,7 @@ class EventWalk:
             self._event(event, here, scope or stack[-1], stack, depth)
 
     def _event(
-        self, event: Event, pointer: str, scope: Scope, stack: list[Scope], depth: int
+        self, event: Fields, pointer: str, scope: Scope, stack: list[Scope], depth: int
     ) -> None:
         kind = event.get("event")
         if kind == "span_begin":
@@ -149,7 +144,7 @@ class EventWalk:
         elif not (isinstance(kind, str) and kind in NOISE):
             self._record(event, pointer, scope)
 
-    def _opened(self, event: Event, pointer: str, outer: Scope, span_id: str | None) -> Scope:
+    def _opened(self, event: Fields, pointer: str, outer: Scope, span_id: str | None) -> Scope:
         kind = event.get("type")
         name = short_name(event.get("name"))
         if kind in ("scorer", "scorers"):
@@ -161,7 +156,7 @@ class EventWalk:
             start = unix_seconds(event.get("timestamp"))
             acting = Acting(parent=parent, start=start)
             text = f"agent {name} begins" if name else "an agent begins"
-            key = self._spans.log(text, pointer, acting, as_text(event.get("uuid")) or span_id)
+            key = self.spans.log(text, pointer, acting, as_text(event.get("uuid")) or span_id)
             return Scope(History(), name or "agent", key, begun=key)
         if kind == "tool":
             return replace(outer, history=History(), parent=self._open_call(name) or outer.parent)
@@ -170,18 +165,18 @@ class EventWalk:
             return replace(outer, history=History(), parent=parent)
         return outer
 
-    def _closed(self, scope: Scope | None, event: Event) -> None:
+    def _closed(self, scope: Scope | None, event: Fields) -> None:
         end = unix_seconds(event.get("timestamp"))
         if scope is not None and scope.begun is not None and end is not None:
-            self._spans.steps.amend(scope.begun, end=end)
+            self.spans.steps.amend(scope.begun, end=end)
 
     def _open_call(self, name: str) -> str | None:
         """The key of the call of this tool that is being carried out."""
         waiting = self._latest.get(name)
-        call = self._spans.calls.get(waiting.call_id or "") if waiting else None
+        call = self.spans.calls.get(waiting.call_id or "") if waiting else None
         return None if call is None or waiting is None or waiting.shown else call.key
 
-    def _model(self, event: Event, pointer: str, scope: Scope) -> None:
+    def _model(self, event: Fields, pointer: str, scope: Scope) -> None:
         if scope.grading:
             self._note_grading(event)
             return
@@ -197,7 +192,7 @@ class EventWalk:
                 if waiting is not None and not waiting.shown:
                     self._show(waiting)
                     continue
-            self._spans.add(
+            self.spans.add(
                 message, place, Acting(parent=scope.parent, start=start), scope.history, None
             )
         agent = scope.agent or short_name(event.get("role")) or "assistant"
@@ -210,42 +205,42 @@ class EventWalk:
             if error is not None and _says_nothing(message):
                 continue
             place = f"{pointer}/output/choices/{number}/message"
-            last = self._spans.add(message, place, acting, scope.history, key) or last
+            last = self.spans.add(message, place, acting, scope.history, key) or last
         if error is not None:
             last = self._failed(error, pointer, acting, key)
         if last is not None and (tokens := _tokens(output.get("usage"))) is not None:
-            self._spans.steps.amend(last, tokens=tokens)
+            self.spans.steps.amend(last, tokens=tokens)
 
-    def _asked(self, event: Event, pointer: str, scope: Scope) -> Iterator[tuple[object, str]]:
+    def _asked(self, event: Fields, pointer: str, scope: Scope) -> Iterator[tuple[object, str]]:
         """What of a call's input has not been shown."""
         given = event.get("input")
         refs = event.get("input_refs")
         if not given and isinstance(refs, list):
-            yield from self._pool.new_in(refs, f"{pointer}/input_refs", scope.history)
+            yield from self.pool.new_in(refs, f"{pointer}/input_refs", scope.history)
             return
         scope.history.counts = Counter()
         scope.history.ranges = []
         if isinstance(given, str):
             given = [{"role": "user", "content": given}]
         for number, message in enumerate(items_of(given)):
-            identity = self._spans.identity(message)
-            if self._spans.is_new(message, identity, scope.history):
+            identity = self.spans.identity(message)
+            if self.spans.is_new(message, identity, scope.history):
                 yield message, f"{pointer}/input/{number}"
 
     def _failed(self, error: object, pointer: str, acting: Acting, key: str | None) -> str:
-        text = error_text(error, self._attachments)
+        text = self._attachments.error(error)
         self.errors.add(text)
         own_key = f"{key}/error" if key else f"{pointer}/error"
-        return self._spans.log(text, pointer, acting, own_key, status=SpanStatus.ERROR)
+        return self.spans.log(text, pointer, acting, own_key, status=SpanStatus.ERROR)
 
-    def _tool(self, event: Event, pointer: str, scope: Scope, depth: int) -> None:
+    def _tool(self, event: Fields, pointer: str, scope: Scope, depth: int) -> None:
         call_id = as_text(event.get("id"))
         if call_id is not None and call_id in self._answered:
             return
         start, end = _times(event)
         acting = Acting(scope.agent or "assistant", scope.parent, start)
-        call = self._spans.calls.get(call_id) if call_id else None
-        call_key = call.key if call else self._spans.call(event, pointer, acting)
+        call = self.spans.calls.get(call_id) if call_id else None
+        call_key = call.key if call else self.spans.call(event, pointer, acting)
         if (agent_span := as_text(event.get("agent_span_id"))) is not None:
             self._agent_calls[agent_span] = call_key
         nested = self._nested(
@@ -253,9 +248,8 @@ class EventWalk:
         )
         if event.get("pending") is True and event.get("result") in (None, ""):
             return
-        result = event.get("result")
-        text = self._attachments.content(result)
-        text, failed = with_error(text, event.get("error"), self._attachments)
+        text = self._attachments.content(event.get("result"))
+        text, failed = self._attachments.with_error(text, event.get("error"))
         waiting = _Waiting(
             call_id,
             text,
@@ -272,14 +266,14 @@ class EventWalk:
             self._latest[waiting.name or ""] = waiting
         self._wait(waiting, None if nested else end)
 
-    def _subtask(self, event: Event, pointer: str, scope: Scope, depth: int) -> None:
+    def _subtask(self, event: Fields, pointer: str, scope: Scope, depth: int) -> None:
         start, end = _times(event)
         name = short_name(event.get("name"))
         text = f"subtask {name} begins".replace("  ", " ")
         if event.get("input"):
             text = f"{text}\n{self._attachments.piece(event['input'])}"
         own_key = as_text(event.get("uuid"))
-        key = self._spans.log(text, pointer, Acting(parent=scope.parent, start=start), own_key)
+        key = self.spans.log(text, pointer, Acting(parent=scope.parent, start=start), own_key)
         self._subtasks[name] = key
         nested = self._nested(event, pointer, replace(scope, history=History(), parent=key), depth)
         if event.get("result") is None:
@@ -291,27 +285,27 @@ class EventWalk:
         waiting = _Waiting(None, text, pointer, acting, key, scope.history, is_subtask=True)
         self._wait(waiting, None if nested else end)
 
-    def _nested(self, event: Event, pointer: str, scope: Scope, depth: int) -> bool:
+    def _nested(self, event: Fields, pointer: str, scope: Scope, depth: int) -> bool:
         """Add the spans of the events that old logs keep within an event; whether there are any."""
         events = event.get("events")
         if not isinstance(events, list) or not events:
             return False
         here = f"{pointer}/events"
         if depth >= _DEEPEST:
-            self._spans.add_problem(here, "nested too deeply; shown as it stands")
-            self._spans.log(json_text(events), here, Acting(parent=scope.parent))
+            self.spans.add_problem(here, "nested too deeply; shown as it stands")
+            self.spans.log(json_text(events), here, Acting(parent=scope.parent))
         else:
             self._walk(events, here, scope, depth + 1)
         return True
 
-    def _input(self, event: Event, pointer: str, scope: Scope) -> None:
+    def _input(self, event: Fields, pointer: str, scope: Scope) -> None:
         asked, said = as_text(event.get("message")), as_text(event.get("input"))
         text = "\n".join(self._attachments.piece(part) for part in (asked, said) if part)
         acting = Acting(parent=scope.parent, start=unix_seconds(event.get("timestamp")))
         message = {"role": "user", "content": text}
-        self._spans.add(message, pointer, acting, scope.history, as_text(event.get("uuid")))
+        self.spans.add(message, pointer, acting, scope.history, as_text(event.get("uuid")))
 
-    def _record(self, event: Event, pointer: str, scope: Scope) -> None:
+    def _record(self, event: Fields, pointer: str, scope: Scope) -> None:
         if event.get("event") == "sandbox" and self._is_a_result(event.get("output")):
             event = {name: value for name, value in event.items() if name != "output"}
         record = record_of(event, self._attachments)
@@ -325,7 +319,7 @@ class EventWalk:
         start, end = _times(event)
         acting = Acting(parent=scope.parent, start=start, end=end)
         key = as_text(event.get("uuid"))
-        key = self._spans.log(record.text, pointer, acting, key, name=name, status=record.status)
+        key = self.spans.log(record.text, pointer, acting, key, name=name, status=record.status)
         if event.get("event") == "score":
             self.scored.append((key, event))
 
@@ -339,7 +333,7 @@ class EventWalk:
             for _time, _number, one in self._waiting[:_COMPARED_RESULTS]
         )
 
-    def _note_grading(self, event: Event) -> None:
+    def _note_grading(self, event: Fields) -> None:
         for choice in items_of(fields_of(event.get("output")).get("choices")):
             content = fields_at(choice, "message").get("content")
             text = self._attachments.content(content)[: self._grading_left]
@@ -364,12 +358,12 @@ class EventWalk:
     def _show(self, waiting: _Waiting) -> None:
         waiting.shown = True
         if waiting.is_subtask:
-            self._spans.log(waiting.text, waiting.pointer, waiting.acting, waiting.key)
+            self.spans.log(waiting.text, waiting.pointer, waiting.acting, waiting.key)
             return
         if waiting.call_id:
             message = {"id": waiting.message_id}
-            self._spans.mark(("tool", waiting.call_id), waiting.history, message)
-        self._spans.result(
+            self.spans.mark(("tool", waiting.call_id), waiting.history, message)
+        self.spans.result(
             waiting.call_id,
             waiting.text,
             waiting.pointer,
@@ -380,7 +374,7 @@ class EventWalk:
         )
 
 
-def _times(event: Event) -> tuple[float | None, float | None]:
+def _times(event: Fields) -> tuple[float | None, float | None]:
     return unix_seconds(event.get("timestamp")), unix_seconds(event.get("completed"))
 
 
@@ -426,17 +420,10 @@ def record_of(event: Fields, attachments: Attachments) -> Record:
     return Record(attachments.dumped(rest))
 
 
-def error_text(error: object, attachments: Attachments) -> str:
-    """The message of an error and the traceback that goes with it."""
-    told = (as_text(fields_of(error).get(field)) for field in ("message", "traceback"))
-    texts = [attachments.piece(text) for text in told if text]
-    return "\n\n".join(texts) if texts else attachments.dumped(error)
-
-
 def _error(event: Fields, attachments: Attachments) -> Record | None:
     if event.get("error") is None:
         return None
-    return Record(error_text(event["error"], attachments), SpanStatus.ERROR)
+    return Record(attachments.error(event["error"]), SpanStatus.ERROR)
 
 
 def _limit(event: Fields, attachments: Attachments) -> Record | None:

@@ -59,13 +59,13 @@ class MessageSpans:
     every method that adds one raises ``TooManySpans``.
     """
 
-    def __init__(self, steps: StepList, attachments: Attachments, prefix: str, most: int) -> None:
-        self.steps = steps
+    def __init__(self, attachments: Attachments, prefix: str, most: int) -> None:
+        self.steps = StepList()
+        self.attachments = attachments
         self._most = most
-        self._mapper = MessageMapper(steps, prefix=prefix)
+        self._mapper = MessageMapper(self.steps, prefix=prefix)
         self.problems = self._mapper.problems
         self.calls = self._mapper.calls
-        self._attachments = attachments
         self._prefix = prefix
         self._ids: set[str] = set()
         self._shown: Counter[Hashable] = Counter()
@@ -86,8 +86,8 @@ class MessageSpans:
         ids = tuple(map(_id_of, items_of(message.get("tool_calls"))))
         content = message.get("content")
         if isinstance(content, list):
-            return role, tuple(map(self._attachments.part, content)), ids
-        return role, self._attachments.dumped(content), ids
+            return role, tuple(map(self.attachments.part, content)), ids
+        return role, self.attachments.dumped(content), ids
 
     def is_new(self, message: object, identity: Hashable, history: History) -> bool:
         """Whether the next message of an input has not been shown yet.
@@ -139,10 +139,10 @@ class MessageSpans:
         if role == "tool":
             return self._tool_message(message, pointer, acting)
         if not isinstance(role, str) or not role:
-            return self.log(self._attachments.dumped(message), pointer, acting, own_key)
+            return self.log(self.attachments.dumped(message), pointer, acting, own_key)
         if role == "assistant":
             return self._assistant(message, pointer, acting, own_key)
-        text = self._attachments.content(message.get("content"))
+        text = self.attachments.content(message.get("content"))
         piece = Piece(SpanKind.MESSAGE, _ROLES.get(role, Role.AGENT), short_name(role), text)
         return self._put(piece, own_key, pointer, replace(acting, end=None))
 
@@ -166,9 +166,9 @@ class MessageSpans:
         if not isinstance(call, Mapping):
             self.add_problem(pointer, "not a tool call but a bare value")
             return self.log(json_text(call), pointer, acting)
-        text = self._attachments.dumped(call.get("arguments"))
+        text = self.attachments.dumped(call.get("arguments"))
         if error := as_text(call.get("parse_error")):
-            text = f"{text}\n[{self._attachments.piece(error)}]".lstrip()
+            text = f"{text}\n[{self.attachments.piece(error)}]".lstrip()
         piece = Piece(
             SpanKind.TOOL_CALL,
             Role.AGENT,
@@ -225,11 +225,8 @@ class MessageSpans:
         )
 
     def _tool_message(self, message: Fields, pointer: str, acting: Acting) -> str:
-        text, failed = with_error(
-            self._attachments.content(message.get("content")),
-            message.get("error"),
-            self._attachments,
-        )
+        said = self.attachments.content(message.get("content"))
+        text, failed = self.attachments.with_error(said, message.get("error"))
         return self.result(
             as_text(message.get("tool_call_id")),
             text,
@@ -245,13 +242,13 @@ class MessageSpans:
         last: str | None = None
         thought = message.get("reasoning")
         if isinstance(thought, str) and thought:
-            text = self._attachments.text(thought)
+            text = self.attachments.text(thought)
             place = f"{pointer}/reasoning"
             last = self._say(SpanKind.REASONING, text, f"{key}/reasoning", place, acting)
         content = message.get("content")
         if isinstance(content, list):
             last = self._parts(content, pointer, acting, key) or last
-        elif text := self._attachments.content(content):
+        elif text := self.attachments.content(content):
             last = self._say(SpanKind.MESSAGE, text, key, pointer, acting)
         for number, call in enumerate(items_of(message.get("tool_calls"))):
             last = self.call(call, f"{pointer}/tool_calls/{number}", acting, acting.end)
@@ -270,7 +267,7 @@ class MessageSpans:
                     began = number
                 texts.append(part)
                 continue
-            if text := self._attachments.content(texts):
+            if text := self.attachments.content(texts):
                 at = f"/content/{began}" if began else ""
                 last = self._say(SpanKind.MESSAGE, text, key + at, pointer + at, acting)
             texts = []
@@ -288,17 +285,17 @@ class MessageSpans:
         """A block's thoughts; of hidden ones the summary, else a note that they are hidden."""
         summary = as_text(part.get("summary"))
         if part.get("redacted") is True:
-            return self._attachments.text(summary) if summary else "[reasoning hidden]"
+            return self.attachments.text(summary) if summary else "[reasoning hidden]"
         text = as_text(part.get("reasoning")) or summary
-        return self._attachments.text(text) if text else ""
+        return self.attachments.text(text) if text else ""
 
     def _server_tool(self, part: Fields, place: str, acting: Acting) -> str:
         """A tool that the model's provider ran: call and result stand in one part."""
         last = self.call(part, place, acting)
         if part.get("result") is None and part.get("error") is None:
             return last
-        result = self._attachments.dumped(part.get("result"))
-        text, failed = with_error(result, part.get("error"), self._attachments)
+        result = self.attachments.dumped(part.get("result"))
+        text, failed = self.attachments.with_error(result, part.get("error"))
         call_id = as_text(part.get("id"))
         return self.result(
             call_id,
@@ -309,17 +306,6 @@ class MessageSpans:
             status=SpanStatus.ERROR if failed else SpanStatus.UNKNOWN,
             key=f"{place}/result",
         )
-
-
-def with_error(text: str, error: object, attachments: Attachments) -> tuple[str, bool]:
-    """A tool's output with its error where the output does not hold it; whether there is one."""
-    if error is None:
-        return text, False
-    message = error.get("message") if isinstance(error, Mapping) else error
-    said = attachments.piece(error if message is None else message)
-    if said.strip() and said not in text:
-        text = f"{text}\n{said}" if text else said
-    return text, True
 
 
 def _message_id(message: object) -> str | None:

@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from io import BufferedReader, BytesIO
-from typing import IO, ClassVar, Final
+from typing import IO, Final
 
 from mast_tui.traces.io.archive import Archive, UnreadableMember, is_archive
 from mast_tui.traces.io.decoding import as_utf8
@@ -19,7 +18,7 @@ from mast_tui.traces.io.json_values import InvalidJSON, load_json
 from mast_tui.traces.io.regular_files import open_regular
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, Trace
-from mast_tui.traces.readers.inspect.samples import KEY_SCHEME, MOST_SPANS, NAME, Log, read_sample
+from mast_tui.traces.readers.inspect.samples import MOST_SPANS, Log, read_sample
 from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of
 
 _HEADERS: Final = ("header.json", "_journal/start.json", "start.json")
@@ -37,15 +36,14 @@ _LOG_KEYS: Final = frozenset({"version", "status", "plan", "samples", "stats"})
 _SPEC_KEYS: Final = frozenset({"model", "dataset", "run_id", "created", "eval_id", "task_id"})
 
 
-@dataclass(frozen=True, slots=True)
 class InspectReader:
     """Reads Inspect logs; ids and span keys of one are the same however it is kept.
 
     Span keys are event and message ids, else pointers in the sample.
     """
 
-    name: ClassVar[str] = NAME
-    key_scheme: ClassVar[int] = KEY_SCHEME
+    name: Final = "inspect"
+    key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
         """Whether the file begins as a log does, or is an archive that holds a log's beginning."""
@@ -57,7 +55,7 @@ class InspectReader:
             return self._read_document(source)
         with _opened(source) as file:
             members = _Members(Archive(file))
-            log = Log(source.path, members.header())
+            log = Log(self, source.path, members.header())
             samples = (
                 (record, sample, f"{name} ")
                 for record, (name, shell) in enumerate(members.samples())
@@ -70,7 +68,7 @@ class InspectReader:
         if not isinstance(document, Mapping):
             return FileReport(source.path, failed="an Inspect log whose JSON cannot be read")
         problems: list[Problem] = []
-        log = Log(source.path, {name: document[name] for name in document if name != "samples"})
+        log = Log(self, source.path, document)
         samples = document.get("samples")
         if not isinstance(samples, list) or not samples:
             problems.append(Problem("/samples", "the log holds no samples"))

@@ -7,12 +7,10 @@ interface of its own, and refuses logs that are damaged or still being written.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from mast_tui.traces.identity import identity_by_content
-from mast_tui.traces.index.document import Step, StepList, StepSpans
 from mast_tui.traces.io.json_values import as_count, as_number, as_text, canonical_bytes
 from mast_tui.traces.model import (
     AnswerKey,
@@ -21,20 +19,16 @@ from mast_tui.traces.model import (
     SpanKind,
     SpanStatus,
     Trace,
-    TraceIdentity,
     TraceMeta,
 )
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft, Section
+from mast_tui.traces.readers.base import Reader
+from mast_tui.traces.readers.document_traces import trace_of_steps
 from mast_tui.traces.readers.inspect.attachments import Attachments
-from mast_tui.traces.readers.inspect.events import EventWalk, Scope, error_text
+from mast_tui.traces.readers.inspect.events import EventWalk
 from mast_tui.traces.readers.inspect.messages import Acting, MessagePool, MessageSpans, TooManySpans
 from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of
 from mast_tui.traces.readers.run_facts import task_id_of, task_of, trial_of
-
-NAME: Final = "inspect"
-"""Both ways in which a log is kept, as an archive and as JSON, give the same ids and keys."""
-
-KEY_SCHEME: Final = 1
 
 _FIELDS: Final = frozenset({"input", "messages", "message_refs", "events"})
 
@@ -44,8 +38,9 @@ MOST_SPANS: Final = 300_000
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """What all samples of a log share: its path and its header, as far as there is one."""
+    """What all samples of a log share: its reader, its path, its header as far as it has one."""
 
+    reader: Reader
     path: Path
     header: Fields
 
@@ -60,14 +55,11 @@ def read_sample(
     if not isinstance(sample, Mapping) or _FIELDS.isdisjoint(sample):
         return Problem(prefix.strip(), "not a sample: it has no messages and no events; left out")
     attachments = Attachments(sample.get("attachments"))
-    steps = StepList()
-    spans = MessageSpans(steps, attachments, prefix, most)
-    pool = MessagePool(sample, spans)
-    root = Scope()
-    walk = EventWalk(spans, pool, attachments, root)
+    spans = MessageSpans(attachments, prefix, most)
+    walk = EventWalk(sample, spans)
     problems: list[Problem] = []
     try:
-        _add_spans(sample, spans, walk, pool, root, attachments)
+        _add_spans(sample, walk)
     except TooManySpans as error:
         problems.append(Problem(prefix.strip(), str(error)))
     problems += spans.problems
@@ -77,31 +69,34 @@ def read_sample(
     if attachments.left_out:
         message = f"{attachments.left_out} attachments within longer texts were not filled in"
         problems.append(Problem(f"{prefix}/attachments", message))
-    meta = facts_of_sample(sample, log.header, steps.steps, attachments, walk)
-    spans_of = StepSpans(steps.steps)
-    identity = _identity(sample, log, record)
-    return Trace(identity, log.path, spans_of, record=record, meta=meta, problems=problems)
+    meta = facts_of_sample(sample, log.header, walk)
+    return trace_of_steps(
+        log.reader,
+        log.path,
+        canonical_bytes(sample),
+        spans.steps,
+        meta=meta,
+        record=record,
+        native=as_text(sample.get("uuid")) or _name_in_eval(sample, log.header),
+        problems=problems,
+    )
 
 
-def _add_spans(
-    sample: Fields,
-    spans: MessageSpans,
-    walk: EventWalk,
-    pool: MessagePool,
-    root: Scope,
-    attachments: Attachments,
-) -> None:
-    _earlier_attempts(sample, spans, attachments)
-    messages = _messages(sample, pool)
+def _add_spans(sample: Fields, walk: EventWalk) -> None:
+    spans = walk.spans
+    for number, error in enumerate(items_of(sample.get("error_retries"))):
+        text = f"an earlier attempt failed: {spans.attachments.error(error)}"
+        spans.log(text, f"/error_retries/{number}", Acting(), status=SpanStatus.ERROR)
+    messages = _messages(sample, walk.pool)
     events = items_of(sample.get("events"))
     told = any(fields_of(event).get("event") == "model" for event in events)
     if not told:
         for pointer, message in messages:
-            spans.add(message, pointer, Acting(), root.history, None)
+            spans.add(message, pointer, Acting(), walk.root.history, None)
     walk.walk(events, answered=not told)
     if told:
-        _last_messages(messages, spans, root)
-    _ending(sample, spans, walk, attachments)
+        _last_messages(messages, walk)
+    _ending(sample, walk)
 
 
 def _messages(sample: Fields, pool: MessagePool) -> list[tuple[str, object]]:
@@ -113,38 +108,27 @@ def _messages(sample: Fields, pool: MessagePool) -> list[tuple[str, object]]:
     return [(f"/messages/{number}", message) for number, message in enumerate(items_of(messages))]
 
 
-def _last_messages(messages: list[tuple[str, object]], spans: MessageSpans, root: Scope) -> None:
+def _last_messages(messages: list[tuple[str, object]], walk: EventWalk) -> None:
     """Add the messages at the end of the conversation that no model was called with."""
+    spans = walk.spans
     first = spans.unshown_end([message for _pointer, message in messages])
     if first == 0 and any(step.kind is SpanKind.MESSAGE for step in spans.steps.steps):
         return  # told in other words than the events tell it: all of it would be there twice
     for pointer, message in messages[first:]:
-        spans.add(message, pointer, Acting(), root.history, None)
+        spans.add(message, pointer, Acting(), walk.root.history, None)
 
 
-def _earlier_attempts(sample: Fields, spans: MessageSpans, attachments: Attachments) -> None:
-    for number, error in enumerate(items_of(sample.get("error_retries"))):
-        text = f"an earlier attempt failed: {error_text(error, attachments)}"
-        spans.log(text, f"/error_retries/{number}", Acting(), status=SpanStatus.ERROR)
-
-
-def _ending(sample: Fields, spans: MessageSpans, walk: EventWalk, attachments: Attachments) -> None:
+def _ending(sample: Fields, walk: EventWalk) -> None:
     """Add why the run ended before its time, where no event has told it."""
+    spans = walk.spans
     limit = sample.get("limit")
     if isinstance(limit, Mapping) and not walk.limits:
         kind = as_text(limit.get("type")) or "unknown"
         spans.log(f"stopped by its {kind} limit ({limit.get('limit')})", "/limit", Acting())
     if (error := sample.get("error")) is not None:
-        text = error_text(error, attachments)
+        text = spans.attachments.error(error)
         if text not in walk.errors:
             spans.log(text, "/error", Acting(), status=SpanStatus.ERROR)
-
-
-def _identity(sample: Fields, log: Log, record: int) -> TraceIdentity:
-    content = canonical_bytes(sample)
-    found = identity_by_content(log.path, record, content, reader=NAME, key_scheme=KEY_SCHEME)
-    native = as_text(sample.get("uuid")) or _name_in_eval(sample, log.header)
-    return found if native is None else replace(found, trace_id=native, native=True)
 
 
 def _name_in_eval(sample: Fields, header: Fields) -> str | None:
@@ -173,22 +157,20 @@ _NO_MODEL: Final = "none/none"
 _MOST_SCORES: Final = 200
 
 
-def facts_of_sample(
-    sample: Fields, header: Fields, steps: Sequence[Step], attachments: Attachments, walk: EventWalk
-) -> TraceMeta:
+def facts_of_sample(sample: Fields, header: Fields, walk: EventWalk) -> TraceMeta:
     """The facts on one sample; ``walk`` has heard its scorers."""
     spec = fields_of(header.get("eval"))
     values = list(_values(_scores(sample)))
     outcome = _outcome(values) if sample.get("error") is None else Outcome.UNKNOWN
     score = values[0] if values and all(value == values[0] for value in values) else None
     return TraceMeta(
-        task=task_of(_task(sample, attachments), steps=steps),
+        task=task_of(_task(sample, walk.spans.attachments), steps=walk.spans.steps.steps),
         system=_system(header, spec),
         model=_model(sample, spec),
         benchmark=as_text(spec.get("task")),
         outcome=outcome,
         score=score,
-        answer_key=_answer_key(sample, attachments, walk),
+        answer_key=_answer_key(sample, walk),
         task_id=task_id_of(sample.get("id")),
         trial=trial_of(sample.get("epoch")),
     )
@@ -271,8 +253,9 @@ def _outcome(values: Sequence[float | None]) -> Outcome:
     return Outcome.UNKNOWN
 
 
-def _answer_key(sample: Fields, attachments: Attachments, walk: EventWalk) -> AnswerKey:
+def _answer_key(sample: Fields, walk: EventWalk) -> AnswerKey:
     """Scores with the scorers' words, the target, and the sample's metadata."""
+    attachments = walk.spans.attachments
     draft = AnswerKeyDraft()
     for name, score in _scores(sample):
         _add_score(draft, name, score, attachments)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from mast_tui.traces.identity import identity_by_content
 from mast_tui.traces.index.line_index import LineIndex
 from mast_tui.traces.index.lines import FIRST_SLICE, LineSpans, feed_lines
 from mast_tui.traces.index.span_table import SpanTable
 from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Role, SpanKind, Trace, TraceMeta
+from mast_tui.traces.readers.base import identity_of
 
 PARAGRAPH_LINES: Final = 100
 """How many lines a paragraph may have: a log without blank lines is cut after so many."""
@@ -33,9 +33,7 @@ class TextReader:
         index = LineIndex.of(source)
         parser = TextParser()
         feed_lines(index, parser, FIRST_SLICE)
-        identity = identity_by_content(
-            source.path, None, source.head, reader=self.name, key_scheme=self.key_scheme
-        )
+        identity = identity_of(self, source.path, source.head)
         trace = Trace(identity, source.path, LineSpans(index, parser))
         return FileReport(source.path, format=self.name, traces=(trace,))
 

@@ -6,20 +6,21 @@ Needs pyarrow, which comes with the extra ``parquet``.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from importlib import import_module
 from io import BytesIO
 from itertools import chain, islice
-from typing import ClassVar, Final, Protocol
+from typing import Final, Protocol
 
 from mast_tui.traces.io.json_values import replace_surrogates
 from mast_tui.traces.io.regular_files import open_regular
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem
 from mast_tui.traces.readers.chat.containers import conversation_in
-from mast_tui.traces.readers.chat.reader import KEY_SCHEME, format_of, traces_of
+from mast_tui.traces.readers.chat.reader import READER as MESSAGE_LISTS
+from mast_tui.traces.readers.chat.reader import format_of, traces_of
 from mast_tui.traces.readers.document_traces import Record, report_of
 from mast_tui.traces.readers.json_fields import Fields
 from mast_tui.traces.readers.mast_data import reader as mast_data
@@ -62,15 +63,14 @@ class _Table(Protocol):
     def iter_batches(self, batch_size: int) -> Iterator[_Batch]: ...
 
 
-@dataclass(frozen=True, slots=True)
 class ParquetReader:
     """Reads Parquet tables row by row; span keys are those of the reader of the row's format.
 
     A place begins with the row, counted from 1: ``row 12 /messages/3``.
     """
 
-    name: ClassVar[str] = "parquet"
-    key_scheme: ClassVar[int] = KEY_SCHEME
+    name: Final = "parquet"
+    key_scheme: Final = MESSAGE_LISTS.key_scheme
 
     def recognises(self, source: Source) -> bool:
         """Whether the file begins as Parquet files do."""

@@ -7,10 +7,10 @@ record's own fields are swapped in places.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import ClassVar, Final
+from dataclasses import replace
+from typing import Final
 
-from mast_tui.traces.io.json_values import InvalidJSON, as_text, dump_text, load_json
+from mast_tui.traces.io.json_values import as_text, dump_text
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, Role, Trace, TraceMeta
 from mast_tui.traces.readers.chat.messages import MessageMapper
@@ -18,7 +18,7 @@ from mast_tui.traces.readers.chat.pieces import is_message
 from mast_tui.traces.readers.document_traces import Record, records_in, report_of, trace_of_steps
 from mast_tui.traces.readers.frameworks import framework_of
 from mast_tui.traces.readers.frameworks.base import Reading, Transcript, add_message, paragraphs
-from mast_tui.traces.readers.json_fields import Fields
+from mast_tui.traces.readers.json_fields import Fields, fields_of, object_in
 from mast_tui.traces.readers.run_facts import facts_of_record
 
 _MARKS: Final = ("mas_name", "mast_annotation", "human_labels", "benchmark_name")
@@ -28,15 +28,14 @@ _WRAPPER: Final = frozenset({"key", "index"})
 _LOOKED_AT: Final = 20
 
 
-@dataclass(frozen=True, slots=True)
 class MastDataReader:
     """Reads MAST-Data records: one, a list of them, or one a line.
 
     Span keys are those of the framework's reader, within the record's log.
     """
 
-    name: ClassVar[str] = "mast-data"
-    key_scheme: ClassVar[int] = 1
+    name: Final = "mast-data"
+    key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
         """Whether the file's first records have a log and a field of the study."""
@@ -122,12 +121,8 @@ def _log(record: Fields) -> tuple[str, object] | None:
 
 def _unpacked(trace: str) -> object:
     """The object around a log that was written as a JSON text; a log that is JSON stays itself."""
-    try:
-        value = load_json(trace)
-    except InvalidJSON:
-        return trace
-    is_wrapper = isinstance(value, Mapping) and "trajectory" in value and _WRAPPER & value.keys()
-    return value if is_wrapper else trace
+    value = fields_of(object_in(trace))
+    return value if "trajectory" in value and _WRAPPER & value.keys() else trace
 
 
 def _read(log: object) -> tuple[Reading, str | None]:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Final, Unpack
 
 from mast_tui.traces.index.document import More, StepList
-from mast_tui.traces.io.json_values import as_text, dump_text, identifier
+from mast_tui.traces.io.json_values import dump_text, identifier
 from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus, Tokens
-from mast_tui.traces.preview import preview
+from mast_tui.traces.readers.chat.messages import Call
 from mast_tui.traces.readers.json_fields import Fields, fields_of, name_set
 from mast_tui.traces.times import unix_seconds
 
@@ -32,14 +32,20 @@ class Event:
     place: str
     value: object
 
+    @property
+    def fields(self) -> Fields:
+        """The event; without fields where the value is none."""
+        return fields_of(self.value)
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """What is kept of a tool call until its result comes."""
+    @property
+    def own_key(self) -> str:
+        """The event's own id, or its place in the file."""
+        return identifier(self.fields.get("id")) or self.key
 
-    key: str
-    agent: str
-    name: str | None
+    @property
+    def time(self) -> float | None:
+        """When the event was recorded."""
+        return unix_seconds(self.fields.get("timestamp"))
 
 
 def is_old_event(value: object) -> bool:
@@ -96,7 +102,7 @@ class EventSpans:
         part: str = "",
     ) -> None:
         """Append what was said or thought; ``part`` tells it from the rest of the event."""
-        self._add(event, base_key(event) + part, kind, role, agent, text)
+        self._add(event, event.own_key + part, kind, role, agent, text)
 
     def log(
         self,
@@ -106,8 +112,8 @@ class EventSpans:
         status: SpanStatus = SpanStatus.UNKNOWN,
     ) -> None:
         """Append a log span for an event."""
-        key = base_key(event)
-        self._add(event, key, SpanKind.LOG, Role.LOG, "log", text, name=name, status=status)
+        more = More(name=name, status=status)
+        self._add(event, event.own_key, SpanKind.LOG, Role.LOG, "log", text, **more)
 
     def call(
         self,
@@ -119,10 +125,9 @@ class EventSpans:
         role: Role = Role.AGENT,
     ) -> Call:
         """Append a tool call, which ``call_of`` then knows by its id and by its event's."""
-        base = base_key(event)
-        kind, key = SpanKind.TOOL_CALL, f"{call_id or base}:call"
+        kind, key = SpanKind.TOOL_CALL, f"{call_id or event.own_key}:call"
         call = Call(self._add(event, key, kind, role, agent, text, name=name), agent, name)
-        self._calls[f"event {base}"] = call
+        self._calls[f"event {event.own_key}"] = call
         if call_id:
             self._calls[f"tool {call_id}"] = call
         return call
@@ -144,7 +149,7 @@ class EventSpans:
         agent, parent = (call.agent, call.key) if call else ("environment", None)
         self._add(
             event,
-            f"{call_id or base_key(event)}:result",
+            f"{call_id or event.own_key}:result",
             SpanKind.TOOL_RESULT,
             Role.TOOL,
             agent,
@@ -154,7 +159,7 @@ class EventSpans:
             status=status,
         )
         if parent is not None:
-            self.steps.amend(parent, end=time_of(event))
+            self.steps.amend(parent, end=event.time)
 
     def add_problem(self, event: Event, message: str) -> None:
         """Note a problem with an event."""
@@ -175,24 +180,8 @@ class EventSpans:
         text: str,
         **more: Unpack[More],
     ) -> str:
-        more["place"], more["start"] = event.place, time_of(event)
+        more["place"], more["start"] = event.place, event.time
         return self.steps.add(key, kind, role, agent, text, **more)
-
-
-def base_key(event: Event) -> str:
-    """The event's own id, or its place in the file."""
-    return identifier(fields_of(event.value).get("id")) or event.key
-
-
-def time_of(event: Event) -> float | None:
-    """When the event was recorded."""
-    return unix_seconds(fields_of(event.value).get("timestamp"))
-
-
-def name_of(value: object) -> str | None:
-    """A name on one line; None for anything that is no text."""
-    text = as_text(value)
-    return preview(text)[0] if text else None
 
 
 def arguments_text(values: Fields) -> str:

@@ -7,14 +7,20 @@ from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text, identifier, tokens_of
 from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens
-from mast_tui.traces.readers.json_fields import Fields, fields_at, fields_of, items_of, name_set
+from mast_tui.traces.readers.chat.messages import Call
+from mast_tui.traces.readers.json_fields import (
+    Fields,
+    fields_at,
+    fields_of,
+    items_of,
+    name_set,
+    one_line,
+)
 from mast_tui.traces.readers.openhands.events import (
     DEFAULT_AGENT,
-    Call,
     Event,
     EventSpans,
     arguments_text,
-    name_of,
     status_of_code,
 )
 
@@ -42,11 +48,11 @@ class OldEvents:
     def run(self, events: Sequence[Event]) -> None:
         """Add every event; values that are none become logs."""
         for number, event in enumerate(events):
-            value = fields_of(event.value)
+            value = event.fields
             if isinstance(value.get("action"), str) and (response := _response_id(value)):
                 self._ends_response[response] = number
         for number, event in enumerate(events):
-            value = fields_of(event.value)
+            value = event.fields
             if isinstance(value.get("action"), str):
                 self._action(event, value)
                 if self._ends_response.get(_response_id(value) or "") == number:
@@ -59,7 +65,7 @@ class OldEvents:
                     self._spans.add_problem(event, "not an event but a bare value")
 
     def _action(self, event: Event, value: Fields) -> None:
-        action, args = name_of(value["action"]) or "", fields_of(value.get("args"))
+        action, args = one_line(value["action"]) or "", fields_of(value.get("args"))
         self._last = None
         if action in _NOISE:
             return
@@ -69,7 +75,7 @@ class OldEvents:
             self._message(event, value, args)
         elif action == "system":
             if self._agents == [DEFAULT_AGENT]:
-                self._agents = [name_of(args.get("agent_class")) or DEFAULT_AGENT]
+                self._agents = [one_line(args.get("agent_class")) or DEFAULT_AGENT]
             text = content_text(args.get("content")) or content_text(value.get("message"))
             self._spans.say(event, Role.SYSTEM, "system", text)
         else:
@@ -114,18 +120,18 @@ class OldEvents:
         if thought_text.strip():
             self._spans.say(event, role, agent, thought_text, part="/thought")
         metadata = fields_of(value.get("tool_call_metadata"))
-        name = name_of(args.get("name")) if action in ("mcp", "call_tool_mcp") else None
-        name = name or name_of(metadata.get("function_name")) or action
+        name = one_line(args.get("name")) if action in ("mcp", "call_tool_mcp") else None
+        name = name or one_line(metadata.get("function_name")) or action
         text = arguments_text(_told(args))
         if not text and not thought_text.strip():
             text = content_text(value.get("message"))
         call_id = identifier(metadata.get("tool_call_id"))
         self._last = self._spans.call(event, call_id, agent, text, name, role)
         if action == "delegate":
-            self._agents.append(name_of(args.get("agent")) or "delegate")
+            self._agents.append(one_line(args.get("agent")) or "delegate")
 
     def _observation(self, event: Event, value: Fields) -> None:
-        kind, extras = name_of(value["observation"]) or "", fields_of(value.get("extras"))
+        kind, extras = one_line(value["observation"]) or "", fields_of(value.get("extras"))
         answered, self._last = self._last, None
         if kind == "agent_state_changed" and extras.get("agent_state") == "error":
             if reason := as_text(extras.get("reason")):

@@ -11,9 +11,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import Final
 
-from mast_tui.traces.identity import identity_by_content
 from mast_tui.traces.index.document import StepSpans
 from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.json_values import (
@@ -36,15 +35,23 @@ from mast_tui.traces.model import (
     TraceMeta,
 )
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft, Section
+from mast_tui.traces.readers.base import identity_of
 from mast_tui.traces.readers.document_traces import records_by_line, records_listed, report_of
-from mast_tui.traces.readers.json_fields import Fields, fields_at, fields_of, flag_in, items_of
+from mast_tui.traces.readers.json_fields import (
+    Fields,
+    fields_at,
+    fields_of,
+    flag_in,
+    items_of,
+    mostly,
+    one_line,
+)
 from mast_tui.traces.readers.openhands.events import (
     Event,
     EventSpans,
     is_identified_old_event,
     is_old_event,
     is_sdk_event,
-    name_of,
 )
 from mast_tui.traces.readers.openhands.old import OldEvents
 from mast_tui.traces.readers.openhands.sdk import SdkEvents
@@ -52,7 +59,6 @@ from mast_tui.traces.readers.run_facts import facts_of_record, task_of
 
 _CONTAINERS: Final = ("history", "trajectory", "events")
 _MARKS: Final = (b'"observation"', b'"action"', b'"kind"', b'"history"', b'"instance_id"')
-_LOOKED_AT: Final = 20
 _PEEKED_AT: Final = 3
 _MOST_EVENT_BYTES: Final = 64 << 20
 _EVENT_FILE: Final = re.compile(r"(?:event-)?(?P<number>\d{1,12})(?:-[^/]*)?\.json")
@@ -67,12 +73,11 @@ class _Run:
     record: Fields
 
 
-@dataclass(frozen=True, slots=True)
 class OpenHandsReader:
     """Reads OpenHands' files; calls and results go by the model's call id, the rest by event id."""
 
-    name: ClassVar[str] = "openhands"
-    key_scheme: ClassVar[int] = 1
+    name: Final = "openhands"
+    key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
         """Whether the file holds events, or records with events, for the most part."""
@@ -137,12 +142,8 @@ def read_event_folder(folder: Path) -> FileReport | None:
     above = folder.parent if folder.name == "events" else folder
     _data, state = _event_in(above / "base_state.json", problems)
     run = _Run(events, fields_of(state))
-    identity = identity_by_content(
-        Path(above.name), None, b"\n".join(contents), reader=READER.name, key_scheme=1
-    )
     native = as_text(run.record.get("id")) or (above.name if _UUID.fullmatch(above.name) else None)
-    if native:
-        identity = replace(identity, trace_id=native, native=True)
+    identity = identity_of(READER, Path(above.name), b"\n".join(contents), native=native)
     trace = _trace(run, identity, folder, None)
     return FileReport(folder, format=READER.name, traces=(trace,), problems=tuple(problems))
 
@@ -183,9 +184,7 @@ def _event_in(path: Path, problems: list[Problem]) -> tuple[bytes, object]:
 
 def _trace_of(source: Source, run: _Run, number: int | None = None) -> Trace:
     content = source.data if number is None else canonical_bytes(run.record)
-    identity = identity_by_content(
-        source.path, number, content, reader=READER.name, key_scheme=READER.key_scheme
-    )
+    identity = identity_of(READER, source.path, content, record=number)
     if instance := identifier(run.record.get("instance_id")):
         # Runs of several models share the instance, so that it alone is no id.
         identity = replace(identity, trace_id=f"{instance}-{identity.content_hash[:8]}")
@@ -193,7 +192,7 @@ def _trace_of(source: Source, run: _Run, number: int | None = None) -> Trace:
 
 
 def _trace(run: _Run, identity: TraceIdentity, path: Path, number: int | None) -> Trace:
-    spans = EventSpans(name_of(fields_at(run.record, "metadata").get("agent_class")))
+    spans = EventSpans(one_line(fields_at(run.record, "metadata").get("agent_class")))
     sdk = sum(is_sdk_event(event.value) for event in run.events)
     if 2 * sdk >= len(run.events):
         SdkEvents(spans).run(run.events)
@@ -211,16 +210,12 @@ def _is_event(value: object) -> bool:
 
 def _are_events(values: Sequence[object]) -> bool:
     """Whether most of the first values of a bare list are events with an id and a source."""
-    looked_at = values[:_LOOKED_AT]
-    found = sum(is_identified_old_event(value) or is_sdk_event(value) for value in looked_at)
-    return found > 0 and 2 * found >= len(looked_at)
+    return mostly(lambda value: is_identified_old_event(value) or is_sdk_event(value), values)
 
 
 def _are_records(values: Sequence[object]) -> bool:
     """Whether most of the first values are records with events."""
-    looked_at = values[:_LOOKED_AT]
-    found = sum(isinstance(one, Mapping) and _run_of(one) is not None for one in looked_at)
-    return found > 0 and 2 * found >= len(looked_at)
+    return mostly(lambda one: isinstance(one, Mapping) and _run_of(one) is not None, values)
 
 
 def _run_of(value: object, place: str = "") -> _Run | None:
@@ -238,9 +233,7 @@ def _run_of(value: object, place: str = "") -> _Run | None:
 
 def _hold_events(values: Sequence[object]) -> bool:
     """Whether most of a record's values are events, or pairs of an action and what it led to."""
-    looked_at = values[:_LOOKED_AT]
-    found = sum(all(map(_is_event, _parts(value))) for value in looked_at)
-    return found > 0 and 2 * found >= len(looked_at)
+    return mostly(lambda value: all(map(_is_event, _parts(value))), values)
 
 
 def _parts(value: object) -> Sequence[object]:

@@ -8,16 +8,13 @@ from typing import Final
 from mast_tui.traces.index.document import More
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text, identifier
 from mast_tui.traces.model import Role, SpanKind, SpanStatus
-from mast_tui.traces.readers.json_fields import Fields, fields_at, fields_of
+from mast_tui.traces.readers.chat.messages import Call
+from mast_tui.traces.readers.json_fields import Fields, fields_at, fields_of, one_line
 from mast_tui.traces.readers.openhands.events import (
-    Call,
     Event,
     EventSpans,
     arguments_text,
-    base_key,
-    name_of,
     status_of_code,
-    time_of,
 )
 
 _NOISE: Final = frozenset({"TokenEvent", "StreamingDeltaEvent", "LLMCompletionLogEvent"})
@@ -36,13 +33,13 @@ class SdkEvents:
     def run(self, events: Sequence[Event]) -> None:
         """Add every event; what is of no known kind becomes a log."""
         for number, event in enumerate(events):
-            value = fields_of(event.value)
+            value = event.fields
             if value.get("kind") == "ACPToolCallEvent":
                 call_id = identifier(value.get("tool_call_id"))
                 self._reports[call_id or event.key] = number
                 self._reported[number] = value
         for number, event in enumerate(events):
-            self._add(event, fields_of(event.value), number)
+            self._add(event, event.fields, number)
 
     def _add(self, event: Event, value: Fields, number: int) -> None:
         kind = as_text(value.get("kind")) or ""
@@ -66,19 +63,19 @@ class SdkEvents:
             text = ": ".join(part for part in parts if part)
             self._spans.log(event, text, "error", SpanStatus.ERROR)
         elif kind in ("PauseEvent", "InterruptEvent"):
-            self._spans.log(event, as_text(value.get("reason")) or kind, name_of(kind))
+            self._spans.log(event, as_text(value.get("reason")) or kind, one_line(kind))
         elif kind in ("Condensation", "CondensationSummaryEvent", "CondensationRequest"):
             text = content_text(value.get("summary")) or dump_text(event.value)
-            self._spans.log(event, text, name_of(kind))
+            self._spans.log(event, text, one_line(kind))
         elif kind not in _NOISE:
-            self._spans.log(event, dump_text(event.value), name_of(kind))
+            self._spans.log(event, dump_text(event.value), one_line(kind))
             if not value:
                 self._spans.add_problem(event, "not an event but a bare value")
 
     def _message(self, event: Event, value: Fields) -> None:
         said = fields_of(value.get("llm_message"))
         by_agent = value.get("source") == "agent"
-        sender = name_of(value.get("sender"))
+        sender = one_line(value.get("sender"))
         agent = (sender or self._spans.agent) if by_agent else "user"
         role = Role.AGENT if by_agent else Role.USER
         if value.get("source") == "environment" or said.get("role") == "system":
@@ -87,23 +84,23 @@ class SdkEvents:
             self._spans.say(event, role, agent, thought, SpanKind.REASONING, "/reasoning")
         self._spans.say(event, role, agent, content_text(said.get("content")))
         if added := content_text(value.get("extended_content")):
-            key = f"{base_key(event)}/extended_content"
-            more = More(place=event.place, start=time_of(event), name="extended_content")
+            key = f"{event.own_key}/extended_content"
+            more = More(place=event.place, start=event.time, name="extended_content")
             self._spans.steps.add(key, SpanKind.LOG, Role.SYSTEM, "system", added, **more)
 
     def _action(self, event: Event, value: Fields) -> None:
-        base, agent = base_key(event), self._spans.agent
+        agent = self._spans.agent
         if thought := _reasoning(value):
             self._spans.say(event, Role.AGENT, agent, thought, SpanKind.REASONING, "/reasoning")
         if (said := content_text(value.get("thought"))).strip():
             self._spans.say(event, Role.AGENT, agent, said, part="/thought")
         call, action = fields_of(value.get("tool_call")), fields_of(value.get("action"))
         asked = fields_of(call.get("function")) or call
-        name = name_of(value.get("tool_name")) or name_of(asked.get("name"))
+        name = one_line(value.get("tool_name")) or one_line(asked.get("name"))
         call_id = identifier(value.get("tool_call_id")) or identifier(call.get("id"))
         if name == "think" and (thought := content_text(action.get("thought"))):
             self._spans.say(event, Role.AGENT, agent, thought, SpanKind.REASONING)
-            self._thoughts.update(one for one in (call_id, base) if one)
+            self._thoughts.update(one for one in (call_id, event.own_key) if one)
             return
         arguments = asked.get("arguments")
         text = dump_text(arguments)
@@ -122,7 +119,7 @@ class SdkEvents:
         else:
             text = content_text(value.get("error")) or content_text(value.get("rejection_reason"))
             status = SpanStatus.ERROR
-        self._spans.result(event, call, text, status, call_id, name_of(value.get("tool_name")))
+        self._spans.result(event, call, text, status, call_id, one_line(value.get("tool_name")))
 
     def _report(self, event: Event, value: Fields, number: int) -> None:
         """A tool of another agent, which is reported several times while it is at work.
@@ -131,14 +128,14 @@ class SdkEvents:
         result where it was reported last.
         """
         call_id = identifier(value.get("tool_call_id"))
-        base = call_id or base_key(event)
+        base = call_id or event.own_key
         last = self._reports[call_id or event.key]
         told = self._reported[last]
         call = self._spans.call_of(base)
-        title = name_of(told.get("title"))
+        title = one_line(told.get("title"))
         if call is None:
             text = dump_text(told.get("raw_input")) or (title or "")
-            name = title or name_of(told.get("tool_kind"))
+            name = title or one_line(told.get("tool_kind"))
             call = self._spans.call(event, base, self._spans.agent, text, name)
         output = told.get("raw_output") or told.get("content")
         ended = told.get("status") in ("completed", "failed")

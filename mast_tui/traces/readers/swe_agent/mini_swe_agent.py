@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final
+from typing import Final
 
 from mast_tui.traces.index.document import Step, StepList
 from mast_tui.traces.io.decoding import as_utf8
@@ -22,6 +22,7 @@ from mast_tui.traces.readers.chat.pieces import ASSISTANT, Piece, call_piece, no
 from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
 from mast_tui.traces.readers.json_fields import Fields, fields_at, fields_of, items_of
 from mast_tui.traces.readers.run_facts import facts_of_record
+from mast_tui.traces.readers.swe_agent.reader import add_ending
 from mast_tui.traces.result_status import status_of_code
 from mast_tui.traces.times import unix_seconds
 
@@ -43,12 +44,11 @@ _OBSERVATION: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
 class MiniSweAgentReader:
     """Reads mini-swe-agent's files; span keys are JSON pointers, tool calls go by their id."""
 
-    name: ClassVar[str] = "mini-swe-agent"
-    key_scheme: ClassVar[int] = 1
+    name: Final = "mini-swe-agent"
+    key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
         """Whether the file names the format, or its messages hold commands as only it has them."""
@@ -71,7 +71,7 @@ class MiniSweAgentReader:
         for number, message in enumerate(_messages(source.json) or ()):
             messages.add(message, f"{pointer}/{number}")
         info = fields_of(record.get("info"))
-        _add_ending(steps, info)
+        add_ending(steps, info, beside=2)
         meta, problems = _meta(info, steps.steps), messages.problems
         trace = trace_of_steps(self, source.path, source.data, steps, meta=meta, problems=problems)
         return report_of(self, source, [trace])
@@ -115,15 +115,6 @@ def _is_bare_run(messages: list[object]) -> bool:
         elif role == "user" and _OBSERVED.match(content):
             answered += 1
     return answered > 0 and asked - 1 <= answered <= asked
-
-
-def _add_ending(steps: StepList, info: Fields) -> None:
-    """How the run ended, and its submission unless a message shows just that."""
-    shown = {step.text.strip() for step in steps.steps[-2:]}
-    for field in ("exit_status", "submission"):
-        text = dump_text(info.get(field))
-        if text.strip() and text.strip() not in shown:
-            steps.log(f"/info/{field}", text, name=field)
 
 
 def _meta(info: Fields, steps: Sequence[Step]) -> TraceMeta:

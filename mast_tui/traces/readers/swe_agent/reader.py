@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final
+from typing import Final
 
 from mast_tui.traces.index.document import More, Step, StepList
 from mast_tui.traces.io.decoding import as_utf8
@@ -19,7 +19,14 @@ from mast_tui.traces.model import AnswerKey, FileReport, Problem, Role, SpanKind
 from mast_tui.traces.preview import preview
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
 from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
-from mast_tui.traces.readers.json_fields import Fields, fields_at, fields_of, items_of, json_in
+from mast_tui.traces.readers.json_fields import (
+    Fields,
+    fields_at,
+    fields_of,
+    items_of,
+    json_in,
+    one_line,
+)
 from mast_tui.traces.readers.run_facts import facts_of_record, task_of
 from mast_tui.traces.times import unix_seconds
 
@@ -30,12 +37,11 @@ _STEP: Final = frozenset({"action", "observation"})
 _WHOLE_STEP: Final = _STEP | {"response", "thought", "state"}
 
 
-@dataclass(frozen=True, slots=True)
 class SweAgentReader:
     """Reads ``.traj`` files; span keys are JSON pointers: ``/trajectory/3/action``."""
 
-    name: ClassVar[str] = "swe-agent"
-    key_scheme: ClassVar[int] = 1
+    name: Final = "swe-agent"
+    key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
         """Whether the file is one record with a trajectory of actions and observations."""
@@ -54,6 +60,21 @@ class SweAgentReader:
 
 
 READER: Final = SweAgentReader()
+
+
+def add_ending(steps: StepList, info: Fields, beside: int) -> None:
+    """Add how the run ended, and its patch unless one of the last steps shows just that.
+
+    Args:
+        steps: Those of the run, to which these are added.
+        info: What the file tells of the run's end.
+        beside: How many of the last steps may show it already.
+    """
+    shown = {step.text.strip() for step in steps.steps[-beside:]}
+    for field in ("exit_status", "submission"):
+        text = dump_text(info.get(field))
+        if text.strip() and text.strip() not in shown:
+            steps.log(f"/info/{field}", text, name=field)
 
 
 def _is_run(document: object) -> bool:
@@ -96,15 +117,14 @@ class _Run:
         prompts, turns = _parted(record, trajectory)
         self._agent = turns[0].agent if turns else _UNNAMED
         self._prompts(prompts)
-        turns_left = _Turns(turns)
         for number, step in enumerate(trajectory):
             pointer = f"/trajectory/{number}"
             if isinstance(step, Mapping):
-                self._step(step, pointer, turns_left.of(step))
+                self._step(step, pointer, _taken(turns, step))
             else:
                 self._log(pointer, step)
                 self.problems.append(Problem(pointer, "not a step but a bare value"))
-        self._ending(fields_of(record.get("info")))
+        add_ending(self.steps, fields_of(record.get("info")), beside=1)
         attempts = items_of(record.get("attempts"))
         if len(attempts) > 1:
             message = f"the run made {len(attempts)} attempts; only the one it chose is shown"
@@ -148,14 +168,6 @@ class _Run:
         if len(self.steps) == before:
             self._log(pointer, {name: value for name, value in step.items() if name in _TOLD})
 
-    def _ending(self, info: Fields) -> None:
-        """How the run ended, and its patch unless the last step shows just that."""
-        shown = self.steps.steps[-1].text.strip() if len(self.steps) else ""
-        for field in ("exit_status", "submission"):
-            text = dump_text(info.get(field))
-            if text.strip() and text.strip() != shown:
-                self.steps.log(f"/info/{field}", text, name=field)
-
     def _log(self, pointer: str, value: object) -> None:
         self.steps.log(pointer, dump_text(value))
 
@@ -163,21 +175,16 @@ class _Run:
 _TOLD: Final = ("thought", "action", "observation", "response", "execution_time", "extra_info")
 
 
-class _Turns:
-    """Finds what the history tells of each step in turn; either may lack some of the other."""
+def _taken(turns: list[_Turn], step: Fields) -> _Turn | None:
+    """Take from the turns that are left the one with the step's action, among the next few.
 
-    def __init__(self, turns: Sequence[_Turn]) -> None:
-        self._turns = turns
-        self._next = 0
-
-    def of(self, step: Fields) -> _Turn | None:
-        """The turn with the step's action, among the next few that no step has taken."""
-        for number in range(self._next, min(self._next + _LOOKED_AHEAD, len(self._turns))):
-            message = self._turns[number].message
-            if message.get("action") == step.get("action"):
-                self._next = number + 1
-                return self._turns[number]
-        return None
+    Either of trajectory and history may lack some of the other.
+    """
+    for number, turn in enumerate(turns[:_LOOKED_AHEAD]):
+        if turn.message.get("action") == step.get("action"):
+            del turns[: number + 1]
+            return turn
+    return None
 
 
 def _parted(
@@ -198,7 +205,7 @@ def _parted(
     turns: list[_Turn] = []
     for place, message in _messages(messages, pointer):
         if message.get("role") == "assistant" and not _is_demonstration(message):
-            agent = preview(as_text(message.get("agent")) or _UNNAMED)[0]
+            agent = one_line(message.get("agent")) or _UNNAMED
             turns.append(_Turn(place, message, agent, _tool(message)))
         elif not turns and as_text(content_text(message.get("content"))):
             prompts.append((place, message))
@@ -228,8 +235,7 @@ def _as_one(messages: Sequence[Fields]) -> str:
 def _tool(message: Fields) -> str | None:
     """The name of the only tool that a message calls."""
     calls = items_of(message.get("tool_calls"))
-    name = as_text(fields_at(calls[0], "function").get("name")) if len(calls) == 1 else None
-    return preview(name)[0] if name else None
+    return one_line(fields_at(calls[0], "function").get("name")) if len(calls) == 1 else None
 
 
 def _first_word(action: str) -> str | None:
@@ -260,7 +266,7 @@ def _later(start: float | None, step: Fields) -> float | None:
 def _facts(record: Fields, steps: Sequence[Step]) -> TraceMeta:
     info = fields_of(record.get("info"))
     meta = facts_of_record(info, steps)
-    config = _config(record.get("replay_config"))
+    config = fields_of(json_in(record.get("replay_config")))  # JSON within a JSON text
     problem = fields_of(config.get("problem_statement"))
     task = task_of(problem.get("text"), problem.get("problem_statement"), steps=steps)
     model = as_text(fields_at(config, "agent", "model").get("name"))
@@ -283,8 +289,3 @@ def _answer_key(record: Fields, info: Fields) -> AnswerKey:
         for name in ("report", "test_report", "tests_status"):
             draft.add("tests", name, holder.get(name))
     return draft.key()
-
-
-def _config(value: object) -> Fields:
-    """The configuration of the run, which is JSON within a JSON text."""
-    return fields_of(json_in(value))
