@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from colorsys import rgb_to_hsv
 from functools import cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
-
-from textual.cache import FIFOCache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from mast_tui.safe_text import COLOUR_SEQUENCE
 from mast_tui.ui.text.layout import Readable, block_at
@@ -80,6 +79,10 @@ COLOUR_REACH: Final = 1 << 12
 _KEPT: Final = 128
 
 
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
 class Part(NamedTuple):
     """A part of a text, ``end`` exclusive, and what it is: a style of the same name shows it."""
 
@@ -114,9 +117,9 @@ class Highlighter:
         self._text = text
         self._written = written
         self._pretty = pretty
-        self._segments: FIFOCache[int, list[Stretch]] = FIFOCache(_KEPT)
-        self._named: FIFOCache[tuple[int, int], list[Part]] = FIFOCache(_KEPT)
-        self._asked: FIFOCache[tuple[int, int], list[Part]] = FIFOCache(_KEPT)
+        self._segments: OrderedDict[int, list[Stretch]] = OrderedDict()
+        self._named: OrderedDict[tuple[int, int], list[Part]] = OrderedDict()
+        self._asked: OrderedDict[tuple[int, int], list[Part]] = OrderedDict()
 
     def changed(self) -> None:
         """Forget what was found: the text reads otherwise now."""
@@ -132,7 +135,7 @@ class Highlighter:
         found = self._asked.get((start, end))
         if found is None:
             found = list(self._parts(start, end))
-            self._asked[(start, end)] = found
+            _keep(self._asked, (start, end), found)
         return found
 
     def _parts(self, start: int, end: int) -> Iterator[Part]:
@@ -182,7 +185,7 @@ class Highlighter:
                 Stretch(before + one.start, before + one.end, one.written, one.indent)
                 for one in stretches(self._text[before:stop], region.written, region.indent)
             ]
-            self._segments[begin] = found
+            _keep(self._segments, begin, found)
         return found
 
     def _of_lines(self, stretch: Stretch, start: int, end: int) -> Iterator[Part]:
@@ -199,7 +202,7 @@ class Highlighter:
                     Part(begin + one.start, begin + one.end, one.name)
                     for one in _OF_LINES[stretch.written](self._text[begin:last])
                 ]
-                self._named[(first, last)] = found
+                _keep(self._named, (first, last), found)
             yield from _within(found, start, end)
             at = max(last, at + 1)
 
@@ -214,7 +217,7 @@ class Highlighter:
                 before = max(stretch.start, begin - LEXED)
                 code = _code_parts(lexer, self._text[before:stop], before)
                 found = list(_within(code, begin, stop))
-                self._named[(begin, stop)] = found
+                _keep(self._named, (begin, stop), found)
             yield from _within(found, start, end)
 
     def _colours(self, start: int, end: int) -> Iterator[Part]:
@@ -223,7 +226,7 @@ class Highlighter:
             found = self._named.get((begin, -1))
             if found is None:
                 found = self._colours_from(begin, min(len(self._text), begin + LEXED))
-                self._named[(begin, -1)] = found
+                _keep(self._named, (begin, -1), found)
             yield from found
 
     def _colours_from(self, begin: int, end: int) -> list[Part]:
@@ -244,6 +247,12 @@ def _within(parts: Iterable[Part], start: int, end: int) -> Iterator[Part]:
     for part in parts:
         if part.start < end and part.end > start:
             yield Part(max(part.start, start), min(part.end, end), part.name)
+
+
+def _keep(kept: OrderedDict[Key, Value], key: Key, value: Value) -> None:
+    kept[key] = value
+    if len(kept) > _KEPT:
+        kept.popitem(last=False)
 
 
 # Fences and hunks
