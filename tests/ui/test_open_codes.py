@@ -133,7 +133,7 @@ async def test_tags_are_given_and_a_model_groups_what_has_none(
     writes_down(office, "alice", "one", "restarts the pod unasked", 10)
     writes_down(office, "alice", "one", "wrong namespace", 3)
     writes_down(office, "alice", "two", "looks elsewhere", 3)
-    found = {"groups": [{"name": "LostItem", "notes": [1, 2]}]}
+    found = {"groups": [{"name": "Lost", "notes": [1, 2]}]}
     async with stage(office.folder, workspace=office.workspace) as on:
         await on.press("+")
         await on.press("J")
@@ -154,7 +154,7 @@ async def test_tags_are_given_and_a_model_groups_what_has_none(
             await shown(on, "Lost · 2 places", f"by {MODEL}")
         await on.press("J")
         await on.press("w")
-        for _ in waiting.until(lambda: "LostItem" not in on.text):
+        for _ in waiting.until(lambda: "Lost" not in on.text):
             await on.pilot.pause(0.01)
 
 
