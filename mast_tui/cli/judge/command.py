@@ -19,11 +19,11 @@ from mast_tui.cli.judge.summary import (
     failed_files,
     print_shards,
     print_summary,
-    rules_document,
+    run_document,
     shards_document,
     without_findings,
 )
-from mast_tui.cli.shared.asking import Asker, shards_hidden
+from mast_tui.cli.shared.asking import Asker, judges_hidden
 from mast_tui.cli.shared.common import (
     checked_sight,
     common_options,
@@ -210,7 +210,7 @@ def _into_workspace(run: _Run) -> int:
         on_progress=(lambda _: None) if run.quiet or run.at_work.workers is not None else show,
     )
     place.close()
-    document = rules_document(summary, reports, chosen)
+    document = run_document(summary, reports, chosen)
     if hidden:
         document = without_findings(document)
     if run.as_json:
@@ -232,7 +232,7 @@ def _into_shards(run: _Run, folder: ShardFolder, files: int | None) -> int:
         tell=run.at_work.on_shard,
     )
     document = shards_document(done, folder.place, chosen)
-    if shards_hidden(run.asks, chosen):
+    if judges_hidden(run.asks, chosen):
         document = without_findings(document)
     if run.as_json:
         print_json(document)

@@ -28,7 +28,7 @@ from mast_tui.cli.judge.summary import (
     shards_document,
     without_findings,
 )
-from mast_tui.cli.shared.asking import Asker, shards_hidden
+from mast_tui.cli.shared.asking import Asker, judges_hidden
 from mast_tui.cli.shared.common import (
     load_chosen_taxonomy,
     open_workspace,
@@ -207,7 +207,7 @@ def shards_by_model(
         if books is not None and (books.spent or done.stopped is None):
             folder.write(SPENT, b"{}")  # the run is over; the next one has an allowance of its own
     document = shards_document(done, folder.place, setup.taxonomy)
-    if shards_hidden(command.asks, setup.taxonomy):
+    if judges_hidden(command.asks, setup.taxonomy):
         document = without_findings(document)
     if command.as_json:
         print_json(document)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -30,19 +30,21 @@ _KINDS: Final = ("exact", "spacing", "reworded", "in_parts", "altered", "not_fou
 """How a quote was found in a trace; the first three count as found."""
 
 
-def rules_document(
-    summary: RunSummary, reports: Sequence[FileReport], taxonomy: Taxonomy
+def run_document(
+    summary: RunSummary | ModelRunSummary, reports: Sequence[FileReport], taxonomy: Taxonomy
 ) -> Document:
-    """What came of a run of the rules."""
-    return _common(
-        judge=summary.judge,
-        run=summary.run_id,
-        steps=summary.steps,
-        by_mode=summary.by_mode,
-        failed=summary.failed,
-        reports=reports,
-        taxonomy=taxonomy,
-    )
+    """What came of a run of any judge."""
+    by_mode = summary.by_mode
+    return {
+        "judge": summary.judge,
+        "taxonomy": taxonomy.ref,
+        "run": summary.run_id,
+        "traces": {step.value: summary.steps.get(step, 0) for step in Step},
+        "suggestions": summary.suggestions,
+        "modes": {mode.code: by_mode[mode.slug] for mode in taxonomy.modes if mode.slug in by_mode},
+        "failed": _failed(summary.failed, reports),
+        "skipped": _skipped(reports),
+    }
 
 
 def shards_document(run: ShardRun, place: str, taxonomy: Taxonomy) -> Document:
@@ -99,15 +101,7 @@ def model_document(
 
     How many traces are left is None where the run is not at its end and nobody had counted them.
     """
-    document = _common(
-        judge=summary.judge,
-        run=summary.run_id,
-        steps=summary.steps,
-        by_mode=summary.by_mode,
-        failed=summary.failed,
-        reports=reports,
-        taxonomy=setup.taxonomy,
-    )
+    document = run_document(summary, reports, setup.taxonomy)
     counted = sum(document["traces"].values())
     at_end = summary.stopped is None and summary.ending is None
     all_traces = None if estimate is None else estimate.traces
@@ -169,28 +163,6 @@ def estimate_document(
         "examples": list(setup.settings().examples),
         "sent": sent,
         "failed": _failed((), reports),
-        "skipped": _skipped(reports),
-    }
-
-
-def _common(
-    *,
-    judge: str,
-    run: str | None,
-    steps: Mapping[Step, int],
-    by_mode: Mapping[str, int],
-    failed: Iterable[Progress],
-    reports: Sequence[FileReport],
-    taxonomy: Taxonomy,
-) -> Document:
-    return {
-        "judge": judge,
-        "taxonomy": taxonomy.ref,
-        "run": run,
-        "traces": {step.value: steps.get(step, 0) for step in Step},
-        "suggestions": sum(by_mode.values()),
-        "modes": {mode.code: by_mode[mode.slug] for mode in taxonomy.modes if mode.slug in by_mode},
-        "failed": _failed(failed, reports),
         "skipped": _skipped(reports),
     }
 

@@ -15,7 +15,7 @@ from mast_tui.cli.judge.files import usual_lengths
 from mast_tui.cli.lint.findings import LintedTrace, LintReport, PlacedFinding, judged_now, placed
 from mast_tui.cli.lint.formats import FORMATS
 from mast_tui.cli.lint.gate import fail_on_option, gate_of, rules_for, rules_option
-from mast_tui.cli.lint.sight import checked_may_see
+from mast_tui.cli.shared.asking import Asker, check_may_see_judges
 from mast_tui.cli.shared.common import (
     common_options,
     force_option,
@@ -110,7 +110,7 @@ def lint_command(
     if judge_name != RULES_NOW and rule_names is not None:
         raise click.UsageError(f"--rules is for --judge rules; {judge_name} has judged already")
     rules = rules_for(rule_names, gate, chosen) if judge_name == RULES_NOW else ()
-    checked_may_see(workspace, annotator, chosen, assisted=assisted)
+    check_may_see_judges(Asker(annotator, False, assisted), chosen, workspace)
     outputs = Outputs(Rules(_never_replaced(paths), protected_kind, force))
     if output is not None:
         outputs.check(output)

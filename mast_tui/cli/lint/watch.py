@@ -25,7 +25,7 @@ from mast_tui.cli.lint.command import ALL_IS_TOLD, FAILS
 from mast_tui.cli.lint.formats import finding_values, text_line
 from mast_tui.cli.lint.gate import fail_on_option, gate_of, rules_for, rules_option
 from mast_tui.cli.lint.running import NotRead, RunningTraces
-from mast_tui.cli.lint.sight import checked_may_see
+from mast_tui.cli.shared.asking import Asker, check_may_see_judges
 from mast_tui.cli.shared.common import common_options, load_chosen_taxonomy, say
 from mast_tui.cli.shared.paths import paths_argument
 from mast_tui.judges.rules import RulesJudge
@@ -90,7 +90,7 @@ def watch_command(
     gate = gate_of(fail_on, chosen)
     rules = rules_for(rule_names, gate, chosen, running=True)
     words = _words_of(command)
-    checked_may_see(workspace, annotator, chosen, assisted=assisted)
+    check_may_see_judges(Asker(annotator, False, assisted), chosen, workspace)
     judge = RulesJudge(rules, usual_lengths(rules, paths))
     running = RunningTraces(paths, judge, gate, chosen)
     told = _Told(bell, words, as_json)

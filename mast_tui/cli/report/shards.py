@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import click
 from click.core import ParameterSource
 
-from mast_tui.cli.shared.asking import Asker, shards_hidden
+from mast_tui.cli.shared.asking import Asker, judges_hidden
 from mast_tui.cli.shared.common import print_json, print_table, say
 from mast_tui.cli.shared.workers import WorkerProgress
 from mast_tui.figures.shards import shard_report
@@ -73,7 +73,7 @@ def report_shards(
         click.ClickException: Whoever asks works blind here.
     """
     folder = ShardFolder(place)
-    if shards_hidden(asks, folder.manifest().taxonomy):
+    if judges_hidden(asks, folder.manifest().taxonomy):
         raise click.ClickException(
             f"{place}: what a judge found is hidden while you work blind or without suggestions"
         )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mast_tui.cli.shared.common import open_on_server, open_workspace, say
+from mast_tui.errors import SessionError
 from mast_tui.session import hidden_words, viewer_of, works_blind
 from mast_tui.workspace import Workspace, WorkspaceError, find_workspace
 
@@ -33,20 +34,36 @@ class Asker:
         return viewer.judges_hidden
 
 
-def shards_hidden(asks: Asker, taxonomy: Taxonomy) -> bool:
-    """Whether what a judge found in shards must not be told: somebody works blind here.
+def judges_hidden(asker: Asker, taxonomy: Taxonomy, workspace: str | None = None) -> bool:
+    """Whether what a judge finds must not be told: somebody works blind here.
+
+    Where there is no workspace there is nobody to keep it from, and none is made.
 
     Args:
-        asks: Who asks.
+        asker: Who asks.
         taxonomy: Under which taxonomy.
+        workspace: The value of ``--workspace``.
     """
-    if not find_workspace(None).exists():
-        return asks.blind
-    place = open_workspace(None, create=False)
+    if workspace is None and not find_workspace(None).exists():
+        return asker.blind
+    place = open_workspace(workspace, create=False)
     try:
-        return asks.hides_judges(place, taxonomy)
+        return asker.hides_judges(place, taxonomy)
     finally:
         place.close()
+
+
+def check_may_see_judges(asker: Asker, taxonomy: Taxonomy, workspace: str | None) -> None:
+    """Refuse to tell findings to somebody who labels here without them; as ``judges_hidden``.
+
+    Raises:
+        SessionError: They work blind, or have traces without suggestions.
+    """
+    if judges_hidden(asker, taxonomy, workspace):
+        raise SessionError(
+            "what judges find is hidden from you, as you work blind here or have traces without "
+            "suggestions; work outside of this folder, or leave blind with --assisted"
+        )
 
 
 def asked_by(
