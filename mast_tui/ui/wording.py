@@ -63,7 +63,14 @@ def cost_words(cost: float) -> str:
 
 def shortened(text: str, cells: int) -> str:
     """A text in at most so many cells, with an ellipsis where it is cut."""
-    return text if cell_len(text) <= cells else set_cell_size(text, max(1, cells - 1)) + "…"
+    if cell_len(text) <= cells:
+        return text
+    return set_cell_size(text, cells - 1) + "…" if cells > 0 else ""
+
+
+def words_within(text: str, cells: int) -> str:
+    """A text in exactly so many cells, with an ellipsis where it is cut."""
+    return set_cell_size(shortened(text, cells), cells)
 
 
 # Times

@@ -15,6 +15,7 @@ from textual.strip import Strip
 
 from mast_tui.safe_text import one_line
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
+from mast_tui.ui.wording import words_within
 
 
 class RowState(StrEnum):
@@ -191,14 +192,16 @@ class ConflictList(VirtualLines):
                 Segment(set_cell_size(item.code, self._code), base + self._part("code")),
                 Segment(" ", base),
                 Segment(
-                    fitted(item.name, name_cells), base + self._part("quiet" if quiet else "name")
+                    words_within(item.name, name_cells),
+                    base + self._part("quiet" if quiet else "name"),
                 ),
                 Segment("  ", base),
                 Segment(
-                    fitted(item.what, what_cells), base + self._part("quiet" if quiet else "what")
+                    words_within(item.what, what_cells),
+                    base + self._part("quiet" if quiet else "what"),
                 ),
                 Segment("  " if who_cells else "", base),
-                Segment(fitted(item.who, who_cells), base + self._part("quiet")),
+                Segment(words_within(item.who, who_cells), base + self._part("quiet")),
             ]
         ).adjust_cell_length(width, base)
 
@@ -210,7 +213,8 @@ class ConflictList(VirtualLines):
                 bar,
                 Segment(f"{glyph} " if glyph else "", base + self._part("quiet")),
                 Segment(
-                    fitted(one_line(item.name or item.trace_id), room), base + self._part("trace")
+                    words_within(one_line(item.name or item.trace_id), room),
+                    base + self._part("trace"),
                 ),
                 Segment(f" {item.what}", base + self._part("quiet")),
             ]
@@ -226,10 +230,3 @@ class ConflictList(VirtualLines):
         if who and rest >= LEAST_WHO:
             return name, what, min(rest, who)
         return max(name, 1), max(room - name, 1), 0
-
-
-def fitted(text: str, cells: int) -> str:
-    """The text in exactly ``cells`` cells, with an ellipsis where it is cut."""
-    if cell_len(text) > cells:
-        return set_cell_size(text, cells - 1) + "…" if cells > 0 else ""
-    return set_cell_size(text, cells)

@@ -28,6 +28,7 @@ from mast_tui.ui.trace_names import names_under
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.text_line import TextLine
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
+from mast_tui.ui.wording import shortened
 
 MOST_HITS: Final = 10_000
 """A search ends when so many spans were found."""
@@ -138,20 +139,13 @@ class HitList(VirtualLines):
         spare = max(room // 4, room - cell_len(lit) - cell_len(behind))
         if cell_len(before) > spare:
             before = "…" + _last_cells(before, max(0, spare - 1))
-        lit = _first_cells(lit, room - cell_len(before))
-        behind = _first_cells(behind, room - cell_len(before) - cell_len(lit))
+        lit = shortened(lit, room - cell_len(before))
+        behind = shortened(behind, room - cell_len(before) - cell_len(lit))
         return [
             Segment(before, base),
             Segment(lit, base + self._part("match")),
             Segment(behind, base),
         ]
-
-
-def _first_cells(text: str, cells: int) -> str:
-    """The beginning of a text, with … where it is more than so many cells."""
-    if cell_len(text) <= cells:
-        return text
-    return set_cell_size(text, cells - 1) + "…" if cells > 0 else ""
 
 
 def _last_cells(text: str, cells: int) -> str:

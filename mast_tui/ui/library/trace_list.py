@@ -15,6 +15,7 @@ from mast_tui.safe_text import one_line
 from mast_tui.ui.library.rows import GLYPHS, LibraryRow, State
 from mast_tui.ui.services.trace_catalog import FileProblem
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
+from mast_tui.ui.wording import shortened
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,10 +239,8 @@ class LibraryList(VirtualLines):
             if row == self.cursor:
                 base += self._part("cursor")
             trouble = self.troubles[place]
-            name, message = one_line(trouble.path), one_line(trouble.message)
-            room = max(1, width - 5 - cell_len(name))
-            if cell_len(message) > room:
-                message = set_cell_size(message, room - 1) + "…"
+            name = one_line(trouble.path)
+            message = shortened(one_line(trouble.message), max(1, width - 5 - cell_len(name)))
             parts = [
                 Segment("▌" if row == self.cursor else " ", base),
                 Segment("✗ ", base + self._part("failed")),

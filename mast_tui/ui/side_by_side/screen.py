@@ -24,11 +24,11 @@ from mast_tui.ui.styles import SIDE_BY_SIDE as SIDE_BY_SIDE_STYLES
 from mast_tui.ui.text.differences import compare
 from mast_tui.ui.text.highlighting import Part
 from mast_tui.ui.trace_view.span_view import SpanView
-from mast_tui.ui.trace_view.timeline import kind_word, whole_words, words_within
+from mast_tui.ui.trace_view.timeline import kind_word, whole_words
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import plain_title
+from mast_tui.ui.wording import plain_title, words_within
 
 SIGNS: Final = {
     Likeness.SAME: "=",

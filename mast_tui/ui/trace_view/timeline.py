@@ -29,7 +29,7 @@ from mast_tui.ui.trace_view.gutter import NO_MARKS, Mark, MarkKind, Marks
 from mast_tui.ui.trace_view.sub_agents import steps_of_sub_agent, steps_under
 from mast_tui.ui.trace_view.trail import Trail
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import offset, shortened
+from mast_tui.ui.wording import offset, words_within
 
 BAR_CELLS: Final = 8
 BAR_FROM_WIDTH: Final = 64
@@ -190,11 +190,6 @@ def whole_words(span: Span) -> str:
     if not named or span.name == text.partition(" ")[0]:
         return text
     return f"{one_line(span.name or '')} {text}"
-
-
-def words_within(text: str, cells: int) -> str:
-    """The text in exactly so many cells."""
-    return set_cell_size(shortened(text, cells), cells)
 
 
 def fold_words(fold: Fold, trace: Trace) -> str:
