@@ -9,7 +9,6 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
-from types import TracebackType
 from typing import NoReturn
 
 from mast_tui.cli.command_line import app_words, split_words
@@ -19,7 +18,7 @@ from mast_tui.ui.crashes import excepthook
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and leave with its exit code: 0 done, 1 bad data, 2 wrong usage."""
-    sys.excepthook = _unexpected
+    sys.excepthook = excepthook
     asked_to_complete = os.environ.get("_MAST_TUI_COMPLETE")
     given = tuple(sys.argv[1:] if args is None else args)
     words = split_words(given)
@@ -40,9 +39,3 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
             assisted="--assisted" in plain.flags,
         )
     )
-
-
-def _unexpected(
-    kind: type[BaseException], error: BaseException, trace: TracebackType | None
-) -> None:
-    excepthook(kind, error, trace)

@@ -19,7 +19,7 @@ from mast_tui.cli.shared.common import (
     say,
 )
 from mast_tui.cli.shared.paths import paths_argument
-from mast_tui.cli.shared.workers import WorkerProgress, workers_option
+from mast_tui.cli.shared.workers import WorkerPool, workers_option
 from mast_tui.output_files import Outputs, Rules
 from mast_tui.traces.agentdebugx_format import AGENTDEBUGX_OPENING, agentdebugx_line
 from mast_tui.traces.atif_format import ATIF_OPENING, atif_line
@@ -91,14 +91,14 @@ def convert_command(
         nonlocal failed, traces
         write = _Line(written_as, veil is not None)
         found = each_trace(
-            at_work.reachable(paths), write, at_work.workers, without=(output,), tell=at_work.tell
+            pool.reachable(paths), write, pool.workers, without=(output,), tell=pool.tell
         )
         for report, written in found:
             if report.failed is not None:
                 failed += 1
                 say(f"mast-tui convert: {report.path}: {report.failed}")
             for line in written:
-                at_work.on_trace()
+                pool.on_trace()
                 if line is None:
                     say(f"mast-tui convert: {report.path}: no steps to judge; left out")
                     continue
@@ -110,7 +110,7 @@ def convert_command(
             )
 
     outputs = Outputs(Rules(_never_replaced(paths, force), protected_kind, force))
-    with WorkerProgress(wanted_workers) as at_work:
+    with WorkerPool(wanted_workers) as pool:
         outputs.add(output, lines(), ours=_is_converted)
         outputs.commit()
     say(f"{traces} {'trace' if traces == 1 else 'traces'} written to {output}")

@@ -39,7 +39,7 @@ from mast_tui.cli.shared.common import (
     seed_option,
 )
 from mast_tui.cli.shared.paths import paths_argument
-from mast_tui.cli.shared.workers import WorkerProgress, workers_option
+from mast_tui.cli.shared.workers import WorkerPool, workers_option
 from mast_tui.figures.bootstrap import bootstrap_json
 from mast_tui.figures.exam import (
     Answers,
@@ -175,12 +175,12 @@ def exam_command(
     files.check(outputs)
     exam = None
     judge = rules if judged_now else None
-    with WorkerProgress(wanted_workers if from_files else None) as at_work:
+    with WorkerPool(wanted_workers if from_files else None) as pool:
         if set_name in READERS:
-            exam = set_from_files(set_name, paths, judge, at_work, crosswalk)
+            exam = set_from_files(set_name, paths, judge, pool, crosswalk)
         elif from_files:
             chosen = load_chosen_taxonomy(taxonomy)
-            exam = set_from_table(Path(set_name), chosen, paths, judge, at_work)
+            exam = set_from_table(Path(set_name), chosen, paths, judge, pool)
     if place is not None:
         ref = _sight_under(place, taxonomy, exam)
         viewer = asked_by(place, ref, annotator, blind, assisted)

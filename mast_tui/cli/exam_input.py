@@ -30,7 +30,7 @@ from mast_tui.traces.library import read_fully
 from mast_tui.traces.scan.each_trace import each_trace
 
 if TYPE_CHECKING:
-    from mast_tui.cli.shared.workers import WorkerProgress
+    from mast_tui.cli.shared.workers import WorkerPool
     from mast_tui.exchange.errors import RowProblem
     from mast_tui.exchange.import_batch import Incoming, IncomingWork
     from mast_tui.gold.model import GoldLabel
@@ -230,7 +230,7 @@ def set_from_files(
     name: str,
     paths: tuple[Path, ...],
     rules: RulesJudge | None,
-    at_work: WorkerProgress,
+    pool: WorkerPool,
     crosswalk: Path | None = None,
 ) -> ExamSet:
     """Read a set that has a reader.
@@ -247,9 +247,9 @@ def set_from_files(
         ExchangeError: Nothing of the set is there, or the crosswalk does not fit.
     """
     if name == "who-and-when":
-        read = read_who_and_when(at_work.reachable(paths), workers=at_work.workers)
+        read = read_who_and_when(pool.reachable(paths), workers=pool.workers)
     else:
-        read = READERS[name](at_work.reachable(paths))
+        read = READERS[name](pool.reachable(paths))
     modes = None
     if crosswalk is not None:
         file = find_crosswalk(crosswalk)
@@ -265,13 +265,13 @@ def set_from_files(
     files = sorted({one.path for one in read.traces if one.path is not None})
     look = partial(_in_files, rules, frozenset(one.trace_id for one in work))
     traces: list[AtHand] = []
-    found_in = zip(files, each(look, files, at_work.workers), strict=True)
+    found_in = zip(files, each(look, files, pool.workers), strict=True)
     for number, (file, said) in enumerate(found_in, 1):
         if isinstance(said, LostItem):
             raise ExchangeError(f"{file}: {said.reason}")
         traces += said
-        at_work.on_trace(len(said))
-        at_work.tell(number, len(files))
+        pool.on_trace(len(said))
+        pool.tell(number, len(files))
     found = _set_of(name, taxonomy, work, traces, read.problems, SCORINGS[name])
     return replace(found, modes=modes)
 
@@ -295,7 +295,7 @@ def set_from_table(
     taxonomy: Taxonomy,
     paths: tuple[Path, ...],
     rules: RulesJudge | None,
-    at_work: WorkerProgress,
+    pool: WorkerPool,
 ) -> ExamSet:
     """Take the word of the one annotator of a ``csv-long`` file for the truth.
 
@@ -319,10 +319,10 @@ def set_from_table(
         )
     look = partial(_asked, rules, frozenset(one.trace_id for one in work))
     traces: list[AtHand] = []
-    for _, found in each_trace(at_work.reachable(paths), look, at_work.workers, tell=at_work.tell):
+    for _, found in each_trace(pool.reachable(paths), look, pool.workers, tell=pool.tell):
         for trace in found:
             traces += () if trace is None else (trace,)
-            at_work.on_trace()
+            pool.on_trace()
     return _set_of(str(file), taxonomy, work, traces, read.problems)
 
 

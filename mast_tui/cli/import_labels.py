@@ -19,7 +19,7 @@ from mast_tui.cli.shared.common import (
     print_table,
     say,
 )
-from mast_tui.cli.shared.workers import WorkerProgress, workers_option
+from mast_tui.cli.shared.workers import WorkerPool, workers_option
 from mast_tui.exchange.apply import apply_incoming
 from mast_tui.exchange.change_words import changes_in_words, changes_to_dict, refusal_in_words
 from mast_tui.exchange.crosswalk import crossed, find_crosswalk, read_crosswalk
@@ -157,8 +157,8 @@ def import_command(
     if file_format is None and len(files) == 1 and are_shards(files[0]):
         if taxonomy is not None or annotator is not None or crosswalk is not None:
             raise click.UsageError("shards bring their own names and taxonomy")
-        with WorkerProgress(wanted_workers) as at_work:
-            return import_shards(files[0], where, sample, seed, workspace, at_work, as_json=as_json)
+        with WorkerPool(wanted_workers) as pool:
+            return import_shards(files[0], where, sample, seed, workspace, pool, as_json=as_json)
     if where or sample is not None:
         raise click.UsageError(
             f"--where and --sample are for shards, and there are none in {files[0]}"
@@ -185,10 +185,10 @@ def import_command(
         crosswalk = find_crosswalk(crosswalk)
     chosen = load_chosen_taxonomy(taxonomy)
     place = open_workspace(workspace, create=True)
-    with WorkerProgress(wanted_workers if file_format == "who-and-when" else None) as at_work:
-        reach = at_work.reachable(paths)
-        incoming = _read(file_format, reach, chosen, place, annotator, at_work.workers)
-        at_work.on_trace(len(incoming.traces))
+    with WorkerPool(wanted_workers if file_format == "who-and-when" else None) as pool:
+        reach = pool.reachable(paths)
+        incoming = _read(file_format, reach, chosen, place, annotator, pool.workers)
+        pool.on_trace(len(incoming.traces))
     if len(incoming.work) > _QUICK_WORKS and not as_json:
         say(f"writing what was said in {len(incoming.work)} readings of traces …")
     if crosswalk is not None:

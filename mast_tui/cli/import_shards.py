@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from mast_tui.cli.shared.common import open_workspace, print_json
-from mast_tui.cli.shared.workers import WorkerProgress
+from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.runner import Look, run_judge
 from mast_tui.parallel import Item, LostItem, Result, Work, each
@@ -59,7 +59,7 @@ def import_shards(
     sample: int | None,
     seed: int,
     workspace: str | None,
-    at_work: WorkerProgress,
+    pool: WorkerPool,
     *,
     as_json: bool,
 ) -> int:
@@ -83,12 +83,12 @@ def import_shards(
     matches = _Matching(folder, _conditions(where, manifest, workspace))
     done = folder.done(manifest)
     shards = [shard for shard in manifest.shards if shard in done]
-    chosen, matching = _chosen(matches, shards, sample, seed, at_work)
+    chosen, matching = _chosen(matches, shards, sample, seed, pool)
     target = open_workspace(workspace, create=True)
     summary = run_judge(
         _Told(manifest.judge, manifest.looks_at),
         manifest.taxonomy,
-        _looks(_Reading(folder, manifest.taxonomy), shards, chosen, at_work),
+        _looks(_Reading(folder, manifest.taxonomy), shards, chosen, pool),
         target,
     )
     traces = {step.value: count for step, count in summary.steps.items()}
@@ -150,9 +150,9 @@ def _traces_of_study(workspace: str | None, manifest: Manifest) -> Iterator[str]
 
 
 def _each(
-    work: Work[Item, Result], shards: Iterable[Item], place: str, at_work: WorkerProgress
+    work: Work[Item, Result], shards: Iterable[Item], place: str, pool: WorkerPool
 ) -> Iterator[Result]:
-    for found in each(work, shards, at_work.workers):
+    for found in each(work, shards, pool.workers):
         if isinstance(found, LostItem):
             raise ShardsError(f"{place}: a shard cannot be read: {found.reason}")
         yield found
@@ -199,7 +199,7 @@ def _chosen(
     shards: Sequence[str],
     sample: int | None,
     seed: int,
-    at_work: WorkerProgress,
+    pool: WorkerPool,
 ) -> tuple[dict[str, set[int]], int]:
     """The keys of the chosen traces by shard, and of how many they were chosen.
 
@@ -209,7 +209,7 @@ def _chosen(
     smallest: list[tuple[int, int, str]] = []
     chosen: dict[str, set[int]] = {}
     seen: set[int] = set()
-    found = _each(matches, shards, matches.folder.place, at_work)
+    found = _each(matches, shards, matches.folder.place, pool)
     for shard, keys in zip(shards, found, strict=True):
         for key in keys:
             if key in seen:
@@ -236,14 +236,14 @@ def _looks(
     reading: _Reading,
     shards: Iterable[str],
     chosen: Mapping[str, set[int]],
-    at_work: WorkerProgress,
+    pool: WorkerPool,
 ) -> Iterator[Look]:
     wanted = [(shard, chosen[shard]) for shard in shards if shard in chosen]
-    for number, found in enumerate(_each(reading, wanted, reading.folder.place, at_work)):
+    for number, found in enumerate(_each(reading, wanted, reading.folder.place, pool)):
         for one in found:
             path = one.record.path
             assert path is not None, "a judge reads traces from files"
             said = Judgement(one.findings, one.unsure, one.judged)
-            at_work.on_trace()
+            pool.on_trace()
             yield Look(path, one.record, said, one.problem)
-        at_work.tell(number + 1, len(wanted))
+        pool.tell(number + 1, len(wanted))

@@ -21,7 +21,7 @@ from mast_tui.cli.shared.common import (
     say,
 )
 from mast_tui.cli.shared.paths import paths_argument
-from mast_tui.cli.shared.workers import WorkerProgress, workers_option
+from mast_tui.cli.shared.workers import WorkerPool, workers_option
 from mast_tui.safe_text import one_line
 from mast_tui.traces.file_places import place_in_file
 from mast_tui.traces.library import read_fully
@@ -60,14 +60,12 @@ def inspect_command(
         say(veil)
     veiled = veil is not None
     files = []
-    with WorkerProgress(wanted_workers) as at_work:
-        look = _Look(spans and (as_json or at_work.workers is not None), veiled)
-        for report, told in each_trace(
-            at_work.reachable(paths), look, at_work.workers, tell=at_work.tell
-        ):
+    with WorkerPool(wanted_workers) as pool:
+        look = _Look(spans and (as_json or pool.workers is not None), veiled)
+        for report, told in each_trace(pool.reachable(paths), look, pool.workers, tell=pool.tell):
             files.append(_File(report, tuple(told)))
             for _ in files[-1].traces:
-                at_work.on_trace()
+                pool.on_trace()
     if as_json:
         print_json(_document(files))
     else:

@@ -12,7 +12,7 @@ import click
 
 from mast_tui.cli.shared.common import NO_LABELS, common_options, say
 from mast_tui.cli.shared.paths import paths_argument
-from mast_tui.cli.shared.workers import WorkerProgress, workers_option
+from mast_tui.cli.shared.workers import WorkerPool, workers_option
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import SpanKind
 from mast_tui.traces.search.pattern import InvalidPattern
@@ -80,8 +80,8 @@ def search_command(
         ) from None
     hits, left_out = 0, 0
     shown = _Counted(as_json) if count else _Lines(as_json)
-    with WorkerProgress(wanted_workers or "auto", quiet=True) as at_work:
-        search = ManyFilesSearch(at_work.reachable(paths), query, at_work.workers)
+    with WorkerPool(wanted_workers or "auto", quiet=True) as pool:
+        search = ManyFilesSearch(pool.reachable(paths), query, pool.workers)
         for found in search.results():
             if isinstance(found, NotSearched):
                 left_out += 1

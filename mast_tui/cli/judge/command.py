@@ -35,7 +35,7 @@ from mast_tui.cli.shared.common import (
     working_taxonomy,
 )
 from mast_tui.cli.shared.paths import paths_argument
-from mast_tui.cli.shared.workers import WorkerProgress, workers_option
+from mast_tui.cli.shared.workers import WorkerPool, workers_option
 from mast_tui.judges.rules import RulesJudge, chosen_rules
 from mast_tui.judges.runner import Look, Looking, judged_before, run_judge
 from mast_tui.judges.sharded import JudgeUnits, judge_into_shards
@@ -111,7 +111,7 @@ def judge_command(
     login works here as, else --annotator.
     """
     checked_sight(blind, assisted)
-    asks = Asker(annotator, blind, assisted)
+    asker = Asker(annotator, blind, assisted)
     if judge_name != "rules" and rule_names is not None:
         raise click.UsageError("--rules is for --judge rules; the other judges have none")
     _refuse_for_others(judge_name, wanted_workers, out)
@@ -120,22 +120,22 @@ def judge_command(
         raise click.UsageError(f"{option} is for a workspace; --out writes shards instead")
     if judge_name == "llm":
         llm: Any = import_module(_BY_MODEL)
-        command = llm.ModelCommand(paths, workspace, taxonomy, again, quiet, as_json, asked, asks)
+        command = llm.ModelCommand(paths, workspace, taxonomy, again, quiet, as_json, asked, asker)
         if out is None:
             return int(llm.judge_with_model(command))
-        with WorkerProgress(wanted_workers, quiet=quiet) as at_work:
-            return int(llm.shards_by_model(command, ShardFolder(out), shard_files, at_work))
+        with WorkerPool(wanted_workers, quiet=quiet) as pool:
+            return int(llm.shards_by_model(command, ShardFolder(out), shard_files, pool))
     _refuse_model_options(context, judge_name, asked)
     if judge_name == "twins":
         twins = TwinsJudge(traces_under(paths, []))
         if not quiet:
             say(f"mast-tui judge: {twins.words}")
-        with WorkerProgress(None) as alone:
-            run = _Run(twins, (), paths, workspace, taxonomy, True, quiet, as_json, asks, alone)
+        with WorkerPool(None) as alone:
+            run = _Run(twins, (), paths, workspace, taxonomy, True, quiet, as_json, asker, alone)
             return _into_workspace(run)
     rules = chosen_rules(rule_names or "default")
-    with WorkerProgress(wanted_workers, quiet=quiet) as at_work:
-        judge = RulesJudge(rules, usual_lengths(rules, at_work.reachable(paths), at_work.workers))
+    with WorkerPool(wanted_workers, quiet=quiet) as pool:
+        judge = RulesJudge(rules, usual_lengths(rules, pool.reachable(paths), pool.workers))
         run = _Run(
             judge,
             judge.covered_by,
@@ -145,8 +145,8 @@ def judge_command(
             again,
             quiet,
             as_json,
-            asks,
-            at_work,
+            asker,
+            pool,
         )
         if out is not None:
             return _into_shards(run, ShardFolder(out), shard_files)
@@ -177,8 +177,8 @@ class _Run:
     again: bool
     quiet: bool
     as_json: bool
-    asks: Asker
-    at_work: WorkerProgress
+    asker: Asker
+    pool: WorkerPool
 
 
 def _refuse_model_options(context: click.Context, judge: str, asked: Container[str]) -> None:
@@ -192,14 +192,14 @@ def _refuse_model_options(context: click.Context, judge: str, asked: Container[s
 def _into_workspace(run: _Run) -> int:
     place = open_workspace(run.workspace, create=True)
     chosen = working_taxonomy(place, run.taxonomy)
-    hidden = run.asks.hides_judges(place, chosen)
+    hidden = run.asker.hides_judges(place, chosen)
     show = partial(show_trace, hidden=hidden)
     reports: list[FileReport] = []
     given: Iterable[Trace | Look] = traces_under(run.paths, reports)
-    if run.at_work.workers is not None:
+    if run.pool.workers is not None:
         judge, covered = run.judge, run.covered_by
         known = frozenset() if run.again else judged_before(judge, chosen, place, covered)
-        given = looks_under(run.paths, reports, Looking(judge, known), run.at_work)
+        given = looks_under(run.paths, reports, Looking(judge, known), run.pool)
     summary = run_judge(
         run.judge,
         chosen,
@@ -207,7 +207,7 @@ def _into_workspace(run: _Run) -> int:
         place,
         again=run.again,
         covered_by=run.covered_by,
-        on_progress=(lambda _: None) if run.quiet or run.at_work.workers is not None else show,
+        on_progress=(lambda _: None) if run.quiet or run.pool.workers is not None else show,
     )
     place.close()
     document = run_document(summary, reports, chosen)
@@ -227,12 +227,12 @@ def _into_shards(run: _Run, folder: ShardFolder, files: int | None) -> int:
         chosen,
         run.paths,
         folder,
-        run.at_work.workers,
+        run.pool.workers,
         files=files,
-        tell=run.at_work.on_shard,
+        tell=run.pool.on_shard,
     )
     document = shards_document(done, folder.place, chosen)
-    if judges_hidden(run.asks, chosen):
+    if judges_hidden(run.asker, chosen):
         document = without_findings(document)
     if run.as_json:
         print_json(document)

@@ -12,7 +12,7 @@ from mast_tui.traces.library import scan
 from mast_tui.traces.scan.each_trace import each_trace
 
 if TYPE_CHECKING:
-    from mast_tui.cli.shared.workers import WorkerProgress
+    from mast_tui.cli.shared.workers import WorkerPool
     from mast_tui.judges.runner import Look, Looking
     from mast_tui.parallel import Workers
     from mast_tui.traces.model import FileReport, Trace
@@ -27,7 +27,7 @@ def traces_under(paths: tuple[Path, ...], reports: list[FileReport]) -> Iterator
 
 
 def looks_under(
-    paths: tuple[Path, ...], reports: list[FileReport], looking: Looking, at_work: WorkerProgress
+    paths: tuple[Path, ...], reports: list[FileReport], looking: Looking, pool: WorkerPool
 ) -> Iterator[Look]:
     """What a judge sees in the traces under the paths, by the workers that read them.
 
@@ -37,13 +37,11 @@ def looks_under(
         looking: Has the judge look.
         at_work: Who reads, and hears how far that is.
     """
-    for report, looks in each_trace(
-        at_work.reachable(paths), looking, at_work.workers, tell=at_work.tell
-    ):
+    for report, looks in each_trace(pool.reachable(paths), looking, pool.workers, tell=pool.tell):
         if report.format is None:
             reports.append(report)
         for look in looks:
-            at_work.on_trace(failed=look.problem is not None)
+            pool.on_trace(failed=look.problem is not None)
             yield look
 
 

@@ -52,7 +52,7 @@ from mast_tui.workspace.paths import find_workspace, is_url
 from mast_tui.workspace.registers.hold_out import set_aside
 
 if TYPE_CHECKING:
-    from mast_tui.cli.shared.workers import WorkerProgress
+    from mast_tui.cli.shared.workers import WorkerPool
     from mast_tui.judges.llm.run.estimate import Estimate
     from mast_tui.judges.llm.run.running import Connect, ModelRunSummary
     from mast_tui.judges.llm.run.setup import Setup
@@ -82,7 +82,7 @@ class ModelCommand:
     quiet: bool
     as_json: bool
     asked: Mapping[str, Any]
-    asks: Asker
+    asker: Asker
 
 
 def judge_with_model(command: ModelCommand) -> int:
@@ -161,7 +161,7 @@ def _tell_once(setup: Setup, place: Workspace) -> None:
 
 
 def shards_by_model(
-    command: ModelCommand, folder: ShardFolder, files: int | None, at_work: WorkerProgress
+    command: ModelCommand, folder: ShardFolder, files: int | None, pool: WorkerPool
 ) -> int:
     """Have a model judge into shards, which need no workspace; the exit code.
 
@@ -188,7 +188,7 @@ def shards_by_model(
     find_key(setup.base_url, setup.key_variable)
     if not setup.stays_here:
         say(what_is_sent(setup))
-    workers = at_work.workers
+    workers = pool.workers
     at_once = setup.concurrency // (1 if workers is None else workers.count)
     with shared(setup, folder, "127.0.0.1" if workers is None else workers.host) as books:
         done = judge_into_shards(
@@ -202,12 +202,12 @@ def shards_by_model(
             folder,
             workers,
             files=files,
-            tell=at_work.on_shard,
+            tell=pool.on_shard,
         )
         if books is not None and (books.spent or done.stopped is None):
             folder.write(SPENT, b"{}")  # the run is over; the next one has an allowance of its own
     document = shards_document(done, folder.place, setup.taxonomy)
-    if judges_hidden(command.asks, setup.taxonomy):
+    if judges_hidden(command.asker, setup.taxonomy):
         document = without_findings(document)
     if command.as_json:
         print_json(document)
@@ -230,7 +230,7 @@ class _ModelRun:
         self._command, self._setup, self._place = command, setup, place
         self._estimate: Estimate | None = None
         self._reports: list[FileReport] = []
-        self._hidden = command.asks.hides_judges(place, setup.taxonomy)
+        self._hidden = command.asker.hides_judges(place, setup.taxonomy)
         self._ended_by: signal.Signals | None = None
         self._summary: ModelRunSummary | None = None
         """What had come of it when it was ended by a signal."""

@@ -30,7 +30,7 @@ from mast_tui.cli.shared.common import (
     say,
     seed_option,
 )
-from mast_tui.cli.shared.workers import WorkerProgress, workers_option
+from mast_tui.cli.shared.workers import WorkerPool, workers_option
 from mast_tui.figures.signatures.bill import spent_from
 from mast_tui.figures.signatures.model import Rules
 from mast_tui.figures.signatures.report import signature_report
@@ -199,8 +199,8 @@ def report_command(
         raise click.UsageError("--gold says how much of the gold counts; leave out --labels")
     if shards is not None:
         refuse_others(context)
-        asks = Asker(annotator, blind, assisted)
-        report_shards(shards, by, rules, failed_below, asks, wanted_workers, as_json=as_json)
+        asker = Asker(annotator, blind, assisted)
+        report_shards(shards, by, rules, failed_below, asker, wanted_workers, as_json=as_json)
         return
     if figures is None and (bare or image != "svg"):
         raise click.UsageError("--bare and --figures-format say how --figures draws; name a folder")
@@ -222,7 +222,7 @@ def report_command(
         for line in take_outcomes(place):
             say(line)
         sight = sight_of_labels(viewer, labels)
-        with WorkerProgress(None if without_places else wanted_workers) as at_work:
+        with WorkerPool(None if without_places else wanted_workers) as pool:
             given = signature_input(
                 place,
                 chosen,
@@ -232,7 +232,7 @@ def report_command(
                 traces=None if sight is None else sight.seen,
                 places=not without_places,
                 which=gold or "all",
-                at_work=at_work,
+                pool=pool,
             )
         # What is recorded as shown is hidden no longer, its outcomes among it.
         viewer.reveal(() if sight is None else sight.told)
@@ -374,7 +374,7 @@ def signature_input(
     traces: Container[str] | None = None,
     places: bool = True,
     which: GoldKind = "all",
-    at_work: WorkerProgress | None = None,
+    pool: WorkerPool | None = None,
 ) -> SignatureInput:
     """The input of a report, with the gold and the places of a workspace."""
 
@@ -383,10 +383,10 @@ def signature_input(
         return gold_of(workspace, taxonomy, order_of)(wanted)
 
     read: Mapping[str, Mapping[str, int | None]] = {}
-    if at_work is not None and at_work.workers is not None:
+    if pool is not None and pool.workers is not None:
         whose = None if labels == GOLD else labels
-        read = places_from_files(workspace, taxonomy, whose, at_work.workers, at_work.tell)
-        at_work.on_trace(len(read))
+        read = places_from_files(workspace, taxonomy, whose, pool.workers, pool.tell)
+        pool.on_trace(len(read))
     order_of = _orders(workspace, read) if places else no_orders
     return input_from_workspace(
         workspace,

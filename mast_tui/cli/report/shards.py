@@ -10,7 +10,7 @@ from click.core import ParameterSource
 
 from mast_tui.cli.shared.asking import Asker, judges_hidden
 from mast_tui.cli.shared.common import print_json, print_table, say
-from mast_tui.cli.shared.workers import WorkerProgress
+from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.figures.shards import shard_report
 from mast_tui.safe_text import one_line
 from mast_tui.shards.folder import ShardFolder
@@ -52,7 +52,7 @@ def report_shards(
     by: str,
     rules: Rules,
     failed_below: float | None,
-    asks: Asker,
+    asker: Asker,
     wanted_workers: str | None,
     *,
     as_json: bool,
@@ -73,20 +73,20 @@ def report_shards(
         click.ClickException: Whoever asks works blind here.
     """
     folder = ShardFolder(place)
-    if judges_hidden(asks, folder.manifest().taxonomy):
+    if judges_hidden(asker, folder.manifest().taxonomy):
         raise click.ClickException(
             f"{place}: what a judge found is hidden while you work blind or without suggestions"
         )
-    with WorkerProgress(wanted_workers) as at_work:
+    with WorkerPool(wanted_workers) as pool:
         report = shard_report(
             folder,
             by=by,
             rules=rules,
             failed_below=failed_below,
-            workers=at_work.workers,
-            tell=at_work.tell,
+            workers=pool.workers,
+            tell=pool.tell,
         )
-        at_work.on_trace(report["traces"]["labelled"])
+        pool.on_trace(report["traces"]["labelled"])
     if as_json:
         print_json(report)
         return

@@ -31,7 +31,7 @@ workers_option: Final = click.option(
 )
 
 
-class WorkerProgress(AbstractContextManager["WorkerProgress"]):
+class WorkerPool(AbstractContextManager["WorkerPool"]):
     """The workers of a command, if any were asked for, and how far they have come.
 
     In a terminal that is a bar on stderr; else one line tells at the end how fast they were.

@@ -65,7 +65,7 @@ async def test_the_strictest_form_that_the_server_takes_is_used_and_kept_to(
         async with a_client(server, heard=heard) as client:
             for _ in range(3):
                 reply = await client.ask(a_request(), ANSWER_TOKENS)
-                assert reply.form == client.capabilities.manner.form == reached
+                assert reply.form == client.capabilities.request_form.form == reached
         refusals = len(FORMS) - len(forms)
         assert len(server.chats) == refusals + 3
     assert len(heard.remarks) == refusals
@@ -92,7 +92,7 @@ async def test_sixteen_that_are_refused_at_the_same_time_come_back_once_each() -
     with ModelServer(taking(forms=("json_object_schema",), together=16)) as server:
         async with a_client(server) as client:
             await asyncio.gather(*(client.ask(a_request(), ANSWER_TOKENS) for _ in range(16)))
-            assert client.capabilities.manner.form == "json_object_schema"
+            assert client.capabilities.request_form.form == "json_object_schema"
         assert len(server.chats) == 32
 
 
@@ -126,7 +126,7 @@ async def test_an_error_about_something_else_gives_nothing_up() -> None:
         async with a_client(server, heard=heard) as client:
             with pytest.raises(TraceFails):
                 await client.ask(a_request(), ANSWER_TOKENS)
-            assert client.capabilities.manner.form == "json_schema"
+            assert client.capabilities.request_form.form == "json_schema"
     assert heard.remarks == []
 
 
@@ -153,19 +153,19 @@ async def test_a_list_of_validation_errors_is_read() -> None:
 )
 def test_the_newer_name_of_the_limit_is_used_where_it_is_known(address: str, limit: str) -> None:
     forms = ApiCapabilities(Parameters("m"), address, lambda _: None)
-    assert forms.manner.limit == limit
+    assert forms.request_form.limit == limit
 
 
 def test_what_another_task_has_learned_is_not_given_up_twice() -> None:
     heard = Heard()
     forms = ApiCapabilities(Parameters("m", temperature=0.0), HERE, heard.remarks.append)
-    first = forms.manner
+    first = forms.request_form
     assert forms.refused(first, "form")
     assert forms.refused(first, "form")
-    assert forms.manner == RequestForm("json_object_schema", "max_tokens", True)
+    assert forms.request_form == RequestForm("json_object_schema", "max_tokens", True)
     assert forms.refused(first, "temperature")
     assert forms.refused(first, "temperature")
-    assert not forms.refused(forms.manner, "temperature")
+    assert not forms.refused(forms.request_form, "temperature")
     assert len(heard.remarks) == 2
 
 

@@ -59,56 +59,56 @@ class ApiCapabilities:
             "max_completion_tokens" if name.endswith(_NEWER_NAMES) else "max_tokens"
         )
         self._on_remark = on_remark
-        self.manner = RequestForm(
+        self.request_form = RequestForm(
             limit=self._first_limit, temperature=parameters.temperature is not None
         )
 
     def body(
         self,
-        manner: RequestForm,
+        request_form: RequestForm,
         messages: Sequence[Mapping[str, str]],
         schema: Mapping[str, object],
         answer_tokens: int,
     ) -> dict[str, object]:
         """What is sent, as a JSON object."""
-        if not manner.system:
+        if not request_form.system:
             messages = _in_one(messages)
         body: dict[str, object] = {"model": self._parameters.model, "messages": messages}
-        if manner.limit is not None:
-            body[manner.limit] = answer_tokens
-        if manner.temperature:
+        if request_form.limit is not None:
+            body[request_form.limit] = answer_tokens
+        if request_form.temperature:
             body["temperature"] = self._parameters.temperature
-        if manner.form == "json_schema":
+        if request_form.form == "json_schema":
             named = {"name": ANSWER_NAME, "strict": True, "schema": schema}
             body["response_format"] = {"type": "json_schema", "json_schema": named}
-        elif manner.form == "json_object_schema":
+        elif request_form.form == "json_object_schema":
             body["response_format"] = {"type": "json_object", "schema": schema}
-        elif manner.form == "json_object":
+        elif request_form.form == "json_object":
             body["response_format"] = {"type": "json_object"}
         return body | dict(self._parameters.extra_body)
 
-    def refused(self, manner: RequestForm, part: Part) -> bool:
+    def refused(self, request_form: RequestForm, part: Part) -> bool:
         """A part of a request in that manner was refused; whether there is another manner.
 
         Where another task has learned the same meanwhile nothing changes.
         """
-        now = self.manner
+        now = self.request_form
         if part == "form":
-            if manner.form == now.form and not self._give_up_form(now):
+            if request_form.form == now.form and not self._give_up_form(now):
                 return False
         elif part == "limit":
-            if manner.limit == now.limit and not self._give_up_limit(now):
+            if request_form.limit == now.limit and not self._give_up_limit(now):
                 return False
         elif part == "system":
-            if manner.system == now.system:
+            if request_form.system == now.system:
                 if not now.system:
                     return False
-                self.manner = replace(now, system=False)
+                self.request_form = replace(now, system=False)
                 self._on_remark(f"{self._host} takes no system message; its words go to the user's")
-        elif manner.temperature == now.temperature:
+        elif request_form.temperature == now.temperature:
             if not now.temperature:
                 return False
-            self.manner = replace(now, temperature=False)
+            self.request_form = replace(now, temperature=False)
             self._on_remark(f"{self._host} takes no temperature; it is left to the server")
         return True
 
@@ -116,7 +116,7 @@ class ApiCapabilities:
         form = _NEXT_FORM.get(now.form)
         if form is None:
             return False
-        self.manner = replace(now, form=form)
+        self.request_form = replace(now, form=form)
         self._on_remark(f"{self._host} {_FORM_WORDS[form]}")
         return True
 
@@ -127,9 +127,9 @@ class ApiCapabilities:
             other: Limit = (
                 "max_tokens" if now.limit == "max_completion_tokens" else "max_completion_tokens"
             )
-            self.manner = replace(now, limit=other)
+            self.request_form = replace(now, limit=other)
             return True
-        self.manner = replace(now, limit=None)
+        self.request_form = replace(now, limit=None)
         self._on_remark(f"{self._host} takes no limit for answers; they may be of any length")
         return True
 

@@ -172,7 +172,7 @@ class BatchClient:
         refusal = read_api_error(response.status_code, response.headers, response.content)
         said = f"{'a web page' if refusal.page else self._clean(refusal.message)}"
         said += f" ({refusal.status})"
-        trouble = error_kind_of(refusal)
+        error_kind = error_kind_of(refusal)
         if refusal.status in _NOT_THERE:
             if gone is not None:
                 return BatchGone(f"{self._host} knows no {one_line(gone, 80)}: {said}")
@@ -180,11 +180,11 @@ class BatchClient:
                 f"{self._host} has no Batch API: {said}; --write-batch FILE writes the requests "
                 "for vLLM's run-batch, or leave out --batch"
             )
-        if trouble in _LATER:
+        if error_kind in _LATER:
             return ServerUnreachable(
                 f"{self._host} does not do it now: {said}; the same command goes on"
             )
-        if trouble in (ErrorKind.KEY, ErrorKind.DENIED):
+        if error_kind in (ErrorKind.KEY, ErrorKind.DENIED):
             return RunStops(f"{self._host} refuses the key that {self._key_variable} holds: {said}")
         return RunStops(f"{self._host} refuses the batch: {said}")
 

@@ -244,9 +244,9 @@ class Client:
                 return RunStops(self._stopped)
             reserved = await self._budget.reserve(request.tokens, answer_tokens)
             try:
-                manner = self.capabilities.manner
+                request_form = self.capabilities.request_form
                 texts = messages(request, boundary_of(request, self._secret), correction)
-                body = self.capabilities.body(manner, texts, request.schema, answer_tokens)
+                body = self.capabilities.body(request_form, texts, request.schema, answer_tokens)
                 self._out += 1
                 try:
                     sent = await self._send(body)
@@ -254,7 +254,7 @@ class Client:
                     self._out -= 1
                     self._back.set()
                 got = (
-                    read_reply(sent, form=manner.form, sent_tokens=request.tokens)
+                    read_reply(sent, form=request_form.form, sent_tokens=request.tokens)
                     if isinstance(sent, str)
                     else sent
                 )
@@ -270,7 +270,7 @@ class Client:
             if isinstance(got, UnusableReply):
                 return self._unusable(got)
             if isinstance(got, ApiError):
-                return await self._refused(got, manner, turn)
+                return await self._refused(got, request_form, turn)
             return got
 
     def note(self, problem: str | None) -> None:
@@ -369,37 +369,37 @@ class Client:
         return _Again(f"the response held {got.words}")
 
     async def _refused(
-        self, refusal: ApiError, manner: RequestForm, turn: int
+        self, refusal: ApiError, request_form: RequestForm, turn: int
     ) -> Reply | _Again | AskError:
         """What follows from an error of the server."""
         words = self._clean(refusal.message)
         if refusal.page:
             words = "a web page"
         said = f"{words} ({refusal.status})"
-        trouble = error_kind_of(refusal)
-        if (part := _PARTS.get(trouble)) is not None:
-            if self.capabilities.refused(manner, part):
+        error_kind = error_kind_of(refusal)
+        if (part := _PARTS.get(error_kind)) is not None:
+            if self.capabilities.refused(request_form, part):
                 return _Again(said, learned=True)
             return Unanswered(f"{self._host} refuses the request: {said}")
-        if trouble in (ErrorKind.BUSY, ErrorKind.AGAIN, ErrorKind.LOADING):
-            busy, loading = trouble is ErrorKind.BUSY, trouble is ErrorKind.LOADING
+        if error_kind in (ErrorKind.BUSY, ErrorKind.AGAIN, ErrorKind.LOADING):
+            busy, loading = error_kind is ErrorKind.BUSY, error_kind is ErrorKind.LOADING
             wait = refusal.wait or (LOADING_WAIT if loading else None)
             if loading:
                 self._on_wait(f"{self._host} loads the model; it is asked again every {wait:,g} s")
             if busy or wait:
                 self._slow_down(turn, wait)
             return _Again(said, busy=busy, loading=loading, wait=wait or 0.0)
-        if trouble is ErrorKind.OVERFLOW:
+        if error_kind is ErrorKind.OVERFLOW:
             return ContextOverflow(
                 f"the request is too long for {self._host}: {said}", room=answer_room(refusal)
             )
-        if trouble is ErrorKind.FILTERED:
-            return Reply(words, "refusal", manner.form, 0, 0, counted=False)
-        if trouble is ErrorKind.REFUSED or (trouble is ErrorKind.DENIED and self._answered):
+        if error_kind is ErrorKind.FILTERED:
+            return Reply(words, "refusal", request_form.form, 0, 0, counted=False)
+        if error_kind is ErrorKind.REFUSED or (error_kind is ErrorKind.DENIED and self._answered):
             return Unanswered(f"{self._host} refuses the request: {said}")
         async with self._stopping:
             if self._stopped is None:
-                return self._stop(await self._why_stopped(trouble, refusal, said))
+                return self._stop(await self._why_stopped(error_kind, refusal, said))
         return RunStops(self._stopped)
 
     def _slow_down(self, turn: int, wait: float | None) -> None:
@@ -416,24 +416,24 @@ class Client:
         self._stopped = words
         return RunStops(words)
 
-    async def _why_stopped(self, trouble: ErrorKind, refusal: ApiError, said: str) -> str:
-        if trouble is ErrorKind.KEY and self._key == NO_KEY:
+    async def _why_stopped(self, error_kind: ErrorKind, refusal: ApiError, said: str) -> str:
+        if error_kind is ErrorKind.KEY and self._key == NO_KEY:
             return f"{self._host} wants a key: set {self._key_variable} to one ({refusal.status})"
-        if trouble in (ErrorKind.KEY, ErrorKind.DENIED):
+        if error_kind in (ErrorKind.KEY, ErrorKind.DENIED):
             return f"{self._host} refuses the key that {self._key_variable} holds: {said}"
-        if trouble is ErrorKind.MONEY:
+        if error_kind is ErrorKind.MONEY:
             return f"there is no credit left at {self._host}: {said}"
-        if trouble is ErrorKind.ANSWER_TOO_LONG:
+        if error_kind is ErrorKind.ANSWER_TOO_LONG:
             return f"{self._host} gives no answers so long; allow fewer tokens for them: {said}"
-        if trouble is ErrorKind.REDIRECT:
+        if error_kind is ErrorKind.REDIRECT:
             where = self._clean(refusal.location) or "elsewhere"
             return (
                 f"{self._host} sends on to {where}, where neither traces nor the key are sent;"
                 " put that address in the settings if it is right"
             )
-        return await self._why_not_found(trouble, said)
+        return await self._why_not_found(error_kind, said)
 
-    async def _why_not_found(self, trouble: ErrorKind, said: str) -> str:
+    async def _why_not_found(self, error_kind: ErrorKind, said: str) -> str:
         """Whether it is the model that is unknown, or the address that is no API."""
         names = await self._models()
         model = self._clean(self._model)
@@ -441,7 +441,7 @@ class Client:
             shown = ", ".join(names[:NAMES_SHOWN])
             more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
             return f"{self._host} knows no model “{model}”; it has {shown}{more}"
-        if trouble is ErrorKind.NO_MODEL:
+        if error_kind is ErrorKind.NO_MODEL:
             return f"{self._host} knows no model “{model}”: {said}"
         return f"{self._host} is no OpenAI API at this address; most end in /v1: {said}"
 
@@ -457,10 +457,10 @@ class Client:
         except openai.APIStatusError as error:
             response = error.response
             refusal = read_api_error(response.status_code, response.headers, response.content)
-            trouble = error_kind_of(refusal)
-            if trouble in (ErrorKind.KEY, ErrorKind.DENIED, ErrorKind.REDIRECT):
+            error_kind = error_kind_of(refusal)
+            if error_kind in (ErrorKind.KEY, ErrorKind.DENIED, ErrorKind.REDIRECT):
                 said = f"{self._clean(refusal.message)} ({refusal.status})"
-                words = await self._why_stopped(trouble, refusal, said)
+                words = await self._why_stopped(error_kind, refusal, said)
                 raise RunStops(words) from error
             return []
         except TimeoutError as error:

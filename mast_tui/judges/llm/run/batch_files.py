@@ -350,15 +350,15 @@ class _BatchClient:
             return
         reserved = await self._budget.reserve(request.tokens, answer_tokens)
         self._budget.settle(reserved, reserved.tokens_in, reserved.tokens_out)
-        manner = self._capabilities.manner
+        request_form = self._capabilities.request_form
         texts = messages(request, boundary_of(request, self._secret), correction)
-        body = self._capabilities.body(manner, texts, request.schema, answer_tokens)
+        body = self._capabilities.body(request_form, texts, request.schema, answer_tokens)
         self._batch.requests.write(name, body)
         self._batch.news.written += 1
 
     def _read(self, line: Mapping[str, Any], request: Request) -> Reply | None:
         """The answer in a line; None where it has to be asked again."""
-        form = self._capabilities.manner.form
+        form = self._capabilities.request_form.form
         got = _outcome(line, form, request.tokens)
         host = self._setup.host
         if isinstance(got, UnusableReply):
@@ -378,13 +378,13 @@ class _BatchClient:
 
     def _refused(self, error: ApiError, form: Form) -> Reply | None:
         words = one_line(scrub(error.message, self._key).strip().rstrip("."), _WORDS)
-        trouble = error_kind_of(error)
-        if trouble in _LATER:
+        error_kind = error_kind_of(error)
+        if error_kind in _LATER:
             self._batch.news.troubles[words] += 1
             return None
-        if trouble is ErrorKind.OVERFLOW:
+        if error_kind is ErrorKind.OVERFLOW:
             raise ContextOverflow(f"the request is too long: {words}")
-        if trouble is ErrorKind.FILTERED:
+        if error_kind is ErrorKind.FILTERED:
             return Reply(words, "refusal", form, 0, 0, counted=False)
         raise Unanswered(f"the request was refused: {words} ({error.status})")
 
