@@ -47,7 +47,7 @@ from mast_tui.ui.context import (
     ShowTrace,
     TraceLocation,
 )
-from mast_tui.ui.crashes import told
+from mast_tui.ui.crashes import log_error
 from mast_tui.ui.input_priority import InputPriority, switch_threads_often
 from mast_tui.ui.options import AppOptions
 from mast_tui.ui.services.key_queue import KeyQueue
@@ -785,4 +785,4 @@ def _broken_callback(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> N
     """Keep a log of what broke where nobody waits for it; its words stay off the terminal."""
     error = context.get("exception")
     if isinstance(error, BaseException):
-        told(error)
+        log_error(error)

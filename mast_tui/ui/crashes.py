@@ -40,7 +40,7 @@ LINKS: Final = 10
 LONGEST_NAME: Final = 60
 
 
-def told(error: BaseException) -> str:
+def log_error(error: BaseException) -> str:
     """Keep a log of an error and say in one line what happened and where the log is.
 
     Args:
@@ -83,7 +83,7 @@ def excepthook(
         error: What was not caught.
         trace: Where it was raised; the error knows it as well.
     """
-    words = "interrupted" if issubclass(kind, KeyboardInterrupt) else told(error)
+    words = "interrupted" if issubclass(kind, KeyboardInterrupt) else log_error(error)
     with suppress(OSError):  # nobody may be there to read it
         sys.stderr.write(f"mast-tui: {words}\n")
 

@@ -23,7 +23,7 @@ from typing import Any, Final, NoReturn
 
 from textual.app import App
 
-from mast_tui.ui.crashes import told
+from mast_tui.ui.crashes import log_error
 from mast_tui.ui.options import in_browser
 from mast_tui.ui.textual_internals import (
     restore_terminal,
@@ -88,7 +88,7 @@ class EndingSignals:
         finally:
             error = sys.exception()
             if error is not None:
-                told(error)
+                log_error(error)
 
     def _end(self) -> None:
         if self.number is not None:
@@ -125,4 +125,4 @@ class EndingSignals:
             # The terminal takes no more output, and what is written would pile up until all stops.
             os.kill(os.getpid(), signal.SIGHUP)
         elif broken.exc_value is not None:
-            told(broken.exc_value)
+            log_error(broken.exc_value)

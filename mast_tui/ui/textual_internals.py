@@ -34,7 +34,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.worker import Worker, WorkerFailed, get_current_worker
 
-from mast_tui.ui.crashes import log_traceback, told
+from mast_tui.ui.crashes import log_error, log_traceback
 
 
 class ComponentStyles(dict[str, RenderStyles]):
@@ -132,9 +132,9 @@ class TextualApp(App[None]):
             self._exception = error
             self._exception_event.set()
         if isinstance(error, WorkerFailed):
-            self.worker_failed(get_current_worker(), told(error.error))
+            self.worker_failed(get_current_worker(), log_error(error.error))
         elif self.crash is None:
-            self._end(told(error))
+            self._end(log_error(error))
 
     def panic(self, *renderables: RenderableType) -> None:
         """End the app where Textual has only a traceback to show, not the error it is of."""

@@ -98,7 +98,7 @@ def test_logs_are_few_small_and_for_ones_own_eyes() -> None:
 
     folder = user_log_path("mast-tui")
     for _ in range(crashes.LOGS_KEPT + 3):
-        said = crashes.told(raised("chained"))
+        said = crashes.log_error(raised("chained"))
     assert "unexpected error (RuntimeError); the log is " in said
     assert SECRET not in said
     logs = [*folder.iterdir()]
@@ -110,7 +110,7 @@ def test_logs_are_few_small_and_for_ones_own_eyes() -> None:
 
 def test_a_log_that_cannot_be_written_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", "/dev/null")
-    assert "no log could be written: Not a directory" in crashes.told(ValueError(SECRET))
+    assert "no log could be written: Not a directory" in crashes.log_error(ValueError(SECRET))
 
 
 COMMAND: Final = f"""
