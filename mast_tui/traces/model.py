@@ -404,6 +404,10 @@ class Spans(ABC):
         made of its end would be something else by now."""
         return False
 
+    def load_totals(self) -> None:  # noqa: B027 - of most nothing is kept
+        """Take in of what an earlier reading has kept what all spans tell together, which takes
+        less time than ``load_cached``; called by the thread that advances."""
+
     def load_cached(self) -> None:  # noqa: B027 - of most nothing is kept
         """Take in what an earlier reading has kept, which takes no time; called by the thread that
         advances."""

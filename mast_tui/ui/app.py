@@ -228,7 +228,7 @@ class MastApp(TextualApp):
 
     def compose(self) -> ComposeResult:
         """The first spans of a single file, where they are there; a screen takes their place."""
-        early = self.traces.prefetch.report(PATIENCE)
+        early = self.traces.prefetch.first_spans(PATIENCE)
         if early is None or len(early.traces) != 1 or not len(early.traces[0]):
             return
         # Start-up: a library begins without a timeline.
@@ -255,6 +255,7 @@ class MastApp(TextualApp):
             self.call_later(self._open_first_screen)
 
     def _open_first_screen(self) -> None:
+        self.traces.prefetch.drawn()
         self.add_styles(ANNOTATE)
         if self.traces.prefetch.single:
             self.push_screen(self._make_trace_screen())

@@ -148,10 +148,11 @@ def trace_title(
         words.append(str(outcome))
     if awaited is not None:
         return [*words, awaited]
-    count = len(trace)
+    loaded = trace.loaded
+    count = max(len(trace), loaded.spans)
     words.append(f"{count} span{'' if count == 1 else 's'}")
-    if not trace.loaded.complete:
-        words.append(f"{trace.loaded.done / max(1, trace.loaded.total):.0%} read")
+    if not (loaded.complete or loaded.all_spans):
+        words.append(f"{loaded.done / max(1, loaded.total):.0%} read")
     return words
 
 

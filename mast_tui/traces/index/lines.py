@@ -107,6 +107,7 @@ class LineSpans(Spans):
         that is worth it."""
         self._background: BackgroundReader | None = None
         self._totals: SpanTotals | None = None
+        self._counted_to = 0  # up to which byte of the file the totals reach
         self._settle()
 
     @property
@@ -132,7 +133,9 @@ class LineSpans(Spans):
     @property
     def loaded(self) -> Loaded:
         """How far the index has come."""
-        return Loaded(self._index.done, self._index.size, self._finished)
+        done, size, totals = self._index.done, self._index.size, self._totals
+        counted = 0 if totals is None else totals.seen
+        return Loaded(done, size, self._finished, counted, 0 < size == self._counted_to)
 
     def __len__(self) -> int:
         return len(self._table)
@@ -202,27 +205,30 @@ class LineSpans(Spans):
         self._settle()
         return not self._finished
 
+    def load_totals(self) -> None:
+        """Take in what an earlier reading has counted."""
+        self._begin_background(False)
+        if self._background is not None:
+            block = self._background.next(wait=False)
+            if block is not None:
+                self.append_block(block)
+
     def load_cached(self) -> None:
         """Take in what an earlier reading has kept."""
-        if (
-            self.begin_background_read is not None
-            and self._background is None
-            and not self._finished
-        ):
-            self._background = self.begin_background_read(False)
-            if self._background is not None:
-                self.advance(0)
+        self._begin_background(False)
+        if self._background is not None:
+            self.advance(0)
 
     def read_in_background(self) -> None:
         """Have the rest read by another process, where that is worth it."""
-        if (
-            self.begin_background_read is not None
-            and self._background is None
-            and not self._finished
-        ):
-            self._background = self.begin_background_read(True)
-            if self._background is None:
-                self.begin_background_read = None
+        self._begin_background(True)
+        if self._background is None:
+            self.begin_background_read = None
+
+    def _begin_background(self, begins: bool) -> None:
+        begin = self.begin_background_read
+        if begin is not None and self._background is None and not self._finished:
+            self._background = begin(begins)
 
     def stop_background_read(self) -> None:
         """Let what another process has not told be read here."""
@@ -237,7 +243,7 @@ class LineSpans(Spans):
             return True
         self._index.check()  # what came is of the file that is in this place now
         if block is None or not self.append_block(block):
-            self.begin_background_read = None
+            self.begin_background_read = self._totals = None
             self.stop_background_read()
             return False
         while (more := background.next(wait=False)) is not None and self.append_block(more):
@@ -247,20 +253,21 @@ class LineSpans(Spans):
     def append_block(self, block: Block) -> bool:
         """Take in what follows; False where something else would. What is known is passed over."""
         facts, columns = block
+        if "totals" in facts:
+            self._totals = SpanTotals.of(Block(facts["totals"], columns))
+            self._counted_to = facts["read_to"]
+            return True
         known = len(self._index), len(self._table)
         lines, spans = facts["behind"]
         if facts["lines"] <= known[0]:
             return True
-        whole = "totals" in facts
+        whole = lines == 0
         if not whole and (lines, spans) != known:
             return False
         table = type(self._table)() if whole else self._table
         self._index.append_lines(columns["lines"], lines)
         table.append_block(Block(facts["table"], columns))
-        parser = parser_in(bytes(columns["parser"]), table)
-        if whole:
-            self._totals = SpanTotals.of(Block(facts["totals"], columns))
-        self._parser, self._table = parser, table
+        self._parser, self._table = parser_in(bytes(columns["parser"]), table), table
         return True
 
     def blocks(self, rest: Feed | None = None) -> Iterator[Block]:
@@ -285,13 +292,13 @@ class LineSpans(Spans):
             yield self._block((lines, spans), table.block())
             most, feed = min(2 * most, _MOST_BLOCK), rest or feed_lines
 
-    def whole(self) -> Block:
-        """All that is known, from the first line on, and what the spans tell together."""
+    def whole(self) -> tuple[Block, Block]:
+        """What the spans tell together, and all that is known, from the first line on."""
         totals = SpanTotals()
         totals.take(self.columns(0, len(self)))
-        facts, columns = self._block((0, 0), self._table.whole())
-        more = totals.block()
-        return Block({**facts, "totals": more.facts}, {**columns, **more.columns})
+        facts, columns = totals.block()
+        told = Block({"totals": facts, "read_to": self._index.done}, columns)
+        return told, self._block((0, 0), self._table.whole())
 
     def _block(self, behind: tuple[int, int], told: Block) -> Block:
         facts = {"behind": behind, "lines": len(self._index), "table": told.facts}

@@ -150,7 +150,7 @@ def index_lines(path: Path, documents: DocumentCache, place: Path, teller: _Tell
                 teller.say(WRITING, number, number)
         teller.say(WRITTEN)
         with _anew(whole) as file:
-            end = write_block(file, spans.whole())
+            end = sum(write_block(file, block) for block in spans.whole())
             write_end(file, end, {"stamp": opened.stamp(spans.read_to)})
         documents.make_room(whole.stat().st_size)
         whole.replace(place)

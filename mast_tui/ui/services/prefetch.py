@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from threading import Thread
+from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 from mast_tui.traces.library import read_file
@@ -18,13 +18,15 @@ class Prefetch:
     """The report on a single file, read in a thread that keeps nobody from leaving.
 
     A small trace is there before the first frame, which then shows its spans; for a big or slow
-    one nobody waits.
+    one nobody waits. The first frame does with the first spans of a trace and its totals. What else
+    an earlier reading has kept takes longer: that is taken in when the frame has been drawn.
     """
 
     def __init__(self, options: AppOptions) -> None:
         self._report: FileReport | None = None
         self._process: DocumentProcess | None = None
         self._stopped = False
+        self._first, self._drawn = Event(), Event()
         self._thread: Thread | None = None
         if len(options.paths) == 1 and options.paths[0].is_file():
             self._path = options.paths[0]
@@ -47,11 +49,23 @@ class Prefetch:
         process = self._process
         return self._path.name + ("" if process is None else f": {process.progress.words}")
 
+    def first_spans(self, patience: float) -> FileReport | None:
+        """The report, without all that was kept; None where it is not there after so many
+        seconds."""
+        if self._thread is not None:
+            self._first.wait(patience)
+        return self._report
+
+    def drawn(self) -> None:
+        """The first frame has been drawn, or there is none: take in what was kept."""
+        self._drawn.set()
+
     def report(self, patience: float | None = None) -> FileReport | None:
         """The report, or None where it is not there after ``patience`` seconds (None: any)."""
+        self.drawn()
         if self._thread is not None:
             self._thread.join(patience)
-        return self._report
+        return None if self.under_way else self._report
 
     def stop(self) -> None:
         """End the process that reads a big document; the report says so."""
@@ -61,6 +75,15 @@ class Prefetch:
             process.stop()
 
     def _read(self) -> None:
+        try:
+            self._read_first()
+        finally:
+            self._first.set()
+        self._drawn.wait()
+        for trace in () if self._report is None else self._report.traces:
+            trace.spans.load_cached()
+
+    def _read_first(self) -> None:
         process = self._process = BIG_DOCUMENTS.begin(self._path)
         if process is not None:
             if self._stopped:  # before there was a process to stop
@@ -72,6 +95,6 @@ class Prefetch:
         report = read_file(self._path, named=True)
         try:
             for trace in report.traces:
-                trace.spans.load_cached()
+                trace.spans.load_totals()
         finally:  # the trace can be shown whatever is wrong with what was kept
             self._report = report

@@ -90,7 +90,9 @@ class TraceService:
 
         That is the trace of a single file, or the first traces of the last look at a folder.
         """
-        early = self.prefetch.report(0)  # the first look has waited for it
+        early = self.prefetch.first_spans(0)  # the first frame has waited for it
+        if early is not None:
+            early = self.prefetch.report(LOOK_PATIENCE)
         if early is not None and len(early.traces) == 1:
             self.files_read(FilesRead([early], True))
             return

@@ -88,9 +88,13 @@ class BackgroundIndex:
         """How many spans the trace has that were not looked at."""
         return len(trace) - self.totals.seen
 
+    def _counted(self, trace: Trace) -> int:
+        """How many spans were looked at that the trace has: totals may be there before them."""
+        return min(self.totals.seen, len(trace))
+
     def complete(self, trace: Trace) -> bool:
         """Whether all was done that can be done as far as the trace is known."""
-        if self.behind(trace) > 0 or self.sub_agents.seen < self.totals.seen:
+        if self.behind(trace) > 0 or self.sub_agents.seen < self._counted(trace):
             return False
         if not trace.loaded.complete:
             return True
@@ -114,7 +118,7 @@ class BackgroundIndex:
         if self.behind(trace) > 0:
             self._grew = self._grew or not trace.loaded.complete
             self._look(trace, spans)
-        elif self.sub_agents.seen < self.totals.seen:
+        elif self.sub_agents.seen < self._counted(trace):
             self._look_for_sub_agents(trace, spans)
         elif self._grew:
             self._look_again(trace, spans)
@@ -133,7 +137,7 @@ class BackgroundIndex:
 
     def _look(self, trace: Trace, most: int) -> None:
         seen = self.totals.seen
-        kept = trace.totals if seen + most < len(trace) else None
+        kept = trace.totals if seen + most < max(len(trace), trace.loaded.spans) else None
         if kept is not None and kept.seen > seen:
             self.totals, self._grew = kept, not trace.loaded.complete
         else:
@@ -142,7 +146,7 @@ class BackgroundIndex:
         self._tell()
 
     def _look_for_sub_agents(self, trace: Trace, most: int) -> None:
-        first, end = self.sub_agents.seen, self.totals.seen
+        first, end = self.sub_agents.seen, self._counted(trace)
         if end - first > most and not trace.one_thread(first, end):
             end = first + most
         self.sub_agents.take_up_to(trace, end)
