@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -12,10 +12,12 @@ from textual.geometry import Size
 from textual.strip import Strip
 
 from mast_tui.safe_text import one_line
-from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.ui.actions.registry import Keymap, Where, actions_for, keys_of, shown
 from mast_tui.ui.textual_internals import RenderCache
 from mast_tui.ui.wording import shortened
+
+if TYPE_CHECKING:
+    from mast_tui.taxonomy.model import Taxonomy
 
 
 @runtime_checkable
