@@ -135,7 +135,8 @@ def through_blocks(path: Path, first: int, *, whole: bool = False) -> Trace:
             if whole:
                 written_to.truncate(0)
                 written_to.seek(0)
-                write_block(written_to, written.spans.whole())
+                for one in written.spans.whole():
+                    write_block(written_to, one)
         with place.open("rb") as file:
             for block in blocks_in(file.fileno(), place.stat().st_size):
                 assert block is not None
@@ -194,7 +195,8 @@ def test_an_index_is_the_same_however_the_file_is_cut(
             for _block in spans.blocks(rest):
                 pass
             file = BytesIO()
-            write_block(file, spans.whole())
+            for block in spans.whole():
+                write_block(file, block)
             made.append(file.getvalue())
         assert made[1:] == made[:1] * 3
 
@@ -266,6 +268,44 @@ def test_what_was_read_is_known_the_next_time(
     assert len(trace) > known
     assert trace.totals is not None
     assert trace.totals.block() == totals_of(trace).block()
+
+
+def test_what_all_spans_tell_together_is_known_before_them(
+    rollout: Path, big: BigDocuments, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    everything = told(read_in_background(rollout, big))
+    monkeypatch.setattr(document_process, "DocumentProcess", never)
+    (trace,) = read_one(rollout, True, big).traces
+    first = len(trace)
+    trace.spans.load_totals()
+    kept = trace.totals
+    assert kept is not None
+    assert len(trace) == first < kept.seen == trace.loaded.spans
+    assert trace.loaded.all_spans
+    trace.spans.load_cached()
+    assert trace.loaded.complete
+    assert len(trace) == kept.seen
+    assert kept.block() == totals_of(trace).block()
+    assert told(trace) == everything
+
+
+def test_totals_of_damaged_columns_are_not_believed(
+    rollout: Path, big: BigDocuments, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    everything = told(read_in_background(rollout, big))
+    assert big.folder is not None
+    (place,) = big.folder.glob("*.spans")
+    data = bytearray(place.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    place.write_bytes(data)
+    monkeypatch.setattr(document_process, "DocumentProcess", never)
+    (trace,) = read_one(rollout, True, big).traces
+    trace.spans.load_totals()
+    trace.spans.load_cached()
+    assert trace.totals is None
+    assert trace.loaded.spans == 0
+    read_fully(trace)
+    assert told(trace) == everything
 
 
 def test_where_nothing_is_kept_nothing_begins(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,17 +13,22 @@ from textual.css.stylesheet import Stylesheet
 from mast_tui.gc_tuning import collect_again
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.index.lines import LineSpans
+from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Spans
 from mast_tui.traces.samples import samples_folder
+from mast_tui.traces.scan.big_documents import BigDocuments
+from mast_tui.traces.scan.file_reader import read_one
 from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.app import MastApp
 from mast_tui.ui.dialogs.help import HelpScreen
 from mast_tui.ui.library.screen import LibraryScreen
 from mast_tui.ui.options import AppOptions
+from mast_tui.ui.services import prefetch
 from mast_tui.ui.services.prefetch import Prefetch
 from mast_tui.ui.styles import DIALOGS
 from mast_tui.ui.trace_view.first_spans import FirstSpans, FirstStrip
 from mast_tui.ui.widgets.title_bar import TitleBar
+from tests.benchmarks.rollouts import write_long
 from tests.ui.settle import settle
 
 pytestmark = pytest.mark.usefixtures("every_frame")
@@ -118,6 +124,36 @@ async def test_the_first_spans_stand_where_the_annotate_screen_shows_them(
         assert [timeline.render_line(y).text for y in range(len(rows))] == rows
         assert len(set(rows)) > 3
         assert said.split()[0] == app.screen.title_bar.render_line(0).text.split()[0]
+
+
+async def test_the_first_frame_tells_all_that_was_counted_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rollout, big = tmp_path / "rollout.jsonl", BigDocuments(folder=tmp_path / "kept", lines=0)
+    write_long(rollout, 700_000, seed=3, block_bytes=100_000)
+    (whole,) = read_one(rollout, True, big).traces
+    whole.spans.read_in_background()
+    read_fully(whole)
+    whole.spans.stop_background_read()
+    monkeypatch.setattr(prefetch, "read_file", partial(read_one, big=big))
+    early = OnlyAFirstLook(options(rollout), load_mast())
+    async with early.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        (spans,) = early.query(FirstSpans)
+        assert spans.trace is not None
+        assert len(spans.trace) < len(whole)  # the frame has not waited for them
+        (title,) = early.query(TitleBar)
+        said = title.render_line(0).text
+        assert f"{len(whole)} spans" in said
+        assert "read" not in said
+        (strip,) = early.query(FirstStrip)
+        cells = strip.cells
+    app = WithoutWorkspace(options(rollout), load_mast())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        assert isinstance(app.screen, AnnotateScreen)
+        assert app.screen.timeline.row_count == len(whole)
+        assert app.screen.overview.cells == cells
 
 
 async def test_the_first_look_is_given_up_when_the_first_screen_is_open() -> None:

@@ -134,8 +134,9 @@ class LineSpans(Spans):
     def loaded(self) -> Loaded:
         """How far the index has come."""
         done, size, totals = self._index.done, self._index.size, self._totals
-        counted = 0 if totals is None else totals.seen
-        return Loaded(done, size, self._finished, counted, 0 < size == self._counted_to)
+        if totals is None or totals.seen <= len(self):
+            return Loaded(done, size, self._finished)
+        return Loaded(done, size, self._finished, totals.seen, self._counted_to == size)
 
     def __len__(self) -> int:
         return len(self._table)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import islice, pairwise
+from itertools import accumulate, islice, pairwise
 from math import nan
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from zlib import crc32
 
 from mast_tui.traces.byte_prefilter import Prefilter
@@ -25,6 +25,9 @@ from mast_tui.traces.model import (
     SpanStatus,
     Tokens,
 )
+
+if TYPE_CHECKING:
+    from mast_tui.traces.index.document import Step
 
 _NUMBER_BITS: Final = 32
 _NUMBER: Final = (1 << _NUMBER_BITS) - 1
@@ -59,6 +62,18 @@ class KeyTable:
         self._taken_in: list[Column] = []  # for each block hashes with numbers, sorted
         self.repeats = 0
         """How many keys were taken when they were asked for."""
+
+    @classmethod
+    def of(cls, indices: dict[str, int], lines: Sequence[int]) -> KeyTable:
+        """The table of spans that all have a key of their own, in the order of the spans."""
+        found = cls(lines)
+        own = [key.encode("utf-8", "surrogatepass") for key in indices]
+        found._own = bytearray().join(own)
+        size = len(found._own)
+        found._ends = array("I" if size <= _NUMBER else "Q", accumulate(map(len, own), initial=0))
+        found._indices = indices
+        found._looks_like_line = any(key.startswith(_LINE) for key in indices)
+        return found
 
     def __len__(self) -> int:
         return len(self._ends) - 1
@@ -207,6 +222,14 @@ def wider(column: array[int], number: int) -> array[int]:
     return room
 
 
+def _narrow(numbers: Sequence[int]) -> array[int]:
+    """The numbers as a column of as few bytes as most tables need."""
+    try:
+        return array("H", numbers)
+    except OverflowError:
+        return array("I", numbers)
+
+
 _LISTED_PROBLEMS: Final = 200
 _UNKNOWN: Final = SpanStatus.UNKNOWN
 _MOST_COUNTED: Final = (1 << 32) - 1
@@ -306,6 +329,39 @@ class SpanTable:
         self._end.append(nan)
         self._keys.add(key)  # the last, as it makes the span known
         return number
+
+    def fill(self, spans: Sequence[Step | Span]) -> dict[int, str]:
+        """Take in all spans of a document, of which each lies on a line of its own.
+
+        Args:
+            spans: What is known of each; their keys are all different. The table is empty.
+
+        Returns:
+            By index the parents that do not come before their children, which it cannot hold.
+        """
+        index_of = {span.key: index for index, span in enumerate(spans)}
+        odd: dict[int, str] = {}
+        backs = [0] * len(spans)
+        for index, span in enumerate(spans):
+            if span.parent is not None:
+                before = index_of.get(span.parent, index)
+                if before < index:
+                    backs[index] = index - before
+                else:
+                    odd[index] = span.parent
+            if span.tokens is not None:
+                self.set_tokens(index, span.tokens)
+        self._parent = _narrow(backs)
+        numbers = self._shapes
+        self._shape = _narrow(
+            [numbers[span.kind, span.role, span.agent, span.name] for span in spans]
+        )
+        self._status = bytearray([STATUSES.index(span.status) for span in spans])
+        self._start = array("d", [nan if span.start is None else span.start for span in spans])
+        self._end = array("d", [nan if span.end is None else span.end for span in spans])
+        self._first = self._last = array("I", range(1, len(spans) + 1))
+        self._keys = KeyTable.of(index_of, self._first)
+        return odd
 
     def _add_last(self, last: int) -> None:
         if self._last is self._first:

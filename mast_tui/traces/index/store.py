@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from errno import EIO
 from io import FileIO
+from itertools import accumulate
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any, Final, NamedTuple
@@ -77,18 +78,17 @@ def write_cached(file: IO[bytes], report: FileReport | None, tell: Tell) -> None
     total, done, begin = sum(map(len, traces)), 0, 0
     heads = []
     for trace in traces:
-        columns, texts = _Columns(), 0
-        for step, (preview, whole), text in _told(trace):
+        spans, texts = _steps_of(trace), array("Q", [0])
+        for (preview, whole), text in _told(trace, spans):
             line = to_json({"preview": preview, "whole": whole, "text": text}) + b"\n"
             file.write(line)
-            texts += len(line)
-            columns.add(step, texts)
+            texts.append(texts[-1] + len(line))
             done += 1
             if done % _TOLD_OF == 0:
                 tell(done, total)
-        rows = write_block(file, columns.block())
-        heads.append(_head(trace, begin, texts, rows))
-        begin += texts + rows
+        rows = write_block(file, _columns(spans, texts[1:]))
+        heads.append(_head(trace, begin, texts[-1], rows))
+        begin += texts[-1] + rows
     write_end(file, begin, {"report": _about(report), "traces": heads})
 
 
@@ -111,67 +111,56 @@ def known_of(file: IO[bytes]) -> tuple[Mapping[str, Any], int] | None:
     return (json.loads(data), begin) if _END % (begin, crc32(data)) == end else None
 
 
-def _told(trace: Trace) -> Iterator[tuple[Step | Span, tuple[str, bool], str]]:
-    """Each step with its preview, whether that is the entire text, and the text."""
+def _steps_of(trace: Trace) -> Sequence[Step | Span]:
+    """What is known of each span: its step, as of nearly every document, or the span itself."""
     spans = trace.spans
-    if isinstance(spans, StepSpans):  # as of nearly every document, which need not become spans
-        for step in spans.steps:
-            yield step, step.row(), step.text
-    else:
-        for span in map(trace.span, range(len(trace))):
-            yield span, (span.preview, span.whole), trace.text(span.index)
+    if isinstance(spans, StepSpans):
+        return spans.steps
+    return [trace.span(index) for index in range(len(trace))]
 
 
-class _Columns:
-    """Makes the columns of the spans of one trace, which are all known."""
+def _told(trace: Trace, spans: Sequence[Step | Span]) -> Iterator[tuple[tuple[str, bool], str]]:
+    """Of each span the preview, with whether that is the entire text, and the text."""
+    for index, span in enumerate(spans):
+        if isinstance(span, Step):
+            yield span.row(), span.text
+        else:
+            yield (span.preview, span.whole), trace.text(index)
 
-    def __init__(self) -> None:
-        self._table = SpanTable()
-        self._table.begin_block()
-        self._odd_parents: dict[int, str] = {}  # parents that do not come before their children
-        self._text_ends = array("Q")
-        self._places, self._place_ends = bytearray(), array("Q")
-        self._turns = array("I")  # spans whose thread is not that of the one before
-        self._thread = ""
 
-    def add(self, span: Step | Span, text_end: int) -> None:
-        """Append a span whose text ends after so many bytes."""
-        table, index = self._table, len(self._table)
-        parent = None if span.parent is None else table.index_of(span.parent)
-        if span.parent is not None and parent is None:
-            self._odd_parents[index] = span.parent
+def _columns(spans: Sequence[Step | Span], text_ends: array[int]) -> Block:
+    """The columns of all spans of a trace.
+
+    Args:
+        spans: What is known of each.
+        text_ends: After how many bytes the text of each ends.
+    """
+    table = SpanTable()
+    odd_parents = table.fill(spans)
+    places = [
+        b"" if span.place == span.key else span.place.encode("utf-8", "surrogatepass")
+        for span in spans
+    ]
+    turns, thread = array("I"), ""  # spans whose thread is not that of the one before
+    for index, span in enumerate(spans):
         before, slash, _rest = span.key.partition("/")
-        thread = before if slash else ""
-        if thread != self._thread:
-            self._thread = thread
-            self._turns.append(index)
-        if span.place != span.key:
-            self._places += span.place.encode("utf-8", "surrogatepass")
-        self._place_ends.append(len(self._places))
-        self._text_ends.append(text_end)
-        shape = (span.kind, span.role, span.agent, span.name)
-        place = index + 1
-        table.add(place, place, shape, span.key, parent, span.start, span.status)
-        table.set_end(index, span.end)
-        if span.tokens is not None:
-            table.set_tokens(index, span.tokens)
-
-    def block(self) -> Block:
-        """All of them."""
-        facts, columns = self._table.block()
-        more = {
-            "text_ends": self._text_ends,
-            "places": self._places,
-            "place_ends": self._place_ends,
-            "turns": self._turns,
-        }
-        totals = SpanTotals()
-        totals.take(self._table.columns(0, len(self._table)))
-        told, counted = totals.block()
-        odd = list(self._odd_parents.items())
-        return Block(
-            {"table": facts, "odd_parents": odd, "totals": told}, {**columns, **more, **counted}
-        )
+        if (before if slash else "") != thread:
+            thread = before if slash else ""
+            turns.append(index)
+    facts, columns = table.whole()
+    more = {
+        "text_ends": text_ends,
+        "places": bytearray().join(places),
+        "place_ends": array("Q", accumulate(map(len, places))),
+        "turns": turns,
+    }
+    totals = SpanTotals()
+    totals.take(table.columns(0, len(table)))
+    told, counted = totals.block()
+    odd = list(odd_parents.items())
+    return Block(
+        {"table": facts, "odd_parents": odd, "totals": told}, {**columns, **more, **counted}
+    )
 
 
 def _head(trace: Trace, begin: int, texts: int, rows: int) -> dict[str, object]:

@@ -33,6 +33,10 @@ _CAMEL_CASE: Final[Mapping[str, str]] = {
     """)
 }
 
+# Most records have none of these fields: that is seen at once, not name by name.
+_HAVE_ID: Final = frozenset({*_ANY_IDS, *(_CAMEL_CASE[name] for name in _CALL_IDS)})
+_HAVE_STATUS: Final = frozenset({"is_error", "isError", "exit_code", "exitCode"})
+
 
 def field(record: Fields, name: str) -> object:
     """The field under its name or its name in camel case; None where there is neither."""
@@ -102,7 +106,7 @@ def results_of(step: Fields) -> list[tuple[str, object]]:
 
 def call_id_of(value: object) -> str | None:
     """The id of a tool call, or that of the call which a result names."""
-    if not isinstance(value, dict):
+    if not isinstance(value, dict) or _HAVE_ID.isdisjoint(value):
         return None
     for name in _CALL_IDS if "content" in value or "source" in value else _ANY_IDS:
         told = field(value, name)
@@ -152,12 +156,14 @@ def extra_of(record: Fields) -> Fields:
 
 def is_log(step: Fields) -> bool:
     """Whether a step is a line of a log, which ``mast-tui convert`` writes as of the system."""
-    return extra_of(step).get("kind") == "log" and source_of(step) == "system"
+    return source_of(step) == "system" and extra_of(step).get("kind") == "log"
 
 
 def status_of(result: Fields) -> SpanStatus:
     """Whether a result went well: only what its record says outright."""
     for holder in (result, extra_of(result)):
+        if _HAVE_STATUS.isdisjoint(holder):
+            continue
         flag = field(holder, "is_error")
         if isinstance(flag, bool):
             return SpanStatus.ERROR if flag else SpanStatus.OK

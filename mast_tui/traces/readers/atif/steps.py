@@ -6,7 +6,7 @@ Results stand before their calls in some files off the standard.
 from __future__ import annotations
 
 from collections import ChainMap, OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -35,6 +35,7 @@ from mast_tui.traces.readers.atif.fields import (
 from mast_tui.traces.readers.json_fields import Fields, first_in, items_of, one_line
 from mast_tui.traces.times import unix_seconds
 
+_ROLES: Final[Mapping[str, Role]] = {"system": Role.SYSTEM, "user": Role.USER}
 _DEEPEST: Final = 16
 """How many levels of sub-agents are followed."""
 
@@ -182,7 +183,7 @@ class _Reading:
         self, pointer: str, kind: SpanKind, step: Fields, text: str, start: float | None
     ) -> str:
         source = source_of(step)
-        role = {"system": Role.SYSTEM, "user": Role.USER}.get(source, Role.AGENT)
+        role = _ROLES.get(source, Role.AGENT)
         agent = source if role is not Role.AGENT else self._agent
         if role is Role.AGENT and source not in AGENT_SOURCES:
             agent = source or self._agent
