@@ -195,7 +195,8 @@ def test_a_text_longer_than_a_piece_is_searched_piece_by_piece(
             Prefilter.for_any("quagmire"), begin, begin + 1, 1024
         )
         assert end == begin + 1
-        assert max(read) == 1024
+        if begin != 1:  # of a text that may hold it, which is asked for next, all is read
+            assert max(read) == 1024
         found += [index for index, _text in texts_found]
         read.clear()
     assert found == [1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -85,35 +86,32 @@ class BackgroundReader(Protocol):
         """No more is wanted; ``complete`` where everything has come."""
 
 
-class LineSpans(Spans):
+class IndexedSpans(Spans):
     """Spans that lie on lines of a file, known up to some line; a text is read when asked for.
 
-    Line feeds end lines; nothing else does. A preview is made from the text when its span is first
-    asked for. Where the file has gone or changed, ``text`` raises ``OSError``, and a note in
-    brackets stands for the preview.
+    A preview is made when its span is first looked at. Where the file has gone or changed, ``text``
+    raises ``OSError``, and a note in brackets stands for the preview.
     """
 
-    def __init__(self, index: LineIndex, parser: LineParser) -> None:
+    def __init__(self, index: LineIndex, table: SpanTable) -> None:
         self._index = index
-        self._parser = parser
-        self._table = parser.table
+        self._table = table
         self._finished = False
-        self._at_end = self._table.state
+        self._totals: SpanTotals | None = None
         self._texts: LruCache[str] = LruCache(_CACHED_CHARS, len)
         self._at_hand = (-1, "")
         self._previews: LruCache[tuple[str, bool]] = LruCache(_CACHED_PREVIEWS)
-        self.begin_background_read: Callable[[bool], BackgroundReader | None] | None = None
-        """What an earlier reading has kept; has another process read the file if told so, where
-        that is worth it."""
-        self._background: BackgroundReader | None = None
-        self._totals: SpanTotals | None = None
-        self._counted_to = 0  # up to which byte of the file the totals reach
-        self._settle()
 
-    @property
-    def meta(self) -> TraceMeta:
-        """What is known of the run so far."""
-        return self._parser.meta
+    @abstractmethod
+    def _text_of(self, data: bytes, /) -> str:
+        """The text of a span whose lines hold these bytes; ``OSError`` where they hold none."""
+
+    @abstractmethod
+    def _preview_of_lines(self, index: int, first: int, last: int, /) -> tuple[str, bool]:
+        """The preview of the span at ``index`` on these lines, and whether that is all of its text.
+
+        ``OSError`` comes through.
+        """
 
     @property
     def problems(self) -> Sequence[Problem]:
@@ -129,14 +127,6 @@ class LineSpans(Spans):
     def totals(self) -> SpanTotals | None:
         """What the spans tell together that an earlier reading has found."""
         return None if self._totals is None else self._totals.copy()
-
-    @property
-    def loaded(self) -> Loaded:
-        """How far the index has come."""
-        done, size, totals = self._index.done, self._index.size, self._totals
-        if totals is None or totals.seen <= len(self):
-            return Loaded(done, size, self._finished)
-        return Loaded(done, size, self._finished, totals.seen, self._counted_to == size)
 
     def __len__(self) -> int:
         return len(self._table)
@@ -168,7 +158,7 @@ class LineSpans(Spans):
     def _candidates(self, found: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, str]]:
         for index, data in found:
             try:
-                text = self._table.part(index, self._parser.text(data))
+                text = self._table.part(index, self._text_of(data))
             except OSError:
                 continue
             self._at_hand = index, text  # its row is asked for next, if it is
@@ -186,6 +176,54 @@ class LineSpans(Spans):
     def index_of(self, key: str, /) -> int | None:
         """The index of the span with this key, or None where no such span is known (yet)."""
         return self._table.index_of(key)
+
+    def _read(self, index: int) -> str:
+        data = self._index.read(*self._table.lines_of(index))
+        text = self._table.part(index, self._text_of(data))
+        self._texts.add(index, text)
+        return text
+
+    def _preview(self, index: int) -> tuple[str, bool]:
+        shown = self._previews.get(index)
+        if shown is not None:
+            return shown
+        try:
+            shown = self._preview_of_lines(index, *self._table.lines_of(index))
+        except OSError as error:
+            return preview(f"[cannot be read any more: {error.strerror or error}]")
+        self._previews.add(index, shown)
+        return shown
+
+
+class LineSpans(IndexedSpans):
+    """Spans that lie on lines of the file that was opened, of which a parser makes them.
+
+    Line feeds end lines; nothing else does.
+    """
+
+    def __init__(self, index: LineIndex, parser: LineParser) -> None:
+        super().__init__(index, parser.table)
+        self._parser = parser
+        self._at_end = self._table.state
+        self.begin_background_read: Callable[[bool], BackgroundReader | None] | None = None
+        """What an earlier reading has kept; has another process read the file if told so, where
+        that is worth it."""
+        self._background: BackgroundReader | None = None
+        self._counted_to = 0  # up to which byte of the file the totals reach
+        self._settle()
+
+    @property
+    def meta(self) -> TraceMeta:
+        """What is known of the run so far."""
+        return self._parser.meta
+
+    @property
+    def loaded(self) -> Loaded:
+        """How far the index has come."""
+        done, size, totals = self._index.done, self._index.size, self._totals
+        if totals is None or totals.seen <= len(self):
+            return Loaded(done, size, self._finished)
+        return Loaded(done, size, self._finished, totals.seen, self._counted_to == size)
 
     def advance(self, max_bytes: int, /) -> bool:
         """Read about ``max_bytes`` more; False when nothing is left.
@@ -346,28 +384,14 @@ class LineSpans(Spans):
         self._parser.finish()
         self._finished = True
 
-    def _read(self, index: int) -> str:
-        data = self._index.read(*self._table.lines_of(index))
-        text = self._table.part(index, self._parser.text(data))
-        self._texts.add(index, text)
-        return text
+    def _text_of(self, data: bytes, /) -> str:
+        return self._parser.text(data)
 
-    def _preview(self, index: int) -> tuple[str, bool]:
-        shown = self._previews.get(index)
-        if shown is not None:
-            return shown
-        try:
-            shown = self._preview_of_lines(index, *self._table.lines_of(index))
-        except OSError as error:
-            return preview(f"[cannot be read any more: {error.strerror or error}]")
-        self._previews.add(index, shown)
-        return shown
-
-    def _preview_of_lines(self, index: int, first: int, last: int) -> tuple[str, bool]:
+    def _preview_of_lines(self, index: int, first: int, last: int, /) -> tuple[str, bool]:
         """The preview of a span; of one of very many lines only the beginning is read."""
         begin, end = self._index.range_of(first, last)
         if last > first and end - begin > _PREVIEWED_BYTES:
-            text = self._parser.text(self._index.read(first, last, _PREVIEWED_BYTES))
+            text = self._text_of(self._index.read(first, last, _PREVIEWED_BYTES))
             if text.strip():
                 return preview(text)[0], False
         number, text = self._at_hand

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from array import array
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -18,12 +18,10 @@ from errno import EIO
 from io import FileIO
 from itertools import accumulate
 from pathlib import Path
-from types import MappingProxyType
 from typing import IO, Any, Final, NamedTuple
 from weakref import finalize
 from zlib import crc32
 
-from mast_tui.traces.byte_prefilter import Prefilter
 from mast_tui.traces.index.blocks import (
     Block,
     block_at,
@@ -33,20 +31,18 @@ from mast_tui.traces.index.blocks import (
 )
 from mast_tui.traces.index.document import Step, StepSpans
 from mast_tui.traces.index.lazy_span import moved
-from mast_tui.traces.index.lru import LruCache
+from mast_tui.traces.index.line_index import LineIndex
+from mast_tui.traces.index.lines import IndexedSpans
 from mast_tui.traces.index.span_table import SpanTable
 from mast_tui.traces.index.span_totals import SpanTotals
 from mast_tui.traces.io.regular_files import open_regular
 from mast_tui.traces.model import (
     AnswerKey,
-    Candidates,
     FileReport,
     Loaded,
     Outcome,
     Problem,
     Span,
-    SpanColumns,
-    Spans,
     Thread,
     Trace,
     TraceIdentity,
@@ -203,10 +199,6 @@ BROKEN: Final = (KeyError, TypeError, ValueError, OverflowError, RecursionError)
 
 _DAMAGED: Final = "what was kept of it is damaged; open it again to have it read anew"
 
-_CACHED_CHARS: Final = 4 << 20
-_CACHED_PREVIEWS: Final = 8192
-_SIFTED_AT_ONCE: Final = 4096
-
 
 class CachedDocument(NamedTuple):
     """What came of a document, read from its file of spans; None where no reader knows it."""
@@ -292,179 +284,92 @@ def _trace(path: Path, spans: _SpanFile, head: Mapping[str, Any]) -> Trace:
     )
 
 
-class CachedSpans(Spans):
+class CachedSpans(IndexedSpans):
     """Spans whose columns are taken in at once and whose texts are read when asked for.
 
     They tell the same as those that were read from the document itself.
     """
 
     def __init__(self, spans: _SpanFile, head: Mapping[str, Any]) -> None:
+        begin, size = head["texts"]
+        super().__init__(LineIndex(_Part(spans, begin), size), SpanTable())
         self._file = spans
         self._total, self._spans = head["total"], head["spans"]
-        self._spawned = MappingProxyType(head["spawned"])
-        self._lost: tuple[Problem, ...] = ()
-        self._rows, (texts_begin, _texts_bytes) = head["rows"][0], head["texts"]
-        self._texts = _Part(spans, texts_begin)
-        self._taken_in = False
-        self._table = SpanTable()
-        self._starts = array("Q", [0])  # of the lines of text, and the end of the last
+        self._rows = head["rows"][0]
         self._places = bytearray()
         self._place_ends = array("Q")
         self._turns = array("I")
         self._odd_parents: Mapping[int, str] = {}
-        self._totals: SpanTotals | None = None
-        self._known_texts: LruCache[str] = LruCache(_CACHED_CHARS, len)
-        self._previews: LruCache[tuple[str, bool]] = LruCache(_CACHED_PREVIEWS)
-
-    @property
-    def totals(self) -> SpanTotals | None:
-        """What all of them tell together."""
-        return None if self._totals is None else self._totals.copy()
-
-    @property
-    def problems(self) -> Sequence[Problem]:
-        """Why the spans cannot be read."""
-        return self._lost
-
-    @property
-    def spawned(self) -> Mapping[str, str]:
-        """Where sub-agents were at work."""
-        return self._spawned
+        self._table.spawned.update(head["spawned"])
 
     @property
     def loaded(self) -> Loaded:
         """Whether the columns have been taken in; how many spans there are."""
-        total = self._total
-        if self._taken_in:
-            return Loaded(total, total, complete=True)
-        return Loaded(0, total, False, self._spans, True)
-
-    def __len__(self) -> int:
-        return len(self._table)
+        if self._finished:
+            return Loaded(self._total, self._total, complete=True)
+        return Loaded(0, self._total, False, self._spans, True)
 
     def span(self, index: int, /) -> Span:
         """The span at ``index``; its preview is read when that is looked at."""
-        span = self._table.span(index, lambda: self._preview(index))
+        span = super().span(index)
         parent = self._odd_parents.get(index, span.parent)
         place = self._places[self._place_ends[index - 1] if index else 0 : self._place_ends[index]]
         return moved(span, index, place.decode("utf-8", "surrogatepass") or span.key, parent)
-
-    def text(self, index: int, /) -> str:
-        """The whole text of the span at ``index``, read from the file or from a small cache."""
-        known = self._known_texts.get(index)
-        if known is not None:
-            return known
-        begin, end = self._starts[index], self._starts[index + 1]
-        try:
-            text = _text_of(self._texts.read(begin, end - begin))
-        except BROKEN as error:
-            self._file.drop()
-            raise OSError(EIO, _DAMAGED) from error
-        self._known_texts.add(index, text)
-        return text
-
-    def candidates(
-        self, prefilter: Prefilter | None, begin: int, limit: int, max_bytes: int, /
-    ) -> Candidates:
-        """The texts that may hold what is looked for; one that cannot be read holds none.
-
-        Previews stand on the lines of their texts, so that rows are searched with them.
-        """
-        end = bisect_left(self._starts, self._starts[begin] + max_bytes, begin + 1)
-        end = max(begin + 1, min(end, limit, begin + _SIFTED_AT_ONCE))
-        try:
-            spans = self._spans_hit(prefilter, begin, end, max_bytes)
-        except OSError:
-            return Candidates(limit, ())
-        return Candidates(end, ((index, self.text(index)) for index in spans), rows=True)
 
     def one_thread(self, first: int, end: int, /) -> bool:
         """Whether the keys of the spans from ``first`` up to ``end`` name one thread or none."""
         place = bisect_right(self._turns, first)
         return place == len(self._turns) or self._turns[place] >= end
 
-    def columns(self, first: int, end: int, /) -> SpanColumns:
-        """What is known of the spans from ``first`` up to ``end`` (exclusive)."""
-        return self._table.columns(first, end)
-
-    def index_of(self, key: str, /) -> int | None:
-        """The index of the span with this key, or None where no such span is known (yet)."""
-        return self._table.index_of(key)
-
     def advance(self, _max_bytes: int, /) -> bool:
         """Take in all columns; False.
 
         An error of the file system leaves no spans and becomes a problem.
         """
-        if self._taken_in:
-            return False
-        try:
-            self._take_in()
-        except OSError as error:
-            self._lose(error.strerror or str(error))
-        except BROKEN:
-            self._file.drop()
-            self._lose(_DAMAGED)
-        self._taken_in = True
+        if not self._finished:
+            try:
+                self._take_in()
+            except OSError as error:
+                self._lose(error.strerror or str(error))
+            except BROKEN:
+                self._file.drop()
+                self._lose(_DAMAGED)
+            self._finished = True
         return False
 
     def _lose(self, reason: str) -> None:
-        self._lost = (Problem("whole file", f"it cannot be read: {reason}"),)
+        self._table.problems.append(Problem("whole file", f"it cannot be read: {reason}"))
 
     def _take_in(self) -> None:
         found = block_at(self._file.file.fileno(), self._rows)
         if found is None:
             raise ValueError("there are no columns")
         facts, columns = found[0]
-        self._starts.extend(columns["text_ends"])
+        self._index.append_lines(columns["text_ends"], 0)
         self._places, self._place_ends = columns["places"], columns["place_ends"]
         self._turns, self._odd_parents = columns["turns"], dict(facts["odd_parents"])
         self._totals = SpanTotals.of(Block(facts["totals"], columns))
-        self._table.append_block(
-            Block(facts["table"], columns)
-        )  # the last: it makes the spans known
+        # The last, as it makes the spans known:
+        self._table.append_block(Block(facts["table"], columns))
 
-    def _preview(self, index: int) -> tuple[str, bool]:
-        shown = self._previews.get(index)
-        if shown is not None:
-            return shown
-        begin, end = self._starts[index], self._starts[index + 1]
+    def _text_of(self, data: bytes, /) -> str:
         try:
-            head = self._texts.read(begin, min(end - begin, _PREVIEW_BYTES))
+            text = from_json(data.partition(BEFORE_TEXT)[2][:-1])
+            if not isinstance(text, str):
+                raise TypeError("a line of a file of spans holds no text")
+        except BROKEN as error:
+            self._file.drop()
+            raise OSError(EIO, _DAMAGED) from error
+        return text
+
+    def _preview_of_lines(self, _index: int, first: int, last: int, /) -> tuple[str, bool]:
+        """The preview of a span, which stands before its text."""
+        head = self._index.read(first, last, _PREVIEW_BYTES)
+        try:
             value = from_json(head.partition(BEFORE_TEXT)[0] + b"}")
-            shown = str(value["preview"]), bool(value["whole"])
-        except OSError as error:
-            return f"[cannot be read any more: {error.strerror}]", False
-        except BROKEN:
-            return f"[cannot be read any more: {_DAMAGED}]", False
-        self._previews.add(index, shown)
-        return shown
-
-    def _spans_hit(
-        self, prefilter: Prefilter | None, begin: int, end: int, max_bytes: int
-    ) -> Sequence[int]:
-        """The spans whose lines or names may hold what is looked for."""
-        if prefilter is None:
-            return range(begin, end)
-        found = set(self._table.rows_with(prefilter, begin, end))
-        start, stop = self._starts[begin], self._starts[end]
-        most = max(max_bytes, 2 * prefilter.overlap)
-        while start < stop:  # of one very long line only a piece is in memory at a time
-            block = self._texts.read(start, min(stop - start, most))
-            if not block:
-                break
-            for hit in prefilter.hits(block):
-                found.add(bisect_left(self._starts, start + hit + 1) - 1)
-            last = start + len(block) >= stop
-            start += len(block) if last else len(block) - prefilter.overlap
-        return sorted(found)
-
-
-def _text_of(line: bytes) -> str:
-    text = from_json(line.partition(BEFORE_TEXT)[2].rstrip(b"\n")[:-1])
-    if not isinstance(text, str):
-        raise TypeError("a line of a file of spans holds no text")
-    return text
+            return str(value["preview"]), bool(value["whole"])
+        except BROKEN as error:
+            raise OSError(EIO, _DAMAGED) from error
 
 
 def _meta(value: Mapping[str, Any]) -> TraceMeta:
