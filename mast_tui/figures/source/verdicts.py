@@ -17,7 +17,7 @@ from mast_tui.gold.overlaps import Order
 from mast_tui.gold.sources import SOURCES, GoldKind, GoldMixJson, only_settled
 from mast_tui.labels import AnnotatorKind, PassKind, Severity, VerdictValue, annotator_kind
 from mast_tui.passes import finished_by
-from mast_tui.workspace.events.bit_columns import BITS, CODES, MODES_AT_ONCE
+from mast_tui.workspace.events.columns import BITS, CODES, MODES_AT_ONCE
 from mast_tui.workspace.registers.hold_out import examples_of
 
 if TYPE_CHECKING:

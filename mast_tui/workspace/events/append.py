@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import lru_cache
 from itertools import islice
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import Connection, Table, bindparam, delete, func, select, text
 
@@ -26,7 +26,6 @@ from mast_tui.workspace.database import (
     LOOK_FOR_SERVER,
     NOT_LATEST,
     Among,
-    Database,
     Insertion,
     Latest,
     NotLatest,
@@ -62,6 +61,7 @@ from mast_tui.writes import deadline, pause
 
 if TYPE_CHECKING:
     from mast_tui.workspace.outbox import Change, Outbox
+    from mast_tui.workspace.store import Workspace
 
 UNCHECKED: Final = -1
 """In place of a counter: what waits holds whatever else has happened on its trace meanwhile."""
@@ -106,15 +106,8 @@ _READ_ALL: Final = select(schema.events).order_by(
 )
 
 
-class _Workspace(Protocol):
-    _database: Database
-    outbox: Outbox | None
-
-    def new_id(self) -> str: ...
-
-
 def append(
-    workspace: _Workspace,
+    workspace: Workspace,
     events: Sequence[NewEvent],
     *,
     action: str | None = None,
@@ -221,7 +214,7 @@ def _may_wait(events: Sequence[NewEvent], annotator: str) -> bool:
     )
 
 
-def send_waiting(workspace: _Workspace) -> tuple[Change, ...]:
+def send_waiting(workspace: Workspace) -> tuple[Change, ...]:
     """Send what waits in the outbox, in its order, as long as the server is there.
 
     Returns:
@@ -251,7 +244,7 @@ def send_waiting(workspace: _Workspace) -> tuple[Change, ...]:
     return tuple(refused)
 
 
-def _meet(workspace: _Workspace, outbox: Outbox) -> bool:
+def _meet(workspace: Workspace, outbox: Outbox) -> bool:
     """Tell the server of the traces that were met without it; whether it is there."""
     for trace_id, record in outbox.traces.items():
         try:
