@@ -15,7 +15,6 @@ from mast_tui.workspace import (
     TraceRecord,
     Workspace,
     WorkspaceError,
-    examples_of,
     held_out,
     held_out_share,
     merge,
@@ -110,16 +109,16 @@ def test_a_prompt_may_not_show_what_is_set_aside(workspace: Workspace) -> None:
         workspace.start_run(JUDGE, MAST.ref, settings=shown(outside[0], inside[0]))
     assert workspace.runs() == ()
     workspace.start_run(JUDGE, MAST.ref, settings=shown(*outside[:2]))
-    assert examples_of(workspace, JUDGE) == set(outside[:2])
+    assert workspace.run_examples(JUDGE) == set(outside[:2])
 
 
 def test_every_trace_that_stood_in_a_prompt_is_remembered(workspace: Workspace) -> None:
-    assert examples_of(workspace, JUDGE) == frozenset()
+    assert workspace.run_examples(JUDGE) == frozenset()
     for examples in (("a", "b"), ("b", "c"), ()):
         workspace.start_run(JUDGE, MAST.ref, settings=shown(*examples))
     workspace.start_run(JUDGE, MAST.ref)
     workspace.start_run("judge:m-2@0123abcd", MAST.ref, settings=shown("d"))
-    assert examples_of(workspace, JUDGE) == {"a", "b", "c"}
+    assert workspace.run_examples(JUDGE) == {"a", "b", "c"}
 
 
 @pytest.mark.slow
@@ -133,7 +132,7 @@ def test_merging_brings_what_was_shown_and_what_was_set_aside(
     set_aside(other, 0.3)
     theirs = out(other)
     merge(workspace, other)
-    assert examples_of(workspace, JUDGE) == {f"{TRACE}~2", "elsewhere"}
+    assert workspace.run_examples(JUDGE) == {f"{TRACE}~2", "elsewhere"}
     assert out(workspace) == theirs
     assert held_out_share(workspace) == 0.3
     with closing(Workspace.open(":memory:")) as third:

@@ -23,7 +23,6 @@ from mast_tui.labels import (
 )
 from mast_tui.passes import Which, counted_passes, finished_by
 from mast_tui.study import Study
-from mast_tui.workspace.registers.hold_out import examples_of
 
 if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
@@ -186,7 +185,7 @@ def judge_input_from_workspace(
             for review in workspace.reviews(taxonomy=ref, pass_number=None)
             if traces is None or review.trace_id in traces
         ),
-        examples=examples_of(workspace, judge),
+        examples=workspace.run_examples(judge),
         unlabelled=frozenset(trace for trace, _ in looked) - met,
         passes=_assisted(workspace, ref, people),
         order_of=order_of,

@@ -55,11 +55,6 @@ def held_out_share(workspace: Workspace) -> float | None:
     return shares[0] if len(shares) == 1 else 1 - math.prod(1 - share for share in shares)
 
 
-def examples_of(workspace: Workspace, judge: str) -> frozenset[str]:
-    """The ids of the traces that stood in any prompt of a judge; it is measured on no such one."""
-    return workspace.run_examples(judge)
-
-
 def shares_set_aside(workspace: Workspace) -> Mapping[int, float]:
     """The shares that are set aside by their seeds; several only where workspaces were merged."""
     value = workspace.get_setting(SETTING)

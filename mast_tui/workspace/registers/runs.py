@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, bindparam, case, func, select, update
@@ -10,7 +11,7 @@ from sqlalchemy.dialects.sqlite import insert
 
 from mast_tui.labels import QuoteCounts
 from mast_tui.workspace import schema
-from mast_tui.workspace.events.codec import SETTINGS, quote_kinds_from, quote_kinds_to_dict
+from mast_tui.workspace.events.codec import QUOTES, SETTINGS, quote_kinds_from
 from mast_tui.workspace.events.fields import Fields
 from mast_tui.workspace.events.rows import Row
 from mast_tui.workspace.records import Asked, Run, RunSettings, RunTrace, Usage
@@ -118,7 +119,7 @@ def add_run_trace(
         "problem": trace.problem,
         "quotes": trace.quotes.all,
         "verified": trace.quotes.found,
-        "quote_kinds": json.dumps(quote_kinds_to_dict(trace.quotes)),
+        "quote_kinds": json.dumps(QUOTES.write(trace.quotes)),
         "windows": trace.windows,
         "remarks": json.dumps(list(trace.remarks)),
     }
@@ -127,23 +128,8 @@ def add_run_trace(
 
 def add_asked(connection: Connection, asked: Asked) -> None:
     """Keep an answer."""
-    connection.execute(
-        _ADD_ASKED,
-        {
-            "run": asked.run_id,
-            "trace_id": asked.trace_id,
-            "key": asked.key,
-            "finish": asked.finish,
-            "form": asked.form,
-            "tokens_in": asked.tokens_in,
-            "tokens_out": asked.tokens_out,
-            "tokens_cached": asked.tokens_cached,
-            "usable": asked.usable,
-            "counted": asked.counted,
-            "at": asked.at,
-            "answer": asked.answer,
-        },
-    )
+    values = asdict(asked)
+    connection.execute(_ADD_ASKED, values | {"run": values.pop("run_id")})
 
 
 def find_answer(connection: Connection, key: str) -> Asked | None:
@@ -169,20 +155,9 @@ def unusable_answers(connection: Connection) -> tuple[Asked, ...]:
 
 
 def _asked(row: RowMapping) -> Asked:
-    return Asked(
-        run_id=row["run"],
-        trace_id=row["trace_id"],
-        key=row["key"],
-        answer=row["answer"],
-        finish=row["finish"],
-        form=row["form"],
-        tokens_in=row["tokens_in"],
-        tokens_out=row["tokens_out"],
-        tokens_cached=row["tokens_cached"],
-        usable=row["usable"],
-        counted=row["counted"],
-        at=row["at"],
-    )
+    values = dict(row)
+    del values["id"]
+    return Asked(run_id=values.pop("run"), **values)
 
 
 def answer_keys(connection: Connection) -> frozenset[str]:
