@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
@@ -45,14 +44,6 @@ def held_out(workspace: Workspace, trace_id: str) -> bool:
     """Whether a trace is set aside, so that no prompt may show it."""
     shares = shares_set_aside(workspace)
     return any(_place(trace_id, seed) < share for seed, share in shares.items())
-
-
-def held_out_share(workspace: Workspace) -> float | None:
-    """The share of all possible traces that is set aside, None where nobody asked for any."""
-    shares = list(shares_set_aside(workspace).values())
-    if not shares:
-        return None
-    return shares[0] if len(shares) == 1 else 1 - math.prod(1 - share for share in shares)
 
 
 def shares_set_aside(workspace: Workspace) -> Mapping[int, float]:
