@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Callable
 from functools import cache
 from typing import Any, Final, Literal, TypedDict, Unpack
@@ -295,20 +296,30 @@ def _retests(connection: Connection, annotator: str, trace_id: str, taxonomy: st
     return list(connection.execute(statement).scalars())
 
 
-def decisions(connection: Connection, **wanted: Unpack[OfWork]) -> tuple[tuple[str, Decision], ...]:
-    """Trace ids with decisions, by trace and time; of several on one item the last one stands."""
+def decisions(
+    connection: Connection,
+    taxonomy: str,
+    *,
+    trace_id: str | None = None,
+    annotator: str | None = None,
+) -> dict[str, tuple[Decision, ...]]:
+    """The decisions that stand, per trace, in the order in which they were made.
+
+    Of several adjudicators' decisions on one item the last one stands, unless only those of one
+    ``annotator`` are asked for.
+    """
+    wanted: OfWork = {"trace_id": trace_id, "annotator": annotator, "taxonomy": taxonomy}
     table = schema.decisions
     statement = (
-        select(table.c.trace_id, table.c.taxonomy, table.c.item, table.c.document)
+        select(table.c.trace_id, table.c.item, table.c.document)
         .where(*_conditions(table, wanted))
         .order_by(table.c.trace_id, table.c.decided_at, table.c.annotator, table.c.item)
     )
-    found: dict[tuple[str, str, str], Decision] = {}
-    for trace_id, taxonomy, item, document in connection.execute(statement):
-        key = (trace_id, taxonomy, item)
-        found.pop(key, None)
-        found[key] = DECISION.read(Fields(json.loads(document), "decision"))
-    return tuple((trace_id, decision) for (trace_id, _, _), decision in found.items())
+    found = defaultdict[str, dict[str, Decision]](dict)
+    for trace, item, document in connection.execute(statement):
+        found[trace].pop(item, None)
+        found[trace][item] = DECISION.read(Fields(json.loads(document), "decision"))
+    return {trace: tuple(by_item.values()) for trace, by_item in found.items()}
 
 
 def study(connection: Connection, taxonomy: str) -> Study | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from functools import wraps
 from importlib import import_module
 from pathlib import Path
@@ -17,7 +16,6 @@ from mast_tui.errors import WorkspaceError
 from mast_tui.gold.model import Decision
 from mast_tui.labels import AnnotatorKind
 from mast_tui.taxonomy.model import Taxonomy
-from mast_tui.traces.io.json_values import replace_surrogates
 from mast_tui.workspace import queries
 from mast_tui.workspace.checking import Difference, differences
 from mast_tui.workspace.copying import copy_rows
@@ -26,13 +24,12 @@ from mast_tui.workspace.events import append as recording
 from mast_tui.workspace.events import columns
 from mast_tui.workspace.events import foreign as merging
 from mast_tui.workspace.events.chain import Foreign, edited_histories, examined
-from mast_tui.workspace.events.changes import State, read_state
+from mast_tui.workspace.events.changes import read_state
 from mast_tui.workspace.events.model import Event
 from mast_tui.workspace.events.types import Decided
 from mast_tui.workspace.ids import IdSource, now
 from mast_tui.workspace.paths import is_url
 from mast_tui.workspace.records import (
-    Asked,
     Member,
     MergeReport,
     Role,
@@ -532,10 +529,7 @@ class Workspace:
         with self._database.writing() as connection:
             return merging.merge(connection, foreign, replacing=replacing)
 
-    def standing(self, annotator: str) -> State:
-        """Everything that stands of one annotator, for ``changes.compare``."""
-        with self._database.reading() as connection:
-            return read_state(connection, annotator)
+    standing = reading(read_state)
 
     def edited_histories(self) -> tuple[Event, ...]:
         """For each person whose events were changed outside of this program, the first of them."""
@@ -597,28 +591,11 @@ class Workspace:
     def decisions(
         self, trace_id: str, taxonomy: str, *, annotator: str | None = None
     ) -> tuple[Decision, ...]:
-        """The decisions that stand, in the order in which they were made.
+        """The decisions that stand on a trace; see ``all_decisions``."""
+        found = self.all_decisions(taxonomy, trace_id=trace_id, annotator=annotator)
+        return found.get(trace_id, ())
 
-        Of several adjudicators' decisions on one item the last one stands, unless only those of
-        one ``annotator`` are asked for.
-        """
-        return self.all_decisions(taxonomy, trace_id=trace_id, annotator=annotator).get(
-            trace_id, ()
-        )
-
-    def all_decisions(
-        self, taxonomy: str, *, trace_id: str | None = None, annotator: str | None = None
-    ) -> Mapping[str, tuple[Decision, ...]]:
-        """The decisions that stand, per trace, as ``decisions`` gives them."""
-        with self._database.reading() as connection:
-            found = queries.decisions(
-                connection, trace_id=trace_id, annotator=annotator, taxonomy=taxonomy
-            )
-        by_trace: dict[str, tuple[Decision, ...]] = {}
-        for trace, decision in found:
-            by_trace[trace] = (*by_trace.get(trace, ()), decision)
-        return by_trace
-
+    all_decisions = reading(queries.decisions)
     study = reading(queries.study)
 
     def outside_study(self, taxonomy: str) -> frozenset[str]:
@@ -641,12 +618,6 @@ class Workspace:
     # Judges
 
     judgements = reading(queries.judgements)
-
-    def answered_suggestions(self, trace_id: str, taxonomy: str) -> frozenset[str]:
-        """The ids of suggestions that anybody has answered, in whatever pass."""
-        reviews = self.reviews(trace_id=trace_id, taxonomy=taxonomy, pass_number=None)
-        return frozenset(review.suggestion for review in reviews)
-
     label_counts = reading(queries.label_counts)
     waiting_counts = reading(queries.waiting_counts)
 
@@ -684,36 +655,13 @@ class Workspace:
             import_register.add(connection, record)
             return record
 
-    def note_imported(self, record: ImportRecord, events: Iterable[str]) -> None:
-        """Note events, by id, that came with an import and keep their actions."""
-        with self._database.writing() as connection:
-            import_register.note_events(connection, record.id, events)
-
-    def finish_import(self, record: ImportRecord) -> None:
-        """Note that an import is whole; one that brought nothing is forgotten."""
-        with self._database.writing() as connection:
-            if import_register.brought_something(connection, record):
-                import_register.mark(connection, record.id, finished_at=now())
-            else:
-                import_register.drop(connection, record.id)
-
-    def begin_undo(self, record: ImportRecord) -> None:
-        """Note that an import is being taken back."""
-        with self._database.writing() as connection:
-            import_register.mark(connection, record.id, undo_begun_at=now())
-
-    def finish_undo(self, record: ImportRecord, who: str | None) -> None:
-        """Note that an import was taken back, and by whom."""
-        with self._database.writing() as connection:
-            import_register.mark(connection, record.id, undone_at=now(), undone_by=who)
-
+    note_imported = writing(import_register.note_events)
+    finish_import = writing(import_register.finish)
+    begin_undo = writing(import_register.begin_undo)
+    finish_undo = writing(import_register.finish_undo)
     import_counts = reading(import_register.counts)
     import_works = reading(import_register.works)
-
-    def noted_events(self, record: ImportRecord) -> frozenset[str]:
-        """The ids of the events that an import brought, where they keep their actions."""
-        with self._database.reading() as connection:
-            return import_register.noted_events(connection, record.id)
+    noted_events = reading(import_register.noted_events)
 
     # Runs of judges
 
@@ -738,24 +686,14 @@ class Workspace:
     unfinished_run = reading(run_register.unfinished_run)
     set_run_form = writing(run_register.set_form)
     note_run_trace = writing(run_register.add_run_trace)
-
-    def finish_run(self, run_id: str, *, ending: str | None = None) -> None:
-        """Note that a run is over; ``ending`` says why it did not come to its last trace."""
-        with self._database.writing() as connection:
-            run_register.finish_run(connection, run_id, now(), ending)
-
+    finish_run = writing(run_register.finish_run)
     add_run = writing(run_register.add_run)
     runs = reading(run_register.runs)
     run_examples = reading(run_register.examples)
 
     # Answers of models
 
-    def record_asked(self, asked: Asked) -> None:
-        """Keep an answer of a model, with the time; half a character in it becomes ``U+FFFD``."""
-        whole = replace_surrogates(asked.answer)
-        with self._database.writing() as connection:
-            run_register.add_asked(connection, replace(asked, answer=whole, at=now()))
-
+    record_asked = writing(run_register.add_asked)
     find_answer = reading(run_register.find_answer)
     answers_about = reading(run_register.answers_about)
     unusable_answers = reading(run_register.unusable_answers)

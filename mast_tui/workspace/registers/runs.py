@@ -10,10 +10,12 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, bindparam, case, f
 from sqlalchemy.dialects.sqlite import insert
 
 from mast_tui.labels import QuoteCounts
+from mast_tui.traces.io.json_values import replace_surrogates
 from mast_tui.workspace import schema
 from mast_tui.workspace.events.codec import QUOTES, SETTINGS, quote_kinds_from
 from mast_tui.workspace.events.fields import Fields
 from mast_tui.workspace.events.rows import Row
+from mast_tui.workspace.ids import now
 from mast_tui.workspace.records import Asked, Run, RunSettings, RunTrace, Usage
 
 _RUNS: Final = schema.runs
@@ -98,9 +100,9 @@ def _greater(one: ColumnElement[Any], other: ColumnElement[Any]) -> ColumnElemen
     return case((one.is_(None), None), (one > other, one), else_=other)
 
 
-def finish_run(connection: Connection, run_id: str, at: str, ending: str | None) -> None:
-    """Note that a run is over, and why before the end of its traces."""
-    connection.execute(_FINISH, {"run": run_id, "finished_at": at, "ending": ending})
+def finish_run(connection: Connection, run_id: str, *, ending: str | None = None) -> None:
+    """Note that a run is over; ``ending`` says why it did not come to its last trace."""
+    connection.execute(_FINISH, {"run": run_id, "finished_at": now(), "ending": ending})
 
 
 def set_form(connection: Connection, run_id: str, form: str) -> None:
@@ -127,8 +129,8 @@ def add_run_trace(
 
 
 def add_asked(connection: Connection, asked: Asked) -> None:
-    """Keep an answer."""
-    values = asdict(asked)
+    """Keep an answer of a model, with the time; half a character in it becomes ``U+FFFD``."""
+    values = asdict(asked) | {"answer": replace_surrogates(asked.answer), "at": now()}
     connection.execute(_ADD_ASKED, values | {"run": values.pop("run_id")})
 
 
