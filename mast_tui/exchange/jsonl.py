@@ -35,10 +35,10 @@ from mast_tui.workspace import (
     examined,
 )
 from mast_tui.workspace.events.codec import (
+    QUOTES,
     SETTINGS,
     USAGE,
     quote_kinds_from,
-    quote_kinds_to_dict,
 )
 from mast_tui.workspace.events.fields import Fields
 from mast_tui.workspace.events.layout import Kind, Layout, Values, always, known
@@ -255,7 +255,7 @@ def _run_trace_values(trace: RunTrace) -> Values:
             problem=trace.problem,
             quotes=trace.quotes.all or None,
             verified=trace.quotes.found or None,
-            quote_kinds=quote_kinds_to_dict(trace.quotes) or None,
+            quote_kinds=QUOTES.write(trace.quotes) or None,
             windows=trace.windows or None,
             remarks=list(trace.remarks) or None,
         ),

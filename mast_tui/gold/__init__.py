@@ -13,7 +13,7 @@ from mast_tui.gold.model import (
     Source,
 )
 from mast_tui.gold.overlaps import Item, Order, item_id, items_of_mode, no_order, no_orders
-from mast_tui.gold.settle import conflicts, gold_of_trace, words_at, words_on
+from mast_tui.gold.settle import gold_of_trace, words_at, words_on
 from mast_tui.gold.sources import (
     GoldKind,
     GoldMixJson,
@@ -38,7 +38,6 @@ __all__ = [
     "Said",
     "Side",
     "Source",
-    "conflicts",
     "gold_mix",
     "gold_of_trace",
     "gold_words",

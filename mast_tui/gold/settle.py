@@ -75,21 +75,6 @@ def gold_of_trace(
     )
 
 
-def conflicts(
-    sides: Sequence[Side],
-    decisions: Sequence[Decision],
-    modes: Sequence[str],
-    order: Order = no_order,
-    *,
-    majority: bool = False,
-    boundaries: bool = False,
-) -> tuple[Conflict, ...]:
-    """What is left to decide: first the verdicts, then the places, in the order of the modes."""
-    return gold_of_trace(
-        sides, decisions, modes, order, majority=majority, boundaries=boundaries
-    ).conflicts
-
-
 def words_on(mode: str, sides: Sequence[Side]) -> tuple[Said, ...]:
     """What every side with a verdict on a mode says of it."""
     return tuple(

@@ -14,7 +14,6 @@ from mast_tui.figures.source.verdicts import GOLD, GoldOf, last_readings
 from mast_tui.gold.model import GoldLabel
 from mast_tui.gold.overlaps import Order
 from mast_tui.labels import AnnotatorKind, Label, Severity, annotator_kind
-from mast_tui.workspace.registers.hold_out import examples_of
 
 if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
@@ -194,7 +193,7 @@ def _fatal_pairs(
     passes = last_readings(workspace, wanted, unfinished=given.labels_kind == AnnotatorKind.JUDGE)
     rows = {trace: row for row, trace in enumerate(given.traces) if given.outcome[row] == FAILED}
     if given.labels_kind == AnnotatorKind.JUDGE:
-        for trace in examples_of(workspace, given.labels):
+        for trace in workspace.run_examples(given.labels):
             rows.pop(trace, None)
     columns = {mode.slug: column for column, mode in enumerate(given.modes)}
     said: dict[tuple[int, int], dict[str, bool]] = {}

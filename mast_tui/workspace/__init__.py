@@ -23,7 +23,7 @@ from mast_tui.workspace.records import (
     TraceRecord,
     Usage,
 )
-from mast_tui.workspace.registers.hold_out import examples_of, held_out, held_out_share, set_aside
+from mast_tui.workspace.registers.hold_out import held_out, set_aside
 
 if TYPE_CHECKING:
     from mast_tui.workspace.events.chain import Foreign, examined
@@ -81,10 +81,8 @@ __all__ = [
     "event_from_dict",
     "event_to_dict",
     "examined",
-    "examples_of",
     "find_workspace",
     "held_out",
-    "held_out_share",
     "inverse",
     "is_url",
     "merge",

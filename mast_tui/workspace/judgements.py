@@ -91,15 +91,12 @@ def store_judgement(
         else:
             labels = {i: label for i, label in labels.items() if label.mode in looks_at}
             count = kept.replace(labels, tuple(looks_at), frozenset(unsure), run_id)
-            trace = trace or _noted(labels.values())
+            quotes = QuoteCounts.of(label.evidence for label in labels.values())
+            trace = trace or RunTrace("", 0, quotes=quotes)
         if run_id is not None and trace is not None:
             noted = replace(trace, trace_id=trace_id, findings=count)
             workspace.note_run_trace(run_id, noted)
     return count
-
-
-def _noted(labels: Iterable[Label]) -> RunTrace:
-    return RunTrace("", 0, quotes=QuoteCounts.of(label.evidence for label in labels))
 
 
 class _Kept:
@@ -147,7 +144,10 @@ class _Kept:
         """Those of the labels that somebody has answered."""
         if not before:
             return {}
-        answered = self._workspace.answered_suggestions(self._trace_id, self._taxonomy)
+        reviews = self._workspace.reviews(
+            trace_id=self._trace_id, taxonomy=self._taxonomy, pass_number=None
+        )
+        answered = {review.suggestion for review in reviews}
         return {i: label for i, label in before.items() if i in answered}
 
     def _before(self) -> dict[str, Label]:

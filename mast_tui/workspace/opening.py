@@ -7,7 +7,6 @@ import sqlite3
 import stat
 import struct
 from contextlib import suppress
-from enum import Enum
 from pathlib import Path
 from typing import Final
 
@@ -24,15 +23,8 @@ _USER_VERSION_AT: Final = 60
 _APPLICATION_ID_AT: Final = 68
 
 
-class Found(Enum):
-    """What lies at a path."""
-
-    NOTHING = "nothing"
-    WORKSPACE = "workspace"
-
-
-def examine(path: Path) -> Found:
-    """Whether there is a workspace at ``path``, or nothing yet.
+def is_workspace(path: Path) -> bool:
+    """Whether there is a workspace at ``path``; if not, there is nothing yet.
 
     Only reads, and leaves nothing behind. Raises ``WorkspaceError`` for anything else: a folder,
     a pipe, another kind of file, a workspace with a newer schema, or no right to read and write it.
@@ -41,7 +33,7 @@ def examine(path: Path) -> Found:
         if path.is_dir():
             raise WorkspaceError(f"{path}: this is a folder; name a file for the workspace in it")
         if not path.exists():
-            return Found.NOTHING
+            return False
         if not path.is_file():  # a pipe would be waited for
             raise WorkspaceError(f"{path}: this is no regular file; name one for the workspace")
         with path.open("rb") as file:
@@ -49,10 +41,10 @@ def examine(path: Path) -> Found:
     except OSError as error:
         raise WorkspaceError(f"{path}: cannot be read: {error.strerror or error}") from error
     if not header:
-        return Found.NOTHING
+        return False
     journal = path.with_name(path.name + "-journal")
     if journal.exists() and journal.stat().st_size:
-        return Found.WORKSPACE  # a crash left it half-written: SQLite has to mend it first
+        return True  # a crash left it half-written: SQLite has to mend it first
     if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
         raise WorkspaceError(
             f"{path}: this is no workspace of mast-tui (not an SQLite database); name another file"
@@ -67,7 +59,7 @@ def examine(path: Path) -> Found:
             f"{path}: may be read but not written; labels could not be kept. "
             "Change the rights of the file and its folder, or work on a copy of it"
         )
-    return Found.WORKSPACE
+    return True
 
 
 def check_version(path: Path | str, *, application_id: int, version: int) -> None:

@@ -241,16 +241,11 @@ class Server(Database):
 
     # Transactions
 
-    @contextmanager
-    def _reader(self) -> Iterator[Connection]:
-        with self._reading_now() as connection:
-            yield connection
-
     @property
     def _waits_in_vain(self) -> bool:
         return self._away and self.away
 
-    def _reading_now(self) -> AbstractContextManager[Connection]:
+    def _reader(self) -> AbstractContextManager[Connection]:
         """A connection to the server, or to what was read ahead while it is away."""
         tried = False
         while not self.away:

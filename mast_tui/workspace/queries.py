@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypedDict, Unpack
 
 from sqlalchemy import (
     ColumnElement,
@@ -54,30 +54,35 @@ _EVENTS_AT_ONCE: Final = 1000
 _NO_READINGS: Final = tuple(kind.value for kind in PassKind if not kind.is_reading)
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """Of what is asked for; None is everything."""
+class OfWork(TypedDict, total=False):
+    """Of what is asked for; None, as what is missing, is everything."""
 
-    trace_id: str | None = None
-    annotator: str | None = None
-    taxonomy: str | None = None
-    pass_number: PassChoice = "last"
+    trace_id: str | None
+    annotator: str | None
+    taxonomy: str | None
 
-    def of(self, table: Table) -> list[ColumnElement[bool]]:
-        """The conditions on a table, but for the pass."""
-        wanted = {
-            "trace_id": self.trace_id,
-            "annotator": self.annotator,
-            "taxonomy": self.taxonomy,
-        }
-        return [table.c[name] == value for name, value in wanted.items() if value is not None]
 
-    def with_pass(self, statement: Select[Any], table: Table) -> Select[Any]:
-        """What is selected from a table, with all conditions on it."""
-        statement = statement.where(*self.of(table))
-        if isinstance(self.pass_number, int):
-            return statement.where(table.c.pass_number == self.pass_number)
-        return _in_pass(statement, table, self.pass_number, self.of, one=self.trace_id is not None)
+class OfPass(OfWork, total=False):
+    """The same with the pass: the last one where none is named."""
+
+    pass_number: PassChoice
+
+
+def _conditions(table: Table, wanted: OfWork) -> list[ColumnElement[bool]]:
+    """The conditions on a table, but for the pass."""
+    names = ("trace_id", "annotator", "taxonomy")
+    named = ((name, wanted.get(name)) for name in names)
+    return [table.c[name] == value for name, value in named if value is not None]
+
+
+def _with_pass(statement: Select[Any], table: Table, wanted: OfPass) -> Select[Any]:
+    """What is selected from a table, with all conditions on it."""
+    statement = statement.where(*_conditions(table, wanted))
+    chosen = wanted.get("pass_number", "last")
+    if isinstance(chosen, int):
+        return statement.where(table.c.pass_number == chosen)
+    one = wanted.get("trace_id") is not None
+    return _in_pass(statement, table, chosen, lambda of: _conditions(of, wanted), one=one)
 
 
 def _in_pass(
@@ -122,25 +127,25 @@ def _in_pass(
     return statement.where(table.c.pass_number == last)
 
 
-def labels(connection: Connection, wanted: Filter) -> tuple[Label, ...]:
+def labels(connection: Connection, **wanted: Unpack[OfPass]) -> tuple[Label, ...]:
     """Labels by trace, annotator, taxonomy, pass and id."""
     statement, values = _in_order(schema.labels, wanted, "id")
     return tuple(label_of(row) for row in connection.execute(statement, values).mappings())
 
 
-def verdicts(connection: Connection, wanted: Filter) -> tuple[Verdict, ...]:
+def verdicts(connection: Connection, **wanted: Unpack[OfPass]) -> tuple[Verdict, ...]:
     """Verdicts by trace, annotator, taxonomy, pass and mode; a mode with labels is present."""
     marked = schema.labels
     columns = [
         marked.c[name] for name in ("annotator", "trace_id", "taxonomy", "mode", "pass_number")
     ]
-    present = wanted.with_pass(select(*columns), marked).distinct()
+    present = _with_pass(select(*columns), marked, wanted).distinct()
     found = {
         tuple(row): Verdict(row[0], row[1], row[2], row[3], VerdictValue.PRESENT, row[4])
         for row in connection.execute(present)
     }
     said = schema.verdicts
-    for row in connection.execute(wanted.with_pass(select(said), said)).mappings():
+    for row in connection.execute(_with_pass(select(said), said, wanted)).mappings():
         verdict = verdict_of(row)
         key = (
             verdict.annotator,
@@ -158,29 +163,26 @@ def verdicts(connection: Connection, wanted: Filter) -> tuple[Verdict, ...]:
     )
 
 
-def reviews(connection: Connection, wanted: Filter) -> tuple[Review, ...]:
+def reviews(connection: Connection, **wanted: Unpack[OfPass]) -> tuple[Review, ...]:
     """Reviews by trace, annotator, taxonomy, pass and suggestion."""
     statement, values = _in_order(schema.reviews, wanted, "suggestion")
     return tuple(review_of(row) for row in connection.execute(statement, values).mappings())
 
 
-def span_notes(connection: Connection, wanted: Filter) -> tuple[SpanNote, ...]:
+def span_notes(connection: Connection, **wanted: Unpack[OfPass]) -> tuple[SpanNote, ...]:
     """Notes on spans by trace, annotator, taxonomy, pass and span."""
     statement, values = _in_order(schema.span_notes, wanted, "span_key")
     return tuple(span_note_of(row) for row in connection.execute(statement, values).mappings())
 
 
-def _in_order(table: Table, wanted: Filter, last: str) -> tuple[Select[Any], dict[str, str | int]]:
+def _in_order(table: Table, wanted: OfPass, last: str) -> tuple[Select[Any], dict[str, object]]:
     """The rows that are asked for, by trace, annotator, taxonomy, pass and what comes last."""
-    named = {
-        "trace_id": wanted.trace_id,
-        "annotator": wanted.annotator,
-        "taxonomy": wanted.taxonomy,
-        "pass_number": wanted.pass_number if isinstance(wanted.pass_number, int) else None,
-    }
-    values = {name: value for name, value in named.items() if value is not None}
-    passes = None if isinstance(wanted.pass_number, int) else wanted.pass_number
-    return _statement(table, tuple(values), passes, last), values
+    chosen = wanted.get("pass_number", "last")
+    values = {name: value for name, value in wanted.items() if value is not None}
+    if not isinstance(chosen, int):
+        values.pop("pass_number", None)
+    passes = None if isinstance(chosen, int) else chosen
+    return _statement(table, tuple(sorted(values)), passes, last), values
 
 
 @cache
@@ -198,18 +200,22 @@ def _statement(
     return statement.order_by(*(table.c[name] for name in order))
 
 
-def passes(connection: Connection, wanted: Filter) -> tuple[Pass, ...]:
-    """Passes by trace, annotator, taxonomy and number, adjudications among them.
-
-    The filter's pass is not looked at.
-    """
+def passes(connection: Connection, **wanted: Unpack[OfWork]) -> tuple[Pass, ...]:
+    """All passes by trace, annotator, taxonomy and number, adjudications among them."""
     table = schema.passes
     statement = (
         select(*(table.c[name] for name in PASS_COLUMNS))
-        .where(*wanted.of(table), table.c.withdrawn.is_(False))
+        .where(*_conditions(table, wanted), table.c.withdrawn.is_(False))
         .order_by(table.c.trace_id, table.c.annotator, table.c.taxonomy, table.c.number)
     )
     return tuple(pass_of(row) for row in connection.execute(statement).all())
+
+
+def used_taxonomies(connection: Connection) -> tuple[str, ...]:
+    """The taxonomies (``id@version``) under which anybody has begun a trace, by name."""
+    table = schema.passes
+    statement = select(table.c.taxonomy).where(table.c.withdrawn.is_(False)).distinct()
+    return tuple(sorted(connection.execute(statement).scalars()))
 
 
 def finished_traces(connection: Connection, annotator: str, taxonomy: str) -> frozenset[str]:
@@ -218,7 +224,7 @@ def finished_traces(connection: Connection, annotator: str, taxonomy: str) -> fr
     statement = (
         select(table.c.trace_id, table.c.finished_at)
         .where(
-            *Filter(annotator=annotator, taxonomy=taxonomy).of(table),
+            *_conditions(table, {"annotator": annotator, "taxonomy": taxonomy}),
             table.c.withdrawn.is_(False),
             table.c.kind.not_in(_NO_READINGS),
         )
@@ -290,20 +296,30 @@ def _retests(connection: Connection, annotator: str, trace_id: str, taxonomy: st
     return list(connection.execute(statement).scalars())
 
 
-def decisions(connection: Connection, wanted: Filter) -> tuple[tuple[str, Decision], ...]:
-    """Trace ids with decisions, by trace and time; of several on one item the last one stands."""
+def decisions(
+    connection: Connection,
+    taxonomy: str,
+    *,
+    trace_id: str | None = None,
+    annotator: str | None = None,
+) -> dict[str, tuple[Decision, ...]]:
+    """The decisions that stand, per trace, in the order in which they were made.
+
+    Of several adjudicators' decisions on one item the last one stands, unless only those of one
+    ``annotator`` are asked for.
+    """
+    wanted: OfWork = {"trace_id": trace_id, "annotator": annotator, "taxonomy": taxonomy}
     table = schema.decisions
     statement = (
-        select(table.c.trace_id, table.c.taxonomy, table.c.item, table.c.document)
-        .where(*wanted.of(table))
+        select(table.c.trace_id, table.c.item, table.c.document)
+        .where(*_conditions(table, wanted))
         .order_by(table.c.trace_id, table.c.decided_at, table.c.annotator, table.c.item)
     )
-    found: dict[tuple[str, str, str], Decision] = {}
-    for trace_id, taxonomy, item, document in connection.execute(statement):
-        key = (trace_id, taxonomy, item)
-        found.pop(key, None)
-        found[key] = DECISION.read(Fields(json.loads(document), "decision"))
-    return tuple((trace_id, decision) for (trace_id, _, _), decision in found.items())
+    found = defaultdict[str, dict[str, Decision]](dict)
+    for trace, item, document in connection.execute(statement):
+        found[trace].pop(item, None)
+        found[trace][item] = DECISION.read(Fields(json.loads(document), "decision"))
+    return {trace: tuple(by_item.values()) for trace, by_item in found.items()}
 
 
 def study(connection: Connection, taxonomy: str) -> Study | None:
@@ -346,12 +362,12 @@ def guidelines(connection: Connection, taxonomy: str) -> tuple[Guideline, ...]:
     return tuple(guideline for guideline in found.values() if guideline.text)
 
 
-def judgements(connection: Connection, wanted: Filter) -> tuple[Judgement, ...]:
+def judgements(connection: Connection, **wanted: Unpack[OfWork]) -> tuple[Judgement, ...]:
     """Which judge has looked at which trace, by trace and judge."""
     table = schema.judgements
     statement = (
         select(table)
-        .where(*wanted.of(table))
+        .where(*_conditions(table, wanted))
         .order_by(table.c.trace_id, table.c.annotator, table.c.taxonomy)
     )
     return tuple(
@@ -370,8 +386,8 @@ def judgements(connection: Connection, wanted: Filter) -> tuple[Judgement, ...]:
 def label_counts(connection: Connection, annotator: str, taxonomy: str) -> dict[str, int]:
     """How many labels an annotator has per trace, in the last pass."""
     table = schema.labels
-    wanted = Filter(annotator=annotator, taxonomy=taxonomy)
-    statement = wanted.with_pass(select(table.c.trace_id, func.count()), table)
+    wanted: OfPass = {"annotator": annotator, "taxonomy": taxonomy}
+    statement = _with_pass(select(table.c.trace_id, func.count()), table, wanted)
     counted = connection.execute(statement.group_by(table.c.trace_id))
     return {row[0]: row[1] for row in counted}
 
@@ -407,14 +423,25 @@ def event_count(connection: Connection) -> int:
 
 
 def events(
-    connection: Connection, wanted: Filter, after: tuple[str, int, str] | None = None
+    connection: Connection,
+    wanted: OfWork,
+    pass_number: int | None,
+    after: tuple[str, int, str] | None,
 ) -> tuple[Event, ...]:
-    """The next events by annotator, counter and id, after the one with these three."""
+    """The next events by annotator, counter and id.
+
+    Args:
+        connection: Sees one state throughout.
+        wanted: Whose, on which trace and under which taxonomy.
+        pass_number: The pass that they belong to, None for any.
+        after: These three of the event behind which they come, None for the first.
+    """
     table = schema.events
     order = (table.c.annotator, table.c.seq, table.c.id)
-    statement = select(table).where(*wanted.of(table)).order_by(*order).limit(_EVENTS_AT_ONCE)
-    if isinstance(wanted.pass_number, int):
-        statement = statement.where(table.c.pass_number == wanted.pass_number)
+    statement = select(table).where(*_conditions(table, wanted)).order_by(*order)
+    if pass_number is not None:
+        statement = statement.where(table.c.pass_number == pass_number)
     if after is not None:
         statement = statement.where(tuple_(*order) > after)
-    return tuple(event_of(row) for row in connection.execute(statement).mappings())
+    rows = connection.execute(statement.limit(_EVENTS_AT_ONCE)).mappings()
+    return tuple(map(event_of, rows))

@@ -36,34 +36,31 @@ _TEXT: Final = Text().with_variant(Text(collation="C"), "postgresql")
 _WHOLE: Final = Integer().with_variant(BigInteger(), "postgresql")
 
 
-def _text(name: str, *, key: bool = False, empty: bool = False) -> Column[str]:
-    return Column(name, _TEXT, primary_key=key, nullable=empty)
+def _texts(*names: str, key: bool = False, empty: bool = False) -> list[Column[str]]:
+    return [Column(name, _TEXT, primary_key=key, nullable=empty) for name in names]
 
 
-def _whole(
-    name: str, *, key: bool = False, empty: bool = False, default: int | None = None
-) -> Column[int]:
-    server_default = None if default is None else text(str(default))
-    return Column(name, _WHOLE, primary_key=key, nullable=empty, server_default=server_default)
+def _wholes(
+    *names: str, key: bool = False, empty: bool = False, default: int | None = None
+) -> list[Column[int]]:
+    given = None if default is None else text(str(default))
+    return [
+        Column(name, _WHOLE, primary_key=key, nullable=empty, server_default=given)
+        for name in names
+    ]
 
 
 events: Final = Table(
     "events",
     metadata,
-    _text("id", key=True),
-    _text("annotator"),
-    _whole("seq"),
-    _text("at"),
-    _text("kind"),
-    _text("trace_id", empty=True),
-    _text("taxonomy", empty=True),
-    _whole("pass_number", empty=True),
-    _text("payload"),
-    _text("replaces"),
-    _text("action"),
-    _text("undoes", empty=True),
-    _text("redoes", empty=True),
-    _text("chain", empty=True),
+    *_texts("id", key=True),
+    *_texts("annotator"),
+    *_wholes("seq"),
+    *_texts("at", "kind"),
+    *_texts("trace_id", "taxonomy", empty=True),
+    *_wholes("pass_number", empty=True),
+    *_texts("payload", "replaces", "action"),
+    *_texts("undoes", "redoes", "chain", empty=True),
     # Not unique: two copies of a workspace count on separately, and can be merged all the same.
     Index("events_in_order", "annotator", "seq", "id"),
     Index("events_of_work", "annotator", "trace_id", "taxonomy", "seq"),
@@ -74,45 +71,34 @@ events: Final = Table(
 labels: Final = Table(
     "labels",
     metadata,
-    _text("annotator", key=True),
-    _text("id", key=True),
-    _text("trace_id"),
-    _text("taxonomy"),
-    _whole("pass_number"),
-    _text("mode"),
-    _text("first_key", empty=True),
-    _text("last_key", empty=True),
-    _text("quote", empty=True),
-    _whole("char_start", empty=True),
-    _whole("char_end", empty=True),
-    _text("note"),
+    *_texts("annotator", "id", key=True),
+    *_texts("trace_id", "taxonomy"),
+    *_wholes("pass_number"),
+    *_texts("mode"),
+    *_texts("first_key", "last_key", "quote", empty=True),
+    *_wholes("char_start", "char_end", empty=True),
+    *_texts("note"),
     Column("confidence", Float, nullable=True),
-    _text("severity", empty=True),
-    _text("origin"),
-    _text("suggestion", empty=True),
+    *_texts("severity", empty=True),
+    *_texts("origin"),
+    *_texts("suggestion", empty=True),
     Column("saw_suggestions", Boolean, nullable=False),
-    _text("created_at"),
-    _text("evidence_key", empty=True),
-    _text("evidence_quote", empty=True),
-    _whole("evidence_start", empty=True),
-    _whole("evidence_end", empty=True),
-    _text("evidence_match", empty=True),
-    _text("evidence_named", empty=True),
+    *_texts("created_at"),
+    *_texts("evidence_key", "evidence_quote", empty=True),
+    *_wholes("evidence_start", "evidence_end", empty=True),
+    *_texts("evidence_match", "evidence_named", empty=True),
     Column("decisive", Boolean, nullable=True),
-    _text("evidence_wording", empty=True),
-    _text("remedy", empty=True),
+    *_texts("evidence_wording", "remedy", empty=True),
     Index("labels_of_trace", "trace_id", "taxonomy", "annotator", "pass_number"),
 )
 
 verdicts: Final = Table(
     "verdicts",
     metadata,
-    _text("annotator", key=True),
-    _text("trace_id", key=True),
-    _text("taxonomy", key=True),
-    _whole("pass_number", key=True),
-    _text("mode", key=True),
-    _text("value"),
+    *_texts("annotator", "trace_id", "taxonomy", key=True),
+    *_wholes("pass_number", key=True),
+    *_texts("mode", key=True),
+    *_texts("value"),
     sqlite_with_rowid=False,
 )
 """Absent and unsure only: a mode with labels is present by itself."""
@@ -120,43 +106,35 @@ verdicts: Final = Table(
 reviews: Final = Table(
     "reviews",
     metadata,
-    _text("annotator", key=True),
-    _text("trace_id", key=True),
-    _text("taxonomy", key=True),
-    _whole("pass_number", key=True),
-    _text("suggestion", key=True),
-    _text("answer"),
-    _text("label", empty=True),
-    _text("reason"),
+    *_texts("annotator", "trace_id", "taxonomy", key=True),
+    *_wholes("pass_number", key=True),
+    *_texts("suggestion", key=True),
+    *_texts("answer"),
+    *_texts("label", empty=True),
+    *_texts("reason"),
     sqlite_with_rowid=False,
 )
 
 span_notes: Final = Table(
     "span_notes",
     metadata,
-    _text("annotator", key=True),
-    _text("trace_id", key=True),
-    _text("taxonomy", key=True),
-    _whole("pass_number", key=True),
-    _text("span_key", key=True),
-    _text("text"),
+    *_texts("annotator", "trace_id", "taxonomy", key=True),
+    *_wholes("pass_number", key=True),
+    *_texts("span_key", key=True),
+    *_texts("text"),
     sqlite_with_rowid=False,
 )
 
 passes: Final = Table(
     "passes",
     metadata,
-    _text("annotator", key=True),
-    _text("trace_id", key=True),
-    _text("taxonomy", key=True),
-    _whole("number", key=True),
-    _text("kind"),
-    _text("started_at"),
-    _text("finished_at", empty=True),
+    *_texts("annotator", "trace_id", "taxonomy", key=True),
+    *_wholes("number", key=True),
+    *_texts("kind", "started_at"),
+    *_texts("finished_at", empty=True),
     Column("judge_seen", Boolean, nullable=False),
-    _whole("spans_read", empty=True),
-    _whole("spans", empty=True),
-    _text("revealed_at", empty=True),
+    *_wholes("spans_read", "spans", empty=True),
+    *_texts("revealed_at", empty=True),
     Column("withdrawn", Boolean, nullable=False),
     Column("withheld", Boolean, nullable=False, server_default=false()),
     sqlite_with_rowid=False,
@@ -167,31 +145,25 @@ passes: Final = Table(
 decisions: Final = Table(
     "decisions",
     metadata,
-    _text("annotator", key=True),
-    _text("trace_id", key=True),
-    _text("taxonomy", key=True),
-    _text("item", key=True),
-    _text("decided_at"),
-    _text("document"),
+    *_texts("annotator", "trace_id", "taxonomy", "item", key=True),
+    *_texts("decided_at", "document"),
     sqlite_with_rowid=False,
 )
 
 judgements: Final = Table(
     "judgements",
     metadata,
-    _text("annotator", key=True),
-    _text("trace_id", key=True),
-    _text("taxonomy", key=True),
-    _text("looks_at"),
-    _text("run", empty=True),
-    _text("at"),
+    *_texts("annotator", "trace_id", "taxonomy", key=True),
+    *_texts("looks_at"),
+    *_texts("run", empty=True),
+    *_texts("at"),
     sqlite_with_rowid=False,
 )
 
 sights: Final = Table(
     "sights",
     metadata,
-    _text("annotator", key=True),
+    *_texts("annotator", key=True),
     Column("blind", Boolean, nullable=False),
     sqlite_with_rowid=False,
 )
@@ -199,21 +171,16 @@ sights: Final = Table(
 studies: Final = Table(
     "studies",
     metadata,
-    _text("annotator", key=True),
-    _text("taxonomy", key=True),
-    _text("set_at"),
-    _text("document"),
+    *_texts("annotator", "taxonomy", key=True),
+    *_texts("set_at", "document"),
     sqlite_with_rowid=False,
 )
 
 guidelines: Final = Table(
     "guidelines",
     metadata,
-    _text("annotator", key=True),
-    _text("id", key=True),
-    _text("taxonomy"),
-    _text("written_at"),
-    _text("document"),
+    *_texts("annotator", "id", key=True),
+    *_texts("taxonomy", "written_at", "document"),
     sqlite_with_rowid=False,
 )
 
@@ -235,18 +202,15 @@ STATE_TABLES: Final = (
 taxonomies: Final = Table(
     "taxonomies",
     metadata,
-    _text("ref", key=True),
-    _text("content_hash"),
-    _text("document"),
+    *_texts("ref", key=True),
+    *_texts("content_hash", "document"),
 )
 
 taxonomy_revisions: Final = Table(
     "taxonomy_revisions",
     metadata,
-    _text("ref", key=True),
-    _text("since", key=True),
-    _text("content_hash", key=True),
-    _text("document"),
+    *_texts("ref", "since", "content_hash", key=True),
+    *_texts("document"),
 )
 """Every text that a taxonomy has had here, with the time from which on: the last one holds, and
 stands in ``taxonomies``. ``since`` is empty where nobody noted it."""
@@ -254,23 +218,20 @@ stands in ``taxonomies``. ``since`` is empty where nobody noted it."""
 traces: Final = Table(
     "traces",
     metadata,
-    _text("id", key=True),
-    _text("base_id"),
-    _text("content_hash", empty=True),
-    _whole("content_bytes", empty=True),
-    _text("reader", empty=True),
-    _whole("key_scheme", empty=True),
+    *_texts("id", key=True),
+    *_texts("base_id"),
+    *_texts("content_hash", empty=True),
+    *_wholes("content_bytes", empty=True),
+    *_texts("reader", empty=True),
+    *_wholes("key_scheme", empty=True),
     Column("native", Boolean, nullable=False),
-    _text("path", empty=True),
-    _whole("record", empty=True),
-    _text("task", empty=True),
-    _text("system", empty=True),
-    _text("model", empty=True),
-    _text("benchmark", empty=True),
-    _text("outcome"),
+    *_texts("path", empty=True),
+    *_wholes("record", empty=True),
+    *_texts("task", "system", "model", "benchmark", empty=True),
+    *_texts("outcome"),
     Column("score", Float, nullable=True),
-    _whole("spans", empty=True),
-    _text("version", empty=True),
+    *_wholes("spans", empty=True),
+    *_texts("version", empty=True),
     Column("started", Float, nullable=True),
     Index("traces_by_base", "base_id"),
 )
@@ -278,62 +239,46 @@ traces: Final = Table(
 annotators: Final = Table(
     "annotators",
     metadata,
-    _text("name", key=True),
-    _text("kind"),
+    *_texts("name", key=True),
+    *_texts("kind"),
 )
 
-settings: Final = Table("settings", metadata, _text("key", key=True), _text("value"))
+settings: Final = Table("settings", metadata, *_texts("key", key=True), *_texts("value"))
 
 runs: Final = Table(
     "runs",
     metadata,
-    _text("id", key=True),
-    _text("judge"),
-    _text("taxonomy"),
-    _text("started_at"),
-    _text("finished_at", empty=True),
-    _text("note"),
-    _text("settings", empty=True),
-    _text("form", empty=True),
-    _text("ending", empty=True),
-    _whole("told_requests", empty=True),
-    _whole("told_in", empty=True),
-    _whole("told_out", empty=True),
-    _whole("told_cached", empty=True),
+    *_texts("id", key=True),
+    *_texts("judge", "taxonomy", "started_at"),
+    *_texts("finished_at", empty=True),
+    *_texts("note"),
+    *_texts("settings", "form", "ending", empty=True),
+    *_wholes("told_requests", "told_in", "told_out", "told_cached", empty=True),
 )
 """``told``: what a run elsewhere has used, of which no answers are here; null for a run of here."""
 
 run_traces: Final = Table(
     "run_traces",
     metadata,
-    _text("run", key=True),
-    _text("trace_id", key=True),
-    _whole("findings"),
-    _text("problem", empty=True),
-    _whole("quotes", default=0),
-    _whole("verified", default=0),
-    _whole("windows", default=0),
+    *_texts("run", "trace_id", key=True),
+    *_wholes("findings"),
+    *_texts("problem", empty=True),
+    *_wholes("quotes", "verified", "windows", default=0),
     Column("remarks", _TEXT, nullable=False, server_default=text("'[]'")),
-    _text("quote_kinds", empty=True),
+    *_texts("quote_kinds", empty=True),
     sqlite_with_rowid=False,
 )
 
 asked: Final = Table(
     "asked",
     metadata,
-    _whole("id", key=True),
-    _text("run"),
-    _text("trace_id"),
-    _text("key"),
-    _text("finish"),
-    _text("form"),
-    _whole("tokens_in"),
-    _whole("tokens_out"),
+    *_wholes("id", key=True),
+    *_texts("run", "trace_id", "key", "finish", "form"),
+    *_wholes("tokens_in", "tokens_out"),
     Column("usable", Boolean, nullable=False),
     Column("counted", Boolean, nullable=False),
-    _text("at"),
-    _text("answer"),
-    _whole("tokens_cached", default=0),
+    *_texts("at", "answer"),
+    *_wholes("tokens_cached", default=0),
     # What is meant for servers alone would have SQLAlchemy import all that it knows of them.
     Index("asked_usable", "key", sqlite_where=text("usable = 1")),
     # It holds all that is summed up, so that no answer is read for it.
@@ -344,16 +289,11 @@ asked: Final = Table(
 imports: Final = Table(
     "imports",
     metadata,
-    _text("id", key=True),
-    _text("at"),
-    _text("who", empty=True),
-    _text("format"),
-    _text("files"),
-    _text("asked"),
-    _text("finished_at", empty=True),
-    _text("undo_begun_at", empty=True),
-    _text("undone_at", empty=True),
-    _text("undone_by", empty=True),
+    *_texts("id", key=True),
+    *_texts("at"),
+    *_texts("who", empty=True),
+    *_texts("format", "files", "asked"),
+    *_texts("finished_at", "undo_begun_at", "undone_at", "undone_by", empty=True),
 )
 """Every import that brought something. ``asked`` is how it was asked for: the same words again go
 on with one that was broken off."""
@@ -361,8 +301,7 @@ on with one that was broken off."""
 imported_events: Final = Table(
     "imported_events",
     metadata,
-    _text("import", key=True),
-    _text("event", key=True),
+    *_texts("import", "event", key=True),
     sqlite_with_rowid=False,
 )
 """What came of an import whose events keep the actions that they were recorded under elsewhere; any

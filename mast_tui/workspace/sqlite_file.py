@@ -18,13 +18,7 @@ from mast_tui.errors import WorkspaceError, WorkspaceGone
 from mast_tui.workspace.database import BUSY, LOOK_AGAIN, Database, driver_of
 from mast_tui.workspace.file_systems import is_on_network
 from mast_tui.workspace.migration import migrate
-from mast_tui.workspace.opening import (
-    Found,
-    check_schema,
-    check_version,
-    examine,
-    keep_private,
-)
+from mast_tui.workspace.opening import check_schema, check_version, is_workspace, keep_private
 from mast_tui.workspace.schema import APPLICATION_ID, SCHEMA_VERSION, metadata
 from mast_tui.writes import Command, deadline, pause, run_blocking
 
@@ -51,8 +45,7 @@ class SqliteFile(Database):
         self._version = 0
         self._has_log = False
         self._files: tuple[_Identity | None, _Identity | None] = (None, None)
-        found = Found.NOTHING if path is None else examine(path)
-        if found is Found.NOTHING and path is not None:
+        if path is not None and not is_workspace(path):
             if not create:
                 raise WorkspaceError(f"{path}: there is no workspace here")
             make_file(path)
@@ -170,10 +163,7 @@ class SqliteFile(Database):
     # The file
 
     def check_there(self) -> None:
-        """Raise ``WorkspaceGone`` where the open files are not the ones at their paths any more.
-
-        A command asks ``when_gone`` first, which may see to it that there are others.
-        """
+        """A command asks ``when_gone`` first, which may see to it that there are others."""
         try:
             self._check_same_files()
         except WorkspaceGone:
@@ -198,11 +188,7 @@ class SqliteFile(Database):
         return found == known
 
     def changed_elsewhere(self) -> bool:
-        """Whether another program has written since the last time this was asked.
-
-        Raises ``WorkspaceGone`` like ``writing``. While this program writes, the answer is no, and
-        comes later.
-        """
+        """Raises ``WorkspaceGone`` like ``writing``."""
         if self._closed or not self._turn.acquire(blocking=False):
             return False
         try:
@@ -233,23 +219,13 @@ class SqliteFile(Database):
                 connection.close()
 
     def check(self) -> None:
-        """Raise ``WorkspaceError`` where SQLite finds that the file is damaged."""
         with self.reading() as connection:
             found = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar_one()
         if found != "ok":
             raise WorkspaceError(f"{self.name}: the file is damaged: {found}; put back a copy")
 
     def copy_to(self, target: Path) -> None:
-        """Copy everything that is committed into a new file, which other programs cannot read.
-
-        Also what can only be reached through this program, since the file was deleted meanwhile.
-
-        Args:
-            target: Where there is nothing yet.
-
-        Raises:
-            WorkspaceError: Where it cannot be written; then there is nothing at ``target``.
-        """
+        """Also what only this program can reach, since the file was deleted meanwhile."""
         make_file(target, new=True)
         try:
             with self._in_words(), self._taking_turn():
@@ -264,7 +240,6 @@ class SqliteFile(Database):
             raise
 
     def move_to(self, target: Path) -> None:
-        """Copy everything to ``target``, and go on there; see ``copy_to``."""
         if target == self.path:
             self._take_log_away()
         self.copy_to(target)

@@ -4,45 +4,81 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from functools import wraps
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+
+from sqlalchemy import Connection
 
 from mast_tui.errors import WorkspaceError
 from mast_tui.gold.model import Decision
-from mast_tui.labels import AnnotatorKind, Label, Pass, Review, SpanNote, Verdict
+from mast_tui.labels import AnnotatorKind
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import queries
 from mast_tui.workspace.checking import Difference, differences
 from mast_tui.workspace.copying import copy_rows
-from mast_tui.workspace.core import WorkspaceCore, reading, writing
 from mast_tui.workspace.database import Database
 from mast_tui.workspace.events import append as recording
+from mast_tui.workspace.events import columns
 from mast_tui.workspace.events import foreign as merging
 from mast_tui.workspace.events.chain import Foreign, edited_histories, examined
-from mast_tui.workspace.events.changes import State, read_state
-from mast_tui.workspace.events.columns import Row, Taken, read_columns
+from mast_tui.workspace.events.changes import read_state
 from mast_tui.workspace.events.model import Event
 from mast_tui.workspace.events.types import Decided
+from mast_tui.workspace.ids import IdSource, now
 from mast_tui.workspace.paths import is_url
-from mast_tui.workspace.queries import Filter, PassChoice
 from mast_tui.workspace.records import (
-    Judgement,
     Member,
     MergeReport,
     Role,
+    Run,
+    RunSettings,
     TraceRecord,
 )
+from mast_tui.workspace.registers import imports as import_register
+from mast_tui.workspace.registers import runs as run_register
 from mast_tui.workspace.registers import settings as register
 from mast_tui.workspace.registers import taxonomies as taxonomy_register
 from mast_tui.workspace.registers import traces as trace_register
+from mast_tui.workspace.registers.hold_out import held_out
+from mast_tui.workspace.registers.imports import ImportRecord, ImportState
 from mast_tui.workspace.sqlite_file import SqliteFile
 from mast_tui.writes import current_caller
 
 if TYPE_CHECKING:
-    from mast_tui.workspace.outbox import Change
+    from mast_tui.workspace.outbox import Change, Outbox
     from mast_tui.workspace.presence import Presence
+
+P = ParamSpec("P")
+Found = TypeVar("Found")
+
+
+def reading(
+    query: Callable[Concatenate[Connection, P], Found],
+) -> Callable[Concatenate[Workspace, P], Found]:
+    """Make a method of a workspace of a query."""
+
+    @wraps(query)
+    def method(self: Workspace, /, *args: P.args, **kwargs: P.kwargs) -> Found:
+        with self._database.reading() as connection:
+            return query(connection, *args, **kwargs)
+
+    return method
+
+
+def writing(
+    change: Callable[Concatenate[Connection, P], Found],
+) -> Callable[Concatenate[Workspace, P], Found]:
+    """Make a method of a workspace of a change, which is one transaction."""
+
+    @wraps(change)
+    def method(self: Workspace, /, *args: P.args, **kwargs: P.kwargs) -> Found:
+        with self._database.writing() as connection:
+            return change(connection, *args, **kwargs)
+
+    return method
 
 
 def _server(url: str, *, create: bool, password: str | None) -> Database:
@@ -58,12 +94,18 @@ def _server(url: str, *, create: bool, password: str | None) -> Database:
     return server
 
 
-class Workspace(WorkspaceCore):
+class Workspace:
     """An open workspace; may be used from any thread.
 
     Whatever a method changes is on disk when it returns. Every method raises ``WorkspaceError``,
     in words for people, where the workspace cannot be read or written; then nothing has changed.
     """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._ids = IdSource()
+        self.outbox: Outbox | None = None
+        """Where changes wait for a server that is away, once ``keep_waiting`` was called."""
 
     @classmethod
     def open(
@@ -121,6 +163,20 @@ class Workspace(WorkspaceCore):
     def close(self) -> None:
         """Close the file, which then holds everything; nothing waits for this to be safe."""
         self._database.close()
+
+    @contextmanager
+    def transaction(self, *, whole: bool = False) -> Iterator[None]:
+        """Everything done within is one transaction: all of it on disk at the end, or nothing.
+
+        With ``whole`` nothing within may fail by itself and be gone on after, which writes much
+        sooner.
+        """
+        with self._database.writing(whole=whole):
+            yield
+
+    def new_id(self) -> str:
+        """A new id (UUID version 7); later ones are greater."""
+        return self._ids.new()
 
     # All of it
 
@@ -248,6 +304,11 @@ class Workspace(WorkspaceCore):
         keep that to itself; raises ``WorkspaceError`` for a file."""
         return self._database.shows_who_is_connected()
 
+    # Settings
+
+    get_setting = reading(register.get_setting)
+    set_setting = writing(register.set_setting)
+
     # Taxonomies
 
     def add_taxonomy(self, taxonomy: Taxonomy, *, in_use: bool = True) -> None:
@@ -284,6 +345,17 @@ class Workspace(WorkspaceCore):
         if not found:
             raise WorkspaceError(f"taxonomy {ref} is not in this workspace; give --taxonomy FILE")
         return found[0]
+
+    used_taxonomies = reading(queries.used_taxonomies)
+
+    def current_taxonomies(self) -> tuple[str, ...]:
+        """Those of them that were not carried over to another, by name."""
+        carried = {
+            one.files[0]
+            for one in self.imports()
+            if one.format == import_register.MIGRATION and one.state is ImportState.FINISHED
+        }
+        return tuple(ref for ref in self.used_taxonomies() if ref not in carried)
 
     # Traces
 
@@ -457,10 +529,7 @@ class Workspace(WorkspaceCore):
         with self._database.writing() as connection:
             return merging.merge(connection, foreign, replacing=replacing)
 
-    def standing(self, annotator: str) -> State:
-        """Everything that stands of one annotator, for ``changes.compare``."""
-        with self._database.reading() as connection:
-            return read_state(connection, annotator)
+    standing = reading(read_state)
 
     def edited_histories(self) -> tuple[Event, ...]:
         """For each person whose events were changed outside of this program, the first of them."""
@@ -484,13 +553,17 @@ class Workspace(WorkspaceCore):
 
         Those of one annotator on a trace come with what waits for the server.
         """
-        wanted = Filter(trace_id, annotator, taxonomy, pass_number)
+        wanted: queries.OfWork = {
+            "trace_id": trace_id,
+            "annotator": annotator,
+            "taxonomy": taxonomy,
+        }
         own = () if trace_id is None else self._waiting(annotator, trace_id, taxonomy)
         waiting = {event.id: event for event in own}
         after: tuple[str, int, str] | None = None
         while True:
             with self._database.reading() as connection:
-                batch = queries.events(connection, wanted, after)
+                batch = queries.events(connection, wanted, pass_number, after)
             if not batch:
                 break
             for event in batch:
@@ -501,86 +574,16 @@ class Workspace(WorkspaceCore):
 
     rebuild = writing(recording.rebuild)
 
-    def read_columns(
-        self,
-        table: str,
-        columns: Sequence[str],
-        take: Callable[[Iterator[Row]], Taken],
-        *,
-        wanted: Mapping[str, str] | None = None,
-        given: str | None = None,
-    ) -> Taken:
-        """What ``take`` makes of the rows of a state table or register; see ``columns``.
-
-        For figures over so many rows that no object is made of each. ``take`` may not use the
-        workspace.
-        """
-        with self._database.reading() as connection:
-            return read_columns(connection, table, columns, take, wanted=wanted or {}, given=given)
+    read_columns = reading(columns.read_columns)
+    packed_verdicts = reading(columns.packed_verdicts)
 
     # State. Without a pass named these are of the last one; "finished" is the last finished one.
 
-    def labels(
-        self,
-        *,
-        trace_id: str | None = None,
-        annotator: str | None = None,
-        taxonomy: str | None = None,
-        pass_number: PassChoice = "last",
-    ) -> tuple[Label, ...]:
-        """Labels by trace, annotator, taxonomy, pass and id."""
-        with self._database.reading() as connection:
-            return queries.labels(connection, Filter(trace_id, annotator, taxonomy, pass_number))
-
-    def verdicts(
-        self,
-        *,
-        trace_id: str | None = None,
-        annotator: str | None = None,
-        taxonomy: str | None = None,
-        pass_number: PassChoice = "last",
-    ) -> tuple[Verdict, ...]:
-        """Verdicts by trace, annotator, taxonomy, pass and mode; a mode with labels is present."""
-        with self._database.reading() as connection:
-            return queries.verdicts(connection, Filter(trace_id, annotator, taxonomy, pass_number))
-
-    def reviews(
-        self,
-        *,
-        trace_id: str | None = None,
-        annotator: str | None = None,
-        taxonomy: str | None = None,
-        pass_number: PassChoice = "last",
-    ) -> tuple[Review, ...]:
-        """Reviews by trace, annotator, taxonomy, pass and suggestion."""
-        with self._database.reading() as connection:
-            return queries.reviews(connection, Filter(trace_id, annotator, taxonomy, pass_number))
-
-    def span_notes(
-        self,
-        *,
-        trace_id: str | None = None,
-        annotator: str | None = None,
-        taxonomy: str | None = None,
-        pass_number: PassChoice = "last",
-    ) -> tuple[SpanNote, ...]:
-        """Notes on spans by trace, annotator, taxonomy, pass and span."""
-        with self._database.reading() as connection:
-            return queries.span_notes(
-                connection, Filter(trace_id, annotator, taxonomy, pass_number)
-            )
-
-    def passes(
-        self,
-        *,
-        trace_id: str | None = None,
-        annotator: str | None = None,
-        taxonomy: str | None = None,
-    ) -> tuple[Pass, ...]:
-        """All passes by trace, annotator, taxonomy and number, adjudications among them."""
-        with self._database.reading() as connection:
-            return queries.passes(connection, Filter(trace_id, annotator, taxonomy))
-
+    labels = reading(queries.labels)
+    verdicts = reading(queries.verdicts)
+    reviews = reading(queries.reviews)
+    span_notes = reading(queries.span_notes)
+    passes = reading(queries.passes)
     finished_traces = reading(queries.finished_traces)
     reads = reading(queries.reads)
     look_again = reading(queries.look_again)
@@ -588,26 +591,11 @@ class Workspace(WorkspaceCore):
     def decisions(
         self, trace_id: str, taxonomy: str, *, annotator: str | None = None
     ) -> tuple[Decision, ...]:
-        """The decisions that stand, in the order in which they were made.
+        """The decisions that stand on a trace; see ``all_decisions``."""
+        found = self.all_decisions(taxonomy, trace_id=trace_id, annotator=annotator)
+        return found.get(trace_id, ())
 
-        Of several adjudicators' decisions on one item the last one stands, unless only those of
-        one ``annotator`` are asked for.
-        """
-        return self.all_decisions(taxonomy, trace_id=trace_id, annotator=annotator).get(
-            trace_id, ()
-        )
-
-    def all_decisions(
-        self, taxonomy: str, *, trace_id: str | None = None, annotator: str | None = None
-    ) -> Mapping[str, tuple[Decision, ...]]:
-        """The decisions that stand, per trace, as ``decisions`` gives them."""
-        with self._database.reading() as connection:
-            found = queries.decisions(connection, Filter(trace_id, annotator, taxonomy))
-        by_trace: dict[str, tuple[Decision, ...]] = {}
-        for trace, decision in found:
-            by_trace[trace] = (*by_trace.get(trace, ()), decision)
-        return by_trace
-
+    all_decisions = reading(queries.decisions)
     study = reading(queries.study)
 
     def outside_study(self, taxonomy: str) -> frozenset[str]:
@@ -629,21 +617,85 @@ class Workspace(WorkspaceCore):
 
     # Judges
 
-    def judgements(
-        self,
-        *,
-        trace_id: str | None = None,
-        annotator: str | None = None,
-        taxonomy: str | None = None,
-    ) -> tuple[Judgement, ...]:
-        """Which judge has looked at which trace, by trace and judge."""
-        with self._database.reading() as connection:
-            return queries.judgements(connection, Filter(trace_id, annotator, taxonomy))
-
-    def answered_suggestions(self, trace_id: str, taxonomy: str) -> frozenset[str]:
-        """The ids of suggestions that anybody has answered, in whatever pass."""
-        reviews = self.reviews(trace_id=trace_id, taxonomy=taxonomy, pass_number=None)
-        return frozenset(review.suggestion for review in reviews)
-
+    judgements = reading(queries.judgements)
     label_counts = reading(queries.label_counts)
     waiting_counts = reading(queries.waiting_counts)
+
+    # Imports
+
+    imports = reading(import_register.imports)
+
+    def begin_import(
+        self, file_format: str, files: Sequence[str], *, asked: str, who: str | None
+    ) -> ImportRecord:
+        """Note that an import begins, or goes on with one that was broken off.
+
+        Args:
+            file_format: The name of the files' format.
+            files: Their names.
+            asked: How the import is asked for; the same words go on with what was broken off.
+            who: Who imports, None where nobody is known.
+
+        Returns:
+            The import.
+
+        Raises:
+            WorkspaceError: The same import is being taken back, and that was broken off.
+        """
+        with self._database.writing() as connection:
+            for one in import_register.imports(connection):
+                if one.asked == asked and one.state is ImportState.UNDOING:
+                    raise WorkspaceError(
+                        f"import {one.id} of the same files was being taken back when it was "
+                        f"broken off; finish that first: mast-tui import --undo {one.id}"
+                    )
+                if one.asked == asked and one.state is ImportState.UNFINISHED:
+                    return one
+            record = ImportRecord(self.new_id(), now(), who, file_format, tuple(files), asked)
+            import_register.add(connection, record)
+            return record
+
+    note_imported = writing(import_register.note_events)
+    finish_import = writing(import_register.finish)
+    begin_undo = writing(import_register.begin_undo)
+    finish_undo = writing(import_register.finish_undo)
+    import_counts = reading(import_register.counts)
+    import_works = reading(import_register.works)
+    noted_events = reading(import_register.noted_events)
+
+    # Runs of judges
+
+    def start_run(
+        self, judge: str, taxonomy: str, *, note: str = "", settings: RunSettings | None = None
+    ) -> str:
+        """Note that a judge begins to look at traces, and return the run's id.
+
+        Raises ``WorkspaceError`` where an example in its prompt is a trace that was set aside.
+        """
+        run = Run(self.new_id(), judge, taxonomy, now(), note=note, settings=settings)
+        with self._database.writing() as connection:
+            for trace_id in () if settings is None else settings.examples:
+                if held_out(self, trace_id):
+                    raise WorkspaceError(
+                        f"trace {trace_id!r} is set aside for measuring judges, so no prompt may "
+                        "show it; take other examples"
+                    )
+            run_register.begin_run(connection, run)
+        return run.id
+
+    unfinished_run = reading(run_register.unfinished_run)
+    set_run_form = writing(run_register.set_form)
+    note_run_trace = writing(run_register.add_run_trace)
+    finish_run = writing(run_register.finish_run)
+    add_run = writing(run_register.add_run)
+    runs = reading(run_register.runs)
+    run_examples = reading(run_register.examples)
+
+    # Answers of models
+
+    record_asked = writing(run_register.add_asked)
+    find_answer = reading(run_register.find_answer)
+    answers_about = reading(run_register.answers_about)
+    unusable_answers = reading(run_register.unusable_answers)
+    answer_keys = reading(run_register.answer_keys)
+    usage = reading(run_register.usage)

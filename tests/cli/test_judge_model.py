@@ -17,7 +17,7 @@ from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import scan
 from mast_tui.workspace import TraceRecord, Workspace
 from mast_tui.workspace.events.types import LabelAdded, PassFinished, PassStarted
-from mast_tui.workspace.registers.hold_out import examples_of, held_out
+from mast_tui.workspace.registers.hold_out import held_out
 from tests.cli.conftest import Cli, Done
 from tests.judges.llm.made_answers import said, write_runs
 from tests.judges.llm.server import Action, ModelServer, answer, status
@@ -289,7 +289,7 @@ def test_examples_come_from_gold_and_are_recorded(
     assert "run 1 says line 1" in system
     assert "it says so again" in system
     with closing(Workspace.open(tmp_path / ".mast-tui" / "workspace.db")) as workspace:
-        assert examples_of(workspace, done["judge"]) == frozenset(ids)
+        assert workspace.run_examples(done["judge"]) == frozenset(ids)
 
 
 def test_a_run_that_was_broken_off_goes_on_with_its_own_examples(

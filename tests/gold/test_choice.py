@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from mast_tui.gold import Conflict, Side, conflicts
+from mast_tui.gold import Conflict, Side, gold_of_trace
 from mast_tui.gold.choice import Choice, elsewhere, take_all, take_side
 from tests.gold.build import ABSENT, MODES, PRESENT, UNSURE, at, order, side
 
 
 def conflict_of(*sides: Side) -> Conflict:
-    return conflicts(sides, (), MODES, order)[0]
+    return gold_of_trace(sides, (), MODES, order).conflicts[0]
 
 
 def test_taking_a_side_of_a_verdict_brings_its_places() -> None:

@@ -15,7 +15,6 @@ from mast_tui.gold import (
     Said,
     Side,
     Source,
-    conflicts,
     gold_of_trace,
     no_order,
 )
@@ -196,7 +195,7 @@ def test_verdict_conflicts_come_before_place_conflicts() -> None:
         side("ann", at(3), others={OTHER: ABSENT}),
         side("bob", at(9), others={OTHER: UNSURE}),
     ]
-    found = conflicts(sides, (), MODES, order)
+    found = gold_of_trace(sides, (), MODES, order).conflicts
     assert [(c.kind, c.mode) for c in found] == [
         (ConflictKind.VERDICT, OTHER),
         (ConflictKind.PLACE, MODE),

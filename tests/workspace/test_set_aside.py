@@ -15,12 +15,11 @@ from mast_tui.workspace import (
     TraceRecord,
     Workspace,
     WorkspaceError,
-    examples_of,
     held_out,
-    held_out_share,
     merge,
     set_aside,
 )
+from mast_tui.workspace.registers.hold_out import shares_set_aside
 from tests.workspace.build import MAST, TRACE, trace_of
 from tests.workspace.facts import texts
 
@@ -49,7 +48,7 @@ def shown(*examples: str) -> RunSettings:
 
 
 def test_without_a_share_nothing_is_set_aside(workspace: Workspace) -> None:
-    assert held_out_share(workspace) is None
+    assert shares_set_aside(workspace) == {}
     assert out(workspace) == set()
 
 
@@ -61,7 +60,7 @@ def test_the_share_holds_for_every_trace_and_after_opening_again(tmp_path: Path)
         assert abs(len(first) / len(IDS) - 0.25) < 5 * (0.25 * 0.75 / len(IDS)) ** 0.5
     with closing(Workspace.open(tmp_path / "w.db")) as workspace:
         set_aside(workspace, 0.25)
-        assert held_out_share(workspace) == 0.25
+        assert shares_set_aside(workspace) == {0: 0.25}
         assert out(workspace) == first
 
 
@@ -78,7 +77,7 @@ def test_another_share_or_seed_is_refused_once_there_is_one(workspace: Workspace
 def test_a_share_lies_between_none_and_all(workspace: Workspace, share: float) -> None:
     with pytest.raises(WorkspaceError, match="between 0 and 1"):
         set_aside(workspace, share)
-    assert held_out_share(workspace) is None
+    assert shares_set_aside(workspace) == {}
 
 
 @pytest.mark.slow
@@ -110,16 +109,16 @@ def test_a_prompt_may_not_show_what_is_set_aside(workspace: Workspace) -> None:
         workspace.start_run(JUDGE, MAST.ref, settings=shown(outside[0], inside[0]))
     assert workspace.runs() == ()
     workspace.start_run(JUDGE, MAST.ref, settings=shown(*outside[:2]))
-    assert examples_of(workspace, JUDGE) == set(outside[:2])
+    assert workspace.run_examples(JUDGE) == set(outside[:2])
 
 
 def test_every_trace_that_stood_in_a_prompt_is_remembered(workspace: Workspace) -> None:
-    assert examples_of(workspace, JUDGE) == frozenset()
+    assert workspace.run_examples(JUDGE) == frozenset()
     for examples in (("a", "b"), ("b", "c"), ()):
         workspace.start_run(JUDGE, MAST.ref, settings=shown(*examples))
     workspace.start_run(JUDGE, MAST.ref)
     workspace.start_run("judge:m-2@0123abcd", MAST.ref, settings=shown("d"))
-    assert examples_of(workspace, JUDGE) == {"a", "b", "c"}
+    assert workspace.run_examples(JUDGE) == {"a", "b", "c"}
 
 
 @pytest.mark.slow
@@ -133,9 +132,9 @@ def test_merging_brings_what_was_shown_and_what_was_set_aside(
     set_aside(other, 0.3)
     theirs = out(other)
     merge(workspace, other)
-    assert examples_of(workspace, JUDGE) == {f"{TRACE}~2", "elsewhere"}
+    assert workspace.run_examples(JUDGE) == {f"{TRACE}~2", "elsewhere"}
     assert out(workspace) == theirs
-    assert held_out_share(workspace) == 0.3
+    assert shares_set_aside(workspace) == {0: 0.3}
     with closing(Workspace.open(":memory:")) as third:
         set_aside(third, 0.1)
         merge(workspace, third)
@@ -152,4 +151,4 @@ def test_choices_of_two_seeds_are_both_kept_in_either_order(
     merge(workspace, other)
     merge(other, workspace)
     assert out(workspace) == out(other) == both
-    assert held_out_share(workspace) == held_out_share(other) == 0.75
+    assert shares_set_aside(workspace) == shares_set_aside(other) == {1: 0.5, 2: 0.5}

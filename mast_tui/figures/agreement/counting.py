@@ -10,7 +10,7 @@ definitions are in ``tests/figures/agreement/reference.py``, with which every on
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import ceil
@@ -185,24 +185,18 @@ def sums_of(said: Said, shared: Sequence[int], rounds: int, seed: int, *, many: 
             summed[1:, mode] = summed[0, mode] - count
     else:
         row = 1
+        # Sums of counts are whole and at most the traces.
+        exact = np.float32 if traces < _EXACT_SINGLES else np.float64
         for weights in resamples(traces, rounds, seed):
-            for mode, product in enumerate(_products(weights, counts)):
-                summed[row : row + len(weights), mode] = product
+            whole = weights.astype(exact, copy=False)
+            for mode, count in enumerate(counts):
+                summed[row : row + len(weights), mode] = whole @ count.astype(exact)
             row += len(weights)
     split = 4 * _pairs(people)
     pairs = summed[:, :, :split].reshape(rows, modes, _pairs(people), 4)
     both = [(said[a] >= 0) & (said[b] >= 0) for a, b in combinations(range(people), 2)]
     shared_by = np.array(both, dtype=np.bool_).reshape(_pairs(people), traces, modes)
     return Sums(pairs, summed[:, :, split:], rated, shared_by, left_out)
-
-
-def _products(
-    weights: NDArray[np.float32], counts: Sequence[NDArray[np.uint8]]
-) -> Iterator[NDArray[np.floating]]:
-    """The weighted sums of each mode's counts; exact, as they are whole and at most the traces."""
-    exact = np.float32 if weights.shape[1] < _EXACT_SINGLES else np.float64
-    for count in counts:
-        yield weights.astype(exact, copy=False) @ count.astype(exact)
 
 
 def _pairs(people: int) -> int:
@@ -301,7 +295,9 @@ def table_coefficients(table: TableSums) -> dict[str, Coefficient]:
             _reason(name, table),
             left_out=table.left_out,
             lowest=scale_minimum(name),
-            withheld=_withheld(name, table),
+            withheld=_or_rotating(
+                name, why_no_interval(name, table.traces, table.n, table.said), table
+            ),
         )
         for name in FIGURES
     }
@@ -337,15 +333,12 @@ def with_interval(
     return Coefficient(estimate, ci=interval(estimate, values[1:]))
 
 
-def _withheld(name: str, table: TableSums) -> tuple[Withheld, int] | None:
-    """Why no interval of this figure of the table would hold, None where one does."""
-    why = why_no_interval(name, table.traces, table.n, table.said)
-    return why if name != "cohen_kappa" else _or_rotating(why, table)
-
-
-def _or_rotating(why: tuple[Withheld, int] | None, table: TableSums) -> tuple[Withheld, int] | None:
-    """The same of a mean over pairs, which may share too few traces."""
-    if table.rotates and (why is None or why[0] != "few_traces"):
+def _or_rotating(
+    name: str, why: tuple[Withheld, int] | None, table: TableSums
+) -> tuple[Withheld, int] | None:
+    """The same of κ, whose mean is over pairs that may share too few traces."""
+    rotates = name == "cohen_kappa" and table.rotates
+    if rotates and (why is None or why[0] != "few_traces"):
         return "few_shared_traces", min(MANY, ceil(table.traces / 2))
     return why
 
@@ -386,12 +379,8 @@ def macro_coefficients(
             reason,
             left_out=sums.left_out,
             lowest=scale_minimum(name),
-            withheld=_withheld_macro(name, every),
+            withheld=_or_rotating(
+                name, why_no_mean_interval(name, every.traces, every.ratings), every
+            ),
         )
     return means, defined
-
-
-def _withheld_macro(name: str, every: TableSums) -> tuple[Withheld, int] | None:
-    """The same of a mean over modes."""
-    why = why_no_mean_interval(name, every.traces, every.ratings)
-    return why if name != "cohen_kappa" else _or_rotating(why, every)

@@ -25,7 +25,7 @@ from mast_tui.figures.agreement.counting import (
     table_coefficients,
 )
 from mast_tui.figures.agreement.duplicated_labels import identical_blocks
-from mast_tui.figures.agreement.sets import SetAgreement, set_agreement
+from mast_tui.figures.agreement.sets import SetsJson, set_agreement
 from mast_tui.figures.agreement.verdict_table import (
     ABSENT,
     PRESENT,
@@ -126,14 +126,6 @@ class FinishedJson(TypedDict):
     examples_left_out: NotRequired[dict[str, int]]
 
 
-class SetsJson(TypedDict):
-    """Agreement on the set of modes in a trace, over ``n`` traces."""
-
-    krippendorff_alpha_jaccard: CoefficientJson
-    krippendorff_alpha_masi: CoefficientJson
-    n: int
-
-
 class BlockJson(TypedDict):
     """Traces that share one block of verdicts of these annotators."""
 
@@ -205,15 +197,6 @@ class LeftOutJson(TypedDict):
 def coefficients_json(coefficients: Mapping[str, Coefficient]) -> CoefficientsJson:
     """The coefficients of a table as JSON objects."""
     return cast("CoefficientsJson", {name: c.to_json() for name, c in coefficients.items()})
-
-
-def sets_json(found: SetAgreement) -> SetsJson:
-    """Set agreement as a JSON object."""
-    return {
-        "krippendorff_alpha_jaccard": found.jaccard.to_json(),
-        "krippendorff_alpha_masi": found.masi.to_json(),
-        "n": found.n,
-    }
 
 
 class Tables:
@@ -325,20 +308,6 @@ def _prevalence(names: Sequence[str], said: Said) -> tuple[dict[str, float | Non
         n = units[name] = int(given.sum())
         prevalence[name] = int(((rows == PRESENT) & given).sum()) / n if n else None
     return prevalence, units
-
-
-__all__ = [
-    "CoefficientsJson",
-    "MacroJson",
-    "ModeJson",
-    "PairJson",
-    "Report",
-    "Retest",
-    "StudyInput",
-    "TableJson",
-    "agreement_report",
-    "table_of",
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -465,7 +434,7 @@ def agreement_report(study: StudyInput, *, rounds: int = ROUNDS, seed: int = 0) 
         "judge": None,
         "bootstrap": bootstrap_json(rounds, seed),
         "categories": _categories(study, tables, places),
-        "sets": sets_json(set_agreement(table.said[:, shared], rounds, seed)),
+        "sets": set_agreement(table.said[:, shared], rounds, seed),
         "blocks": {"traces": blocks.traces, "distinct": blocks.distinct},
         "identical_blocks": [
             {

@@ -7,9 +7,8 @@ judged every mode; with one open or unsure nobody knows the set.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import combinations
-from typing import Final
+from typing import Final, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from mast_tui.figures.agreement.coefficients import (
     MISSING,
     Coefficient,
+    CoefficientJson,
     Ratings,
     Undefined,
     Withheld,
@@ -60,22 +60,25 @@ def _jaccard(shared: Floats, union: Floats) -> Floats:
     return alike
 
 
-@dataclass(frozen=True, slots=True)
-class SetAgreement:
-    """α over the annotators' sets, and the ``n`` traces with the sets of two or more."""
+class SetsJson(TypedDict):
+    """Agreement on the set of modes in a trace, over the ``n`` traces with two sets or more."""
 
-    jaccard: Coefficient
-    masi: Coefficient
+    krippendorff_alpha_jaccard: CoefficientJson
+    krippendorff_alpha_masi: CoefficientJson
     n: int
 
 
-def set_agreement(said: Said, rounds: int, seed: int) -> SetAgreement:
+def set_agreement(said: Said, rounds: int, seed: int) -> SetsJson:
     """Set agreement over annotators × traces × modes, with intervals from resampled traces."""
     sets, members = _sets_of(said)
     jaccard, masi = set_alphas(
         sets, members, (jaccard_distance, masi_distance), rounds=rounds, seed=seed
     )
-    return SetAgreement(jaccard, masi, int(((sets != MISSING).sum(axis=0) > 1).sum()))
+    return {
+        "krippendorff_alpha_jaccard": jaccard.to_json(),
+        "krippendorff_alpha_masi": masi.to_json(),
+        "n": int(((sets != MISSING).sum(axis=0) > 1).sum()),
+    }
 
 
 def _sets_of(said: Said) -> tuple[Ratings, Members]:

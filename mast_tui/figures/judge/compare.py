@@ -20,6 +20,7 @@ from mast_tui.figures.bootstrap import ROUNDS, BootstrapJson, bootstrap_json
 from mast_tui.figures.intervals import newcombe_paired
 from mast_tui.figures.jackknife import scale_minimum, spread_interval
 from mast_tui.figures.judge.confusion import (
+    SHARES,
     Compared,
     TraceSums,
     compared,
@@ -32,12 +33,8 @@ from mast_tui.figures.judge.input import JudgeInput
 from mast_tui.figures.significance import benjamini_hochberg, sign_flips
 from mast_tui.figures.two_by_two import FIGURES, Tables
 
-_SHARES: Final[Mapping[str, tuple[int, ...]]] = {
-    "true_positive_rate": (0, 2),
-    "true_negative_rate": (1, 3),
-    "raw_agreement": (0, 1, 2, 3),
-}
-"""Figures that are shares of the same cases for both judges: of which cells of a table."""
+_SHARES_OF_SAME: Final = ("true_positive_rate", "true_negative_rate", "raw_agreement")
+"""Figures that are shares of the same cases for both judges."""
 
 _RIGHT: Final = (0, 3)
 """The cells in which a judge says what the reference says."""
@@ -236,7 +233,9 @@ def _of_shares(
     it is of the same traces for both judges.
     """
     found: dict[str, Coefficient] = {}
-    for name, of in _SHARES.items():
+    for name in _SHARES_OF_SAME:
+        hit_cells, other_cells = SHARES[name]
+        of = [*hit_cells, *other_cells]
         value = differences[name].value
         if value is None:
             continue

@@ -169,13 +169,13 @@ def _cell(said: bool, true: bool) -> int:
     return 1 if said else 3
 
 
-# Of which counts of a table (TP, FP, FN, TN) a rate is a share, its hits first, then the rest.
-_SHARES: Final[Mapping[str, tuple[list[int], list[int]]]] = {
+SHARES: Final[Mapping[str, tuple[list[int], list[int]]]] = {
     "true_positive_rate": ([0], [2]),
     "true_negative_rate": ([3], [1]),
     "precision": ([0], [1]),
     "raw_agreement": ([0, 3], [1, 2]),
 }
+"""Of which counts of a table (TP, FP, FN, TN) a rate is a share: its hits, and the rest."""
 
 _NONE: Final = np.empty((0, 4))
 """No resamples."""
@@ -224,19 +224,15 @@ class JudgeMacroJson(FiguresJson):
     modes_defined: dict[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Quality:
-    """The figures of a judge: by mode code, as means over the modes, and of all units together."""
+def figures_by_mode(
+    found: Compared, sums: TraceSums, modes: Sequence[tuple[str, str, str]]
+) -> dict[str, JudgeModeJson]:
+    """Give the figures of each mode, by its code.
 
-    modes: dict[str, JudgeModeJson]
-    macro: JudgeMacroJson
-    pooled: JudgeTableJson
-
-
-def quality(found: Compared, sums: TraceSums, modes: Sequence[tuple[str, str, str]]) -> Quality:
-    """The figures of what was compared; ``sums`` are of the ``modes`` (slug, code, name).
-
-    Without resamples there are no intervals but those of shares.
+    Args:
+        found: What was compared.
+        sums: Its sums; without resamples there are no intervals but those of shares.
+        modes: The slug, code and name of each mode.
     """
     by_mode: dict[str, JudgeModeJson] = {}
     for i, (slug, code, name) in enumerate(modes):
@@ -247,9 +243,14 @@ def quality(found: Compared, sums: TraceSums, modes: Sequence[tuple[str, str, st
     adjusted = benjamini_hochberg([mode["mcnemar_p"] for mode in by_mode.values()])
     for mode, p in zip(by_mode.values(), adjusted, strict=True):
         mode["mcnemar_p_adjusted"] = p
+    return by_mode
+
+
+def pooled_table(found: Compared, sums: TraceSums) -> JudgeTableJson:
+    """Give the figures of all units together; see ``figures_by_mode``."""
     every = sums.pooled()
     left = {reason: found.left_out[reason].total() for reason in REASONS}
-    return Quality(by_mode, _macro(sums), _table(every.total, figures_of(every), left))
+    return _table(every.total, figures_of(every), left)
 
 
 def figures_of(sums: TraceSums) -> dict[str, Coefficient]:
@@ -266,7 +267,7 @@ def figures_of_mode(sums: TraceSums) -> dict[str, Coefficient]:
     There every unit is a trace of its own, so that rates are shares, with Wilson intervals.
     """
     table, figures = sums.total, figures_of(sums)
-    for name, (hits, rest) in _SHARES.items():
+    for name, (hits, rest) in SHARES.items():
         if figures[name].value is not None:
             figures[name] = share(int(table[hits].sum()), int(table[hits + rest].sum()))
     return figures
@@ -293,7 +294,7 @@ def _table(
     }
 
 
-def _macro(sums: TraceSums) -> JudgeMacroJson:
+def macro_means(sums: TraceSums) -> JudgeMacroJson:
     """Means over the modes; in each resample over those where the figure is defined there."""
     means: dict[str, Coefficient] = {}
     defined: dict[str, int] = {}

@@ -23,7 +23,6 @@ from mast_tui.labels import (
 )
 from mast_tui.passes import Which, counted_passes, finished_by
 from mast_tui.study import Study
-from mast_tui.workspace.registers.hold_out import examples_of
 
 if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
@@ -170,7 +169,8 @@ def judge_input_from_workspace(
     verdicts = {(v.trace_id, v.mode): v.value for v in said if (v.trace_id, v.mode) in looked}
     if against == GOLD:
         chosen = {t: g for t, g in (gold or {}).items() if traces is None or t in traces}
-        reference = _reference_of_gold(chosen, settled_only, _finished(of_people, outside))
+        not_in_study = finished_by(outside, counted_passes(of_people, "last"))
+        reference = _reference_of_gold(chosen, settled_only, not_in_study)
         met |= (gold or {}).keys()
     else:
         reference = _reference_of_person(workspace, ref, against, people, which)
@@ -186,17 +186,12 @@ def judge_input_from_workspace(
             for review in workspace.reviews(taxonomy=ref, pass_number=None)
             if traces is None or review.trace_id in traces
         ),
-        examples=examples_of(workspace, judge),
+        examples=workspace.run_examples(judge),
         unlabelled=frozenset(trace for trace, _ in looked) - met,
         passes=_assisted(workspace, ref, people),
         order_of=order_of,
         study=workspace.study(ref),
     )
-
-
-def _finished(passes: list[Pass], names: Container[str]) -> dict[str, int]:
-    """How many traces some people have finished, by name."""
-    return finished_by(names, counted_passes(passes, "last"))
 
 
 def _check(workspace: Workspace, judge: str, against: str) -> None:

@@ -8,14 +8,15 @@ import numpy as np
 
 from mast_tui.figures.bootstrap import ROUNDS, BootstrapJson, bootstrap_json
 from mast_tui.figures.judge.confusion import (
-    REASONS,
     Compared,
     JudgeMacroJson,
     JudgeModeJson,
     JudgeTableJson,
     compared,
     features,
-    quality,
+    figures_by_mode,
+    macro_means,
+    pooled_table,
     trace_sums,
 )
 from mast_tui.figures.judge.input import GOLD, JudgeInput, Reference
@@ -115,8 +116,7 @@ def judge_report(
     """
     found = compared(given, with_seen=with_seen)
     sums = trace_sums(found, [slug for slug, _, _ in given.modes], rounds=rounds, seed=seed)
-    figures = quality(found, sums, given.modes)
-    counted = {reason: found.left_out[reason].total() for reason in REASONS}
+    pooled = pooled_table(found, sums)
     return {
         "taxonomy": given.taxonomy_ref,
         "judge": given.judge,
@@ -129,10 +129,10 @@ def judge_report(
             "compared": len(found.traces),
             "unlabelled": len(given.unlabelled - given.examples) + given.beyond.traces,
         },
-        "left_out": {**counted, "examples": found.examples},
-        "modes": figures.modes,
-        "macro": figures.macro,
-        "pooled": figures.pooled,
+        "left_out": {**pooled["left_out"], "examples": found.examples},
+        "modes": figures_by_mode(found, sums, given.modes),
+        "macro": macro_means(sums),
+        "pooled": pooled,
         "calibration": calibration(given, found),
         "answers": acceptance(given),
         "localisation": localisation(given, found),

@@ -16,7 +16,6 @@ from mast_tui.figures.source.verdicts import verdict_cells
 from mast_tui.labels import AnnotatorKind, Pass, PassKind, VerdictValue, annotator_kind
 from mast_tui.passes import Which, counted_passes, finished_by
 from mast_tui.taxonomy.model import OPEN_SLUG
-from mast_tui.workspace.registers.hold_out import examples_of
 
 if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
@@ -116,7 +115,7 @@ def _finished(
     examples: dict[str, int] = {}
     for name, traces in done.items():
         if annotator_kind(name) is AnnotatorKind.JUDGE:
-            finished[name] = frozenset(traces) - examples_of(workspace, name)
+            finished[name] = frozenset(traces) - workspace.run_examples(name)
             examples[name] = len(traces) - len(finished[name])
     return finished, examples
 

@@ -19,7 +19,6 @@ from mast_tui.figures.spans.input import (
 from mast_tui.gold import Order
 from mast_tui.labels import AnnotatorKind, Label, Pass, VerdictValue, annotator_kind
 from mast_tui.passes import Which, counted_passes
-from mast_tui.workspace.registers.hold_out import examples_of
 
 if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
@@ -67,7 +66,7 @@ def span_input_from_workspace(
     passes: dict[str, dict[str, Pass]] = defaultdict(dict)
     examples: dict[str, int] = {}
     shown = {
-        name: examples_of(workspace, name)
+        name: workspace.run_examples(name)
         for name in annotators
         if annotator_kind(name) is AnnotatorKind.JUDGE
     }

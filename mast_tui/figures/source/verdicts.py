@@ -17,8 +17,7 @@ from mast_tui.gold.overlaps import Order
 from mast_tui.gold.sources import SOURCES, GoldKind, GoldMixJson, only_settled
 from mast_tui.labels import AnnotatorKind, PassKind, Severity, VerdictValue, annotator_kind
 from mast_tui.passes import finished_by
-from mast_tui.workspace.events.bit_columns import BITS, CODES, MODES_AT_ONCE
-from mast_tui.workspace.registers.hold_out import examples_of
+from mast_tui.workspace.events.columns import BITS, CODES, MODES_AT_ONCE
 
 if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
@@ -217,7 +216,7 @@ def words_of(
         raise WorkspaceError(f"--labels {name!r} is nobody in this workspace; there are: {there}")
     judge = known[name] is AnnotatorKind.JUDGE
     wanted = {"taxonomy": taxonomy.ref, "annotator": name}
-    left_out = examples_of(workspace, name) if judge else frozenset[str]()
+    left_out = workspace.run_examples(name) if judge else frozenset[str]()
     passes = {
         key: number
         for key, number in last_readings(workspace, wanted, unfinished=judge).items()

@@ -46,7 +46,7 @@ from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import place_words, plain_title
-from mast_tui.workspace import Run, WorkspaceError, examples_of
+from mast_tui.workspace import Run, WorkspaceError
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def compare_runs(
         view = library_view(workspace, opened.annotator, ref, blind=opened.blind)
         shared = _judged_in(opened, first) & _judged_in(opened, second)
         visible = {t for t in shared if t in view and view[t].suggestions_visible}
-        shown_before = examples_of(workspace, first.judge) | examples_of(workspace, second.judge)
+        shown_before = workspace.run_examples(first.judge) | workspace.run_examples(second.judge)
         counted = visible - shown_before
         at_hand = TraceLoader(workspace, known)
         found = compare(
@@ -114,7 +114,7 @@ def compare_with_gold(
         visible = with_gold & visible_traces_for_agreement(
             workspace, opened.annotator, taxonomy.ref
         )
-        examples = examples_of(workspace, run.judge)
+        examples = workspace.run_examples(run.judge)
         counted = visible - examples
         at_hand = TraceLoader(workspace, known)
         verdicts: dict[tuple[str, str], VerdictValue] = {}

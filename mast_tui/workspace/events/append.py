@@ -13,20 +13,17 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import lru_cache
 from itertools import islice
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import Connection, Table, bindparam, delete, func, select, text
 
 from mast_tui.errors import ChangedElsewhere, ServerAway
-from mast_tui.gold.model import Decision, Guideline
 from mast_tui.labels import AnnotatorKind, PassKind, VerdictValue, annotator_kind
-from mast_tui.study.model import Study
 from mast_tui.workspace import schema
 from mast_tui.workspace.database import (
     LOOK_FOR_SERVER,
     NOT_LATEST,
     Among,
-    Database,
     Insertion,
     Latest,
     NotLatest,
@@ -50,7 +47,6 @@ from mast_tui.workspace.events.types import (
     LabelRemoved,
     PassStarted,
     PassWithdrawn,
-    ReviewGiven,
     SightSet,
     StudySet,
     changes_in_pass,
@@ -62,6 +58,7 @@ from mast_tui.writes import deadline, pause
 
 if TYPE_CHECKING:
     from mast_tui.workspace.outbox import Change, Outbox
+    from mast_tui.workspace.store import Workspace
 
 UNCHECKED: Final = -1
 """In place of a counter: what waits holds whatever else has happened on its trace meanwhile."""
@@ -106,15 +103,8 @@ _READ_ALL: Final = select(schema.events).order_by(
 )
 
 
-class _Workspace(Protocol):
-    _database: Database
-    outbox: Outbox | None
-
-    def new_id(self) -> str: ...
-
-
 def append(
-    workspace: _Workspace,
+    workspace: Workspace,
     events: Sequence[NewEvent],
     *,
     action: str | None = None,
@@ -221,7 +211,7 @@ def _may_wait(events: Sequence[NewEvent], annotator: str) -> bool:
     )
 
 
-def send_waiting(workspace: _Workspace) -> tuple[Change, ...]:
+def send_waiting(workspace: Workspace) -> tuple[Change, ...]:
     """Send what waits in the outbox, in its order, as long as the server is there.
 
     Returns:
@@ -251,7 +241,7 @@ def send_waiting(workspace: _Workspace) -> tuple[Change, ...]:
     return tuple(refused)
 
 
-def _meet(workspace: _Workspace, outbox: Outbox) -> bool:
+def _meet(workspace: Workspace, outbox: Outbox) -> bool:
     """Tell the server of the traces that were met without it; whether it is there."""
     for trace_id, record in outbox.traces.items():
         try:
@@ -560,13 +550,13 @@ class _State:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._rows: dict[Table, dict[Values, Values | None]] = {}
-        self._verdicts: dict[Values, dict[str, VerdictValue | None]] = {}
+        self._rows = defaultdict[Table, dict[Values, Values | None]](dict)
+        self._verdicts = defaultdict[Values, dict[str, VerdictValue | None]](dict)
         """The verdicts of each pass that has changed."""
         self._emptied = set[Values]()
         """The passes that have none but these."""
         self._begun: dict[Values, dict[str, Any]] = {}
-        self._changed: dict[Values, dict[str, Any]] = {}
+        self._changed = defaultdict[Values, dict[str, Any]](dict)
 
     def take(self, event: Event) -> None:
         """Take in what follows from the next event."""
@@ -576,20 +566,16 @@ class _State:
         for part, name, value in changes_in_pass(fact, event.at):
             match part:
                 case "verdicts":
-                    if pass_key not in self._verdicts:
-                        self._verdicts[pass_key] = {}
                     self._verdicts[pass_key][name] = value
                 case "labels":
-                    row = None if value is None else label_values(value)
-                    self._put(schema.labels, (annotator, name), row)
+                    self._rows[schema.labels][annotator, name] = value and label_values(value)
                 case "reviews":
-                    row = None if value is None else _review_values(value)
-                    self._put(schema.reviews, (*pass_key, name), row)
+                    given = value and (value.answer.value, value.label, value.reason)
+                    self._rows[schema.reviews][*pass_key, name] = given
                 case "notes":
-                    row = None if value is None else (value,)
-                    self._put(schema.span_notes, (*pass_key, name), row)
+                    self._rows[schema.span_notes][*pass_key, name] = value and (value,)
                 case "pass":
-                    self._change(pass_key, name, value)
+                    self._changed[pass_key][name] = value
         match fact:
             case PassStarted(kind, _, withheld):
                 self._begin(pass_key, kind, event.at, withheld=withheld)
@@ -598,29 +584,22 @@ class _State:
             case PassWithdrawn() if annotator_kind(annotator) is AnnotatorKind.JUDGE:
                 # That a judge was through with a trace is taken back with its pass.
                 self._empty(pass_key)
-                self._put(schema.judgements, work, None)
+                self._rows[schema.judgements][work] = None
             case Decided(item, _, decision):
-                said = None if decision is None else _decision_values(decision)
-                self._put(schema.decisions, (*work, item), said)
+                said: Values | None = None
+                if decision is not None:
+                    said = decision.decided_at, json.dumps(DECISION.write(decision))
+                self._rows[schema.decisions][*work, item] = said
             case SightSet(_, blind):
-                self._put(schema.sights, (annotator,), (blind,))
+                self._rows[schema.sights][annotator,] = (blind,)
             case StudySet(_, study):
-                plan = None if study is None else _study_values(event, study)
-                self._put(schema.studies, (annotator, event.taxonomy), plan)
+                plan = None if study is None else (event.at, json.dumps(STUDY.write(study)))
+                self._rows[schema.studies][annotator, event.taxonomy] = plan
             case GuidelineSet(name, _, words):
-                page = None if words is None else _guideline_values(event, words)
-                self._put(schema.guidelines, (annotator, name), page)
-
-    def _put(self, table: Table, key: Values, values: Values | None) -> None:
-        """Have a row with this key and these values, or none."""
-        if table not in self._rows:
-            self._rows[table] = {}
-        self._rows[table][key] = values
-
-    def _change(self, key: Values, name: str, value: object) -> None:
-        if key not in self._changed:
-            self._changed[key] = {}
-        self._changed[key][name] = value
+                page: Values | None = None
+                if words is not None:
+                    page = event.taxonomy, words.written_at, json.dumps(GUIDELINE.write(words))
+                self._rows[schema.guidelines][annotator, name] = page
 
     def _begin(self, key: Values, kind: PassKind, at: str, *, withheld: bool) -> None:
         if key in self._changed and (key not in self._begun or "withdrawn" in self._changed[key]):
@@ -632,12 +611,12 @@ class _State:
         """A judge is through with a trace at once: its pass is finished, its verdicts are these."""
         self._begin(key, PassKind.BLIND, event.at, withheld=False)
         for name, value in (("finished_at", event.at), ("spans_read", None), ("spans", None)):
-            self._change(key, name, value)
+            self._changed[key][name] = value
         self._empty(key)
         self._verdicts[key] = dict.fromkeys(fact.absent, VerdictValue.ABSENT)
         self._verdicts[key] |= dict.fromkeys(fact.unsure, VerdictValue.UNSURE)
         looked = (json.dumps(list(fact.looks_at)), fact.run, event.at)
-        self._put(schema.judgements, key[:-1], looked)
+        self._rows[schema.judgements][key[:-1]] = looked
 
     def _empty(self, key: Values) -> None:
         self._emptied.add(key)
@@ -686,19 +665,3 @@ class _State:
             change_rows(self._connection, _change_passes(names), rows)
         self._begun.clear()
         self._changed.clear()
-
-
-def _review_values(review: ReviewGiven) -> Values:
-    return review.answer.value, review.label, review.reason
-
-
-def _decision_values(decision: Decision) -> Values:
-    return decision.decided_at, json.dumps(DECISION.write(decision))
-
-
-def _study_values(event: Event, study: Study) -> Values:
-    return event.at, json.dumps(STUDY.write(study))
-
-
-def _guideline_values(event: Event, guideline: Guideline) -> Values:
-    return event.taxonomy, guideline.written_at, json.dumps(GUIDELINE.write(guideline))

@@ -89,9 +89,9 @@ def only_adds(events: Sequence[Event], *, whole: bool) -> bool:
                 | Decided(after=None)
             ):
                 adds = False
-            case PassStarted() | LabelAdded() | SpansRead() | GuidelineSet() | StudySet():
-                adds = True
-            case VerdictSet() | ReviewSet() | SpanNoteSet() | Decided():
+            case (PassStarted() | LabelAdded() | SpansRead() | GuidelineSet() | StudySet()) | (
+                VerdictSet() | ReviewSet() | SpanNoteSet() | Decided()
+            ):
                 adds = True
             case SightSet():
                 adds = whole

@@ -178,12 +178,13 @@ SETTINGS: Final = Layout(
 USAGE: Final = Layout(
     Usage, filled("requests", "tokens_in", "tokens_out", "tokens_cached"), check=_check_usage
 )
-
-_QUOTES: Final = Layout(
+QUOTES: Final = Layout(
     QuoteCounts,
     filled("exact", "spacing", "reworded", "in_parts", "altered", "not_found", "unsorted"),
     check=_check_quotes,
 )
+"""How many quotes were found in which way; none of a kind is left out."""
+
 _FINISHED: Final = Layout(PassFinished, always("open_modes"), known("read", "spans", "at"))
 _REVIEW: Final = Layout(ReviewGiven, always("answer"), filled("label", "reason"))
 _STRETCHES: Final = Kind(
@@ -271,11 +272,6 @@ def fact_from(
     return fact
 
 
-def quote_kinds_to_dict(quotes: QuoteCounts) -> Values:
-    """How many quotes were found in which way, as plain values; none of a kind is left out."""
-    return _QUOTES.write(quotes)
-
-
 def quote_kinds_from(fields: Fields | None, *, quotes: int, found: int) -> QuoteCounts:
     """How many quotes were found in which way.
 
@@ -289,4 +285,4 @@ def quote_kinds_from(fields: Fields | None, *, quotes: int, found: int) -> Quote
     """
     if fields is None:
         return QuoteCounts(not_found=max(0, quotes - found), unsorted=found)
-    return _QUOTES.read(fields)
+    return QUOTES.read(fields)

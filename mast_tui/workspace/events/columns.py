@@ -1,18 +1,45 @@
-"""Columns of tables as plain tuples, for figures over more rows than one makes objects of."""
+"""Columns of tables as plain tuples, for figures over more rows than one makes objects of.
+
+Verdicts come some bits each: the database packs them, so that what is read is one row per pass over
+a trace and not one per verdict.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from sqlalchemy import Connection, Select, select
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Select,
+    Table,
+    case,
+    distinct,
+    func,
+    literal,
+    select,
+)
 
+from mast_tui.labels import VerdictValue
 from mast_tui.workspace import schema
 
 Row = tuple[Any, ...]
 Taken = TypeVar("Taken")
 
 _AT_ONCE: Final = 10_000
+BITS: Final = 2
+"""For each verdict; two verdicts on one mode are the bits of both, of which present has all."""
+
+MODES_AT_ONCE: Final = 30
+"""Modes in one whole number: SQLite's have 63 bits for them."""
+
+OPEN: Final = 0
+_NONE: Final = literal(0, BigInteger())
+"""No bit at all, of a kind of number that has room for all of them on a server too."""
+CODES: Final = {VerdictValue.ABSENT: 1, VerdictValue.UNSURE: 2, VerdictValue.PRESENT: 3}
 
 
 def read_columns(
@@ -21,16 +48,21 @@ def read_columns(
     columns: Sequence[str],
     take: Callable[[Iterator[Row]], Taken],
     *,
-    wanted: Mapping[str, str],
+    wanted: Mapping[str, str] | None = None,
     given: str | None = None,
 ) -> Taken:
-    """What ``take`` makes of the rows of a table, which come one by one and in no order.
+    """What ``take`` makes of the rows of a state table or register, which come in no order.
 
-    ``wanted`` are the values that columns must have, ``given`` a column that may not be null.
-    Booleans are 0 and 1.
+    Args:
+        connection: Sees one state throughout.
+        table: The table's name.
+        columns: Those that are read; booleans are 0 and 1.
+        take: Takes the rows one by one; it may not use the workspace.
+        wanted: The values that columns must have.
+        given: A column that may not be null.
     """
     found = schema.metadata.tables[table]
-    conditions = [found.c[name] == value for name, value in wanted.items()]
+    conditions = [found.c[name] == value for name, value in (wanted or {}).items()]
     if given is not None:
         conditions.append(found.c[given].is_not(None))
     return take(
@@ -48,3 +80,65 @@ def rows_of(connection: Connection, statement: Select[Any]) -> Iterator[Row]:
             yield from rows
     finally:
         result.close()
+
+
+@dataclass(frozen=True, slots=True)
+class PackedVerdicts:
+    """What stands under one taxonomy on ``MODES_AT_ONCE`` modes or fewer, the first at ``start``.
+
+    ``rows`` are (annotator, trace id, pass number, verdicts, labels). Of the verdicts the two
+    lowest bits are those of the first mode, as ``CODES`` has them; ``OPEN`` is no verdict. One pass
+    may have two rows, from labels and from verdicts, which are to be joined with ``|``. The last
+    number counts the labels on the whole trace, of whatever mode.
+    """
+
+    start: int
+    rows: Sequence[tuple[str, str, int, int, int]]
+
+
+def packed_verdicts(
+    connection: Connection, taxonomy: str, slugs: Sequence[str], annotator: str | None = None
+) -> tuple[PackedVerdicts, ...]:
+    """The verdicts on these modes in every pass, of one annotator or of all.
+
+    A mode with labels is present.
+    """
+    labels, verdicts = schema.labels, schema.verdicts
+    codes = {value.value: code for value, code in CODES.items()}
+    whole = func.sum(case((labels.c.first_key.is_(None), 1), else_=0))
+    packed = list[PackedVerdicts]()
+    for start in range(0, len(slugs), MODES_AT_ONCE):
+        chosen = slugs[start : start + MODES_AT_ONCE]
+        places = {slug: 1 << (BITS * place) for place, slug in enumerate(chosen)}
+        present = {slug: place * CODES[VerdictValue.PRESENT] for slug, place in places.items()}
+        # Several labels of one mode are one bit pattern, and patterns of two modes share no bit.
+        shown = func.sum(distinct(case(present, value=labels.c.mode, else_=_NONE)))
+        code = case(codes, value=verdicts.c.value, else_=OPEN)
+        said = func.sum(case(places, value=verdicts.c.mode, else_=_NONE) * code)
+        where = taxonomy, annotator
+        rows = (
+            *_grouped(connection, labels, where, "trace_id taxonomy annotator", shown, whole),
+            *_grouped(connection, verdicts, where, "annotator trace_id taxonomy", said, literal(0)),
+        )
+        packed.append(PackedVerdicts(start, rows))
+    return tuple(packed)
+
+
+def _grouped(
+    connection: Connection,
+    table: Table,
+    where: tuple[str, str | None],
+    order: str,
+    *values: ColumnElement[int],
+) -> Iterator[tuple[str, str, int, int, int]]:
+    """One row per pass; ``order`` is that of a key of the table, so that nothing is sorted."""
+    named = table.c
+    statement = select(named.annotator, named.trace_id, named.pass_number, *values)
+    # A plain equality would make SQLite sort all the same.
+    for column, value in zip((named.taxonomy, named.annotator), where, strict=True):
+        if value is not None:
+            statement = statement.where(column >= value, column <= value)
+    return rows_of(
+        connection,
+        statement.group_by(*(named[name] for name in order.split()), named.pass_number),
+    )

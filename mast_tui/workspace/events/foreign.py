@@ -281,8 +281,5 @@ def _same(ours: Any, theirs: Event) -> bool:
 
 def _said(event: Event) -> tuple[object, ...]:
     """What an event says, without its name and its hour."""
-    return (event.kind, event.trace_id, event.taxonomy, event.pass_number, _timeless(event))
-
-
-def _timeless(event: Event) -> str:
-    return payload_text(event.fact)
+    work = event.trace_id, event.taxonomy, event.pass_number
+    return (event.kind, *work, payload_text(event.fact))

@@ -154,13 +154,8 @@ def pass_of(row: Sequence[Any]) -> Pass:
     return Pass(annotator, trace_id, taxonomy, number, PassKind(kind), *rest)
 
 
-def event_to_row(event: Event, payload: str | None = None) -> Row:
-    """The row of ``events`` for an event.
-
-    Args:
-        event: what was recorded.
-        payload: its fact as ``payload_text`` has it, where that was made already.
-    """
+def event_to_row(event: Event) -> Row:
+    """The row of ``events`` for an event."""
     return {
         "id": event.id,
         "annotator": event.annotator,
@@ -170,7 +165,7 @@ def event_to_row(event: Event, payload: str | None = None) -> Row:
         "trace_id": event.trace_id,
         "taxonomy": event.taxonomy,
         "pass_number": event.pass_number,
-        "payload": payload_text(event.fact) if payload is None else payload,
+        "payload": payload_text(event.fact),
         "replaces": json.dumps(event.replaces) if event.replaces else "[]",
         "action": event.action,
         "undoes": event.undoes,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
@@ -16,14 +15,14 @@ from typing import TYPE_CHECKING, Final
 from mast_tui.errors import WorkspaceError
 
 if TYPE_CHECKING:
-    from mast_tui.workspace.core import WorkspaceCore
+    from mast_tui.workspace.store import Workspace
 
 SETTING: Final = "set_aside"
 """The setting that tells it."""
 _TWIN: Final = re.compile(r"(?:~\d+)+\Z")
 
 
-def set_aside(workspace: WorkspaceCore, share: float, *, seed: int = 0) -> None:
+def set_aside(workspace: Workspace, share: float, *, seed: int = 0) -> None:
     """Set a share of the traces aside, once and for all; ``share`` lies between 0 and 1.
 
     Another ``seed`` makes another choice. The same again changes nothing; raises
@@ -41,32 +40,19 @@ def set_aside(workspace: WorkspaceCore, share: float, *, seed: int = 0) -> None:
         add_shares(workspace, {seed: share})
 
 
-def held_out(workspace: WorkspaceCore, trace_id: str) -> bool:
+def held_out(workspace: Workspace, trace_id: str) -> bool:
     """Whether a trace is set aside, so that no prompt may show it."""
     shares = shares_set_aside(workspace)
     return any(_place(trace_id, seed) < share for seed, share in shares.items())
 
 
-def held_out_share(workspace: WorkspaceCore) -> float | None:
-    """The share of all possible traces that is set aside, None where nobody asked for any."""
-    shares = list(shares_set_aside(workspace).values())
-    if not shares:
-        return None
-    return shares[0] if len(shares) == 1 else 1 - math.prod(1 - share for share in shares)
-
-
-def examples_of(workspace: WorkspaceCore, judge: str) -> frozenset[str]:
-    """The ids of the traces that stood in any prompt of a judge; it is measured on no such one."""
-    return workspace.run_examples(judge)
-
-
-def shares_set_aside(workspace: WorkspaceCore) -> Mapping[int, float]:
+def shares_set_aside(workspace: Workspace) -> Mapping[int, float]:
     """The shares that are set aside by their seeds; several only where workspaces were merged."""
     value = workspace.get_setting(SETTING)
     return {} if value is None else {int(seed): share for seed, share in json.loads(value)}
 
 
-def add_shares(workspace: WorkspaceCore, shares: Mapping[int, float]) -> None:
+def add_shares(workspace: Workspace, shares: Mapping[int, float]) -> None:
     """Set aside what is set aside in another workspace as well: of each seed the greater share."""
     with workspace.transaction():
         known = shares_set_aside(workspace)

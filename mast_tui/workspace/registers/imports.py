@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from sqlalchemy.dialects.sqlite import insert
 
 from mast_tui.workspace import schema
 from mast_tui.workspace.events.model import IMPORT_PREFIX
+from mast_tui.workspace.ids import now
 
 _TABLE: Final = schema.imports
 _NOTED: Final = schema.imported_events
@@ -83,30 +84,43 @@ class ImportCounts:
 
 def add(connection: Connection, record: ImportRecord) -> None:
     """Keep an import that begins."""
-    connection.execute(insert(_TABLE).values(**_to_row(record)))
+    values = asdict(record) | {"files": json.dumps(record.files)}
+    connection.execute(insert(_TABLE).values(**values))
 
 
-def drop(connection: Connection, import_id: str) -> None:
-    """Forget an import that brought nothing."""
-    connection.execute(delete(_TABLE).where(_TABLE.c.id == import_id))
-
-
-def mark(connection: Connection, import_id: str, **changes: str | None) -> None:
-    """Set what is known of an import, by column."""
-    connection.execute(update(_TABLE).where(_TABLE.c.id == import_id).values(**changes))
-
-
-def note_events(connection: Connection, import_id: str, events: Iterable[str]) -> None:
-    """Note events that came with an import and keep their actions."""
-    rows = [{"import": import_id, "event": event} for event in events]
+def note_events(connection: Connection, record: ImportRecord, events: Iterable[str]) -> None:
+    """Note events, by id, that came with an import and keep their actions."""
+    rows = [{"import": record.id, "event": event} for event in events]
     if rows:
         connection.execute(_NOTE, rows)
 
 
-def noted_events(connection: Connection, import_id: str) -> frozenset[str]:
-    """The ids of the events that were noted of an import."""
-    statement = select(_NOTED.c.event).where(_NOTED.c["import"] == import_id)
+def noted_events(connection: Connection, record: ImportRecord) -> frozenset[str]:
+    """The ids of the events that an import brought, where they keep their actions."""
+    statement = select(_NOTED.c.event).where(_NOTED.c["import"] == record.id)
     return frozenset(connection.execute(statement).scalars())
+
+
+def finish(connection: Connection, record: ImportRecord) -> None:
+    """Note that an import is whole; one that brought nothing is forgotten."""
+    if connection.execute(_events_of(record).limit(1)).first() is None:
+        connection.execute(delete(_TABLE).where(_TABLE.c.id == record.id))
+    else:
+        _mark(connection, record, finished_at=now())
+
+
+def begin_undo(connection: Connection, record: ImportRecord) -> None:
+    """Note that an import is being taken back."""
+    _mark(connection, record, undo_begun_at=now())
+
+
+def finish_undo(connection: Connection, record: ImportRecord, who: str | None) -> None:
+    """Note that an import was taken back, and by whom."""
+    _mark(connection, record, undone_at=now(), undone_by=who)
+
+
+def _mark(connection: Connection, record: ImportRecord, **changes: str | None) -> None:
+    connection.execute(update(_TABLE).where(_TABLE.c.id == record.id).values(**changes))
 
 
 def imports(connection: Connection) -> tuple[ImportRecord, ...]:
@@ -123,11 +137,6 @@ def counts(connection: Connection, record: ImportRecord) -> ImportCounts:
         found[annotator] += events
         traces.update(() if trace_id is None else (trace_id,))
     return ImportCounts(sum(found.values()), len(traces), tuple(sorted(found)))
-
-
-def brought_something(connection: Connection, record: ImportRecord) -> bool:
-    """Whether any event came of an import."""
-    return connection.execute(_events_of(record).limit(1)).first() is not None
 
 
 def works(connection: Connection, record: ImportRecord) -> tuple[tuple[Work, int], ...]:
@@ -148,11 +157,6 @@ def _events_of(record: ImportRecord) -> Select[Any]:
         noted = select(_NOTED.c.event).where(_NOTED.c["import"] == record.id)
         return select(_EVENTS.c.id).where(_EVENTS.c.id.in_(noted))
     return select(_EVENTS.c.id).where(_EVENTS.c.action == record.action, _EVENTS.c.undoes.is_(None))
-
-
-def _to_row(record: ImportRecord) -> dict[str, Any]:
-    values = {column.name: getattr(record, column.name) for column in _TABLE.columns}
-    return values | {"files": json.dumps(record.files)}
 
 
 def _of_row(row: Row[Any]) -> ImportRecord:

@@ -83,19 +83,11 @@ def _meta(told: dict[str, Any]) -> TraceMeta:
 
 def _says_else(told: TraceMeta, known: TraceMeta) -> bool:
     """Whether a row says something that is not what is kept."""
-    for new, old in (
-        (told.system, known.system),
-        (told.model, known.model),
-        (told.benchmark, known.benchmark),
-        (told.version, known.version),
-    ):
-        if new and new != old:
-            return True
-    if told.outcome is not Outcome.UNKNOWN and told.outcome is not known.outcome:
-        return True
-    if told.started is not None and told.started != known.started:
-        return True
-    return told.score is not None and told.score != known.score
+    names = [name for name in ("system", "model", "benchmark", "version") if getattr(told, name)]
+    names += [name for name in ("started", "score") if getattr(told, name) is not None]
+    if told.outcome is not Outcome.UNKNOWN:
+        names.append("outcome")
+    return any(getattr(told, name) != getattr(known, name) for name in names)
 
 
 def _read_again(workspace: Workspace, path: Path) -> None:

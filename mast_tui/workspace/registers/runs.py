@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, bindparam, case, func, select, update
 from sqlalchemy.dialects.sqlite import insert
 
 from mast_tui.labels import QuoteCounts
+from mast_tui.traces.io.json_values import replace_surrogates
 from mast_tui.workspace import schema
-from mast_tui.workspace.events.codec import SETTINGS, quote_kinds_from, quote_kinds_to_dict
+from mast_tui.workspace.events.codec import QUOTES, SETTINGS, quote_kinds_from
 from mast_tui.workspace.events.fields import Fields
 from mast_tui.workspace.events.rows import Row
+from mast_tui.workspace.ids import now
 from mast_tui.workspace.records import Asked, Run, RunSettings, RunTrace, Usage
 
 _RUNS: Final = schema.runs
@@ -97,9 +100,9 @@ def _greater(one: ColumnElement[Any], other: ColumnElement[Any]) -> ColumnElemen
     return case((one.is_(None), None), (one > other, one), else_=other)
 
 
-def finish_run(connection: Connection, run_id: str, at: str, ending: str | None) -> None:
-    """Note that a run is over, and why before the end of its traces."""
-    connection.execute(_FINISH, {"run": run_id, "finished_at": at, "ending": ending})
+def finish_run(connection: Connection, run_id: str, *, ending: str | None = None) -> None:
+    """Note that a run is over; ``ending`` says why it did not come to its last trace."""
+    connection.execute(_FINISH, {"run": run_id, "finished_at": now(), "ending": ending})
 
 
 def set_form(connection: Connection, run_id: str, form: str) -> None:
@@ -118,7 +121,7 @@ def add_run_trace(
         "problem": trace.problem,
         "quotes": trace.quotes.all,
         "verified": trace.quotes.found,
-        "quote_kinds": json.dumps(quote_kinds_to_dict(trace.quotes)),
+        "quote_kinds": json.dumps(QUOTES.write(trace.quotes)),
         "windows": trace.windows,
         "remarks": json.dumps(list(trace.remarks)),
     }
@@ -126,24 +129,9 @@ def add_run_trace(
 
 
 def add_asked(connection: Connection, asked: Asked) -> None:
-    """Keep an answer."""
-    connection.execute(
-        _ADD_ASKED,
-        {
-            "run": asked.run_id,
-            "trace_id": asked.trace_id,
-            "key": asked.key,
-            "finish": asked.finish,
-            "form": asked.form,
-            "tokens_in": asked.tokens_in,
-            "tokens_out": asked.tokens_out,
-            "tokens_cached": asked.tokens_cached,
-            "usable": asked.usable,
-            "counted": asked.counted,
-            "at": asked.at,
-            "answer": asked.answer,
-        },
-    )
+    """Keep an answer of a model, with the time; half a character in it becomes ``U+FFFD``."""
+    values = asdict(asked) | {"answer": replace_surrogates(asked.answer), "at": now()}
+    connection.execute(_ADD_ASKED, values | {"run": values.pop("run_id")})
 
 
 def find_answer(connection: Connection, key: str) -> Asked | None:
@@ -169,20 +157,9 @@ def unusable_answers(connection: Connection) -> tuple[Asked, ...]:
 
 
 def _asked(row: RowMapping) -> Asked:
-    return Asked(
-        run_id=row["run"],
-        trace_id=row["trace_id"],
-        key=row["key"],
-        answer=row["answer"],
-        finish=row["finish"],
-        form=row["form"],
-        tokens_in=row["tokens_in"],
-        tokens_out=row["tokens_out"],
-        tokens_cached=row["tokens_cached"],
-        usable=row["usable"],
-        counted=row["counted"],
-        at=row["at"],
-    )
+    values = dict(row)
+    del values["id"]
+    return Asked(run_id=values.pop("run"), **values)
 
 
 def answer_keys(connection: Connection) -> frozenset[str]:

@@ -90,9 +90,12 @@ def add_revisions(connection: Connection, revisions: Iterable[Revision]) -> None
         taxonomy = one.taxonomy
         is_in_force(connection, taxonomy)
         document = json.dumps(to_dict(taxonomy))
-        values = (taxonomy.ref, one.since, taxonomy.content_hash, document)
-        names = [column.name for column in table.columns]
-        known = insert(table).values(dict(zip(names, values, strict=True)))
+        known = insert(table).values(
+            ref=taxonomy.ref,
+            since=one.since,
+            content_hash=taxonomy.content_hash,
+            document=document,
+        )
         connection.execute(known.on_conflict_do_nothing())
         last = connection.execute(
             select(table.c.content_hash, table.c.document)

@@ -142,8 +142,9 @@ def test_a_corrected_prevalence_needs_ten_labelled_traces() -> None:
 
 def test_sets_of_two_traces_have_no_interval() -> None:
     said = drawn(np.random.default_rng(0), 5)
-    assert set_agreement(said[:, :2], 50, 0).jaccard.withheld == ("few_traces", 3)
-    assert set_agreement(said, 50, 0).jaccard.ci is not None
+    few = set_agreement(said[:, :2], 50, 0)["krippendorff_alpha_jaccard"]
+    assert (few["ci_withheld"], few["ci_needs"]) == ("few_traces", 3)
+    assert set_agreement(said, 50, 0)["krippendorff_alpha_jaccard"]["ci"] is not None
 
 
 def test_what_is_withheld_is_no_interval() -> None:
