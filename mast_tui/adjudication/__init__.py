@@ -3,7 +3,6 @@
 from mast_tui.adjudication.errors import AdjudicationError
 from mast_tui.adjudication.guideline_texts import guidelines_document, guidelines_markdown
 from mast_tui.adjudication.guidelines import Case, GuidelineBook, ModePage, mode_page
-from mast_tui.adjudication.names import letters
 from mast_tui.adjudication.queue import (
     Access,
     QueueEntry,
@@ -19,15 +18,16 @@ from mast_tui.adjudication.queue import (
     take_on_as_study_says,
     trace_disagreement,
 )
-from mast_tui.adjudication.sides import (
+from mast_tui.adjudication.sides import TraceWords, letters, words_by_trace
+from mast_tui.adjudication.trace import Adjudication, JudgeWord
+from mast_tui.adjudication.trace_files import (
     OrderOf,
-    TraceWords,
+    SpanPlaces,
+    TraceOf,
     orders_from_files,
     places_from_files,
     traces_from_files,
-    words_by_trace,
 )
-from mast_tui.adjudication.trace import Adjudication, JudgeWord
 
 __all__ = [
     "Access",
@@ -39,6 +39,8 @@ __all__ = [
     "ModePage",
     "OrderOf",
     "QueueEntry",
+    "SpanPlaces",
+    "TraceOf",
     "TraceWords",
     "access_to",
     "accesses_of",
