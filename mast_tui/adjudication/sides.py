@@ -1,4 +1,4 @@
-"""What everybody said about the traces of a workspace, as sides of their gold, and their letters."""
+"""What everybody said about the traces of a workspace: the sides of their gold, and letters."""
 
 from __future__ import annotations
 
