@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import ClassVar, Final, TypeVar
 
@@ -11,8 +11,6 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, Vertical
-from textual.content import Content
-from textual.message import Message
 from textual.widgets import Static
 
 from mast_tui.adjudication import Adjudication, Case, take_on
@@ -93,20 +91,6 @@ class AdjudicateScreen(BaseScreen):
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.ADJUDICATE, Where.EVERYWHERE)
     where = Where.ADJUDICATE
 
-    @dataclass
-    class QueueRead(Message):
-        """What everybody said was read; ``decided`` is how much one had decided by then."""
-
-        cases: Cases
-        decided: int
-
-    @dataclass
-    class TraceRead(Message):
-        """A trace was looked for on this machine; ``problem`` is why it could not be."""
-
-        trace_id: str
-        problem: str | None = None
-
     def __init__(
         self, mode: str | None = None, *, trace: str | None = None, agreed: bool = False
     ) -> None:
@@ -154,20 +138,20 @@ class AdjudicateScreen(BaseScreen):
     def on_mount(self) -> None:
         """Read the queue as soon as the workspace is open."""
         self.main_list.border_title = plain_title("Where annotators differ")
-        self._show_words("Opening the workspace …")
+        self.show_words("Opening the workspace …")
         self.show_title()
         self.mast.when_ready(self._start)
 
     def _start(self, opened: OpenWorkspace) -> None:
         if not self.queue.was_read:
-            self._show_words("Reading what everybody said …")
+            self.show_words("Reading what everybody said …")
         self._is_reading = True
         traces = list(self.mast.catalog.traces.values())
         self._read_queue(opened, traces, self._count)
 
     @work(thread=True, group="queue", exclusive=True)
     def _read_queue(self, opened: OpenWorkspace, traces: list[Trace], decided: int) -> None:
-        self.post_message(self.QueueRead(read_cases(opened, traces), decided))
+        self.call_later(self._take_in, read_cases(opened, traces), decided)
 
     def written_elsewhere(self) -> None:
         """List what others have finished or decided meanwhile; one look at a time."""
@@ -187,17 +171,22 @@ class AdjudicateScreen(BaseScreen):
             self._reads_again = False
             self.written_elsewhere()
 
-    def on_adjudicate_screen_queue_read(self, message: QueueRead) -> None:
-        """List what was read, or say why there is nothing to adjudicate."""
-        cases, again, self._is_reading = message.cases, self._reads_again, False
+    def _take_in(self, cases: Cases, decided: int) -> None:
+        """List what was read, or say why there is nothing to adjudicate.
+
+        Args:
+            cases: What everybody said.
+            decided: How much one had decided by then.
+        """
+        again, self._is_reading = self._reads_again, False
         was_read, self._reads_again = self.queue.was_read, False
-        if message.decided != self._count or again:
+        if decided != self._count or again:
             self.written_elsewhere()
-        if message.decided != self._count:
+        if decided != self._count:
             return  # it is older than what one has decided since
         if cases.problem is not None:
             if not was_read:
-                self._show_words(one_line(cases.problem))
+                self.show_words(one_line(cases.problem))
             return
         if was_read and self.queue.shows(cases):
             return
@@ -210,7 +199,7 @@ class AdjudicateScreen(BaseScreen):
         nothing = not self.main_list.rows and not self.queue.agreed
         self.set_class(nothing, "-empty")
         if nothing:
-            self._show_words(self._nothing_words(cases))
+            self.show_words(self._nothing_words(cases))
         elif not was_read:
             self.main_list.focus()
         if news:
@@ -274,12 +263,8 @@ class AdjudicateScreen(BaseScreen):
         try:
             return step()
         except MastError as error:
-            self.hints.say(one_line(str(error)), error=True)
+            self.say_error(error)
             return None
-
-    def _show_words(self, words: str) -> None:
-        self.add_class("-empty")
-        self.query_one("#words", Static).update(Content(words))
 
     def _nothing_words(self, cases: Cases) -> str:
         """Why there is nothing to adjudicate, and what to do."""
@@ -371,16 +356,14 @@ class AdjudicateScreen(BaseScreen):
         try:
             at_hand.read(trace_id)
         except WorkspaceError as error:
-            self.post_message(self.TraceRead(trace_id, str(error)))
+            self.call_later(self.say_error, error)
             return
-        self.post_message(self.TraceRead(trace_id))
+        self.call_later(self._trace_read, trace_id)
 
-    def on_adjudicate_screen_trace_read(self, message: TraceRead) -> None:
+    def _trace_read(self, trace_id: str) -> None:
         """Show the trace where it is still wanted."""
         row = self.queue.row
-        if message.problem is not None:
-            self.hints.say(one_line(message.problem), error=True)
-        elif row is not None and row.trace_id == message.trace_id:
+        if row is not None and row.trace_id == trace_id:
             self._shown_trace = None
             self._show_row()
 
