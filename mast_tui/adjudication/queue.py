@@ -268,6 +268,13 @@ def trace_disagreement(conflicts: Iterable[Conflict]) -> float:
     return sum(disagreement(conflict) for conflict in conflicts)
 
 
+def outcome_words(value: VerdictValue, *, is_verdict: bool) -> str:
+    """What was decided, in words: the verdict, or what became of the place."""
+    if is_verdict:
+        return value.value
+    return "place taken" if value is VerdictValue.PRESENT else "place dropped"
+
+
 def settles_conflict(decision: Decision) -> bool:
     """Whether the sides differed when it was decided; else it adds to, or overrules, the agreed."""
     if decision.is_verdict:

@@ -13,7 +13,7 @@ from textual.binding import BindingType
 from textual.containers import Container, Vertical
 from textual.widgets import Static
 
-from mast_tui.adjudication import Adjudication, Case, take_on
+from mast_tui.adjudication import Adjudication, Case, outcome_words, take_on
 from mast_tui.errors import MastError
 from mast_tui.gold import Conflict, ConflictKind, Decision
 from mast_tui.gold.choice import NOBODY, UNSURE, Choice, elsewhere, take_all, take_side
@@ -27,7 +27,6 @@ from mast_tui.ui.adjudicate.evidence import Evidence
 from mast_tui.ui.adjudicate.items import (
     Cases,
     ItemView,
-    Names,
     TraceItems,
     judge_views,
     mode_words,
@@ -744,19 +743,15 @@ class AdjudicateScreen(BaseScreen):
         return f"{self.queue.done()[1]} to look at again: a side has changed since"
 
     def _decided_words(self, conflict: Conflict, choice: Choice) -> str:
-        if conflict.kind is ConflictKind.PLACE:
-            taken = choice.value is VerdictValue.PRESENT
-            what = "place taken" if taken else "place dropped"
-        else:
-            what = choice.value.value
+        what = outcome_words(choice.value, is_verdict=conflict.kind is ConflictKind.VERDICT)
         index_of = self.evidence.index_of
         places = [place_words(target, index_of, quoted=False) for target in choice.targets]
         more = " …" if len(places) > 3 else ""
         at = "in" if any(target.is_whole for target in choice.targets[:1]) else "at"
         where = f" {at} {', '.join(places[:3])}{more}" if places else ""
         items = self.queue.items_here
-        names = items.names if items is not None else Names()
-        by = f", as {', '.join(names.joined(choice.sides))}" if choice.sides else ""
+        names = [] if items is None else items.names.joined(choice.sides)
+        by = f", as {', '.join(names)}" if names else ""
         return f"{self._mode_words(conflict.mode)}: {what}{where}{by}"
 
     # Reasons

@@ -12,7 +12,7 @@ from mast_tui.labels import QuoteCounts
 from mast_tui.safe_text import one_line
 from mast_tui.ui.actions.registry import Where, bindings_for
 from mast_tui.ui.context import TraceLocation
-from mast_tui.ui.judge_runs.run_view import HIDDEN, RunView, local_time, run_views
+from mast_tui.ui.judge_runs.run_view import HIDDEN, RunView, local_time, read_views
 from mast_tui.ui.screens.table_screen import TableScreen
 from mast_tui.ui.screens.trace_opening import OpensTraces
 from mast_tui.ui.services.open_workspace import OpenWorkspace
@@ -113,14 +113,10 @@ class RunScreen(OpensTraces, TableScreen):
 
     @work(thread=True, group="recount", exclusive=True)
     def _recount(self, opened: OpenWorkspace) -> None:
-        run = self._view.run
         try:
-            hidden = opened.judges_hidden
-            suggestions = [] if hidden else opened.workspace.labels(annotator=run.judge)
-            reviews = opened.workspace.reviews(annotator=opened.annotator, pass_number=None)
+            (view,) = read_views(opened, [self._view.run])
         except WorkspaceError:
             return  # the figures stay as they were; whatever is asked next says what is wrong
-        view = run_views([run], suggestions, reviews, hidden=hidden)[0]
         self.call_later(self._show_recounted, view)
 
     def _show_recounted(self, view: RunView) -> None:

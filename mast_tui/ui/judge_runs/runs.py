@@ -8,7 +8,6 @@ from typing import ClassVar, Final
 from textual import work
 from textual.binding import BindingType
 
-from mast_tui.labels import AnnotatorKind
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.ui.actions.registry import Where, bindings_for
@@ -19,7 +18,7 @@ from mast_tui.ui.judge_runs.run_view import (
     HIDDEN,
     RunView,
     local_time,
-    run_views,
+    read_views,
     share_found,
 )
 from mast_tui.ui.screens.table_screen import TableScreen
@@ -29,7 +28,7 @@ from mast_tui.ui.styles import BASE_SCREEN, RUNS
 from mast_tui.ui.suggestion_wording import judge_name
 from mast_tui.ui.trace_names import trace_names
 from mast_tui.ui.widgets.column_table import Column, TableRow
-from mast_tui.ui.wording import cost_words, plain_title, short_count
+from mast_tui.ui.wording import cost_words, counted, plain_title, short_count
 from mast_tui.workspace import WorkspaceError
 from mast_tui.workspace.records import Run, RunSettings, RunTrace
 
@@ -139,8 +138,8 @@ def _taken(run: Run) -> Iterator[str]:
     used = run.usage
     cost = "" if run.cost is None else f", cost {cost_words(run.cost)}"
     cached = f" ({used.tokens_cached:,} cached)" if used.tokens_cached else ""
-    requests = f"{used.requests:,} request{'' if used.requests == 1 else 's'}"
-    yield f"{requests} to {one_line(run.settings.host)}: " + (
+    yield (
+        f"{counted(used.requests, 'request')} to {one_line(run.settings.host)}: "
         f"{used.tokens_in:,} tokens in{cached}, {used.tokens_out:,} out{cost}."
     )
 
@@ -254,19 +253,9 @@ class RunsScreen(TableScreen):
     @work(thread=True, group="runs", exclusive=True)
     def read_runs(self, opened: OpenWorkspace) -> None:
         """Read the runs, and how this annotator has answered."""
-        workspace = opened.workspace
         try:
-            hidden = opened.judges_hidden
-            runs = workspace.runs()
-            judges = [i.name for i in workspace.annotators() if i.kind is AnnotatorKind.JUDGE]
-            suggestions = (
-                []
-                if hidden
-                else [label for judge in judges for label in workspace.labels(annotator=judge)]
-            )
-            reviews = workspace.reviews(annotator=opened.annotator, pass_number=None)
-            names = trace_names(workspace.traces())
-            views = run_views(runs, suggestions, reviews, hidden=hidden)
+            names = trace_names(opened.workspace.traces())
+            views = read_views(opened, opened.workspace.runs())
         except WorkspaceError as error:
             self.call_later(self.show_words, one_line(str(error)))
             return
@@ -318,7 +307,6 @@ class RunsScreen(TableScreen):
         if self.view is None:
             self._say_no_run()
             return
-
         self.app.push_screen(RunScreen(self.view, self._names))
 
     def _say_no_run(self) -> None:
@@ -371,7 +359,6 @@ class RunsScreen(TableScreen):
                 error=True,
             )
             return
-
         self.app.push_screen(ComparisonScreen(first.run, None if second is None else second.run))
 
     def action_judge(self) -> None:

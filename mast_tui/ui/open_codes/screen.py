@@ -19,7 +19,6 @@ from mast_tui.configuration import read_judge_configuration
 from mast_tui.errors import MastError
 from mast_tui.exchange.migration.candidate import candidate_map, taxonomy_toml, with_mode
 from mast_tui.exchange.migration.migrate import check_lead, migrate
-from mast_tui.gold import Order, no_order
 from mast_tui.judges.llm.run.grouping import propose_groups, used_words, what_it_takes
 from mast_tui.judges.llm.run.setup import Setup, configured_setup
 from mast_tui.safe_text import one_line
@@ -207,15 +206,15 @@ class OpenCodesScreen(OpensTraces, TableScreen):
         self.title_bar.show(words, self.who())
 
     def _show_rows(self) -> None:
-        if self._coding is None:
+        if self._coding is None or self._at_hand is None:
             return
         shown = self._coding.matching(self._search) if self._search else self._coding
         rows = list(_rows(shown))
         self._by_id = {row.id: row for row in rows}
-        self.main_list.show([self._cells(row) for row in rows])
+        self.main_list.show([self._cells(row, self._at_hand) for row in rows])
         self.show_detail()
 
-    def _cells(self, row: _Row) -> TableRow:
+    def _cells(self, row: _Row, at_hand: TraceLoader) -> TableRow:
         code = row.code
         if code is None:
             of = f"{row.group.name} · {counted(len(row.group.codes), 'place')}"
@@ -226,20 +225,14 @@ class OpenCodesScreen(OpensTraces, TableScreen):
         marked = code.place in self._marked
         cells = {
             "what": f"  {one_line(code.tagged_text) or 'no words yet: m there writes some'}",
-            "trace": one_line(self._name_of(code.trace_id)),
-            "where": place_words(code.target, self._order_of(code.trace_id)),
+            "trace": one_line(at_hand.name_of(code.trace_id)),
+            "where": place_words(code.target, at_hand.known_order(code.trace_id)),
             "who": one_line(code.annotator),
         }
         styles = {"glyph": "doubt" if marked else "quiet", "trace": "quiet", "who": "quiet"}
         if not code.text:
             styles["what"] = "quiet"
         return TableRow(row.id, cells, "v" if marked else "●" if code.is_label else "✎", styles)
-
-    def _name_of(self, trace_id: str) -> str:
-        return trace_id if self._at_hand is None else self._at_hand.name_of(trace_id)
-
-    def _order_of(self, trace_id: str) -> Order:
-        return no_order if self._at_hand is None else self._at_hand.known_order(trace_id)
 
     def show_detail(self) -> None:
         """Show the whole text under the cursor, or all of its group."""

@@ -16,10 +16,9 @@ from textual.strip import Strip
 from textual.widgets import Static
 from textual.worker import get_current_worker
 
-from mast_tui.adjudication import Case, GuidelineBook, ModePage, mode_page
+from mast_tui.adjudication import Case, GuidelineBook, ModePage, mode_page, outcome_words
 from mast_tui.errors import MastError
-from mast_tui.gold import Decision, Guideline, Order, no_order
-from mast_tui.labels import VerdictValue
+from mast_tui.gold import Guideline, Order
 from mast_tui.safe_text import display_lines, one_line
 from mast_tui.session.visibility import record_reveal
 from mast_tui.taxonomy.model import Taxonomy
@@ -100,7 +99,8 @@ def _guideline_block(guideline: Guideline, name_of: Callable[[str], str]) -> Blo
 
 def _case_block(case: Case, name_of: Callable[[str], str], order: Order) -> Block:
     decision = case.decision
-    words = f"{one_line(name_of(case.trace_id))}: {_value_words(decision)}"
+    value = outcome_words(decision.value, is_verdict=decision.is_verdict)
+    words = f"{one_line(name_of(case.trace_id))}: {value}"
     places = [place_words(target, order) for target in decision.targets[:MOST_PLACES]]
     if places:
         more = " …" if len(decision.targets) > MOST_PLACES else ""
@@ -108,12 +108,6 @@ def _case_block(case: Case, name_of: Callable[[str], str], order: Order) -> Bloc
     below = [decision.reason] if decision.reason else []
     below.append(f"{one_line(decision.decided_by)} · {decision.decided_at[:10]}")
     return Block(BlockKind.CASE, words, tuple(below), case=case)
-
-
-def _value_words(decision: Decision) -> str:
-    if decision.is_verdict:
-        return decision.value.value
-    return "place taken" if decision.value is VerdictValue.PRESENT else "place dropped"
 
 
 INDENT: Final = 2
@@ -342,25 +336,20 @@ class GuidelinesScreen(OpensTraces):
             self._show_page(stay=True)
 
     def _show_page(self, *, stay: bool) -> None:
-        if self._page is None:
+        page, at_hand = self._page, self._at_hand
+        if page is None or at_hand is None:
             return
         self.remove_class("-empty")
         blocks = page_blocks(
-            self._page,
+            page,
             self.mast.taxonomy,
-            self._name_of,
-            self._order_of,
+            at_hand.name_of,
+            at_hand.known_order,
             how_to_write=HOW_TO_WRITE if self.may_write else "",
         )
         self.main_list.show(blocks, stay=stay)
-        self.main_list.border_subtitle = plain_title(_counts(self._page))
+        self.main_list.border_subtitle = plain_title(_counts(page))
         self.main_list.focus()
-
-    def _name_of(self, trace_id: str) -> str:
-        return self._at_hand.name_of(trace_id) if self._at_hand is not None else trace_id
-
-    def _order_of(self, trace_id: str) -> Order:
-        return self._at_hand.known_order(trace_id) if self._at_hand is not None else no_order
 
     @on(VirtualLines.Moved, "#page")
     def _moved(self, event: VirtualLines.Moved) -> None:
@@ -447,7 +436,6 @@ class GuidelinesScreen(OpensTraces):
     def _ask(
         self, value: str, step: Callable[[GuidelineBook, str], Guideline | None], words: str
     ) -> None:
-
         mode = self.mast.taxonomy.mode(self.mode_slug)
 
         def written(text: str | None) -> None:

@@ -36,7 +36,7 @@ from mast_tui.ui.study.preview import assignment_words
 from mast_tui.ui.study.setup import Lot, StudySetup, Wanted, lots_here
 from mast_tui.ui.styles import BASE_SCREEN, RUNS, STUDY
 from mast_tui.ui.widgets.column_table import Column, TableRow
-from mast_tui.ui.wording import counted, plain_title
+from mast_tui.ui.wording import counted, joined, plain_title
 from mast_tui.workspace import Workspace
 
 BAR_CELLS: Final = 24
@@ -190,7 +190,7 @@ def progress_words(view: StudyView) -> str:
         words = f"{done:,} of {of:,} finished"
     if view.conflicts is None:
         return words
-    return f"{words} · {view.conflicts:,} conflict{'' if view.conflicts == 1 else 's'} left"
+    return f"{words} · {counted(view.conflicts, 'conflict')} left"
 
 
 def protocol_words(view: StudyView) -> str:
@@ -199,7 +199,7 @@ def protocol_words(view: StudyView) -> str:
     lots = f" in {len(study.batches)} lots" if len(study.batches) > 1 else ""
     count = len(study.traces)
     lines = [
-        f"{count:,} trace{'' if count == 1 else 's'}{lots}, under {one_line(study.taxonomy)}.",
+        f"{counted(count, 'trace')}{lots}, under {one_line(study.taxonomy)}.",
         *(f"{line[0].upper()}{line[1:]}." for line in sample_words(study)),
         _people(study),
         _dealt(study, shared, count),
@@ -238,9 +238,8 @@ def _people(study: Study) -> str:
     return f"{words}; where they differ {deciders}.{left}"
 
 
-def _named(names: Sequence[str]) -> str:
-    shown = [one_line(name) for name in names]
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+def _named(names: Iterable[str]) -> str:
+    return joined([one_line(name) for name in names])
 
 
 def _dealt(study: Study, shared: int, count: int) -> str:
@@ -250,7 +249,7 @@ def _dealt(study: Study, shared: int, count: int) -> str:
     who = "all of them" if everybody else f"{study.per_trace} of them"
     rest = f", {count - shared:,} by one" if count > shared else ""
     return (
-        f"{shared:,} trace{'' if shared == 1 else 's'} ({study.overlap:.0%}) labelled by {who}"
+        f"{counted(shared, 'trace')} ({study.overlap:.0%}) labelled by {who}"
         f"{rest}; seed {study.seed}, and everybody has an order of their own."
     )
 
