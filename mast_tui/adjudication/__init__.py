@@ -3,7 +3,6 @@
 from mast_tui.adjudication.errors import AdjudicationError
 from mast_tui.adjudication.guideline_texts import guidelines_document, guidelines_markdown
 from mast_tui.adjudication.guidelines import Case, GuidelineBook, ModePage, mode_page
-from mast_tui.adjudication.names import letters
 from mast_tui.adjudication.queue import (
     Access,
     QueueEntry,
@@ -12,6 +11,7 @@ from mast_tui.adjudication.queue import (
     conflicts_by_trace,
     disagreement,
     has_changed,
+    outcome_words,
     queue,
     said_now,
     settles_conflict,
@@ -19,15 +19,16 @@ from mast_tui.adjudication.queue import (
     take_on_as_study_says,
     trace_disagreement,
 )
-from mast_tui.adjudication.sides import (
+from mast_tui.adjudication.sides import TraceWords, letters, words_by_trace
+from mast_tui.adjudication.trace import Adjudication, JudgeWord
+from mast_tui.adjudication.trace_files import (
     OrderOf,
-    TraceWords,
+    SpanPlaces,
+    TraceOf,
     orders_from_files,
     places_from_files,
     traces_from_files,
-    words_by_trace,
 )
-from mast_tui.adjudication.trace import Adjudication, JudgeWord
 
 __all__ = [
     "Access",
@@ -39,6 +40,8 @@ __all__ = [
     "ModePage",
     "OrderOf",
     "QueueEntry",
+    "SpanPlaces",
+    "TraceOf",
     "TraceWords",
     "access_to",
     "accesses_of",
@@ -50,6 +53,7 @@ __all__ = [
     "letters",
     "mode_page",
     "orders_from_files",
+    "outcome_words",
     "places_from_files",
     "queue",
     "said_now",

@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from mast_tui.adjudication.sides import OrderOf, TraceWords, words_by_trace
-from mast_tui.adjudication.trace_files import traces_from_files
+from mast_tui.adjudication.sides import TraceWords, words_by_trace
+from mast_tui.adjudication.trace_files import OrderOf, traces_from_files
 from mast_tui.figures.judge.confusion import compared, trace_sums
 from mast_tui.figures.judge.input import judge_input_from_workspace
 from mast_tui.figures.prevalence import prevalence

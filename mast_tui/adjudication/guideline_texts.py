@@ -6,8 +6,9 @@ from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
 from mast_tui.adjudication.guidelines import Case, ModePage, mode_page, page_within
+from mast_tui.adjudication.queue import outcome_words
 from mast_tui.gold import Guideline
-from mast_tui.labels import Target, VerdictValue
+from mast_tui.labels import Target
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace.store import Workspace
@@ -105,9 +106,7 @@ def _guideline_line(guideline: Guideline) -> str:
 
 def _case_line(case: Case) -> str:
     decision = case.decision
-    value = decision.value.value
-    if not decision.is_verdict:
-        value = "place taken" if decision.value is VerdictValue.PRESENT else "place dropped"
+    value = outcome_words(decision.value, is_verdict=decision.is_verdict)
     words = f"{_plain(case.trace_id)}: {value}"
     places = [_plain(_place_words(target)) for target in decision.targets[:3]]
     if places:

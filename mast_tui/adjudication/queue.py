@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mast_tui.adjudication.sides import OrderOf, TraceWords, words_by_trace
+from mast_tui.adjudication.sides import TraceWords, words_by_trace
+from mast_tui.adjudication.trace_files import OrderOf
 from mast_tui.gold import (
     Conflict,
     ConflictKind,
@@ -73,20 +74,17 @@ def queue(
     taxonomy: Taxonomy,
     adjudicator: str,
     *,
-    annotators: Collection[str] | None = None,
     order_of: OrderOf | None = None,
-    majority: bool = False,
-    boundaries: bool | None = None,
 ) -> tuple[QueueEntry, ...]:
     """The traces on which annotators can differ, those without conflicts too.
 
     Most disagreement first, then most decisions whose sides have changed, then by trace id; what
-    one may not see yet comes last. ``boundaries`` is else as the study has it.
+    one may not see yet comes last.
 
     The counts tell what others said, so showing them is recorded: from then on the adjudicator's
     own finish of these traces cannot be undone.
     """
-    words = words_by_trace(workspace, taxonomy, annotators=annotators)
+    words = words_by_trace(workspace, taxonomy)
     accesses = accesses_of(workspace, taxonomy, adjudicator)
     entries = []
     shown = []
@@ -100,7 +98,7 @@ def queue(
             continue
         shown.append(trace_id)
         order = order_of(trace_id) if order_of else no_order
-        gold = said.gold(taxonomy, order, majority=majority, boundaries=boundaries)
+        gold = said.gold(taxonomy, order)
         entries.append(_open_entry(said, names, gold, order))
     record_reveal(workspace, adjudicator, taxonomy.ref, shown)
     return tuple(sorted(entries, key=_rank))
@@ -216,8 +214,6 @@ def conflicts_by_trace(
     *,
     annotators: Collection[str] | None = None,
     order_of: OrderOf | None = None,
-    majority: bool = False,
-    boundaries: bool | None = None,
 ) -> dict[str, tuple[Conflict, ...]]:
     """What is left to decide on every trace that two or more have finished, by trace id.
 
@@ -226,12 +222,7 @@ def conflicts_by_trace(
     """
     words = words_by_trace(workspace, taxonomy, annotators=annotators)
     return {
-        trace_id: said.gold(
-            taxonomy,
-            order_of(trace_id) if order_of else no_order,
-            majority=majority,
-            boundaries=boundaries,
-        ).conflicts
+        trace_id: said.gold(taxonomy, order_of(trace_id) if order_of else no_order).conflicts
         for trace_id, said in words.items()
         if len(said.sides) > 1
     }
@@ -275,6 +266,13 @@ def disagreement(conflict: Conflict) -> float:
 def trace_disagreement(conflicts: Iterable[Conflict]) -> float:
     """The disagreement over a trace: the sum over its conflicts that are left."""
     return sum(disagreement(conflict) for conflict in conflicts)
+
+
+def outcome_words(value: VerdictValue, *, is_verdict: bool) -> str:
+    """What was decided, in words: the verdict, or what became of the place."""
+    if is_verdict:
+        return value.value
+    return "place taken" if value is VerdictValue.PRESENT else "place dropped"
 
 
 def settles_conflict(decision: Decision) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from mast_tui.adjudication.errors import AdjudicationError
@@ -33,7 +33,7 @@ from mast_tui.labels import (
 )
 from mast_tui.session.visibility import record_reveal
 from mast_tui.taxonomy.model import Taxonomy
-from mast_tui.workspace.events.model import NewEvent
+from mast_tui.workspace.events.model import Event, NewEvent
 from mast_tui.workspace.events.types import Decided, Fact, PassStarted, Revealed
 from mast_tui.workspace.ids import now
 from mast_tui.workspace.store import Workspace
@@ -96,28 +96,18 @@ class Adjudication:
         adjudicator: str,
         *,
         order: Order = no_order,
-        annotators: Collection[str] | None = None,
-        majority: bool = False,
-        boundaries: bool | None = None,
-        judge_on_screen: bool | None = None,
     ) -> None:
         """Open a trace; that others' words are shown is recorded.
 
-        ``boundaries`` and ``judge_on_screen``, which shows the judge before an item is decided, are
-        as the study has them where they are not given. Raises ``AdjudicationError`` where the
-        adjudicator may not see what others said.
+        Raises ``AdjudicationError`` where the adjudicator may not see what others said.
         """
         self.workspace = workspace
         self.taxonomy = taxonomy
         self.trace_id = trace_id
         self.adjudicator = adjudicator
         self._order = order
-        self._annotators = annotators
-        self._majority = majority
-        self._boundaries = boundaries
         study = workspace.study(taxonomy.ref)
-        judge_first = study is not None and study.judge_first
-        self._judge_on_screen = judge_first if judge_on_screen is None else judge_on_screen
+        self._judge_first = study is not None and study.judge_first
         own = self._own_passes()
         access = access_to(workspace, taxonomy, adjudicator, trace_id)
         if access is Access.UNFINISHED:
@@ -160,13 +150,9 @@ class Adjudication:
 
     def refresh(self) -> None:
         """Read again what was said and decided, as others may work in the same workspace."""
-        words = words_by_trace(
-            self.workspace, self.taxonomy, annotators=self._annotators, trace_id=self.trace_id
-        )
+        words = words_by_trace(self.workspace, self.taxonomy, trace_id=self.trace_id)
         self._words = words.get(self.trace_id, TraceWords(self.trace_id))
-        self._gold = self._words.gold(
-            self.taxonomy, self._order, majority=self._majority, boundaries=self._boundaries
-        )
+        self._gold = self._words.gold(self.taxonomy, self._order)
 
     def decide(self, conflict: Conflict, choice: Choice, *, reason: str = "") -> Decision:
         """Settle a conflict as it was on screen."""
@@ -174,39 +160,34 @@ class Adjudication:
         self._record([decision])
         return decision
 
-    def another_mode(
-        self, conflict: Conflict, mode: str, target: Target | None = None, *, reason: str = ""
-    ) -> tuple[Decision, ...]:
+    def another_mode(self, conflict: Conflict, mode: str) -> tuple[Decision, ...]:
         """It is another mode: nobody is right about this one, and the place goes to that one.
 
-        Without ``target`` the place is where the conflict is, or the whole trace.
+        The place is where the conflict is, or the whole trace.
         """
         if mode == conflict.mode:
             raise AdjudicationError("that is the mode in question; take a side, or both")
-        place = target or conflict.where or WHOLE_TRACE
         decisions = (
-            self._decision(conflict.mode, conflict.id, NOBODY, conflict.said, reason=reason),
-            self._addition(mode, place, reason),
+            self._decision(conflict.mode, conflict.id, NOBODY, conflict.said),
+            self._addition(mode, conflict.where or WHOLE_TRACE),
         )
         self._record(decisions)
         return decisions
 
-    def add(self, mode: str, target: Target = WHOLE_TRACE, *, reason: str = "") -> Decision:
+    def add(self, mode: str, target: Target = WHOLE_TRACE) -> Decision:
         """Add what nobody marked, or move an agreed place that this one touches."""
-        decision = self._addition(mode, target, reason)
+        decision = self._addition(mode, target)
         self._record([decision])
         return decision
 
-    def overrule(self, mode: str, choice: Choice, *, reason: str = "") -> Decision:
+    def overrule(self, mode: str, choice: Choice) -> Decision:
         """Decide a mode's verdict and places whatever the sides say, agreed or not."""
-        said = words_on(mode, self._words.sides)
-        decision = self._decision(mode, mode, choice, said, reason=reason)
+        decision = self._decision(mode, mode, choice, words_on(mode, self._words.sides))
         self._record([decision])
         return decision
 
     def undo(self) -> tuple[str, ...]:
         """Undo the adjudicator's last decisions here; the items concerned, () for nothing."""
-
         done = self._history().done
         if not done:
             return ()
@@ -265,7 +246,7 @@ class Adjudication:
         A study can show them first. Showing it is recorded: what is decided about this mode later
         was decided in sight of a judge.
         """
-        if not self._judge_on_screen and any(c.mode == mode for c in self._gold.conflicts):
+        if not self._judge_first and any(c.mode == mode for c in self._gold.conflicts):
             return ()
         found = judge_words(self.workspace, self.taxonomy, self.trace_id, mode)
         if found and mode not in self._judge_shown:
@@ -276,10 +257,9 @@ class Adjudication:
     # Recording
 
     def _decision(
-        self, mode: str, item: str, choice: Choice, said: tuple[Said, ...], *, reason: str
+        self, mode: str, item: str, choice: Choice, said: tuple[Said, ...], *, reason: str = ""
     ) -> Decision:
         self._check_mode(mode)
-
         return Decision(
             mode=mode,
             item=item,
@@ -293,7 +273,7 @@ class Adjudication:
             reason=reason,
         )
 
-    def _addition(self, mode: str, target: Target, reason: str) -> Decision:
+    def _addition(self, mode: str, target: Target) -> Decision:
         """A place of a mode that is present or in question; else the mode with this place."""
         self._check_mode(mode)
         sides = self._words.sides
@@ -302,15 +282,14 @@ class Adjudication:
         if self._gold.verdict(mode).value is VerdictValue.PRESENT or in_question:
             said = words_at(mode, target, sides, self._order)
             choice = replace(choice, sides=tuple(s.annotator for s in said))
-            return self._decision(mode, item_id(mode, target), choice, said, reason=reason)
-        return self._decision(mode, mode, choice, words_on(mode, sides), reason=reason)
+            return self._decision(mode, item_id(mode, target), choice, said)
+        return self._decision(mode, mode, choice, words_on(mode, sides))
 
     def _check_mode(self, mode: str) -> None:
         if all(known.slug != mode for known in self.taxonomy.modes):
             raise AdjudicationError(f"{self.taxonomy.ref} has no mode {mode!r}")
 
     def _record(self, decisions: Sequence[Decision]) -> None:
-
         self._append([Decided(d.item, self._own_decision(d.item), d) for d in decisions])
 
     def _own_decision(self, item: str) -> Decision | None:
@@ -342,17 +321,9 @@ class Adjudication:
         undoes: str | None = None,
         redoes: str | None = None,
     ) -> None:
-
         number = self._pass_number()
-        self.workspace.append(
-            [
-                NewEvent(self.adjudicator, self.trace_id, self.taxonomy.ref, number, fact)
-                for fact in facts
-            ],
-            action=action,
-            undoes=undoes,
-            redoes=redoes,
-        )
+        events = [self._event(number, fact) for fact in facts]
+        self.workspace.append(events, action=action, undoes=undoes, redoes=redoes)
         self.refresh()
 
     def _pass_number(self) -> int:
@@ -360,15 +331,13 @@ class Adjudication:
         for one in self._own_passes():
             if one.kind is PassKind.ADJUDICATION:
                 return one.number
-
-        where = (self.workspace, self.taxonomy, self.adjudicator, self.trace_id)
-        number = next_pass_number(*where)
-        start = PassStarted(PassKind.ADJUDICATION)
+        number = next_pass_number(self.workspace, self.taxonomy, self.adjudicator, self.trace_id)
         # By itself, so that undoing a decision does not take back that one has adjudicated.
-        self.workspace.append(
-            [NewEvent(self.adjudicator, self.trace_id, self.taxonomy.ref, number, start)]
-        )
+        self.workspace.append([self._event(number, PassStarted(PassKind.ADJUDICATION))])
         return number
+
+    def _event(self, number: int, fact: Fact) -> NewEvent:
+        return NewEvent(self.adjudicator, self.trace_id, self.taxonomy.ref, number, fact)
 
     # Reading
 
@@ -377,21 +346,18 @@ class Adjudication:
             trace_id=self.trace_id, annotator=self.adjudicator, taxonomy=self.taxonomy.ref
         )
 
-    def _history(self) -> History[Decided]:
-        return history_of(
-            self.workspace.events(
-                trace_id=self.trace_id, annotator=self.adjudicator, taxonomy=self.taxonomy.ref
-            ),
-            Decided,
+    def _own_events(self) -> Iterable[Event]:
+        return self.workspace.events(
+            trace_id=self.trace_id, annotator=self.adjudicator, taxonomy=self.taxonomy.ref
         )
+
+    def _history(self) -> History[Decided]:
+        return history_of(self._own_events(), Decided)
 
     def _judge_shown_for(self) -> frozenset[str]:
         """The modes of which the judge's word was shown in earlier sittings."""
-        events = self.workspace.events(
-            trace_id=self.trace_id, annotator=self.adjudicator, taxonomy=self.taxonomy.ref
-        )
         return frozenset(
             event.fact.what.removeprefix(_JUDGE_SHOWN)
-            for event in events
+            for event in self._own_events()
             if isinstance(event.fact, Revealed) and event.fact.what.startswith(_JUDGE_SHOWN)
         )

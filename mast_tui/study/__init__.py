@@ -1,8 +1,15 @@
 """A study: who labels which traces, in which order, and under which conditions."""
 
 from mast_tui.study.chance import random_sample, stratified_sample, weighted_sample
-from mast_tui.study.changes import changes_to_figures
-from mast_tui.study.model import Assignment, Draw, Membership, OpenModes, Release, Study
+from mast_tui.study.model import (
+    Assignment,
+    Draw,
+    Membership,
+    OpenModes,
+    Release,
+    Study,
+    changes_to_figures,
+)
 from mast_tui.study.plan import (
     RETEST_GAP,
     annotators_of,

@@ -681,7 +681,7 @@ class MastApp(TextualApp):
         """How much waits on this machine for the server; nothing where nothing does."""
         return self.workspace.unsent_words()
 
-    def when_ready(self, work: Callable[[OpenWorkspace], None]) -> None:
+    def when_ready(self, work: Callable[[OpenWorkspace], object]) -> None:
         """Do ``work`` with the workspace, now or once it is open, in order."""
         self.workspace.when_ready(work)
 

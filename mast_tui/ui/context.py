@@ -245,7 +245,7 @@ class AppContext(Protocol):
     def hand_back(self, event: Key) -> None:
         """Take back a key that was meant for what is under the screen that had it; it is next."""
 
-    def when_ready(self, work: Callable[[OpenWorkspace], None]) -> None:
+    def when_ready(self, work: Callable[[OpenWorkspace], object]) -> None:
         """Do ``work`` with the workspace, now or once it is open, in order."""
 
     def guarded(self, step: Callable[[], Result]) -> Result | None:

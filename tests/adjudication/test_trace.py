@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 import pytest
 
-from mast_tui.adjudication import Adjudication, AdjudicationError, take_on
+from mast_tui.adjudication import Adjudication, AdjudicationError, take_on, words_by_trace
 from mast_tui.gold import Conflict, Source
 from mast_tui.gold.choice import NOBODY, UNSURE, Choice, elsewhere, take_all, take_side
 from mast_tui.labels import AnnotatorKind, Finding, PassKind, Target
+from mast_tui.study import Study
 from mast_tui.workspace import store_judgement
 from mast_tui.workspace.events.types import Decided
 from tests.adjudication.office import TAXONOMY, THIRD, Office
@@ -28,26 +27,8 @@ def office() -> Office:
     return office
 
 
-def adjudication(
-    office: Office,
-    who: str = "ann",
-    *,
-    annotators: Collection[str] | None = None,
-    majority: bool = False,
-    boundaries: bool = False,
-    judge_on_screen: bool = False,
-) -> Adjudication:
-    return Adjudication(
-        office.workspace,
-        TAXONOMY,
-        "t1",
-        who,
-        order=order,
-        annotators=annotators,
-        majority=majority,
-        boundaries=boundaries,
-        judge_on_screen=judge_on_screen,
-    )
+def adjudication(office: Office, who: str = "ann") -> Adjudication:
+    return Adjudication(office.workspace, TAXONOMY, "t1", who, order=order)
 
 
 def only(work: Adjudication) -> Conflict:
@@ -147,14 +128,17 @@ def test_places_are_decided_one_by_one(office: Office) -> None:
     assert [mark.target for mark in work.gold.labels] == [at(3), at(19, 21)]
 
 
-def test_boundaries_and_majority_are_the_studys() -> None:
+def test_a_majority_settles_where_it_is_asked_for_and_boundaries_where_a_study_says_so() -> None:
     office = Office()
     office.finish("ann", at(3, 5))
     office.finish("bob", at(4, 8))
     office.finish("cat", value=ABSENT)
-    assert only(adjudication(office)).id == MODE
-    assert adjudication(office, majority=True).gold.conflicts == ()
-    assert len(adjudication(office, majority=True, boundaries=True).gold.conflicts) == 1
+    work = adjudication(office)
+    assert only(work).id == MODE
+    assert work.words.gold(TAXONOMY, order, majority=True).conflicts == ()
+    office.study(Study(TAXONOMY.ref, ("ann", "bob", "cat"), boundaries=True))
+    work.refresh()
+    assert len(work.words.gold(TAXONOMY, order, majority=True).conflicts) == 1
 
 
 def test_another_mode_takes_the_place_over(office: Office) -> None:
@@ -285,9 +269,9 @@ class TestJudge:
 
     def test_it_is_no_side_unless_it_is_named(self, judged: Office) -> None:
         assert {side.annotator for side in adjudication(judged).words.sides} == {"ann", "bob"}
-        named = adjudication(judged, annotators=["ann", JUDGE])
-        assert {side.annotator for side in named.words.sides} == {"ann", JUDGE}
-        assert named.gold.verdict(MODE).judge_seen
+        named = words_by_trace(judged.workspace, TAXONOMY, annotators=["ann", JUDGE])["t1"]
+        assert {side.annotator for side in named.sides} == {"ann", JUDGE}
+        assert named.gold(TAXONOMY, order).verdict(MODE).judge_seen
 
     def test_it_is_hidden_until_the_item_is_decided(self, judged: Office) -> None:
         work = adjudication(judged)
@@ -308,7 +292,8 @@ class TestJudge:
         assert not later.add(OTHER).judge_seen
 
     def test_a_study_can_show_it_and_says_so(self, judged: Office) -> None:
-        work = adjudication(judged, judge_on_screen=True)
+        judged.study(Study(TAXONOMY.ref, ("ann", "bob"), judge_first=True))
+        work = adjudication(judged)
         assert [len(word.labels) for word in work.judge_words(MODE)] == [1]
         assert work.decide(only(work), NOBODY).judge_seen
 

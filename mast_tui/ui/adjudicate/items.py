@@ -15,6 +15,7 @@ from mast_tui.adjudication import (
     TraceWords,
     has_changed,
     letters,
+    outcome_words,
     queue,
     said_now,
     settles_conflict,
@@ -327,10 +328,7 @@ def _difference(conflict: Conflict, names: Names) -> str:
 
 def _outcome(decision: Decision, names: Names) -> str:
     """A decision in a few words: ``absent``, ``present, as ann``, ``place taken, as ann``."""
-    if decision.is_verdict:
-        words = decision.value.value
-    else:
-        words = "place taken" if decision.value is VerdictValue.PRESENT else "place dropped"
+    words = outcome_words(decision.value, is_verdict=decision.is_verdict)
     if len(decision.sides) == 1:
         return f"{words}, as {names.of(decision.sides[0])}"
     return f"{words}, as all" if len(decision.sides) > 1 else words

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from typing import ClassVar, Final, TypeVar
 
@@ -11,23 +11,31 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, Vertical
-from textual.content import Content
-from textual.message import Message
 from textual.widgets import Static
 
-from mast_tui.adjudication import Case, take_on
+from mast_tui.adjudication import Adjudication, Case, outcome_words, take_on
 from mast_tui.errors import MastError
-from mast_tui.gold import Decision
+from mast_tui.gold import Conflict, ConflictKind, Decision
+from mast_tui.gold.choice import NOBODY, UNSURE, Choice, elsewhere, take_all, take_side
+from mast_tui.labels import JUDGE_PREFIX, WHOLE_TRACE, VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.action import moves
 from mast_tui.ui.actions.registry import Where, bindings_for
 from mast_tui.ui.adjudicate.conflict_list import ConflictList
-from mast_tui.ui.adjudicate.deciding import Deciding
 from mast_tui.ui.adjudicate.evidence import Evidence
-from mast_tui.ui.adjudicate.items import Cases, TraceItems, mode_words, read_cases
+from mast_tui.ui.adjudicate.items import (
+    Cases,
+    ItemView,
+    TraceItems,
+    judge_views,
+    mode_words,
+    read_cases,
+)
 from mast_tui.ui.adjudicate.queue import Queue
 from mast_tui.ui.context import ShowGuidelines
+from mast_tui.ui.dialogs.finder import ModeFinder
+from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.dialogs.question import Ask
 from mast_tui.ui.screens.base_screen import BaseScreen
 from mast_tui.ui.services.open_workspace import OpenWorkspace
@@ -38,7 +46,7 @@ from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.sides_panel import SidesPanel
 from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import joined, plain_title
+from mast_tui.ui.wording import joined, place_words, plain_title
 from mast_tui.workspace import WorkspaceError
 from mast_tui.workspace.presence import Presence
 from mast_tui.writes import HeldKeys, writes
@@ -68,7 +76,10 @@ MOVING: Final = frozenset(
 
 
 class AdjudicateScreen(BaseScreen):
-    """The queue on the left; the sides, the timeline and the span's text beside it."""
+    """The queue on the left; the sides, the timeline and the span's text beside it.
+
+    Every decision is on disk before the screen shows it and goes on to the next conflict.
+    """
 
     CSS_PATH = [ANNOTATE, BASE_SCREEN, ADJUDICATE]
     HORIZONTAL_BREAKPOINTS = [
@@ -78,20 +89,6 @@ class AdjudicateScreen(BaseScreen):
     AUTO_FOCUS = "#queue"
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.ADJUDICATE, Where.EVERYWHERE)
     where = Where.ADJUDICATE
-
-    @dataclass
-    class QueueRead(Message):
-        """What everybody said was read; ``decided`` is how much one had decided by then."""
-
-        cases: Cases
-        decided: int
-
-    @dataclass
-    class TraceRead(Message):
-        """A trace was looked for on this machine; ``problem`` is why it could not be."""
-
-        trace_id: str
-        problem: str | None = None
 
     def __init__(
         self, mode: str | None = None, *, trace: str | None = None, agreed: bool = False
@@ -106,7 +103,13 @@ class AdjudicateScreen(BaseScreen):
         super().__init__()
         self.queue = Queue(mode, self._is_taken, agreed=agreed)
         self.evidence = Evidence(SpanText(self))
-        self.deciding = Deciding(self, self.queue, self.evidence)
+        self._adjudications: dict[str, Adjudication] = {}
+        self._last: tuple[str, tuple[str, ...]] | None = None
+        """The trace and the items that were decided last."""
+        self._count = 0
+        """How often something was decided or taken back."""
+        self._decided_in: list[str] = []
+        self._undone_in: list[str] = []
         self._begin_at = trace
         self._shown_trace: str | None = None
         self._told_at: int | None = None
@@ -134,20 +137,20 @@ class AdjudicateScreen(BaseScreen):
     def on_mount(self) -> None:
         """Read the queue as soon as the workspace is open."""
         self.main_list.border_title = plain_title("Where annotators differ")
-        self._show_words("Opening the workspace …")
+        self.show_words("Opening the workspace …")
         self.show_title()
         self.mast.when_ready(self._start)
 
     def _start(self, opened: OpenWorkspace) -> None:
         if not self.queue.was_read:
-            self._show_words("Reading what everybody said …")
+            self.show_words("Reading what everybody said …")
         self._is_reading = True
         traces = list(self.mast.catalog.traces.values())
-        self._read_queue(opened, traces, self.deciding.count)
+        self._read_queue(opened, traces, self._count)
 
     @work(thread=True, group="queue", exclusive=True)
     def _read_queue(self, opened: OpenWorkspace, traces: list[Trace], decided: int) -> None:
-        self.post_message(self.QueueRead(read_cases(opened, traces), decided))
+        self.call_later(self._take_in, read_cases(opened, traces), decided)
 
     def written_elsewhere(self) -> None:
         """List what others have finished or decided meanwhile; one look at a time."""
@@ -167,34 +170,39 @@ class AdjudicateScreen(BaseScreen):
             self._reads_again = False
             self.written_elsewhere()
 
-    def on_adjudicate_screen_queue_read(self, message: QueueRead) -> None:
-        """List what was read, or say why there is nothing to adjudicate."""
-        cases, again, self._is_reading = message.cases, self._reads_again, False
+    def _take_in(self, cases: Cases, decided: int) -> None:
+        """List what was read, or say why there is nothing to adjudicate.
+
+        Args:
+            cases: What everybody said.
+            decided: How much one had decided by then.
+        """
+        again, self._is_reading = self._reads_again, False
         was_read, self._reads_again = self.queue.was_read, False
-        if message.decided != self.deciding.count or again:
+        if decided != self._count or again:
             self.written_elsewhere()
-        if message.decided != self.deciding.count:
+        if decided != self._count:
             return  # it is older than what one has decided since
         if cases.problem is not None:
             if not was_read:
-                self._show_words(one_line(cases.problem))
+                self.show_words(one_line(cases.problem))
             return
         if was_read and self.queue.shows(cases):
             return
-        news = self.deciding.news_in(cases)
-        self.deciding.read_anew()
+        news = self._news_in(cases)
+        self._adjudications.clear()
         self.queue.take_in(cases, self._begin_at)
         self.show_title()
         self._shown_trace = None
-        self.show_row()
+        self._show_row()
         nothing = not self.main_list.rows and not self.queue.agreed
         self.set_class(nothing, "-empty")
         if nothing:
-            self._show_words(self._nothing_words(cases))
+            self.show_words(self._nothing_words(cases))
         elif not was_read:
             self.main_list.focus()
         if news:
-            self.tell(news)
+            self._tell(news)
 
     # Who else is here
 
@@ -228,7 +236,7 @@ class AdjudicateScreen(BaseScreen):
         """How much is left, and who decides."""
         parts = ["Adjudicate"]
         if self.queue.mode is not None:
-            parts.append(" ".join(mode_words(self.mast.taxonomy, self.queue.mode)))
+            parts.append(self._mode_words(self.queue.mode))
         self.title_bar.show((*parts, *self.queue.progress()), self.who())
 
     def who(self) -> tuple[str, ...]:
@@ -244,22 +252,18 @@ class AdjudicateScreen(BaseScreen):
         words += [one_line(opened.annotator), "adjudicator"]
         return (*words, "names hidden") if self.queue.names_hidden else tuple(words)
 
-    def tell(self, words: str) -> None:
+    def _tell(self, words: str) -> None:
         """Say what was done; it stays although the cursor goes on."""
         self._told_at = self.main_list.cursor
         self.hints.say(words)
 
-    def attempt(self, step: Callable[[], Result]) -> Result | None:
+    def _attempt(self, step: Callable[[], Result]) -> Result | None:
         """Do ``step``; what cannot be done is said in words."""
         try:
             return step()
         except MastError as error:
-            self.hints.say(one_line(str(error)), error=True)
+            self.say_error(error)
             return None
-
-    def _show_words(self, words: str) -> None:
-        self.add_class("-empty")
-        self.query_one("#words", Static).update(Content(words))
 
     def _nothing_words(self, cases: Cases) -> str:
         """Why there is nothing to adjudicate, and what to do."""
@@ -268,7 +272,7 @@ class AdjudicateScreen(BaseScreen):
             traces = "the trace" if count == 1 else f"all {count} traces"
             what = ""
             if self.queue.mode is not None:
-                what = f" on {' '.join(mode_words(self.mast.taxonomy, self.queue.mode))}"
+                what = f" on {self._mode_words(self.queue.mode)}"
             return (
                 f"Nothing to adjudicate: in {traces} that two people have finished they agree"
                 f"{what}.\n\nAgreed items are taken over without a key; v looks through them."
@@ -292,7 +296,7 @@ class AdjudicateScreen(BaseScreen):
         if event.row != self._told_at:
             self.hints.clear()
         self._told_at = None
-        self.show_row()
+        self._show_row()
 
     @on(VirtualLines.Moved, "#evidence")
     def _span_moved(self, event: VirtualLines.Moved) -> None:
@@ -304,7 +308,7 @@ class AdjudicateScreen(BaseScreen):
         event.stop()
         self.evidence.side_moved()
 
-    def show_row(self) -> None:
+    def _show_row(self) -> None:
         """Show the sides and the evidence of what is under the cursor."""
         row, items = self.queue.row, self.queue.items_here
         item = None if row is None else row.item
@@ -324,13 +328,13 @@ class AdjudicateScreen(BaseScreen):
         if item is None:
             names = joined(items.names.joined(side.annotator for side in items.sides))
             self.evidence.show_item(None, empty=f"{names} have finished this trace.")
-        elif self.deciding.records_sight(items, item):
+        elif self._records_sight(items, item):
             self.writes.do(partial(self._show_view, items, item), HeldKeys.NOTHING)
         else:
             self._show_view(items, item)
 
     def _show_view(self, items: TraceItems, item: str) -> None:
-        view = self.deciding.view_of(items, item)
+        view = self._view_of(items, item)
         if self.queue.is_here(items.trace_id, item):
             self.evidence.show_item(view, reading=self.queue.is_reading)
 
@@ -351,33 +355,31 @@ class AdjudicateScreen(BaseScreen):
         try:
             at_hand.read(trace_id)
         except WorkspaceError as error:
-            self.post_message(self.TraceRead(trace_id, str(error)))
+            self.call_later(self.say_error, error)
             return
-        self.post_message(self.TraceRead(trace_id))
+        self.call_later(self._trace_read, trace_id)
 
-    def on_adjudicate_screen_trace_read(self, message: TraceRead) -> None:
+    def _trace_read(self, trace_id: str) -> None:
         """Show the trace where it is still wanted."""
         row = self.queue.row
-        if message.problem is not None:
-            self.hints.say(one_line(message.problem), error=True)
-        elif row is not None and row.trace_id == message.trace_id:
+        if row is not None and row.trace_id == trace_id:
             self._shown_trace = None
-            self.show_row()
+            self._show_row()
 
     # Moving
 
     def action_conflict(self, step: int) -> None:
         """The next or previous conflict that is left."""
-        if not self.go_to_open(step):
+        if not self._go_to_open(step):
             self.hints.say("Nothing is left to decide")
 
-    def go_to_open(self, step: int = 1) -> bool:
+    def _go_to_open(self, step: int = 1) -> bool:
         """Put the cursor on the next conflict that is left; False where there is none."""
         place = self.queue.next_open(self.main_list.cursor, step)
         if place is None:
             return False
         if place == self.main_list.cursor:
-            self.show_row()
+            self._show_row()
         else:
             self.main_list.move_to(place)
         return True
@@ -415,9 +417,9 @@ class AdjudicateScreen(BaseScreen):
         """Decide for the boundary; else go to the evidence, or take a trace on."""
         row = self.queue.row
         if self.evidence.boundary() is not None:
-            self.deciding.take_boundary()
+            self._take_boundary()
         elif row is not None and self.queue.items_here is None:
-            self.take_on(row.trace_id)
+            self._ask_to_take_on(row.trace_id)
         elif self.evidence.has_spans:
             self.evidence.timeline.focus()
 
@@ -427,7 +429,7 @@ class AdjudicateScreen(BaseScreen):
             self.evidence.range_from = None
             self.hints.clear()
             self.main_list.focus()
-            self.show_row()
+            self._show_row()
         elif self.focused is not None and self.focused is not self.main_list:
             self.main_list.focus()
         else:
@@ -440,7 +442,7 @@ class AdjudicateScreen(BaseScreen):
         hidden = not self.queue.names_hidden
         self.queue.hide_names(hidden)
         self.show_title()
-        self.show_row()
+        self._show_row()
         self.hints.say(
             "Names are hidden: letters stand for other people on every trace · h shows the names"
             if hidden
@@ -464,14 +466,14 @@ class AdjudicateScreen(BaseScreen):
         self.queue.show()
         self.show_title()
         self._shown_trace = None
-        self.show_row()
+        self._show_row()
         self.hints.say(
             "Agreed items (=) are listed, taken over without a key · x overrules one · v hides them"
             if agreed
             else "Only what the sides differ on is listed"
         )
 
-    def take_on(self, trace_id: str) -> None:
+    def _ask_to_take_on(self, trace_id: str) -> None:
         """Ask once; the answer is recorded as the beginning of an adjudication pass."""
         cases, hidden = self.queue.cases, self.queue.hidden_traces()
         answers = [("a", "adjudicate it"), ("n", "leave it hidden")]
@@ -490,7 +492,7 @@ class AdjudicateScreen(BaseScreen):
 
     @writes
     def _take_on(self, opened: OpenWorkspace, trace_ids: list[str]) -> None:
-        taken = self.attempt(
+        taken = self._attempt(
             lambda: take_on(opened.workspace, opened.taxonomy, opened.annotator, trace_ids)
         )
         if taken is None:
@@ -504,16 +506,99 @@ class AdjudicateScreen(BaseScreen):
 
     # Deciding
 
+    def _adjudication(self, trace_id: str) -> Adjudication | None:
+        """The adjudicator's work on a trace; None, with the reason on screen, where it is barred
+        or the trace is still being read."""
+        known = self._adjudications.get(trace_id)
+        opened, at_hand = self.mast.opened, self.queue.cases.at_hand
+        if known is not None or opened is None or at_hand is None:
+            return known
+        if not at_hand.is_known(trace_id):
+            self.hints.say("The trace is still being read; press the key again in a moment")
+            return None
+        adjudication = self._attempt(
+            lambda: Adjudication(
+                opened.workspace,
+                opened.taxonomy,
+                trace_id,
+                opened.annotator,
+                order=at_hand.known_order(trace_id),
+            )
+        )
+        if adjudication is not None:
+            self._adjudications[trace_id] = adjudication
+        return adjudication
+
+    def _here(self) -> tuple[Adjudication, Conflict] | None:
+        """What a key decides about; None, with the reason on screen, where there is nothing."""
+        row, items = self.queue.row, self.queue.items_here
+        if row is None:
+            return None
+        if items is None:
+            self._ask_to_take_on(row.trace_id)
+            return None
+        if row.item is None:
+            self.hints.say("Choose a conflict of this trace: ↓, or ] for the next one")
+            return None
+        conflict = items.conflict(row.item)
+        work = self._adjudication(row.trace_id)
+        return None if work is None or conflict is None else (work, conflict)
+
+    def _mode_words(self, slug: str) -> str:
+        return " ".join(mode_words(self.mast.taxonomy, slug))
+
+    def _news_in(self, cases: Cases) -> str:
+        """What others have decided since the last look, in words; most of all where one has decided
+        otherwise."""
+        opened = self.mast.opened
+        me = None if opened is None else opened.annotator
+        news, differing = list[str](), list[str]()
+        for trace_id, items in cases.items.items():
+            known = self.queue.items.get(trace_id)
+            before = {} if known is None else {one.item: one for one in known.decisions}
+            for one in items.decisions if known is not None else ():
+                was = before.get(one.item)
+                if one == was or one.decided_by == me:
+                    continue
+                words = f"{one_line(one.decided_by)} has decided {self._mode_words(one.mode)}"
+                here = "" if self.queue.is_here(trace_id, one.item) else self._name_of(trace_id)
+                words = f"{words}{here}: {one.value.value}"
+                mine = was if was is not None and was.decided_by == me else one
+                if (mine.value, mine.targets) != (one.value, one.targets):
+                    differing.append(f"{words}, otherwise than you, and that stands")
+                else:
+                    news.append(words)
+        more = len(news) + len(differing) - 1
+        first = next(iter((*differing, *news)), "")
+        return f"{first} · {more} more" if more > 0 else first
+
+    def _name_of(self, trace_id: str) -> str:
+        return f" on {one_line(self.queue.name_of(trace_id), 40)}"
+
+    def _show_outcome(self, work: Adjudication) -> None:
+        """Show what a trace has become."""
+        self._count += 1
+        self.queue.take_over(work)
+        self.show_title()
+
     def action_side(self, number: int) -> None:
         """Take the side with this number."""
-        self.deciding.take_side(number)
+
+        def choose(conflict: Conflict) -> Choice | str:
+            items = self.queue.items_here
+            side = items.side(conflict, number) if items is not None else None
+            if side is None:
+                return f"There is no side {number}: there are {len(conflict.said)}"
+            return take_side(conflict, side)
+
+        self._decide(choose)
 
     @on(SidesPanel.Chosen, "#sides")
     def _side_chosen(self, event: VirtualLines.Chosen) -> None:
         event.stop()
         side = self.evidence.sides.side
         if side is not None and side.number is not None:
-            self.deciding.take_side(side.number)
+            self.action_side(side.number)
 
     def action_sides(self) -> None:
         """To the sides, where a click on a number takes one."""
@@ -522,43 +607,317 @@ class AdjudicateScreen(BaseScreen):
 
     def action_both(self) -> None:
         """Keep everything that was marked."""
-        self.deciding.take_both()
+        self._decide(
+            lambda conflict: (
+                take_all(conflict, self.evidence.index_of)
+                or "No side says present, so there is nothing to keep: a side, 0 or _"
+            )
+        )
 
     def action_nobody(self) -> None:
         """The mode is absent, or the place is none."""
-        self.deciding.take_nobody()
+        self._decide(lambda _: NOBODY)
 
     def action_unsure(self) -> None:
         """It stays unsure."""
-        self.deciding.leave_unsure()
+        self._decide(
+            lambda conflict: (
+                "A place is taken or not: a side, b both, 0 none, e moves it"
+                if conflict.kind is ConflictKind.PLACE
+                else UNSURE
+            )
+        )
 
-    def action_other_mode(self) -> None:
-        """It is another mode, at the same place."""
-        self.deciding.choose_other_mode()
+    def _take_boundary(self) -> None:
+        """It shows within the boundary that is moved."""
+        target, index_of = self.evidence.boundary(), self.evidence.index_of
+        if target is not None:
+            self._decide(lambda conflict: elsewhere(conflict, target, index_of), overrules=True)
 
     def action_overrule(self) -> None:
         """What was agreed to be present is absent; else it shows in the whole trace."""
-        self.deciding.overrule()
+        row, items = self.queue.row, self.queue.items_here
+        agreed = items.agreed(row.item) if items and row and row.item is not None else None
+        if agreed is None:
+            self.hints.say("x overrules what was agreed: v lists that")
+            return
+        present = agreed.value is VerdictValue.PRESENT
+        choice = NOBODY if present else Choice(VerdictValue.PRESENT, (WHOLE_TRACE,))
+        self._decide(lambda _: choice, overrules=True)
 
+    @writes
+    def _decide(
+        self, choose: Callable[[Conflict], Choice | str], *, overrules: bool = False
+    ) -> None:
+        """Decide the conflict under the cursor and go on; a string says why it cannot be.
+
+        What was agreed stays so unless it is overruled.
+        """
+        here = self._here()
+        if here is None:
+            return
+        work, conflict = here
+        choice = choose(conflict)
+        if isinstance(choice, str):
+            self.hints.say(choice, error=True)
+            return
+        agreed = self.queue.items[work.trace_id].agreed(conflict.id)
+        if agreed is not None and not overrules:
+            self.hints.say("The sides agree here: x overrules them, e names another place")
+            return
+        if self._attempt(lambda: work.decide(conflict, choice)) is not None:
+            words = self._decided_words(conflict, choice)
+            self._decided(work, (conflict.id,), words, looking=agreed is not None)
+
+    def action_other_mode(self) -> None:
+        """It is another mode, at the same place."""
+        here = self._here()
+        if here is None:
+            return
+        work, conflict = here
+
+        def found(slug: str | None) -> None:
+            if slug is not None:
+                self._decide_other_mode(work, conflict, slug)
+
+        self.app.push_screen(ModeFinder(self.mast.taxonomy), found)
+
+    @writes
+    def _decide_other_mode(self, work: Adjudication, conflict: Conflict, slug: str) -> None:
+        made = self._attempt(lambda: work.another_mode(conflict, slug))
+        if made is not None:
+            self._decided(work, tuple(d.item for d in made), f"It is {self._mode_words(slug)}")
+
+    @writes
     def action_confirm(self) -> None:
         """Decide again as it stands where a side has changed since."""
-        self.deciding.confirm()
+        here = self._here()
+        if here is None:
+            return
+        work, conflict = here
+        items = self.queue.items[work.trace_id]
+        decision = items.decision(conflict.id)
+        if decision is None:
+            self.hints.say("Nothing is decided here yet: there is nothing to confirm")
+        elif not items.has_changed(decision):
+            self.hints.say("No side has changed since: the decision stands as it is")
+        elif self._attempt(lambda: work.confirm(conflict.id)) is not None:
+            words = f"{self._mode_words(conflict.mode)}: confirmed"
+            self._decided(work, (conflict.id,), words)
 
+    def _decided(
+        self, work: Adjudication, items: tuple[str, ...], words: str, *, looking: bool = False
+    ) -> None:
+        """Show what was decided, ask why where a study wants to know, and go on.
+
+        ``looking`` through what was agreed goes on to the next row, else to the next conflict.
+        """
+        self._decided_in.append(work.trace_id)
+        self._undone_in.clear()
+        self._last = (work.trace_id, items)
+        self.evidence.range_from = None
+        self._show_outcome(work)
+        self.queue.lines.focus()
+        self.hints.clear()
+        study = self.queue.cases.study
+        if study is not None and study.reasons:
+            self._ask_reason(work, items, lambda: self._go_on(words, looking))
+        else:
+            self._go_on(words, looking)
+
+    def _go_on(self, words: str, looking: bool) -> None:
+        if looking:
+            self.queue.lines.move_by(1)
+            self._tell(words)
+            return
+        more = self._go_to_open()
+        if not more:
+            self._show_row()
+        to_go = self._to_go() if more else "nothing left to decide"
+        self._tell(f"{words} · {to_go}")
+
+    def _to_go(self) -> str:
+        left = self.queue.left()
+        if left:
+            return f"{left} to go"
+        return f"{self.queue.done()[1]} to look at again: a side has changed since"
+
+    def _decided_words(self, conflict: Conflict, choice: Choice) -> str:
+        what = outcome_words(choice.value, is_verdict=conflict.kind is ConflictKind.VERDICT)
+        index_of = self.evidence.index_of
+        places = [place_words(target, index_of, quoted=False) for target in choice.targets]
+        more = " …" if len(places) > 3 else ""
+        at = "in" if any(target.is_whole for target in choice.targets[:1]) else "at"
+        where = f" {at} {', '.join(places[:3])}{more}" if places else ""
+        items = self.queue.items_here
+        names = [] if items is None else items.names.joined(choice.sides)
+        by = f", as {', '.join(names)}" if names else ""
+        return f"{self._mode_words(conflict.mode)}: {what}{where}{by}"
+
+    # Reasons
+
+    @writes
     def action_reason(self) -> None:
         """Write why the item under the cursor was decided so, else why the last one was."""
-        self.deciding.say_why()
+        row, thing = self.queue.row, self.queue.item_here
+        if row is not None and isinstance(thing, Decision):
+            about: tuple[str, tuple[str, ...]] = row.trace_id, (thing.item,)
+        elif self._last is not None:
+            about = self._last
+        else:
+            self.hints.say("A reason belongs to a decision: decide first, then m says why")
+            return
+        trace_id, decided = about
+        work = self._adjudication(trace_id)
+        if work is None:
+            return
+        if not _standing(work, decided):
+            self.hints.say("A reason belongs to a decision, and the last one was taken back")
+            return
 
+        def shown() -> None:
+            self.hints.clear()
+            self._show_row()
+
+        self._ask_reason(work, decided, shown)
+
+    def _ask_reason(
+        self, work: Adjudication, items: tuple[str, ...], then: Callable[[], None]
+    ) -> None:
+        """Ask on a line of its own; Escape leaves the decision as it is. ``then`` goes on."""
+        found = _standing(work, items)
+        if not found:
+            then()
+            return
+
+        def written(text: str | None) -> None:
+            if text is not None:
+                self._explain(work, found, text, then)
+            else:
+                then()
+
+        decision = next(one for one in work.decisions if one.item == found[0])
+        self.app.push_screen(
+            NoteScreen(
+                f"Why? {self._mode_words(decision.mode)}: {decision.value.value}",
+                decision.reason,
+                hint="Enter keeps it · Esc leaves the decision without a word",
+            ),
+            written,
+        )
+
+    @writes
+    def _explain(
+        self, work: Adjudication, items: list[str], text: str, then: Callable[[], None]
+    ) -> None:
+        self._attempt(partial(work.explain, items, text))
+        self._show_outcome(work)
+        then()
+
+    # The judge
+
+    @property
+    def _judge_first(self) -> bool:
+        study = self.queue.cases.study
+        return study is not None and study.judge_first
+
+    def _records_sight(self, items: TraceItems, item: str) -> bool:
+        """Whether showing an item can show a judge's word, which is written down first."""
+        is_open = isinstance(items.find(item), Conflict)
+        return not self.queue.is_reading and (self._judge_first or not is_open)
+
+    def _view_of(self, items: TraceItems, item: str) -> ItemView | None:
+        """The sides of an item, and the judge's word where it was asked for, or comes first."""
+        view = items.view(item)
+        conflict = items.conflict(item)
+        if view is None or conflict is None or not self._records_sight(items, item):
+            return view
+        work = self._adjudication(items.trace_id)
+        if work is None or not (self._judge_first or work.judge_shown(conflict.mode)):
+            return view
+        words = self._attempt(lambda: work.judge_words(conflict.mode))
+        return replace(view, sides=(*view.sides, *judge_views(words or (), items.order)))
+
+    @writes
     def action_judge(self) -> None:
         """The judge's word on the mode under the cursor, else on the one decided last."""
-        self.deciding.ask_judge()
+        row, items = self.queue.row, self.queue.items_here
+        if row is None or items is None:
+            return
+        open_here = row.item is None or isinstance(items.find(row.item), Conflict)
+        first = self._judge_first
+        if open_here and not first and not self._go_to_last():
+            self.hints.say("The judge's word comes after the decision")
+            return
+        if self.queue.row is None or self.queue.row.item is None:
+            return
+        here = self._here()
+        if here is None:
+            return
+        work, conflict = here
+        if any(one.mode == conflict.mode for one in work.gold.conflicts) and not first:
+            self.hints.say("Something is open about this mode: the judge's word comes after it")
+            return
+        words = self._attempt(lambda: work.judge_words(conflict.mode))
+        if words is None:
+            return
+        if work.workspace.away:
+            self.hints.say("What judges say is on the server, which is away", error=True)
+            return
+        self._show_row()
+        names = ", ".join(one_line(one.judge.removeprefix(JUDGE_PREFIX), 24) for one in words)
+        self._tell(
+            f"{names}: what is decided about this mode from now on was decided in its sight"
+            if words
+            else "No judge has looked at this mode here"
+        )
+
+    def _go_to_last(self) -> bool:
+        """Put the cursor on what was decided last; False where that is not listed."""
+        if self._last is None:
+            return False
+        trace_id, decided = self._last
+        items = self.queue.items.get(trace_id)
+        if items is None or items.decision(decided[0]) is None:
+            return False
+        if not self.queue.go_to(trace_id, decided[0]):
+            return False
+        self._show_row()
+        return True
+
+    # Taking back
 
     def action_undo(self) -> None:
         """Take back the last decision of this sitting, else the last one on this trace."""
-        self.deciding.undo()
+        self._step(self._decided_in, self._undone_in, back=True)
 
     def action_redo(self) -> None:
         """Decide again what was taken back."""
-        self.deciding.redo()
+        self._step(self._undone_in, self._decided_in, back=False)
+
+    @writes
+    def _step(self, from_: list[str], to: list[str], *, back: bool) -> None:
+        here = self.queue.items_here
+        for trace_id in from_[-1:] or ([here.trace_id] if here is not None else []):
+            work = self._adjudication(trace_id)
+            step = None if work is None else work.undo if back else work.redo
+            changed = self._attempt(step) if step is not None else None
+            if work is None or changed is None:
+                return
+            if from_:
+                from_.pop()
+            if changed:
+                to.append(trace_id)
+                self._stepped(work, changed, back=back)
+                return
+        self.hints.say("Nothing to take back on this trace" if back else "Nothing to decide again")
+
+    def _stepped(self, work: Adjudication, changed: tuple[str, ...], *, back: bool) -> None:
+        self.evidence.range_from = None
+        self._show_outcome(work)
+        self.queue.go_to(work.trace_id, changed[0])
+        self._show_row()
+        self._tell("Taken back: decide it anew, or U does it again" if back else "Done again")
 
     # Boundaries
 
@@ -577,7 +936,7 @@ class AdjudicateScreen(BaseScreen):
     def action_boundary(self) -> None:
         """Begin to move the boundary; again goes to its other end."""
         if not self.asks:
-            if not self.deciding.can_decide():
+            if self._here() is None:
                 return
             if not self.evidence.has_spans:
                 self.hints.say("A boundary needs the trace's file, which is not here", error=True)
@@ -604,5 +963,11 @@ class AdjudicateScreen(BaseScreen):
         if not self.queue.go_to(case.trace_id, case.decision.item):
             return False
         self.main_list.focus()
-        self.show_row()
+        self._show_row()
         return True
+
+
+def _standing(work: Adjudication, items: tuple[str, ...]) -> list[str]:
+    """Those of the items on which a decision stands."""
+    standing = {decision.item for decision in work.decisions}
+    return [item for item in items if item in standing]

@@ -11,7 +11,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.message import Message
 from textual.widgets import Static
 from textual.worker import get_current_worker
 
@@ -370,18 +369,6 @@ class ComparisonScreen(OpensTraces):
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.COMPARISON, Where.EVERYWHERE)
     where = Where.COMPARISON
 
-    @dataclass
-    class Done(Message):
-        """What came of comparing."""
-
-        found: Compared
-
-    @dataclass
-    class PlacesKnown(Message):
-        """Traces of the list have been read."""
-
-        mode: str
-
     def __init__(self, first: Run, second: Run | None) -> None:
         """Without a ``second`` run it is the gold."""
         super().__init__()
@@ -421,9 +408,9 @@ class ComparisonScreen(OpensTraces):
 
     def on_mount(self) -> None:
         """Compare as soon as the workspace is open."""
-        self._show_words("Comparing …")
+        self.show_words("Comparing …")
         self.show_title()
-        self.mast.when_ready(self._start)
+        self.mast.when_ready(self._compare)
 
     def show_title(self) -> None:
         """What is compared, and who works."""
@@ -432,30 +419,23 @@ class ComparisonScreen(OpensTraces):
         left = (first if self._gold else f"A {first}", f"beside {second}")
         self.title_bar.show(left, self.who())
 
-    def _show_words(self, words: str) -> None:
-        self.add_class("-empty")
-        self.query_one("#words", Static).update(Content(words))
-
     # Comparing
 
-    def _start(self, opened: OpenWorkspace) -> None:
-        self._compare(opened, list(self.mast.catalog.traces.values()), self._with_seen)
-
     @work(thread=True, group="comparison", exclusive=True)
-    def _compare(self, opened: OpenWorkspace, known: Sequence[Trace], with_seen: bool) -> None:
+    def _compare(self, opened: OpenWorkspace) -> None:
+        known = list(self.mast.catalog.traces.values())
         if self._second is None:
-            found = compare_with_gold(opened, self._first, known, with_seen=with_seen)
+            found = compare_with_gold(opened, self._first, known, with_seen=self._with_seen)
         else:
             found = compare_runs(opened, self._first, self._second, known)
-        self.post_message(self.Done(found))
+        self.call_later(self._show_found, found)
 
-    def on_comparison_screen_done(self, message: Done) -> None:
-        """Show what was found."""
-        found = self._found = message.found
+    def _show_found(self, found: Compared) -> None:
+        self._found = found
         comparison = found.comparison
         nothing = comparison is None or not (found.traces and comparison.total.compared)
         if comparison is None or (nothing and not found.judge_seen):
-            self._show_words(nothing_words(found, gold=self._gold))
+            self.show_words(nothing_words(found, gold=self._gold))
             return
         self.remove_class("-empty")
         self.query_one("#about", Static).update(Content(about_words(found, gold=self._gold)))
@@ -514,11 +494,11 @@ class ComparisonScreen(OpensTraces):
             except (WorkspaceError, OSError):
                 return  # the places keep the names of their spans
         if wanted:
-            self.post_message(self.PlacesKnown(mode))
+            self.call_later(self._name_places, mode)
 
-    def on_comparison_screen_places_known(self, message: PlacesKnown) -> None:
-        """Name the places by their numbers."""
-        if message.mode == self._mode:
+    def _name_places(self, mode: str) -> None:
+        """Name the places by their numbers, now that their traces were read."""
+        if mode == self._mode:
             self._show_cases(read=False)
 
     @on(ColumnTable.Fitted)
@@ -576,7 +556,7 @@ class ComparisonScreen(OpensTraces):
             self.hints.say("No verdict was settled with a judge on screen")
         else:
             self._with_seen = not self._with_seen
-            self.mast.when_ready(self._start)
+            self.mast.when_ready(self._compare)
 
 
 def evidence_of(case: Case, order: Order) -> TraceLocation:

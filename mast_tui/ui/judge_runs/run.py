@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from textual import on, work
+from textual import work
 from textual.binding import BindingType
-from textual.message import Message
 
 from mast_tui.labels import QuoteCounts
 from mast_tui.safe_text import one_line
 from mast_tui.ui.actions.registry import Where, bindings_for
 from mast_tui.ui.context import TraceLocation
-from mast_tui.ui.judge_runs.run_view import HIDDEN, RunView, local_time, run_views
+from mast_tui.ui.judge_runs.run_view import HIDDEN, RunView, local_time, read_views
 from mast_tui.ui.screens.table_screen import TableScreen
 from mast_tui.ui.screens.trace_opening import OpensTraces
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.styles import BASE_SCREEN, RUNS
 from mast_tui.ui.suggestion_wording import ALTERED, judge_name
-from mast_tui.ui.widgets.column_table import Column, ColumnTable, TableRow
-from mast_tui.ui.widgets.virtual_lines import VirtualLines
+from mast_tui.ui.widgets.column_table import Column, TableRow
 from mast_tui.ui.wording import counted, plain_title
 from mast_tui.workspace import WorkspaceError
 from mast_tui.workspace.records import Asked, RunTrace
@@ -97,22 +94,10 @@ class RunScreen(OpensTraces, TableScreen):
     """Counts of answers are this annotator's own; where it is hidden nothing found is counted."""
 
     CSS_PATH = [BASE_SCREEN, RUNS]
-    AUTO_FOCUS = "#run"
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.RUN, Where.EVERYWHERE)
     where = Where.RUN
-
-    @dataclass
-    class AnswersFound(Message):
-        """What the model answered about a trace."""
-
-        trace_id: str
-        answers: tuple[Asked, ...]
-
-    @dataclass
-    class Recounted(Message):
-        """What waits by now, after answers were given."""
-
-        view: RunView
+    table_id = "run"
+    columns = COLUMNS
 
     def __init__(self, view: RunView, names: Mapping[str, str]) -> None:
         """``names`` are what traces go by, by their ids."""
@@ -121,15 +106,6 @@ class RunScreen(OpensTraces, TableScreen):
         self._names = names
         self._reads_answers = False
 
-    def make_table(self) -> ColumnTable:
-        """The traces."""
-        return ColumnTable(COLUMNS, id="run")
-
-    @property
-    def main_list(self) -> ColumnTable:
-        """The traces."""
-        return self.query_one("#run", ColumnTable)
-
     def on_screen_resume(self) -> None:
         """List the traces; what waits may have been answered where one comes back from."""
         if self.mast.opened is not None:
@@ -137,19 +113,14 @@ class RunScreen(OpensTraces, TableScreen):
 
     @work(thread=True, group="recount", exclusive=True)
     def _recount(self, opened: OpenWorkspace) -> None:
-        run = self._view.run
         try:
-            hidden = opened.judges_hidden
-            suggestions = [] if hidden else opened.workspace.labels(annotator=run.judge)
-            reviews = opened.workspace.reviews(annotator=opened.annotator, pass_number=None)
+            (view,) = read_views(opened, [self._view.run])
         except WorkspaceError:
             return  # the figures stay as they were; whatever is asked next says what is wrong
-        view = run_views([run], suggestions, reviews, hidden=hidden)[0]
-        self.post_message(self.Recounted(view))
+        self.call_later(self._show_recounted, view)
 
-    def on_run_screen_recounted(self, message: Recounted) -> None:
-        """Show what waits by now."""
-        self._view = message.view
+    def _show_recounted(self, view: RunView) -> None:
+        self._view = view
         self._show_rows()
         if self.focused is None:
             self.main_list.focus()
@@ -160,7 +131,7 @@ class RunScreen(OpensTraces, TableScreen):
             return
         self.remove_class("-empty")
         self.main_list.show(trace_rows(self._view, self._names))
-        self._show_detail()
+        self.show_detail()
 
     def show_title(self) -> None:
         """Which run, and who works."""
@@ -173,7 +144,8 @@ class RunScreen(OpensTraces, TableScreen):
         )
         self.title_bar.show(words, self.who())
 
-    def _show_detail(self) -> None:
+    def show_detail(self) -> None:
+        """Tell what came of the trace under the cursor, or what the model answered about it."""
         row = self.main_list.row
         trace = next((t for t in self._view.run.traces if row and t.trace_id == row.id), None)
         if row is None or trace is None:
@@ -192,17 +164,6 @@ class RunScreen(OpensTraces, TableScreen):
             lines += trace.remarks
         self.detail.show_text("\n".join(lines))
 
-    @on(VirtualLines.Moved, "#run")
-    def _moved(self, event: VirtualLines.Moved) -> None:
-        event.stop()
-        self._show_detail()
-        self.hints.clear()
-
-    @on(VirtualLines.Chosen, "#run")
-    def _chosen(self, event: VirtualLines.Chosen) -> None:
-        event.stop()
-        self.action_open()
-
     def action_answers(self) -> None:
         """Show what the model answered about the trace, or what came of it again."""
         if self._view.answers is None:
@@ -210,11 +171,7 @@ class RunScreen(OpensTraces, TableScreen):
             return
         self._reads_answers = not self._reads_answers
         self.set_class(self._reads_answers, "-answers")
-        self._show_detail()
-
-    def action_text(self, delta: int) -> None:
-        """Scroll what is told of the trace by a screen."""
-        self.detail.move_page(delta)
+        self.show_detail()
 
     @work(thread=True, group="answers", exclusive=True)
     def _find_answers(self, opened: OpenWorkspace, trace_id: str) -> None:
@@ -222,15 +179,15 @@ class RunScreen(OpensTraces, TableScreen):
             answers = opened.workspace.answers_about(self._view.run.id, trace_id)
         except WorkspaceError:
             return  # the words stay as they were; whatever is asked next says what is wrong
-        self.post_message(self.AnswersFound(trace_id, answers))
+        self.call_later(self._show_answers, trace_id, answers)
 
-    def on_run_screen_answers_found(self, message: AnswersFound) -> None:
-        """Show them, if they are still asked for."""
+    def _show_answers(self, trace_id: str, answers: Sequence[Asked]) -> None:
+        """Show what the model answered about a trace, if it is still asked for."""
         row = self.main_list.row
-        if self._reads_answers and row is not None and row.id == message.trace_id:
-            count = counted(len(message.answers), "answer")
+        if self._reads_answers and row is not None and row.id == trace_id:
+            count = counted(len(answers), "answer")
             self.detail.border_title = plain_title(f"{row.cells['trace']} · {count}")
-            self.detail.show_text(answer_words(message.answers))
+            self.detail.show_text(answer_words(answers))
 
     def action_open(self) -> None:
         """Open the trace at the first suggestion of this judge that waits, else at the first."""

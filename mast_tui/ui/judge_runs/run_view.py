@@ -9,6 +9,7 @@ from typing import Final
 
 from mast_tui.labels import Answer, Label, QuoteCounts, Review
 from mast_tui.safe_text import one_line
+from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.workspace.records import Run
 
 HIDDEN: Final = "hidden"
@@ -62,6 +63,18 @@ class RunView:
     def failed(self) -> int:
         """On how many traces the judge failed."""
         return sum(trace.problem is not None for trace in self.run.traces)
+
+
+def read_views(opened: OpenWorkspace, runs: Sequence[Run]) -> list[RunView]:
+    """These runs as whoever works may see them, the latest first. Slow: for workers.
+
+    Raises ``WorkspaceError``.
+    """
+    workspace, hidden = opened.workspace, opened.judges_hidden
+    judges = () if hidden else dict.fromkeys(run.judge for run in runs)
+    suggestions = [label for judge in judges for label in workspace.labels(annotator=judge)]
+    reviews = workspace.reviews(annotator=opened.annotator, pass_number=None)
+    return run_views(runs, suggestions, reviews, hidden=hidden)
 
 
 def run_views(

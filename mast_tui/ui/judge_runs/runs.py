@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
-from textual import on, work
+from textual import work
 from textual.binding import BindingType
-from textual.message import Message
 
-from mast_tui.labels import AnnotatorKind
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.ui.actions.registry import Where, bindings_for
@@ -21,7 +18,7 @@ from mast_tui.ui.judge_runs.run_view import (
     HIDDEN,
     RunView,
     local_time,
-    run_views,
+    read_views,
     share_found,
 )
 from mast_tui.ui.screens.table_screen import TableScreen
@@ -30,9 +27,8 @@ from mast_tui.ui.services.trace_catalog import OneByOne
 from mast_tui.ui.styles import BASE_SCREEN, RUNS
 from mast_tui.ui.suggestion_wording import judge_name
 from mast_tui.ui.trace_names import trace_names
-from mast_tui.ui.widgets.column_table import Column, ColumnTable, TableRow
-from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import cost_words, plain_title, short_count
+from mast_tui.ui.widgets.column_table import Column, TableRow
+from mast_tui.ui.wording import cost_words, counted, plain_title, short_count
 from mast_tui.workspace import WorkspaceError
 from mast_tui.workspace.records import Run, RunSettings, RunTrace
 
@@ -142,8 +138,8 @@ def _taken(run: Run) -> Iterator[str]:
     used = run.usage
     cost = "" if run.cost is None else f", cost {cost_words(run.cost)}"
     cached = f" ({used.tokens_cached:,} cached)" if used.tokens_cached else ""
-    requests = f"{used.requests:,} request{'' if used.requests == 1 else 's'}"
-    yield f"{requests} to {one_line(run.settings.host)}: " + (
+    yield (
+        f"{counted(used.requests, 'request')} to {one_line(run.settings.host)}: "
         f"{used.tokens_in:,} tokens in{cached}, {used.tokens_out:,} out{cost}."
     )
 
@@ -227,32 +223,16 @@ class RunsScreen(TableScreen):
     """Counts of answers are this annotator's own; where it is hidden nothing found is counted."""
 
     CSS_PATH = [BASE_SCREEN, RUNS]
-    AUTO_FOCUS = "#runs"
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.RUNS, Where.EVERYWHERE)
     where = Where.RUNS
-
-    @dataclass
-    class Listed(Message):
-        """What the workspace keeps of runs, or why it could not be read."""
-
-        views: list[RunView] = field(default_factory=list)
-        names: dict[str, str] = field(default_factory=dict)
-        problem: str | None = None
+    table_id = "runs"
+    columns = COLUMNS
 
     def __init__(self) -> None:
         super().__init__()
         self._views: dict[str, RunView] = {}
-        self._names: dict[str, str] = {}
+        self._names: Mapping[str, str] = {}
         self._marked: str | None = None
-
-    def make_table(self) -> ColumnTable:
-        """The runs."""
-        return ColumnTable(COLUMNS, id="runs")
-
-    @property
-    def main_list(self) -> ColumnTable:
-        """The runs."""
-        return self.query_one("#runs", ColumnTable)
 
     @property
     def view(self) -> RunView | None:
@@ -263,45 +243,28 @@ class RunsScreen(TableScreen):
     def on_mount(self) -> None:
         """List the runs as soon as the workspace is open."""
         super().on_mount()
-        self.mast.when_ready(self._start)
+        self.mast.when_ready(self.read_runs)
 
     def on_screen_resume(self) -> None:
         """Suggestions may have been answered in the trace from which one comes back."""
         if self._views and self.mast.opened is not None:
-            self._start(self.mast.opened)
-
-    def _start(self, opened: OpenWorkspace) -> None:
-        self.read_runs(opened)
+            self.read_runs(self.mast.opened)
 
     @work(thread=True, group="runs", exclusive=True)
     def read_runs(self, opened: OpenWorkspace) -> None:
         """Read the runs, and how this annotator has answered."""
-        workspace = opened.workspace
         try:
-            hidden = opened.judges_hidden
-            runs = workspace.runs()
-            judges = [i.name for i in workspace.annotators() if i.kind is AnnotatorKind.JUDGE]
-            suggestions = (
-                []
-                if hidden
-                else [label for judge in judges for label in workspace.labels(annotator=judge)]
-            )
-            reviews = workspace.reviews(annotator=opened.annotator, pass_number=None)
-            names = trace_names(workspace.traces())
-            views = run_views(runs, suggestions, reviews, hidden=hidden)
+            names = trace_names(opened.workspace.traces())
+            views = read_views(opened, opened.workspace.runs())
         except WorkspaceError as error:
-            self.post_message(self.Listed(problem=str(error)))
+            self.call_later(self.show_words, one_line(str(error)))
             return
-        self.post_message(self.Listed(views, names))
+        self.call_later(self._list, views, names)
 
-    def on_runs_screen_listed(self, message: Listed) -> None:
-        """Show what was read."""
-        if message.problem is not None:
-            self.show_words(one_line(message.problem))
-            return
-        self._views = {view.run.id: view for view in message.views}
-        self._names = message.names
-        if message.views:
+    def _list(self, views: Sequence[RunView], names: Mapping[str, str]) -> None:
+        self._views = {view.run.id: view for view in views}
+        self._names = names
+        if views:
             self.remove_class("-empty")
             self._show_rows()
             self.main_list.focus()
@@ -313,7 +276,7 @@ class RunsScreen(TableScreen):
     def _show_rows(self) -> None:
         views = self._views.values()
         self.main_list.show([run_row(v, marked=v.run.id == self._marked) for v in views])
-        self._show_detail()
+        self.show_detail()
 
     def show_title(self) -> None:
         """What is open, and who works."""
@@ -321,7 +284,8 @@ class RunsScreen(TableScreen):
         words = f"{count} run{'' if count == 1 else 's'}"
         self.title_bar.show(("Judge runs", words) if count else ("Judge runs",), self.who())
 
-    def _show_detail(self) -> None:
+    def show_detail(self) -> None:
+        """Tell of the run under the cursor."""
         view = self.view
         if view is None:
             self.detail.show_text("")
@@ -336,17 +300,6 @@ class RunsScreen(TableScreen):
         words = run_words(view, self._names, self.mast.taxonomy, at_work=at_work)
         self.detail.show_text(words)
 
-    @on(VirtualLines.Moved, "#runs")
-    def _moved(self, event: VirtualLines.Moved) -> None:
-        event.stop()
-        self._show_detail()
-        self.hints.clear()
-
-    @on(VirtualLines.Chosen, "#runs")
-    def _chosen(self, event: VirtualLines.Chosen) -> None:
-        event.stop()
-        self.action_open()
-
     # Keys
 
     def action_open(self) -> None:
@@ -354,15 +307,10 @@ class RunsScreen(TableScreen):
         if self.view is None:
             self._say_no_run()
             return
-
         self.app.push_screen(RunScreen(self.view, self._names))
 
     def _say_no_run(self) -> None:
         self.hints.say("There is no run under the cursor")
-
-    def action_text(self, delta: int) -> None:
-        """Scroll what is told of the run."""
-        self.detail.move_page(delta)
 
     def action_mark(self) -> None:
         """Mark the run under the cursor, or take the mark off it."""
@@ -411,7 +359,6 @@ class RunsScreen(TableScreen):
                 error=True,
             )
             return
-
         self.app.push_screen(ComparisonScreen(first.run, None if second is None else second.run))
 
     def action_judge(self) -> None:

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final
 
-from textual import on, work
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
-from textual.message import Message
 from textual.widgets import Static
 from textual.worker import get_current_worker
 
@@ -20,7 +19,6 @@ from mast_tui.configuration import read_judge_configuration
 from mast_tui.errors import MastError
 from mast_tui.exchange.migration.candidate import candidate_map, taxonomy_toml, with_mode
 from mast_tui.exchange.migration.migrate import check_lead, migrate
-from mast_tui.gold import Order, no_order
 from mast_tui.judges.llm.run.grouping import propose_groups, used_words, what_it_takes
 from mast_tui.judges.llm.run.setup import Setup, configured_setup
 from mast_tui.safe_text import one_line
@@ -36,7 +34,7 @@ from mast_tui.session.open_codes import (
     keep_groups,
     open_coding,
 )
-from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.ui.actions.registry import Where, bindings_for
 from mast_tui.ui.context import TraceLocation
 from mast_tui.ui.dialogs.finder import Choice, Finder
@@ -48,8 +46,7 @@ from mast_tui.ui.services.model_judge import model_name, unless_cancelled
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.styles import BASE_SCREEN, OPEN_CODES
-from mast_tui.ui.widgets.column_table import Column, ColumnTable, TableRow
-from mast_tui.ui.widgets.virtual_lines import VirtualLines
+from mast_tui.ui.widgets.column_table import Column, TableRow
 from mast_tui.ui.wording import counted, place_words, plain_title
 from mast_tui.workspace.outputs import outputs_beside
 from mast_tui.workspace.registers.tags import Place
@@ -131,38 +128,10 @@ class OpenCodesScreen(OpensTraces, TableScreen):
     """
 
     CSS_PATH = [BASE_SCREEN, OPEN_CODES]
-    AUTO_FOCUS = "#codes"
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.OPEN_CODES, Where.EVERYWHERE)
     where = Where.OPEN_CODES
-
-    @dataclass
-    class Gathered(Message):
-        """What there is, or why it could not be read."""
-
-        coding: OpenCoding | None = None
-        at_hand: TraceLoader | None = None
-        problem: str | None = None
-
-    @dataclass
-    class PlacesKnown(Message):
-        """Traces were read, so that places go by their numbers."""
-
-    @dataclass
-    class GroupedByModel(Message):
-        """A model has proposed groups, or why it has not."""
-
-        words: str
-        problem: bool = False
-
-    @dataclass
-    class ModeMade(Message):
-        """A mode was made: where the new taxonomy is, or why it could not be made."""
-
-        taxonomy: str = ""
-        mode: str = ""
-        file: Path | None = None
-        labels: int = 0
-        problem: str | None = None
+    table_id = "codes"
+    columns = COLUMNS
 
     def __init__(self) -> None:
         super().__init__()
@@ -172,18 +141,9 @@ class OpenCodesScreen(OpensTraces, TableScreen):
         self._marked: dict[Place, OpenCode] = {}
         self._search = ""
 
-    def make_table(self) -> ColumnTable:
-        """The groups with their codes."""
-        return ColumnTable(COLUMNS, id="codes")
-
     def compose_about(self) -> ComposeResult:
         """How far the kinds of failure saturate."""
         yield Static(id="about", markup=False)
-
-    @property
-    def main_list(self) -> ColumnTable:
-        """The groups with their codes."""
-        return self.query_one("#codes", ColumnTable)
 
     @property
     def row(self) -> _Row | None:
@@ -194,15 +154,12 @@ class OpenCodesScreen(OpensTraces, TableScreen):
     def on_mount(self) -> None:
         """Gather as soon as the workspace is open."""
         super().on_mount()
-        self.mast.when_ready(self._start)
+        self.mast.when_ready(self._read)
 
     def on_screen_resume(self) -> None:
         """Something may have been written in the trace from which one comes back."""
         if self._coding is not None and self.mast.opened is not None:
-            self._start(self.mast.opened)
-
-    def _start(self, opened: OpenWorkspace) -> None:
-        self._read(opened)
+            self._read(self.mast.opened)
 
     @work(thread=True, group="codes", exclusive=True)
     def _read(self, opened: OpenWorkspace) -> None:
@@ -216,39 +173,31 @@ class OpenCodesScreen(OpensTraces, TableScreen):
             if worker.is_cancelled:
                 # What has changed since is read by another one, which may be through already.
                 return
-            self.post_message(self.Gathered(coding, at_hand))
+            self.call_later(self._show_gathered, coding, at_hand)
             ids = dict.fromkeys(code.trace_id for code in coding.codes)
             wanted = [one for one in ids if not at_hand.is_known(one)]
             for trace_id in wanted[:MOST_READ]:
                 at_hand.read(trace_id)
         except (MastError, OSError) as error:
-            self.post_message(self.Gathered(problem=str(error)))
+            self.call_later(self.show_words, one_line(str(error)))
             return
         if wanted:
-            self.post_message(self.PlacesKnown())
+            self.call_later(self._show_rows)  # with the numbers of their places
 
-    def on_open_codes_screen_gathered(self, message: Gathered) -> None:
-        """Show what was gathered."""
-        if message.coding is None:
-            self.show_words(one_line(message.problem or ""))
-            return
-        self._coding, self._at_hand = message.coding, message.at_hand
-        there = {code.place: code for code in message.coding.codes}
+    def _show_gathered(self, coding: OpenCoding, at_hand: TraceLoader) -> None:
+        self._coding, self._at_hand = coding, at_hand
+        there = {code.place: code for code in coding.codes}
         self._marked = {place: there[place] for place in self._marked if place in there}
         self.show_title()
-        if not message.coding.codes:
+        if not coding.codes:
             self.show_words(NOTHING)
             return
         self.remove_class("-empty")
-        by = "" if message.coding.model is None else f"  by {one_line(message.coding.model, 30)}"
-        line = saturation_line(message.coding.saturation)
+        by = "" if coding.model is None else f"  by {one_line(coding.model, 30)}"
+        line = saturation_line(coding.saturation)
         self.query_one("#about", Static).update(Content(f"{line}{by}"))
         self._show_rows()
         self.main_list.focus()
-
-    def on_open_codes_screen_places_known(self, message: PlacesKnown) -> None:
-        """Name the places by their numbers."""
-        self._show_rows()
 
     def show_title(self) -> None:
         """How much there is, and who works."""
@@ -257,15 +206,15 @@ class OpenCodesScreen(OpensTraces, TableScreen):
         self.title_bar.show(words, self.who())
 
     def _show_rows(self) -> None:
-        if self._coding is None:
+        if self._coding is None or self._at_hand is None:
             return
         shown = self._coding.matching(self._search) if self._search else self._coding
         rows = list(_rows(shown))
         self._by_id = {row.id: row for row in rows}
-        self.main_list.show([self._cells(row) for row in rows])
-        self._show_detail()
+        self.main_list.show([self._cells(row, self._at_hand) for row in rows])
+        self.show_detail()
 
-    def _cells(self, row: _Row) -> TableRow:
+    def _cells(self, row: _Row, at_hand: TraceLoader) -> TableRow:
         code = row.code
         if code is None:
             of = f"{row.group.name} · {counted(len(row.group.codes), 'place')}"
@@ -276,8 +225,8 @@ class OpenCodesScreen(OpensTraces, TableScreen):
         marked = code.place in self._marked
         cells = {
             "what": f"  {one_line(code.tagged_text) or 'no words yet: m there writes some'}",
-            "trace": one_line(self._name_of(code.trace_id)),
-            "where": place_words(code.target, self._order_of(code.trace_id)),
+            "trace": one_line(at_hand.name_of(code.trace_id)),
+            "where": place_words(code.target, at_hand.known_order(code.trace_id)),
             "who": one_line(code.annotator),
         }
         styles = {"glyph": "doubt" if marked else "quiet", "trace": "quiet", "who": "quiet"}
@@ -285,13 +234,8 @@ class OpenCodesScreen(OpensTraces, TableScreen):
             styles["what"] = "quiet"
         return TableRow(row.id, cells, "v" if marked else "●" if code.is_label else "✎", styles)
 
-    def _name_of(self, trace_id: str) -> str:
-        return trace_id if self._at_hand is None else self._at_hand.name_of(trace_id)
-
-    def _order_of(self, trace_id: str) -> Order:
-        return no_order if self._at_hand is None else self._at_hand.known_order(trace_id)
-
-    def _show_detail(self) -> None:
+    def show_detail(self) -> None:
+        """Show the whole text under the cursor, or all of its group."""
         row = self.row
         if row is None:
             self.detail.show_text("")
@@ -308,17 +252,6 @@ class OpenCodesScreen(OpensTraces, TableScreen):
         self.detail.show_text(
             "\n".join([*lines, *(f"• {code.tagged_text}" for code in group.codes)])
         )
-
-    @on(VirtualLines.Moved, "#codes")
-    def _moved(self, event: VirtualLines.Moved) -> None:
-        event.stop()
-        self._show_detail()
-        self.hints.clear()
-
-    @on(VirtualLines.Chosen, "#codes")
-    def _chosen(self, event: VirtualLines.Chosen) -> None:
-        event.stop()
-        self.action_open()
 
     # Keys
 
@@ -355,10 +288,6 @@ class OpenCodesScreen(OpensTraces, TableScreen):
         found = [p for p in heads if p > here] if step > 0 else [p for p in heads if p < here][::-1]
         if found:
             self.main_list.move_to(found[0])
-
-    def action_text(self, delta: int) -> None:
-        """Scroll the text."""
-        self.detail.move_page(delta)
 
     def action_search(self) -> None:
         """Show only what holds some words."""
@@ -472,16 +401,15 @@ class OpenCodesScreen(OpensTraces, TableScreen):
                 found.groups,
             )
         except MastError as error:
-            words = f"{name}: {one_line(str(error))}; groups are as they were"
-            self.post_message(self.GroupedByModel(words, problem=True))
+            self.call_later(self.say_error, f"{name}: {error}; groups are as they were")
             return
         groups = counted(len(set(found.groups.values())), "group")
-        self.post_message(self.GroupedByModel(f"{groups} by {name}; {used_words(found.usage)}"))
+        self.call_later(self._grouped_by_model, f"{groups} by {name}; {used_words(found.usage)}")
 
-    def on_open_codes_screen_grouped_by_model(self, message: GroupedByModel) -> None:
+    def _grouped_by_model(self, words: str) -> None:
         """Show the groups, and what they took."""
-        self.hints.say(message.words, error=message.problem)
-        if not message.problem and self.mast.opened is not None:
+        self.hints.say(words)
+        if self.mast.opened is not None:
             self._read(self.mast.opened)
 
     def action_new_mode(self) -> None:
@@ -494,7 +422,7 @@ class OpenCodesScreen(OpensTraces, TableScreen):
         try:
             check_lead(opened.workspace, opened.taxonomy, opened.annotator)
         except MastError as error:
-            self.hints.say(one_line(str(error)), error=True)
+            self.say_error(error)
             return
         offered = "" if row.group.name == NO_WORDS else row.group.name.removeprefix("#")
 
@@ -534,7 +462,7 @@ class OpenCodesScreen(OpensTraces, TableScreen):
         try:
             new = with_mode(old, name, category, taken=taken)
         except MastError as error:
-            self.hints.say(one_line(str(error)), error=True)
+            self.say_error(error)
             return
         (mode,) = set(new.modes) - set(old.modes)
         place = opened.workspace.path
@@ -570,26 +498,21 @@ class OpenCodesScreen(OpensTraces, TableScreen):
             outputs = outputs_beside(opened.workspace, force=False)
             outputs.add(file, taxonomy_toml(new))
             outputs.commit()
-            done = migrate(opened.workspace, mapping, opened.annotator)
+            migrate(opened.workspace, mapping, opened.annotator)
         except (MastError, OSError) as error:
-            self.post_message(self.ModeMade(problem=str(error)))
+            self.call_later(self.say_error, error)
             return
-        mode = new.mode(slug)
-        words = f"{mode.code} {mode.name}"
-        self.post_message(self.ModeMade(new.ref, words, file, len(done.carried)))
+        self.call_later(self._mode_made, new.mode(slug), new, file)
 
-    def on_open_codes_screen_mode_made(self, message: ModeMade) -> None:
+    def _mode_made(self, mode: Mode, new: Taxonomy, file: Path) -> None:
         """Say where the new taxonomy is, and how to go on."""
         self.hints.clear()
-        if message.problem is not None:
-            self.hints.say(one_line(message.problem), error=True)
-            return
         self._marked = {}
         self._show_rows()
         self.app.push_screen(
             Ask(
-                f"{message.mode} is in {message.taxonomy}",
-                f"Go on with it: quit, and start with --taxonomy {message.file}\n\n"
+                f"{mode.code} {mode.name} is in {new.ref}",
+                f"Go on with it: quit, and start with --taxonomy {file}\n\n"
                 "What is labelled here from now on is under the old version still. "
                 "'mast-tui taxonomy migrate --undo' takes it back.",
                 (("o", "go on"),),

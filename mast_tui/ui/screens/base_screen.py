@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
+from textual.content import Content
 from textual.screen import Screen
+from textual.widgets import Static
 
 from mast_tui.safe_text import one_line
 from mast_tui.ui.context import AppContext, ShowLibrary, context_of
@@ -63,7 +65,7 @@ class ListScreen(MovesLines, Screen[None]):
 
 
 class BaseScreen(ListScreen):
-    """A main screen that another one takes the place of."""
+    """A main screen that another one takes the place of, with words where nothing else is shown."""
 
     gives_way = True
     """Another main screen takes its place."""
@@ -91,6 +93,15 @@ class BaseScreen(ListScreen):
             return (self.mast.waiting_words(),)
         sight = sight_words(blind=opened.blind)
         return (*self.mast.unsent_words(), one_line(opened.annotator), sight)
+
+    def show_words(self, words: str) -> None:
+        """Say something in place of all that is shown between title and hints."""
+        self.add_class("-empty")
+        self.query_one("#words", Static).update(Content(words))
+
+    def say_error(self, error: Exception | str) -> None:
+        """Say on the last line what could not be done."""
+        self.hints.say(one_line(str(error)), error=True)
 
     def action_back(self) -> None:
         """To the screen from which one came."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -13,19 +15,19 @@ from textual.widgets import Static
 from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.screens.base_screen import BaseScreen
 from mast_tui.ui.trace_view.span_view import SpanView
-from mast_tui.ui.widgets.column_table import ColumnTable
+from mast_tui.ui.widgets.column_table import Column, ColumnTable
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.title_bar import TitleBar
+from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 
 class TableScreen(BaseScreen):
-    """Subclasses make the table, and fill it once the workspace is open."""
+    """Subclasses name the table and its columns, and fill it once the workspace is open."""
 
+    AUTO_FOCUS = "ColumnTable"
     where: Where
-
-    @abstractmethod
-    def make_table(self) -> ColumnTable:
-        """The table, not yet mounted."""
+    table_id: ClassVar[str]
+    columns: ClassVar[Sequence[Column]]
 
     @abstractmethod
     def show_title(self) -> None:
@@ -34,23 +36,23 @@ class TableScreen(BaseScreen):
     def compose(self) -> ComposeResult:
         """The table, and the row under its cursor in words."""
         yield TitleBar()
-        yield from self.compose_pages()
         with Vertical(classes="filled"):
             yield from self.compose_about()
             yield Static(id="heading", classes="heading", markup=False)
-            yield self.make_table()
+            yield ColumnTable(self.columns, id=self.table_id)
             yield SpanView(id="detail", classes="detail")
         with Vertical(classes="words"):
             yield Static(id="words", markup=False)
         yield HintBar(self.where)
 
-    def compose_pages(self) -> ComposeResult:
-        """What chooses among several tables; nothing where there is one."""
-        yield from ()
-
     def compose_about(self) -> ComposeResult:
         """What stands over the table's heading, mostly nothing."""
         yield from ()
+
+    @property
+    def main_list(self) -> ColumnTable:
+        """The table."""
+        return self.query_one(ColumnTable)
 
     @property
     def detail(self) -> SpanView:
@@ -63,12 +65,28 @@ class TableScreen(BaseScreen):
         self.show_words("Opening the workspace …")
         self.show_title()
 
-    def show_words(self, words: str) -> None:
-        """Say something in place of the table."""
-        self.add_class("-empty")
-        self.query_one("#words", Static).update(Content(words))
-
     @on(ColumnTable.Fitted)
     def _show_heading(self, event: ColumnTable.Fitted) -> None:
         event.stop()
         self.query_one("#heading", Static).update(Content(event.table.heading()))
+
+    @on(VirtualLines.Moved, "ColumnTable")
+    def _moved(self, event: VirtualLines.Moved) -> None:
+        event.stop()
+        self.show_detail()
+        self.hints.clear()
+
+    def show_detail(self) -> None:
+        """Put the row under the cursor into words, where these are about the row."""
+
+    @on(VirtualLines.Chosen, "ColumnTable")
+    def _chosen(self, event: VirtualLines.Chosen) -> None:
+        event.stop()
+        self.action_open()
+
+    def action_open(self) -> None:
+        """Open what is under the cursor, where it opens."""
+
+    def action_text(self, delta: int) -> None:
+        """Scroll the words by a screen."""
+        self.detail.move_page(delta)

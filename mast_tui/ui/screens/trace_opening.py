@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from textual import work
-from textual.message import Message
 
-from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
 from mast_tui.ui.context import ShowTrace, TraceLocation
 from mast_tui.ui.screens.base_screen import BaseScreen
@@ -17,14 +13,6 @@ from mast_tui.workspace import WorkspaceError
 
 class OpensTraces(BaseScreen):
     """The trace opens above the screen, so that leaving it leads back to the same place."""
-
-    @dataclass
-    class TraceRead(Message):
-        """The trace to open has been read; None where its file is not here, or why not."""
-
-        at: TraceLocation
-        trace: Trace | None
-        problem: str | None = None
 
     def open_at(self, at: TraceLocation) -> None:
         """Open a trace of the workspace, whether it is listed in the library or not."""
@@ -39,22 +27,15 @@ class OpensTraces(BaseScreen):
         try:
             trace = TraceLoader(opened.workspace, known).read(at.trace_id)
         except (WorkspaceError, OSError) as error:
-            self.post_message(self.TraceRead(at, None, str(error)))
+            self.call_later(self._show_read, at, None, str(error))
             return
-        self.post_message(self.TraceRead(at, trace))
+        missing = f"The file of {at.trace_id} is not on this machine"
+        self.call_later(self._show_read, at, trace, missing)
 
-    def on_opens_traces_trace_read(self, message: TraceRead) -> None:
-        """Show the trace, at its evidence."""
-        trace, at = message.trace, message.at
-        if message.problem is not None:
-            self.hints.say(one_line(message.problem), error=True)
-            return
+    def _show_read(self, at: TraceLocation, trace: Trace | None, missing: str) -> None:
+        """Show the trace at its evidence; ``missing`` is why there is none."""
         if trace is None:
-            self.hints.say(
-                f"The file of {one_line(at.trace_id)} is not on this machine", error=True
-            )
-            return
-        if self.app.screen is not self:
-            return
-        self.hints.clear()
-        self.mast.go(ShowTrace(trace, at))
+            self.say_error(missing)
+        elif self.app.screen is self:
+            self.hints.clear()
+            self.mast.go(ShowTrace(trace, at))

@@ -251,7 +251,7 @@ class WorkspaceService:
         self._writes = writes
         self._workspace: Workspace | None = None
         self._watch: WorkspaceWatcher | None = None
-        self._waiting: list[Callable[[OpenWorkspace], None]] = []
+        self._waiting: list[Callable[[OpenWorkspace], object]] = []
         self._stays = False
         """Whether somebody has refused to go on in another file than the one that is gone."""
 
@@ -357,7 +357,7 @@ class WorkspaceService:
 
     # What screens ask
 
-    def when_ready(self, work: Callable[[OpenWorkspace], None]) -> None:
+    def when_ready(self, work: Callable[[OpenWorkspace], object]) -> None:
         """Do ``work`` with the workspace, now or once it is open, in order."""
         if self.opened is not None:
             work(self.opened)

@@ -153,7 +153,7 @@ class SideBySideScreen(BaseScreen):
         """Begin to read."""
         self.detail.can_focus = False
         self.title_bar.show(("Side by side",), self.who())
-        self._say_instead("Reading both runs …")
+        self.show_words("Reading both runs …")
         self._align()
 
     @work(thread=True, exclusive=True)
@@ -164,13 +164,13 @@ class SideBySideScreen(BaseScreen):
             found = align(self._a, self._b)
         except OSError as error:
             reason = error.strerror or str(error)
-            self.call_later(self._say_instead, f"They cannot be compared: {reason}")
+            self.call_later(self.show_words, f"They cannot be compared: {reason}")
             return
         self.call_later(self._show_aligned, found)
 
     def _show_aligned(self, found: Alignment) -> None:
         if not found.pairs:
-            self._say_instead("There is nothing in them to compare.")
+            self.show_words("There is nothing in them to compare.")
             return
         self.remove_class("-empty")
         listed = self.main_list
@@ -188,10 +188,6 @@ class SideBySideScreen(BaseScreen):
         heading = listed.heading(self._names, listed.lines_area.width)
         self.query_one("#heading", Static).update(Content(heading))
         listed.show_row(listed.cursor, centre=True)
-
-    def _say_instead(self, words: str) -> None:
-        self.add_class("-empty")
-        self.query_one("#words", Static).update(Content(words))
 
     @on(VirtualLines.Moved, "#pairs")
     def _moved(self, event: VirtualLines.Moved) -> None:

@@ -12,16 +12,13 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
-from textual.content import Content
-from textual.message import Message
 from textual.strip import Strip
 from textual.widgets import Static
 from textual.worker import get_current_worker
 
-from mast_tui.adjudication import Case, GuidelineBook, ModePage, mode_page
+from mast_tui.adjudication import Case, GuidelineBook, ModePage, mode_page, outcome_words
 from mast_tui.errors import MastError
-from mast_tui.gold import Decision, Guideline, Order, no_order
-from mast_tui.labels import VerdictValue
+from mast_tui.gold import Guideline, Order
 from mast_tui.safe_text import display_lines, one_line
 from mast_tui.session.visibility import record_reveal
 from mast_tui.taxonomy.model import Taxonomy
@@ -102,7 +99,8 @@ def _guideline_block(guideline: Guideline, name_of: Callable[[str], str]) -> Blo
 
 def _case_block(case: Case, name_of: Callable[[str], str], order: Order) -> Block:
     decision = case.decision
-    words = f"{one_line(name_of(case.trace_id))}: {_value_words(decision)}"
+    value = outcome_words(decision.value, is_verdict=decision.is_verdict)
+    words = f"{one_line(name_of(case.trace_id))}: {value}"
     places = [place_words(target, order) for target in decision.targets[:MOST_PLACES]]
     if places:
         more = " …" if len(decision.targets) > MOST_PLACES else ""
@@ -110,12 +108,6 @@ def _case_block(case: Case, name_of: Callable[[str], str], order: Order) -> Bloc
     below = [decision.reason] if decision.reason else []
     below.append(f"{one_line(decision.decided_by)} · {decision.decided_at[:10]}")
     return Block(BlockKind.CASE, words, tuple(below), case=case)
-
-
-def _value_words(decision: Decision) -> str:
-    if decision.is_verdict:
-        return decision.value.value
-    return "place taken" if decision.value is VerdictValue.PRESENT else "place dropped"
 
 
 INDENT: Final = 2
@@ -252,21 +244,6 @@ class GuidelinesScreen(OpensTraces):
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.GUIDELINES, Where.EVERYWHERE)
     where = Where.GUIDELINES
 
-    @dataclass
-    class PageRead(Message):
-        """A page as this person may see it, or why it could not be read."""
-
-        mode: str
-        page: ModePage | None = None
-        at_hand: TraceLoader | None = None
-        problem: str | None = None
-
-    @dataclass
-    class PlacesKnown(Message):
-        """Traces were read, so that places go by their numbers."""
-
-        mode: str
-
     def __init__(
         self,
         mode_slug: str,
@@ -300,10 +277,9 @@ class GuidelinesScreen(OpensTraces):
 
     def on_mount(self) -> None:
         """Read the page as soon as the workspace is open."""
-        self.add_class("-empty")
-        self.query_one("#words", Static).update(Content("Reading what was agreed …"))
+        self.show_words("Reading what was agreed …")
         self.show_title()
-        self.mast.when_ready(self._start)
+        self.mast.when_ready(self._read)
 
     def show_title(self) -> None:
         """Which mode, and who reads."""
@@ -321,9 +297,6 @@ class GuidelinesScreen(OpensTraces):
 
     # Reading
 
-    def _start(self, opened: OpenWorkspace) -> None:
-        self._read(opened)
-
     @work(thread=True, group="page", exclusive=True)
     def _read(self, opened: OpenWorkspace) -> None:
         worker, mode = get_current_worker(), self.mode_slug
@@ -335,54 +308,48 @@ class GuidelinesScreen(OpensTraces):
                 shown = [case.trace_id for case in page.cases]
                 record_reveal(workspace, opened.annotator, taxonomy.ref, shown)
                 at_hand = self._at_hand or TraceLoader(workspace, known)
-            self.post_message(self.PageRead(mode, page, at_hand))
+            self.call_later(self._take_page, page, at_hand)
             wanted = [one for one in dict.fromkeys(shown) if not at_hand.is_known(one)]
             for trace_id in wanted[:MOST_READ]:
                 if worker.is_cancelled:
                     return
                 at_hand.read(trace_id)
         except (MastError, OSError) as error:
-            self.post_message(self.PageRead(mode, problem=str(error)))
+            self.call_later(self._not_read, mode, error)
             return
         if wanted:
-            self.post_message(self.PlacesKnown(mode))
+            self.call_later(self._name_places, mode)
 
-    def on_guidelines_screen_page_read(self, message: PageRead) -> None:
-        """Show the page."""
-        if message.mode != self.mode_slug:
-            return
-        if message.page is None:
-            self.hints.say(one_line(message.problem or ""), error=True)
-            return
-        stay = self._page is not None and self._page.mode.slug == message.mode
-        self._page, self._at_hand = message.page, message.at_hand
-        self._show_page(stay=stay)
+    def _take_page(self, page: ModePage, at_hand: TraceLoader) -> None:
+        if page.mode.slug == self.mode_slug:
+            stay = self._page is not None and self._page.mode.slug == page.mode.slug
+            self._page, self._at_hand = page, at_hand
+            self._show_page(stay=stay)
 
-    def on_guidelines_screen_places_known(self, message: PlacesKnown) -> None:
-        """Name the places by their numbers."""
-        if message.mode == self.mode_slug:
+    def _not_read(self, mode: str, error: Exception) -> None:
+        if mode == self.mode_slug:
+            self.say_error(error)
+
+    def _name_places(self, mode: str) -> None:
+        """Name the places by their numbers, now that their traces were read."""
+        if mode == self.mode_slug:
             self._show_page(stay=True)
 
     def _show_page(self, *, stay: bool) -> None:
-        if self._page is None:
+        page, at_hand = self._page, self._at_hand
+        if page is None or at_hand is None:
             return
         self.remove_class("-empty")
         blocks = page_blocks(
-            self._page,
+            page,
             self.mast.taxonomy,
-            self._name_of,
-            self._order_of,
+            at_hand.name_of,
+            at_hand.known_order,
             how_to_write=HOW_TO_WRITE if self.may_write else "",
         )
         self.main_list.show(blocks, stay=stay)
-        self.main_list.border_subtitle = plain_title(_counts(self._page))
+        self.main_list.border_subtitle = plain_title(_counts(page))
         self.main_list.focus()
-
-    def _name_of(self, trace_id: str) -> str:
-        return self._at_hand.name_of(trace_id) if self._at_hand is not None else trace_id
-
-    def _order_of(self, trace_id: str) -> Order:
-        return self._at_hand.known_order(trace_id) if self._at_hand is not None else no_order
 
     @on(VirtualLines.Moved, "#page")
     def _moved(self, event: VirtualLines.Moved) -> None:
@@ -407,7 +374,7 @@ class GuidelinesScreen(OpensTraces):
         self.mode_slug = modes[(modes.index(self.mode_slug) + step) % len(modes)]
         self.hints.clear()
         self.show_title()
-        self.mast.when_ready(self._start)
+        self.mast.when_ready(self._read)
 
     def action_open(self) -> None:
         """Go to the decided case under the cursor."""
@@ -469,7 +436,6 @@ class GuidelinesScreen(OpensTraces):
     def _ask(
         self, value: str, step: Callable[[GuidelineBook, str], Guideline | None], words: str
     ) -> None:
-
         mode = self.mast.taxonomy.mode(self.mode_slug)
 
         def written(text: str | None) -> None:
@@ -488,7 +454,7 @@ class GuidelinesScreen(OpensTraces):
         steps = self._attempt(lambda book: (book.undo if back else book.redo)(mode))
         if steps is not None and steps[0] is not None:
             self.hints.say("Taken back: U does it again" if back else "Done again")
-            self.mast.when_ready(self._start)
+            self.mast.when_ready(self._read)
         elif steps is not None:
             here = "on this page"
             self.hints.say(
@@ -500,7 +466,7 @@ class GuidelinesScreen(OpensTraces):
         if self._attempt(step) is not None:
             self.hints.say(words)
             self.show_title()  # where it waits for a server
-            self.mast.when_ready(self._start)
+            self.mast.when_ready(self._read)
 
     def _attempt(self, step: Callable[[GuidelineBook], Result]) -> tuple[Result] | None:
         """Do ``step``; what it gave, or None where it could not be done, which is said."""
@@ -511,7 +477,7 @@ class GuidelinesScreen(OpensTraces):
             book = GuidelineBook(opened.workspace, opened.taxonomy, opened.annotator)
             return (step(book),)
         except MastError as error:
-            self.hints.say(one_line(str(error)), error=True)
+            self.say_error(error)
             return None
 
 

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
-from textual import on, work
+from textual import work
 from textual.binding import BindingType
-from textual.message import Message
 
 from mast_tui.adjudication import conflicts_by_trace
 from mast_tui.errors import MastError
@@ -36,9 +35,8 @@ from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.study.preview import assignment_words
 from mast_tui.ui.study.setup import Lot, StudySetup, Wanted, lots_here
 from mast_tui.ui.styles import BASE_SCREEN, RUNS, STUDY
-from mast_tui.ui.widgets.column_table import Column, ColumnTable, TableRow
-from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import counted, plain_title
+from mast_tui.ui.widgets.column_table import Column, TableRow
+from mast_tui.ui.wording import counted, joined, plain_title
 from mast_tui.workspace import Workspace
 
 BAR_CELLS: Final = 24
@@ -192,7 +190,7 @@ def progress_words(view: StudyView) -> str:
         words = f"{done:,} of {of:,} finished"
     if view.conflicts is None:
         return words
-    return f"{words} · {view.conflicts:,} conflict{'' if view.conflicts == 1 else 's'} left"
+    return f"{words} · {counted(view.conflicts, 'conflict')} left"
 
 
 def protocol_words(view: StudyView) -> str:
@@ -201,7 +199,7 @@ def protocol_words(view: StudyView) -> str:
     lots = f" in {len(study.batches)} lots" if len(study.batches) > 1 else ""
     count = len(study.traces)
     lines = [
-        f"{count:,} trace{'' if count == 1 else 's'}{lots}, under {one_line(study.taxonomy)}.",
+        f"{counted(count, 'trace')}{lots}, under {one_line(study.taxonomy)}.",
         *(f"{line[0].upper()}{line[1:]}." for line in sample_words(study)),
         _people(study),
         _dealt(study, shared, count),
@@ -240,9 +238,8 @@ def _people(study: Study) -> str:
     return f"{words}; where they differ {deciders}.{left}"
 
 
-def _named(names: Sequence[str]) -> str:
-    shown = [one_line(name) for name in names]
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+def _named(names: Iterable[str]) -> str:
+    return joined([one_line(name) for name in names])
 
 
 def _dealt(study: Study, shared: int, count: int) -> str:
@@ -252,7 +249,7 @@ def _dealt(study: Study, shared: int, count: int) -> str:
     who = "all of them" if everybody else f"{study.per_trace} of them"
     rest = f", {count - shared:,} by one" if count > shared else ""
     return (
-        f"{shared:,} trace{'' if shared == 1 else 's'} ({study.overlap:.0%}) labelled by {who}"
+        f"{counted(shared, 'trace')} ({study.overlap:.0%}) labelled by {who}"
         f"{rest}; seed {study.seed}, and everybody has an order of their own."
     )
 
@@ -310,36 +307,14 @@ class StudyScreen(TableScreen):
     """Who has come how far. What would tell an annotator what others say is left out."""
 
     CSS_PATH = [BASE_SCREEN, RUNS, STUDY]
-    AUTO_FOCUS = "#people"
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.STUDY, Where.EVERYWHERE)
     where = Where.STUDY
-
-    @dataclass
-    class Known(Message):
-        """The study and how far it is, or why that could not be read."""
-
-        view: StudyView | None
-        problem: str = ""
-
-    @dataclass
-    class SetUp(Message):
-        """What came of setting it up: in words, or why it was refused."""
-
-        words: str
-        problem: bool = False
+    table_id = "people"
+    columns = COLUMNS
 
     def __init__(self) -> None:
         super().__init__()
         self.view: StudyView | None = None
-
-    def make_table(self) -> ColumnTable:
-        """The annotators."""
-        return ColumnTable(COLUMNS, id="people")
-
-    @property
-    def main_list(self) -> ColumnTable:
-        """The annotators."""
-        return self.query_one("#people", ColumnTable)
 
     def on_mount(self) -> None:
         """Read the study as soon as the workspace is open."""
@@ -364,29 +339,27 @@ class StudyScreen(TableScreen):
             if first:
                 view = study_view(opened, counted=False)
                 if view is not None:
-                    self.post_message(self.Known(view))
+                    self.call_later(self._show_study, view)
             view = study_view(opened, list(self.mast.catalog.traces.values()))
         except MastError as error:
-            self.post_message(self.Known(None, str(error)))
+            self.call_later(self._show_study, None, one_line(str(error)))
             return
-        self.post_message(self.Known(view))
+        self.call_later(self._show_study, view)
 
-    def on_study_screen_known(self, message: Known) -> None:
-        """Show the study, or what one is good for."""
-        self.view = message.view
-        if message.view is None:
-            self.show_words(one_line(message.problem) or NO_STUDY)
+    def _show_study(self, view: StudyView | None, instead: str = NO_STUDY) -> None:
+        """Show the study; without one what it is good for, or why it could not be read."""
+        self.view = view
+        if view is None:
+            self.show_words(instead)
         else:
             opened = self.mast.opened
             self.remove_class("-empty")
-            self.main_list.show(
-                table_rows(message.view, "" if opened is None else opened.annotator)
-            )
+            self.main_list.show(table_rows(view, "" if opened is None else opened.annotator))
             if self.focused is None:
                 self.main_list.focus()
             self.detail.border_title = plain_title("What was set up")
             self.detail.border_subtitle = plain_title("e changes it · d b scroll")
-            self.detail.show_text(protocol_words(message.view))
+            self.detail.show_text(protocol_words(view))
         self.show_title()
 
     def show_title(self) -> None:
@@ -395,15 +368,6 @@ class StudyScreen(TableScreen):
         if self.view is not None:
             left.append(progress_words(self.view))
         self.title_bar.show(tuple(left), self.who())
-
-    @on(VirtualLines.Moved, "#people")
-    def _moved(self, event: VirtualLines.Moved) -> None:
-        event.stop()
-        self.hints.clear()
-
-    def action_text(self, delta: int) -> None:
-        """Scroll what was set up."""
-        self.detail.move_page(delta)
 
     # Setting it up
 
@@ -593,25 +557,21 @@ class StudyScreen(TableScreen):
                 whole = study
             set_study(opened.workspace, opened.annotator, whole)
         except MastError as error:
-            self.post_message(self.SetUp(str(error), problem=True))
+            self.call_later(self._not_set_up, str(error))
             return
-        if lot is None:
-            self.post_message(self.SetUp("The study is set up as you said"))
-            return
-        count = len(whole.traces) - (len(study.traces) if more else 0)
-        then = "L shows what is yours to do" if opened.annotates else "L opens the library"
-        self.post_message(self.SetUp(f"{counted(count, 'trace')} taken in · {then}"))
+        words = "The study is set up as you said"
+        if lot is not None:
+            count = len(whole.traces) - (len(study.traces) if more else 0)
+            then = "L shows what is yours to do" if opened.annotates else "L opens the library"
+            words = f"{counted(count, 'trace')} taken in · {then}"
+        self.call_later(self._is_set_up, opened, words)
 
-    def on_study_screen_set_up(self, message: SetUp) -> None:
-        """Say what came of it, and show the study as it is now."""
-        opened = self.mast.opened
-        if message.problem or opened is None:
-            self.hints.clear()
-            self.mast.show_error(message.words)
-            return
-        self._is_set_up(opened, message.words)
+    def _not_set_up(self, problem: str) -> None:
+        self.hints.clear()
+        self.mast.show_error(problem)
 
     def _is_set_up(self, opened: OpenWorkspace, words: str) -> None:
+        """Say what came of it, and show the study as it is now."""
         self.mast.study_changed()
         self.show_title()
         self.read_study(opened)

@@ -125,21 +125,9 @@ FIELDS: Final = (
 def texts_of(study: Study | None, people: Sequence[str]) -> dict[str, str]:
     """What the fields begin with: the study as it is, or what suits most for these people."""
     if study is None:
-        return {
-            "annotators": ", ".join(people),
-            "adjudicators": "",
-            "per_trace": "2",
-            "overlap": "100 %",
-            "sight": "blind",
-            "withheld": "0 %",
-            "retests": "0 %",
-            "open_modes": "ask",
-            "names": "hidden",
-            "judge": "after",
-            "places": "no conflict",
-            "reasons": "not asked",
-            "seed": "0",
-        }
+        # What a study has where nothing is said; it has at least as many people as label a trace.
+        usual = texts_of(Study("", ("a", "b")), ())
+        return {**usual, "annotators": ", ".join(people)}
     return {
         "annotators": ", ".join(_weighted(study, name) for name in study.annotators),
         "adjudicators": ", ".join(study.adjudicators),
