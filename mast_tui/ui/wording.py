@@ -68,6 +68,31 @@ def shortened(text: str, cells: int) -> str:
     return set_cell_size(text, cells - 1) + "…" if cells > 0 else ""
 
 
+def last_cells(text: str, cells: int) -> str:
+    """The end of a text, in so many cells at most."""
+    while cell_len(text) > cells:
+        text = text[max(1, len(text) - cells) :] if text.isascii() else text[1:]
+    return text
+
+
+def name_within(name: str, cells: int) -> str:
+    """A trace's name in at most so many cells; what tells it from the others beside it stays.
+
+    That is the file's name, so its folder is cut first; of a long one either end, as files have
+    their dates at the one and the number of the run at the other.
+    """
+    if cell_len(name) <= cells:
+        return name
+    folder, _slash, file = name.rpartition("/")
+    room = cells - cell_len(file)
+    if folder and room > 2:
+        return f"{set_cell_size(folder, room - 2)}…/{file}"
+    if room >= 0:
+        return file
+    half = cells // 2
+    return f"{set_cell_size(file, max(0, cells - 1 - half))}…{last_cells(file, half)}"
+
+
 def words_within(text: str, cells: int) -> str:
     """A text in exactly so many cells, with an ellipsis where it is cut."""
     return set_cell_size(shortened(text, cells), cells)

@@ -1,4 +1,4 @@
-"""Times of a run as people read them."""
+"""Times of a run, and names of traces, as people read them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
+from mast_tui.safe_text import one_line
 from mast_tui.ui.trace_view.timeline import time_bar
-from mast_tui.ui.wording import duration, offset
+from mast_tui.ui.wording import duration, name_within, offset
 
 seconds = st.floats(-1e6, 1e6)
 
@@ -78,3 +80,26 @@ def test_no_unit_overflows_into_the_next(given_seconds: float) -> None:
     shown = duration(given_seconds)
     number, unit = re.findall(r"(\d+(?:\.\d)?)(ms|s|m|h)", shown)[-1]
     assert float(number) < (1000 if unit == "ms" else 60)
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "shown"),
+    [
+        ("cart/run-1.json", 15, "cart/run-1.json"),
+        ("recorded/otel/q01_kettle.otel", 25, "recorded…/q01_kettle.otel"),
+        ("recorded/otel/q01_kettle.otel", 16, "q01_kettle.otel"),
+        ("rollout-2026-09-21T14-13-05.jsonl#12", 17, "rollout-…jsonl#12"),
+    ],
+)
+def test_a_trace_keeps_of_its_name_what_tells_it_from_others(
+    name: str, cells: int, shown: str
+) -> None:
+    assert name_within(name, cells) == shown
+
+
+@given(st.text(max_size=60), st.integers(1, 40))
+def test_a_name_takes_no_more_room_than_there_is(name: str, cells: int) -> None:
+    shown = name_within(one_line(name), cells)
+    assert cell_len(shown) <= cells
+    if cell_len(one_line(name)) <= cells:
+        assert shown == one_line(name)

@@ -28,7 +28,7 @@ from mast_tui.ui.trace_names import names_under
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.text_line import TextLine
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import shortened
+from mast_tui.ui.wording import last_cells, name_within, shortened
 
 MOST_HITS: Final = 10_000
 """A search ends when so many spans were found."""
@@ -112,10 +112,7 @@ class HitList(VirtualLines):
             base += self._part("cursor")
         name_cells = min(self._widths[0], NAME_CELLS, width // 3)
         again = row > 0 and self.rows[row - 1].trace_id == item.trace_id
-        told = one_line(item.name.rpartition("/")[2])
-        if cell_len(told) > name_cells:  # files have their names, and records, at either end
-            half = name_cells // 2
-            told = set_cell_size(told, name_cells - 1 - half) + "…" + _last_cells(told, half)
+        told = name_within(one_line(item.name.rpartition("/")[2]), name_cells)
         part = "quiet" if again else "name"
         number = f"#{hit.span + 1}".rjust(self._widths[1] + 1)
         kind = KINDS[SpanKind(hit.kind)] if hit.name is None else one_line(hit.name)
@@ -138,7 +135,7 @@ class HitList(VirtualLines):
         behind = one_line(hit.preview[hit.unlit :])
         spare = max(room // 4, room - cell_len(lit) - cell_len(behind))
         if cell_len(before) > spare:
-            before = "…" + _last_cells(before, max(0, spare - 1))
+            before = "…" + last_cells(before, max(0, spare - 1))
         lit = shortened(lit, room - cell_len(before))
         behind = shortened(behind, room - cell_len(before) - cell_len(lit))
         return [
@@ -146,13 +143,6 @@ class HitList(VirtualLines):
             Segment(lit, base + self._part("match")),
             Segment(behind, base),
         ]
-
-
-def _last_cells(text: str, cells: int) -> str:
-    """The end of a text, in so many cells at most."""
-    while cell_len(text) > cells:
-        text = text[max(1, len(text) - cells) :] if text.isascii() else text[1:]
-    return text
 
 
 class ContentsView(Protocol):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 from rich.segment import Segment
 from textual.cache import LRUCache
 from textual.strip import Strip
@@ -15,7 +15,7 @@ from mast_tui.safe_text import one_line
 from mast_tui.ui.library.rows import GLYPHS, LibraryRow, State
 from mast_tui.ui.services.trace_catalog import FileProblem
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import shortened
+from mast_tui.ui.wording import name_within, shortened
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,8 +219,11 @@ class LibraryList(VirtualLines):
         for column, size in self._widths:
             text = cell(item, column)
             if cell_len(text) > size:
-                mark = SAME if column.name == "name" and item.same_as else ""
-                text = set_cell_size(text, max(1, size - 1 - len(mark))) + "…" + mark
+                if column.name == "name":
+                    mark = SAME if item.same_as else ""
+                    text = name_within(one_line(item.name), size - len(mark)) + mark
+                else:
+                    text = shortened(text, size)
             gap = " " * (size - cell_len(text))
             shown = gap + text if column.right else text + gap
             lead = " " if len(parts) == 2 else "  "
