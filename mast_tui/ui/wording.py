@@ -78,19 +78,16 @@ def last_cells(text: str, cells: int) -> str:
 def name_within(name: str, cells: int) -> str:
     """A trace's name in at most so many cells; what tells it from the others beside it stays.
 
-    That is the file's name, so its folder is cut first; of a long one either end, as files have
-    their dates at the one and the number of the run at the other.
+    That is the file's name, so the folders before it are cut; of a long file name the middle, as
+    it has a date or a task in front and the number of the run at its end.
     """
     if cell_len(name) <= cells:
         return name
-    folder, _slash, file = name.rpartition("/")
-    room = cells - cell_len(file)
-    if folder and room > 2:
-        return f"{set_cell_size(folder, room - 2)}…/{file}"
-    if room >= 0:
-        return file
-    half = cells // 2
-    return f"{set_cell_size(file, max(0, cells - 1 - half))}…{last_cells(file, half)}"
+    file = name.rpartition("/")[2]
+    if cell_len(file) < cells:
+        return f"…{last_cells(name, cells - 1)}"
+    end = cells // 3
+    return f"{set_cell_size(file, max(0, cells - 1 - end))}…{last_cells(file, end)}"
 
 
 def words_within(text: str, cells: int) -> str:

@@ -86,9 +86,10 @@ def test_no_unit_overflows_into_the_next(given_seconds: float) -> None:
     ("name", "cells", "shown"),
     [
         ("cart/run-1.json", 15, "cart/run-1.json"),
-        ("recorded/otel/q01_kettle.otel", 25, "recorded…/q01_kettle.otel"),
-        ("recorded/otel/q01_kettle.otel", 16, "q01_kettle.otel"),
-        ("rollout-2026-09-21T14-13-05.jsonl#12", 17, "rollout-…jsonl#12"),
+        ("recorded/otel/q01_kettle.otel", 25, "…ded/otel/q01_kettle.otel"),
+        ("recorded/otel/q01_kettle.otel", 20, "…tel/q01_kettle.otel"),
+        ("recorded/otel/q01_kettle.otel", 15, "q01_kettl….otel"),
+        ("rollout-2026-09-21T14-13-05.jsonl#12", 17, "rollout-202…nl#12"),
     ],
 )
 def test_a_trace_keeps_of_its_name_what_tells_it_from_others(
