@@ -6,10 +6,10 @@ On the ``sample_traces`` the rules were made: there a plant is found, and a nega
 suggestion of the same mode overlaps its spans, and the figures are figures of fit. The labelled
 sets of the corpus are split once, by task and seed, into a half that is looked at while rules are
 mended and a half that never is. What counts as right on each set stands with the function that
-reads it, and in docs/judge.md. No set can tell of the rules that are on by default: what those
+reads it, and in docs/rules.md. No set can tell of the rules that are on by default: what those
 suggest was read, and ``rules_read.csv`` says of each what it is.
 
-``--write`` puts the tables between the comments in docs/judge.md.
+``--write`` puts the tables between the comments in docs/rules.md.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 SAMPLES: Final = ROOT / "sample_traces"
 CORPUS: Final = ROOT.parent / "shared" / "corpus"
 READ: Final = Path(__file__).with_name("rules_read.csv")
-PAGE: Final = ROOT / "docs" / "judge.md"
+PAGE: Final = ROOT / "docs" / "rules.md"
 BEGIN: Final = "<!-- rules figures -->"
 END: Final = "<!-- /rules figures -->"
 SEED: Final = "rules-2"
@@ -637,7 +637,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--corpus", type=Path, default=CORPUS, help="where the corpus lies")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="one JSON document")
-    form.add_argument("--write", action="store_true", help="put the tables into docs/judge.md")
+    form.add_argument("--write", action="store_true", help="put the tables into docs/rules.md")
     options = parser.parse_args(arguments)
     if options.write and not options.corpus.is_dir():
         parser.error(f"--write: no corpus in {options.corpus}, and the page would lose its figures")

@@ -57,7 +57,7 @@ _BY_MODEL: Final = "mast_tui.cli.judge.llm"
     "--rules",
     "rule_names",
     metavar="all|NAME,…",
-    help="Which rules run. Default: those that have earned it; docs/judge.md has them all.",
+    help="Which rules run. Default: those that have earned it; docs/rules.md has them all.",
 )
 @click.option(
     "--again",

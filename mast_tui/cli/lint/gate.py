@@ -32,7 +32,7 @@ rules_option = click.option(
     "rule_names",
     metavar="all|NAME,…",
     help="Which rules run. Default: those that have earned it, and those for modes that --fail-on "
-    "names and these do not see; docs/judge.md has them all.",
+    "names and these do not see; docs/rules.md has them all.",
 )
 
 

@@ -42,7 +42,7 @@ class Rule:
         sees: What it looks for, in a few words.
         find: Gives what it finds in a trace.
         default: Whether it runs unless something else is asked for. What earns that is in
-            docs/judge.md.
+            docs/rules.md.
         compares_runs: Whether it needs to know how long successful runs of the tasks took.
         needs_end: Whether it says of a run that goes on what does not hold in the end: each place
             to which the run has come would be its end.
