@@ -55,11 +55,9 @@ def shapes(verdicts: NDArray[np.uint8], rules: Rules) -> Whole:
 
 
 def _shape(modes: Whole, rules: Rules) -> Whole:
-    found = np.full(len(modes), SHAPES.index("between"))
-    found[modes == 0] = SHAPES.index("none")
-    found[(modes > 0) & (modes <= rules.isolated)] = SHAPES.index("isolated")
-    found[modes >= rules.cascading] = SHAPES.index("cascading")
-    return found
+    where = [modes == 0, modes <= rules.isolated, modes >= rules.cascading]
+    which = [SHAPES.index(shape) for shape in ("none", "isolated", "cascading")]
+    return np.select(where, which, SHAPES.index("between"))
 
 
 def complete(verdicts: NDArray[np.uint8]) -> NDArray[np.bool_]:
