@@ -17,11 +17,10 @@ from mast_tui.gold import (
     Order,
     Said,
     Side,
-    items_of_mode,
     no_order,
     words_on,
 )
-from mast_tui.gold.overlaps import overlap
+from mast_tui.gold.overlaps import items_of_mode, overlap
 from mast_tui.labels import Pass, PassKind, VerdictValue
 from mast_tui.session.retests import by_trace, retest_open, retests_of
 from mast_tui.session.visibility import record_reveal

@@ -9,18 +9,10 @@ from mast_tui.adjudication.errors import AdjudicationError
 from mast_tui.adjudication.history import History, history_of
 from mast_tui.adjudication.queue import Access, access_to, has_changed, next_pass_number, said_now
 from mast_tui.adjudication.sides import TraceWords, words_by_trace
-from mast_tui.gold import (
-    Conflict,
-    Decision,
-    GoldTrace,
-    Order,
-    Said,
-    item_id,
-    no_order,
-    words_at,
-    words_on,
-)
+from mast_tui.gold import Conflict, Decision, GoldTrace, Order, Said, no_order, words_on
 from mast_tui.gold.choice import NOBODY, Choice
+from mast_tui.gold.overlaps import item_id
+from mast_tui.gold.settle import words_at
 from mast_tui.labels import (
     WHOLE_TRACE,
     AnnotatorKind,

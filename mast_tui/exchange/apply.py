@@ -24,7 +24,7 @@ from mast_tui.exchange.import_batch import (
     undone_id,
 )
 from mast_tui.labels import AnnotatorKind, Label, Pass, VerdictValue
-from mast_tui.workspace import Event, History, NewEvent, PersonChanges, TraceRecord, Workspace
+from mast_tui.workspace import Event, NewEvent, PersonChanges, TraceRecord, Workspace
 from mast_tui.workspace.events.types import (
     Fact,
     Judged,
@@ -36,6 +36,7 @@ from mast_tui.workspace.events.types import (
     VerdictSet,
 )
 from mast_tui.workspace.judgements import suggestion_id
+from mast_tui.workspace.records import History
 from mast_tui.workspace.registers.imports import ImportRecord
 
 _SAYING: Final = (LabelAdded, VerdictSet)

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any, Final
 
-from mast_tui.workspace import History, PersonChanges
+from mast_tui.workspace import PersonChanges
+from mast_tui.workspace.records import History
 
 _COUNTS: Final = (
     ("labels_added", "label added", "labels added"),

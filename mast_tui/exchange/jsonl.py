@@ -21,19 +21,8 @@ from mast_tui.labels import AnnotatorKind
 from mast_tui.taxonomy.loader import TaxonomyError, from_dict, to_dict
 from mast_tui.traces.io.json_values import InvalidJSON, load_json
 from mast_tui.traces.model import Outcome, TraceIdentity
-from mast_tui.workspace import (
-    Event,
-    Foreign,
-    MergeReport,
-    Run,
-    RunTrace,
-    TraceRecord,
-    Usage,
-    Workspace,
-    event_from_dict,
-    event_to_dict,
-    examined,
-)
+from mast_tui.workspace import Event, Run, RunTrace, TraceRecord, Usage, Workspace
+from mast_tui.workspace.events.chain import Foreign, examined
 from mast_tui.workspace.events.codec import (
     QUOTES,
     SETTINGS,
@@ -42,7 +31,9 @@ from mast_tui.workspace.events.codec import (
 )
 from mast_tui.workspace.events.fields import Fields
 from mast_tui.workspace.events.layout import Kind, Layout, Values, always, known
+from mast_tui.workspace.events.model import event_from_dict, event_to_dict
 from mast_tui.workspace.merging import register_foreign, renamed, renamed_run
+from mast_tui.workspace.records import MergeReport
 from mast_tui.workspace.registers.hold_out import add_shares, shares_set_aside
 from mast_tui.workspace.registers.tags import Tags, add_tags, all_tags, tag_values, tags_from
 from mast_tui.workspace.registers.taxonomies import Revision

@@ -9,22 +9,15 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
+from mast_tui.errors import ChangedElsewhere
 from mast_tui.exchange.batches import EVENTS_AT_ONCE, batched, let_others_write
 from mast_tui.exchange.change_words import branches_in_words, changes_in_words
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.import_batch import undone_id
 from mast_tui.exchange.jsonl import Content, merge_content, register_content
 from mast_tui.study import Study
-from mast_tui.workspace import (
-    ChangedElsewhere,
-    Event,
-    EventConflict,
-    Foreign,
-    MergeRefused,
-    PersonChanges,
-    Workspace,
-    WorkspaceError,
-)
+from mast_tui.workspace import Event, PersonChanges, Workspace, WorkspaceError
+from mast_tui.workspace.events.chain import Foreign
 from mast_tui.workspace.events.foreign import Growth
 from mast_tui.workspace.events.types import (
     Decided,
@@ -39,6 +32,7 @@ from mast_tui.workspace.events.types import (
     VerdictSet,
 )
 from mast_tui.workspace.ids import now
+from mast_tui.workspace.records import EventConflict, MergeRefused
 from mast_tui.workspace.registers.imports import ImportRecord, ImportState
 
 REPLACED: Final = "replaced:"

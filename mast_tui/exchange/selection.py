@@ -11,7 +11,8 @@ from mast_tui.adjudication import guidelines_document, orders_from_files, words_
 from mast_tui.exchange.csv_long import LongWork
 from mast_tui.exchange.exporters.gold_document import GoldEntry, Provenance, Values, gold_document
 from mast_tui.exchange.exporters.working_time import minutes_worked
-from mast_tui.gold import GoldTrace, only_settled
+from mast_tui.gold import GoldTrace
+from mast_tui.gold.sources import only_settled
 from mast_tui.labels import JUDGE_PREFIX, Label, Origin, Pass, PassKind, VerdictValue
 from mast_tui.passes import Which, counted_passes, finished_by
 from mast_tui.taxonomy.model import Taxonomy

@@ -15,7 +15,7 @@ from mast_tui.exchange.batches import EVENTS_AT_ONCE, batched, let_others_write
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.import_batch import undone_id
 from mast_tui.labels import PassKind
-from mast_tui.workspace import Event, NewEvent, Workspace, inverse
+from mast_tui.workspace import Event, NewEvent, Workspace
 from mast_tui.workspace.events.model import IMPORT_PREFIX
 from mast_tui.workspace.events.types import (
     Decided,
@@ -38,6 +38,7 @@ from mast_tui.workspace.events.types import (
     StudySet,
     SuggestionsSeen,
     VerdictSet,
+    inverse,
 )
 from mast_tui.workspace.registers.imports import ImportRecord, ImportState
 

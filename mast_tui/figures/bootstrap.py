@@ -22,7 +22,7 @@ _CELLS_AT_ONCE: Final = 4_000_000
 _CELLS_NEAR: Final = 1 << 16
 """Weights that are drawn at a time: their counts stay in the processor's cache."""
 
-_LEAST_DEFINED: Final = 0.5
+LEAST_DEFINED: Final = 0.5
 """The share of resamples in which a figure must be defined for its interval to mean anything."""
 
 _ROUNDING: Final = 1e-12
@@ -128,7 +128,7 @@ def interval(
         give the same one: resampling what is all alike tells nothing of what else there may be.
     """
     defined = values[~np.isnan(values)]
-    if defined.size <= _LEAST_DEFINED * values.size or not varies(defined):
+    if defined.size <= LEAST_DEFINED * values.size or not varies(defined):
         return None
     tails = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
     if left_out is not None:

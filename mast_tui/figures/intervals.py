@@ -6,6 +6,7 @@ Shares are counts ``hits`` of ``n``, of n > 0. Intervals by resampling are made 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from math import ceil, exp, log, sqrt
 from statistics import NormalDist
 from typing import Final, NamedTuple, NotRequired, TypedDict
@@ -75,13 +76,10 @@ def cases_for(share: float, margin: float) -> int:
         low, high = wilson_of(share, cases)
         return high - low > 2 * margin
 
-    low, high = 0, 1
+    high = 1
     while wide(high):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if wide(middle) else (low, middle)
-    return high
+        high *= 2
+    return bisect_left(range(high), True, lo=high // 2 + 1, key=lambda cases: not wide(cases))
 
 
 def more_for(hits: float, n: float, margin: float, *, each: float = 1.0) -> int | None:

@@ -15,7 +15,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson, Withheld
-from mast_tui.figures.bootstrap import LEVEL, Interval, interval, ratio, resampled_sums
+from mast_tui.figures.bootstrap import (
+    LEAST_DEFINED,
+    LEVEL,
+    Interval,
+    interval,
+    ratio,
+    resampled_sums,
+)
 
 FEWEST: Final = 3
 """Traces below which no interval holds."""
@@ -45,7 +52,6 @@ _LEAST_TRACES_OF_MEAN: Final = 25
 """For each rating that a unit has: with more of them the spread is less, and not the bias."""
 
 _ALIKE: Final = 1e-12
-_LEAST_DEFINED: Final = 0.5
 _HALVINGS: Final = 80
 
 
@@ -154,7 +160,7 @@ def jackknife_interval(
     """
     traces = left_out.size
     defined = left_out[~np.isnan(left_out)]
-    if defined.size < FEWEST or defined.size <= _LEAST_DEFINED * traces:
+    if defined.size < FEWEST or defined.size <= LEAST_DEFINED * traces:
         return None
     error = sqrt((traces - 1) * float(((defined - defined.mean()) ** 2).mean()))
     width = 1 - lowest

@@ -12,16 +12,9 @@ from mast_tui.gold.model import (
     Side,
     Source,
 )
-from mast_tui.gold.overlaps import Item, Order, item_id, items_of_mode, no_order, no_orders
-from mast_tui.gold.settle import gold_of_trace, words_at, words_on
-from mast_tui.gold.sources import (
-    GoldKind,
-    GoldMixJson,
-    gold_mix,
-    gold_words,
-    is_gold,
-    only_settled,
-)
+from mast_tui.gold.overlaps import Order, no_order, no_orders
+from mast_tui.gold.settle import gold_of_trace, words_on
+from mast_tui.gold.sources import GoldKind
 
 __all__ = [
     "Conflict",
@@ -29,24 +22,15 @@ __all__ = [
     "Decision",
     "GoldKind",
     "GoldLabel",
-    "GoldMixJson",
     "GoldTrace",
     "GoldVerdict",
     "Guideline",
-    "Item",
     "Order",
     "Said",
     "Side",
     "Source",
-    "gold_mix",
     "gold_of_trace",
-    "gold_words",
-    "is_gold",
-    "item_id",
-    "items_of_mode",
     "no_order",
     "no_orders",
-    "only_settled",
-    "words_at",
     "words_on",
 ]

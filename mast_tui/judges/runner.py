@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from mast_tui.judges.protocol import Judge, Judgement
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Trace
-from mast_tui.workspace import Judgement as Judged
 from mast_tui.workspace import RunTrace, TraceRecord, WorkspaceError, store_judgement
+from mast_tui.workspace.records import Judgement as Judged
 
 if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy

@@ -10,7 +10,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Literal
 
-from mast_tui.errors import ChangedMeanwhile, ServerAway, SessionError
+from mast_tui.errors import ChangedElsewhere, ChangedMeanwhile, ServerAway, SessionError
 from mast_tui.labels import (
     AnnotatorKind,
     Answer,
@@ -32,7 +32,7 @@ from mast_tui.session.reading import SHORT_RUN, ReadSpans
 from mast_tui.session.study_conditions import FREE, StudyConditions, conditions_for
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
-from mast_tui.workspace import ChangedElsewhere, NewEvent, TraceRecord, Workspace
+from mast_tui.workspace import NewEvent, TraceRecord, Workspace
 from mast_tui.workspace.events.types import (
     Fact,
     PassFinished,

@@ -88,18 +88,10 @@ def to_dict(taxonomy: Taxonomy) -> dict[str, object]:
 
 
 def _mode_to_dict(mode: Mode) -> dict[str, object]:
-    return {
-        "slug": mode.slug,
-        "code": mode.code,
-        "name": mode.name,
-        "category": mode.category,
-        "stages": list(mode.stages),
-        "definition": mode.definition,
-        "applies": list(mode.applies),
-        "applies_not": list(mode.applies_not),
+    values = {name: getattr(mode, name) for name in Mode.__slots__}
+    return values | {
+        **{name: list(values[name]) for name in ("stages", "applies", "applies_not", "fixes")},
         "confusable": [{"slug": c.slug, "difference": c.difference} for c in mode.confusable],
-        "detection": mode.detection,
-        "fixes": list(mode.fixes),
         "aliases": [{"name": a.name, "source": a.source} for a in mode.aliases],
     }
 

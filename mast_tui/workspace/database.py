@@ -104,11 +104,6 @@ class Database(ABC):
     def name(self) -> str:
         """What messages call it."""
 
-    @property
-    @abstractmethod
-    def journal_mode(self) -> str:
-        """How commits are kept safe."""
-
     @abstractmethod
     def close(self) -> None:
         """Close it; every later use raises."""

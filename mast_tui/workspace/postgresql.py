@@ -200,11 +200,6 @@ class Server(Database):
     def name(self) -> str:
         return self._url
 
-    @property
-    def journal_mode(self) -> str:
-        """The server keeps commits safe."""
-        return "server"
-
     def close(self) -> None:
         if self._closed:
             return

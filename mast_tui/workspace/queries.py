@@ -135,26 +135,15 @@ def labels(connection: Connection, **wanted: Unpack[OfPass]) -> tuple[Label, ...
 
 def verdicts(connection: Connection, **wanted: Unpack[OfPass]) -> tuple[Verdict, ...]:
     """Verdicts by trace, annotator, taxonomy, pass and mode; a mode with labels is present."""
-    marked = schema.labels
-    columns = [
-        marked.c[name] for name in ("annotator", "trace_id", "taxonomy", "mode", "pass_number")
-    ]
-    present = _with_pass(select(*columns), marked, wanted).distinct()
+    marked, said = schema.labels, schema.verdicts
+    names = ("annotator", "trace_id", "taxonomy", "mode", "pass_number")
+    present = _with_pass(select(*(marked.c[name] for name in names)), marked, wanted).distinct()
     found = {
         tuple(row): Verdict(row[0], row[1], row[2], row[3], VerdictValue.PRESENT, row[4])
         for row in connection.execute(present)
     }
-    said = schema.verdicts
     for row in connection.execute(_with_pass(select(said), said, wanted)).mappings():
-        verdict = verdict_of(row)
-        key = (
-            verdict.annotator,
-            verdict.trace_id,
-            verdict.taxonomy,
-            verdict.mode,
-            verdict.pass_number,
-        )
-        found.setdefault(key, verdict)
+        found.setdefault(tuple(row[name] for name in names), verdict_of(row))
     return tuple(
         sorted(
             found.values(),
@@ -241,14 +230,15 @@ def reads(
 
     A retest begins with nothing read, and what is read in it counts for no other pass.
     """
-    table = schema.events
-    retests = _retests(connection, annotator, trace_id, taxonomy)
+    table, passes = schema.events, schema.passes
+    work: OfWork = {"annotator": annotator, "trace_id": trace_id, "taxonomy": taxonomy}
+    kind = passes.c.kind == PassKind.RETEST.value
+    again = select(passes.c.number).where(*_conditions(passes, work), kind)
+    retests = connection.execute(again).scalars().all()
     of_it = table.c.pass_number == pass_number
     up_to_it = (table.c.pass_number <= pass_number) & table.c.pass_number.not_in(retests)
     statement = select(table).where(
-        table.c.annotator == annotator,
-        table.c.trace_id == trace_id,
-        table.c.taxonomy == taxonomy,
+        *_conditions(table, work),
         table.c.kind == EventKind.SPANS_READ.value,
         of_it if pass_number in retests else up_to_it,
     )
@@ -265,35 +255,18 @@ def look_again(
 ) -> dict[str, tuple[str, ...]]:
     """The modes that an annotator is to look at again, by trace, of one or of all: as said last."""
     table = schema.events
+    work: OfWork = {"annotator": annotator, "taxonomy": taxonomy, "trace_id": trace_id}
     statement = (
         select(table)
-        .where(
-            table.c.annotator == annotator,
-            table.c.taxonomy == taxonomy,
-            table.c.kind == EventKind.LOOK_AGAIN_SET.value,
-        )
+        .where(*_conditions(table, work), table.c.kind == EventKind.LOOK_AGAIN_SET.value)
         .order_by(table.c.seq, table.c.id)
     )
-    if trace_id is not None:
-        statement = statement.where(table.c.trace_id == trace_id)
     found: dict[str, tuple[str, ...]] = {}
     for row in connection.execute(statement).mappings():
         fact = event_of(row).fact
         assert isinstance(fact, LookAgainSet)
         found[row["trace_id"]] = fact.after
     return {trace_id: modes for trace_id, modes in found.items() if modes}
-
-
-def _retests(connection: Connection, annotator: str, trace_id: str, taxonomy: str) -> list[int]:
-    """The numbers of the retests of a trace."""
-    table = schema.passes
-    statement = select(table.c.number).where(
-        table.c.annotator == annotator,
-        table.c.trace_id == trace_id,
-        table.c.taxonomy == taxonomy,
-        table.c.kind == PassKind.RETEST.value,
-    )
-    return list(connection.execute(statement).scalars())
 
 
 def decisions(
@@ -371,15 +344,8 @@ def judgements(connection: Connection, **wanted: Unpack[OfWork]) -> tuple[Judgem
         .order_by(table.c.trace_id, table.c.annotator, table.c.taxonomy)
     )
     return tuple(
-        Judgement(
-            row["annotator"],
-            row["trace_id"],
-            row["taxonomy"],
-            tuple(json.loads(row["looks_at"])),
-            row["at"],
-            row["run"],
-        )
-        for row in connection.execute(statement).mappings()
+        Judgement(annotator, trace_id, taxonomy, tuple(json.loads(looks_at)), at, run)
+        for annotator, trace_id, taxonomy, looks_at, run, at in connection.execute(statement)
     )
 
 

@@ -67,12 +67,6 @@ class SqliteFile(Database):
     def name(self) -> str:
         return "the workspace in memory" if self.path is None else str(self.path)
 
-    @property
-    def journal_mode(self) -> str:
-        """How SQLite keeps commits safe: ``wal``, ``delete`` or, in memory, ``memory``."""
-        with self.reading() as connection:
-            return str(connection.exec_driver_sql("PRAGMA journal_mode").scalar_one())
-
     def close(self) -> None:
         """Bring everything into the one file and close it; every later use raises.
 

@@ -155,11 +155,6 @@ class Workspace:
         """What messages call it: its path or address."""
         return self._database.name
 
-    @property
-    def journal_mode(self) -> str:
-        """How commits are kept safe: ``wal`` on a local file system, ``delete`` elsewhere."""
-        return self._database.journal_mode
-
     def close(self) -> None:
         """Close the file, which then holds everything; nothing waits for this to be safe."""
         self._database.close()

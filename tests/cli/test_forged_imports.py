@@ -16,7 +16,7 @@ from mast_tui.exchange.jsonl import merge_content, read_jsonl, workspace_lines
 from mast_tui.labels import Label, PassKind, Target, VerdictValue
 from mast_tui.study import Study
 from mast_tui.traces.samples import samples_folder
-from mast_tui.workspace import History, MergeRefused, NewEvent, PersonChanges, Workspace
+from mast_tui.workspace import NewEvent, PersonChanges, Workspace
 from mast_tui.workspace.events.types import (
     Fact,
     LabelAdded,
@@ -29,6 +29,7 @@ from mast_tui.workspace.events.types import (
     StudySet,
     VerdictSet,
 )
+from mast_tui.workspace.records import History, MergeRefused
 from tests.cli.conftest import Cli
 from tests.exchange.words import MAST, SLUGS
 

@@ -39,9 +39,7 @@ from mast_tui.workspace import (
     TraceRecord,
     Usage,
     Workspace,
-    held_out,
     schema,
-    set_aside,
 )
 from mast_tui.workspace.events.types import (
     Decided,
@@ -63,6 +61,7 @@ from mast_tui.workspace.events.types import (
     SuggestionsSeen,
     VerdictSet,
 )
+from mast_tui.workspace.registers.hold_out import held_out, set_aside
 
 pytestmark = pytest.mark.slow
 

@@ -16,7 +16,7 @@ from mast_tui.gold import Decision, Guideline, Said
 from mast_tui.labels import Label, PassKind, Target, VerdictValue
 from mast_tui.output_files import write_output
 from mast_tui.study import Study
-from mast_tui.workspace import MergeReport, NewEvent, TraceRecord, Workspace
+from mast_tui.workspace import NewEvent, TraceRecord, Workspace
 from mast_tui.workspace.events.types import (
     Decided,
     Fact,
@@ -29,6 +29,7 @@ from mast_tui.workspace.events.types import (
     StudySet,
     VerdictSet,
 )
+from mast_tui.workspace.records import MergeReport
 from tests.exchange.words import MAST, SLUGS
 
 TRACES = ("t1", "t2")

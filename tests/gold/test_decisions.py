@@ -6,12 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from mast_tui.gold import (
-    Decision,
-    Said,
-    Source,
-    item_id,
-)
+from mast_tui.gold import Decision, Said, Source
+from mast_tui.gold.overlaps import item_id
 from mast_tui.labels import VerdictValue
 from tests.gold.build import (
     ABSENT,

@@ -19,18 +19,10 @@ from mast_tui.exchange.jsonl import workspace_lines
 from mast_tui.gold import Guideline
 from mast_tui.labels import PassKind, VerdictValue
 from mast_tui.study import Release, Study
-from mast_tui.workspace import (
-    Event,
-    NewEvent,
-    TraceRecord,
-    Workspace,
-    event_from_dict,
-    event_to_dict,
-    examined,
-    merge,
-)
-from mast_tui.workspace.events.chain import LENGTH, digest, first_break
+from mast_tui.workspace import Event, NewEvent, TraceRecord, Workspace
+from mast_tui.workspace.events.chain import LENGTH, digest, examined, first_break
 from mast_tui.workspace.events.codec import fact_to_dict
+from mast_tui.workspace.events.model import event_from_dict, event_to_dict
 from mast_tui.workspace.events.types import (
     Fact,
     GuidelineSet,
@@ -42,6 +34,7 @@ from mast_tui.workspace.events.types import (
     StudySet,
     VerdictSet,
 )
+from mast_tui.workspace.merging import merge
 from tests.workspace.build import MAST, MODES, TRACE, event, label, started, state, trace_of
 from tests.workspace.test_events import recorded
 

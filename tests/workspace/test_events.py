@@ -12,8 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mast_tui.labels import Label
-from mast_tui.workspace import Event, MergeRefused, Workspace, event_from_dict, event_to_dict
+from mast_tui.workspace import Event, Workspace
+from mast_tui.workspace.events.model import event_from_dict, event_to_dict
 from mast_tui.workspace.events.types import Fact, LabelAdded, SpansRead, inverse
+from mast_tui.workspace.records import MergeRefused
 from tests.workspace.build import MAST, TRACE, event, label, state
 from tests.workspace.facts import facts, labels, names, texts
 

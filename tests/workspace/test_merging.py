@@ -12,7 +12,7 @@ import pytest
 from mast_tui.gold import Guideline
 from mast_tui.labels import AnnotatorKind, Target
 from mast_tui.study import Assignment, Draw, Membership, Release, Study
-from mast_tui.workspace import NewEvent, RunTrace, TraceRecord, Workspace, WorkspaceError, merge
+from mast_tui.workspace import NewEvent, RunTrace, TraceRecord, Workspace, WorkspaceError
 from mast_tui.workspace.events.types import (
     GuidelineSet,
     LabelAdded,
@@ -20,6 +20,7 @@ from mast_tui.workspace.events.types import (
     LabelRemoved,
     StudySet,
 )
+from mast_tui.workspace.merging import merge
 from mast_tui.workspace.registers.tags import keep_tags, tags_by
 from tests.taxonomy.rewording import changed
 from tests.workspace.build import MAST, TRACE, event, label, started, state, trace_of

@@ -17,8 +17,9 @@ from mast_tui.exchange.jsonl import merge_content, read_jsonl, workspace_lines
 from mast_tui.labels import VerdictValue
 from mast_tui.taxonomy.identity import differences
 from mast_tui.taxonomy.model import Mode
-from mast_tui.workspace import NewEvent, Workspace, merge
+from mast_tui.workspace import NewEvent, Workspace
 from mast_tui.workspace.events.types import PassFinished, VerdictSet
+from mast_tui.workspace.merging import merge
 from mast_tui.workspace.registers.taxonomies import Revision
 from tests.taxonomy.rewording import changed, reworded
 from tests.workspace.build import MAST, MODES, TRACE, label, started, state

@@ -10,16 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mast_tui.workspace import (
-    RunSettings,
-    TraceRecord,
-    Workspace,
-    WorkspaceError,
-    held_out,
-    merge,
-    set_aside,
-)
-from mast_tui.workspace.registers.hold_out import shares_set_aside
+from mast_tui.workspace import RunSettings, TraceRecord, Workspace, WorkspaceError
+from mast_tui.workspace.merging import merge
+from mast_tui.workspace.registers.hold_out import held_out, set_aside, shares_set_aside
 from tests.workspace.build import MAST, TRACE, trace_of
 from tests.workspace.facts import texts
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mast_tui.errors import ChangedElsewhere
 from mast_tui.gold.model import Decision
 from mast_tui.labels import (
     AnnotatorKind,
@@ -22,7 +23,7 @@ from mast_tui.labels import (
     annotator_kind,
 )
 from mast_tui.taxonomy.loader import from_dict, to_dict
-from mast_tui.workspace import ChangedElsewhere, Run, RunTrace, Workspace, WorkspaceError
+from mast_tui.workspace import Run, RunTrace, Workspace, WorkspaceError
 from mast_tui.workspace.events.types import (
     Decided,
     Fact,

@@ -31,8 +31,8 @@ from mast_tui.configuration import read_configuration
 from mast_tui.errors import MastError
 from mast_tui.labels import checked_person
 from mast_tui.session import unlike_others
-from mast_tui.workspace import Workspace, default_workspace_path
-from mast_tui.workspace.paths import samples_workspace_path, suggested_name
+from mast_tui.workspace import Workspace
+from mast_tui.workspace.paths import default_workspace_path, samples_workspace_path, suggested_name
 
 VISITORS: Final = 50
 """So many apps run at once; each takes some 100 MB."""

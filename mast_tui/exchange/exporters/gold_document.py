@@ -8,16 +8,8 @@ from typing import Any, Final
 
 from mast_tui import __version__
 from mast_tui.exchange.exporters.working_time import minutes_summary
-from mast_tui.gold import (
-    Conflict,
-    GoldLabel,
-    GoldMixJson,
-    GoldTrace,
-    GoldVerdict,
-    Order,
-    Side,
-    gold_mix,
-)
+from mast_tui.gold import Conflict, GoldLabel, GoldTrace, GoldVerdict, Order, Side
+from mast_tui.gold.sources import GoldMixJson, gold_mix
 from mast_tui.labels import Label, Pass, Target
 from mast_tui.study.model import Study
 from mast_tui.taxonomy.model import Mode, Taxonomy

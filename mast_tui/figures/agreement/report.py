@@ -234,13 +234,9 @@ class Tables:
             if own.sum() < min(MANY, len(traces))
         }
 
-    def coefficients(self, mode: int) -> dict[str, Coefficient]:
-        """The figures of one mode."""
-        return self._of_mode[mode]
-
-    def n(self, mode: int) -> int:
-        """How many traces have two ratings or more of the mode."""
-        return self._sums.of([mode]).n
+    def halving(self, mode: int) -> HalvingJson:
+        """What would halve the interval of one mode's κ."""
+        return halving(self._of_mode[mode]["cohen_kappa"], self._sums.of([mode]).n)
 
     def mode(self, mode: int) -> TableJson:
         """The table of one mode."""
@@ -452,7 +448,7 @@ def agreement_report(study: StudyInput, *, rounds: int = ROUNDS, seed: int = 0) 
             for name, retest in study.retests.items()
             if name in study.annotators
         },
-        "halving": _halving(study, tables),
+        "halving": {code: tables.halving(places[slug]) for slug, code, _ in study.modes},
         "missed": _missed(study, table, intervals=rounds > 0),
         "left_out": _left_out(study, table, finished),
     }
@@ -554,13 +550,6 @@ def _retest(study: StudyInput, retest: Retest, rounds: int, seed: int) -> Retest
     traces = range(len(table.traces))
     pooled = Tables(table.annotators, table.said, traces, rounds, seed).pooled()
     return {"n_traces": len(table.traces), **pooled["pairs"]["first|retest"]}
-
-
-def _halving(study: StudyInput, tables: Tables) -> dict[str, HalvingJson]:
-    return {
-        code: halving(tables.coefficients(place)["cohen_kappa"], tables.n(place))
-        for place, (_, code, _) in enumerate(study.modes)
-    }
 
 
 def _missed(study: StudyInput, table: VerdictTable, *, intervals: bool) -> CaptureJson:

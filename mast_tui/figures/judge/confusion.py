@@ -95,7 +95,8 @@ def features(found: Compared, modes: Sequence[str]) -> NDArray[np.float64]:
     cells = np.zeros((len(rows), len(columns), 4))
     for (trace, mode), said in found.judge.items():
         if mode in columns:
-            cells[rows[trace], columns[mode], _cell(said, found.reference[trace, mode])] = 1
+            cell = 3 - 2 * said - found.reference[trace, mode]
+            cells[rows[trace], columns[mode], cell] = 1
     return cells
 
 
@@ -161,12 +162,6 @@ def trace_sums(found: Compared, modes: Sequence[str], *, rounds: int, seed: int)
     flat = resampled_sums(cells.reshape(len(cells), total.size), rounds, seed)
     resampled = flat.reshape(-1, *total.shape)
     return TraceSums(total, resampled, total - cells if len(resampled) else None)
-
-
-def _cell(said: bool, true: bool) -> int:
-    if true:
-        return 0 if said else 2
-    return 1 if said else 3
 
 
 SHARES: Final[Mapping[str, tuple[list[int], list[int]]]] = {

@@ -10,7 +10,7 @@ from typing import Final, Literal, NotRequired, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.bootstrap import LEVEL, Interval, ratio
+from mast_tui.figures.bootstrap import LEAST_DEFINED, LEVEL, Interval, ratio
 from mast_tui.figures.intervals import RateJson, Z
 from mast_tui.figures.signatures.bill import BillJson, SpentOf, bills
 from mast_tui.figures.signatures.model import (
@@ -55,26 +55,20 @@ def shapes(verdicts: NDArray[np.uint8], rules: Rules) -> Whole:
 
 
 def _shape(modes: Whole, rules: Rules) -> Whole:
-    found = np.full(len(modes), SHAPES.index("between"))
-    found[modes == 0] = SHAPES.index("none")
-    found[(modes > 0) & (modes <= rules.isolated)] = SHAPES.index("isolated")
-    found[modes >= rules.cascading] = SHAPES.index("cascading")
-    return found
+    where = [modes == 0, modes <= rules.isolated, modes >= rules.cascading]
+    which = [SHAPES.index(shape) for shape in ("none", "isolated", "cascading")]
+    return np.select(where, which, SHAPES.index("between"))
 
 
 def complete(verdicts: NDArray[np.uint8]) -> NDArray[np.bool_]:
     """Whether each trace was judged on every mode that any of them was judged on."""
-    judged = (verdicts == PRESENT) | (verdicts == ABSENT)
-    found: NDArray[np.bool_] = judged[:, judged.any(axis=0)].all(axis=1) & judged.any(axis=1)
-    return found
+    judged = _judged(verdicts)
+    return np.asarray(judged[:, judged.any(axis=0)].all(axis=1) & judged.any(axis=1))
 
 
 MOST_PATTERNS: Final = 1000
 """Beyond so many different traces the interval is that of the standard error, which then says the
 same in a hundredth of the time."""
-
-_LEAST_DEFINED: Final = 0.5
-"""The share of resamples in which a figure must be defined for its interval to mean anything."""
 
 Values = NDArray[np.float64]
 
@@ -127,7 +121,7 @@ def interval(
         half = Z * standard_error(verdicts, weights)
         return max(0.0, estimate - half), estimate + half
     defined = values[~np.isnan(values)]
-    if defined.size <= _LEAST_DEFINED * values.size:
+    if defined.size <= LEAST_DEFINED * values.size:
         return None
     low, high = np.quantile(defined, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return min(float(low), estimate), max(float(high), estimate)

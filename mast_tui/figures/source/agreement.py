@@ -151,10 +151,7 @@ def _unfinished(
         for one in passes
         if (one.kind in _FIRST_LOOKS if which == "first" else one.kind.is_reading)
     }
-    found: dict[str, int] = {}
-    for who, _ in begun - counted.keys():
-        found[who] = found.get(who, 0) + 1
-    return found
+    return dict(Counter(who for who, _ in begun - counted.keys()))
 
 
 def _rounds(workspace: Workspace, taxonomy: Taxonomy) -> dict[str, frozenset[str]]:

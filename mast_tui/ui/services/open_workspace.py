@@ -36,8 +36,8 @@ from mast_tui.traces.model import Trace
 from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.dialogs.welcome import WelcomeScreen
 from mast_tui.ui.options import AppOptions
-from mast_tui.workspace import Workspace, default_workspace_path, why_not_trusted
-from mast_tui.workspace.paths import samples_workspace_path, suggested_name
+from mast_tui.workspace import Workspace, why_not_trusted
+from mast_tui.workspace.paths import default_workspace_path, samples_workspace_path, suggested_name
 
 
 @dataclass(slots=True)

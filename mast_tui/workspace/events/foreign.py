@@ -43,15 +43,8 @@ def merge(
     Args:
         connection: one in a transaction, which the caller takes back where this raises.
         foreign: what comes, looked at by ``chain.examined``.
-        replacing: the people whose word may change by it; where they have events of the same ids
-            and other content, those that come take the place of ours.
-
-    Returns:
-        What was added, and what changed by name.
-
-    Raises:
-        MergeRefused: it would change what others have said, or their history was edited.
-        WorkspaceError: an event without an id or a counter.
+        replacing: as ``Workspace.merge_events`` takes them, which says what this returns and
+            raises.
     """
     here = _known(connection, foreign.events)
     standing = changes.standing_decisions(connection)

@@ -61,12 +61,15 @@ _TOLD_COLUMNS: Final = ("told_requests", "told_in", "told_out", "told_cached")
 _TOLD: Final = select(*(_RUNS.c[name] for name in _TOLD_COLUMNS)).where(
     _RUNS.c.id == bindparam("run")
 )
+_AS_IT_IS: Final = ("id", "judge", "taxonomy", "started_at", "finished_at", "note", "ending")
+"""Columns of runs that hold what a record of a run has under the same name."""
+
 _OF_HERE: Final = _RUNS.c.told_requests.is_(None)
 
 
 def begin_run(connection: Connection, run: Run) -> None:
     """Keep a run that begins here."""
-    connection.execute(insert(_RUNS).values(id=run.id, **_run_to_row(run)))
+    connection.execute(insert(_RUNS).values(**_run_to_row(run)))
 
 
 def add_run(connection: Connection, run: Run) -> None:
@@ -81,7 +84,7 @@ def add_run(connection: Connection, run: Run) -> None:
         "told_out": used.tokens_out,
         "told_cached": used.tokens_cached,
     }
-    statement = insert(_RUNS).values(id=run.id, **_run_to_row(run), **told)
+    statement = insert(_RUNS).values(**_run_to_row(run), **told)
     new = statement.excluded
     news: dict[str, Any] = {
         name: func.coalesce(_RUNS.c[name], new[name])
@@ -216,14 +219,9 @@ def examples(connection: Connection, judge: str) -> frozenset[str]:
 def _run_to_row(run: Run) -> Row:
     settings = run.settings
     return {
-        "judge": run.judge,
-        "taxonomy": run.taxonomy,
-        "started_at": run.started_at,
-        "finished_at": run.finished_at,
-        "note": run.note,
+        **{name: getattr(run, name) for name in _AS_IT_IS},
         "settings": None if settings is None else json.dumps(SETTINGS.write(settings)),
         "form": None if settings is None else settings.form,
-        "ending": run.ending,
     }
 
 
@@ -245,18 +243,12 @@ def _runs(
     kept = select(_RUNS).where(*_is(_RUNS.c.id, run_id)).order_by(_RUNS.c.started_at, _RUNS.c.id)
     return tuple(
         Run(
-            id=row["id"],
-            judge=row["judge"],
-            taxonomy=row["taxonomy"],
-            started_at=row["started_at"],
-            finished_at=row["finished_at"],
-            note=row["note"],
+            **{name: row[name] for name in _AS_IT_IS},
             traces=tuple(done.get(row["id"], ())),
             settings=None
             if row["settings"] is None
             else _settings_of(row["settings"], row["form"]),
             usage=_sum(used.get(row["id"]), tuple(row[name] for name in _TOLD_COLUMNS)),
-            ending=row["ending"],
         )
         for row in connection.execute(kept).mappings()
     )

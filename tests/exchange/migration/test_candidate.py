@@ -20,7 +20,8 @@ from mast_tui.session.open_codes import open_coding
 from mast_tui.taxonomy.checks import TaxonomyError
 from mast_tui.taxonomy.loader import from_dict, load_mast
 from mast_tui.taxonomy.model import OPEN_SLUG, Taxonomy
-from mast_tui.workspace import Workspace, merge
+from mast_tui.workspace import Workspace
+from mast_tui.workspace.merging import merge
 from tests.exchange.migration.test_migrate import STEPS, Step, tables, tables_of, work
 from tests.session.build import put, span
 from tests.session.studies import Class

@@ -24,7 +24,7 @@ from mast_tui.gold.overlaps import item_id
 from mast_tui.labels import Label, Target, VerdictValue
 from mast_tui.session import Session, SessionError
 from mast_tui.session.queues import QueueItem, QueueKind, queue
-from mast_tui.workspace import MergeRefused, NewEvent, Workspace, merge, schema
+from mast_tui.workspace import NewEvent, Workspace, schema
 from mast_tui.workspace.events.types import (
     Decided,
     Fact,
@@ -35,6 +35,8 @@ from mast_tui.workspace.events.types import (
     SightSet,
     StudySet,
 )
+from mast_tui.workspace.merging import merge
+from mast_tui.workspace.records import MergeRefused
 from tests.exchange.migration.codebooks import (
     DROPPED,
     FIRST,

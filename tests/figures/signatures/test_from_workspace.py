@@ -20,7 +20,8 @@ from mast_tui.figures.signatures.model import (
 from mast_tui.figures.signatures.trend import trend
 from mast_tui.figures.source.signatures import input_from_workspace
 from mast_tui.figures.source.verdicts import FLAGS
-from mast_tui.gold import Decision, GoldMixJson, GoldTrace, Order, gold_mix, only_settled
+from mast_tui.gold import Decision, GoldTrace, Order
+from mast_tui.gold.sources import GoldMixJson, gold_mix, only_settled
 from mast_tui.labels import WHOLE_TRACE, AnnotatorKind, Finding, PassKind, Target, VerdictValue
 from mast_tui.traces.model import Outcome
 from mast_tui.workspace import NewEvent, TraceRecord, WorkspaceError, store_judgement

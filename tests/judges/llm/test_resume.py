@@ -18,7 +18,8 @@ from typing import Any
 
 import pytest
 
-from mast_tui.workspace import EventKind, Workspace
+from mast_tui.workspace import Workspace
+from mast_tui.workspace.events.types import EventKind
 from tests.judges.llm.made_answers import said, shown, write_conversations
 from tests.judges.llm.server import Action, ModelServer, answer
 

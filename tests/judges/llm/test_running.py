@@ -25,7 +25,8 @@ from mast_tui.labels import QuoteCounts, VerdictValue
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import scan
 from mast_tui.traces.model import Trace
-from mast_tui.workspace import EventKind, Usage, Workspace
+from mast_tui.workspace import Usage, Workspace
+from mast_tui.workspace.events.types import EventKind
 from tests.judges.llm.made_answers import said, shown, user_text, write_runs
 from tests.judges.llm.server import Action, ModelServer, Script, answer, hang, status
 
