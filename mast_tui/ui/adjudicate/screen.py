@@ -11,7 +11,6 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, Vertical
-from textual.widgets import Static
 
 from mast_tui.adjudication import Adjudication, Case, outcome_words, take_on
 from mast_tui.errors import MastError
@@ -42,7 +41,6 @@ from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.styles import ADJUDICATE, ANNOTATE, BASE_SCREEN
 from mast_tui.ui.trace_view.span_text import SpanText
-from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.sides_panel import SidesPanel
 from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
@@ -116,18 +114,14 @@ class AdjudicateScreen(BaseScreen):
         self._place: str | None = None
         self._is_reading = self._reads_again = False
 
-    def compose(self) -> ComposeResult:
-        """The panes."""
-        yield TitleBar()
-        with Container(id="desk", classes="filled"):
+    def compose_panes(self) -> ComposeResult:
+        """The queue, and the evidence beside it."""
+        with Container(id="desk"):
             yield self.queue.lines
             with Vertical(id="beside"):
                 yield self.evidence.sides
                 yield self.evidence.timeline
                 yield self.evidence.span_view
-        with Vertical(classes="words"):
-            yield Static(id="words", markup=False)
-        yield HintBar(self.where)
 
     @property
     def main_list(self) -> ConflictList:

@@ -9,7 +9,6 @@ from typing import ClassVar, Final
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 from textual.worker import get_current_worker
@@ -41,8 +40,6 @@ from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.styles import BASE_SCREEN, RUNS
 from mast_tui.ui.suggestion_wording import judge_name
 from mast_tui.ui.widgets.column_table import Column, ColumnTable, TableRow
-from mast_tui.ui.widgets.hint_bar import HintBar
-from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import place_words, plain_title
 from mast_tui.workspace import Run, WorkspaceError, examples_of
@@ -381,20 +378,15 @@ class ComparisonScreen(OpensTraces):
     def _gold(self) -> bool:
         return self._second is None
 
-    def compose(self) -> ComposeResult:
+    def compose_panes(self) -> ComposeResult:
         """The counts, and the traces behind them."""
         columns = GOLD_COLUMNS if self._gold else RUN_COLUMNS
         case_columns = GOLD_CASE_COLUMNS if self._gold else CASE_COLUMNS
-        yield TitleBar()
-        with Vertical(classes="filled"):
-            yield Static(id="about", markup=False)
-            yield Static(id="counts-heading", classes="heading", markup=False)
-            yield ColumnTable(columns, id="counts")
-            yield Static(id="cases-heading", classes="heading", markup=False)
-            yield ColumnTable(case_columns, id="cases")
-        with Vertical(classes="words"):
-            yield Static(id="words", markup=False)
-        yield HintBar(self.where)
+        yield Static(id="about", markup=False)
+        yield Static(id="counts-heading", classes="heading", markup=False)
+        yield ColumnTable(columns, id="counts")
+        yield Static(id="cases-heading", classes="heading", markup=False)
+        yield ColumnTable(case_columns, id="cases")
 
     @property
     def main_list(self) -> ColumnTable:

@@ -141,9 +141,10 @@ class OpenCodesScreen(OpensTraces, TableScreen):
         self._marked: dict[Place, OpenCode] = {}
         self._search = ""
 
-    def compose_about(self) -> ComposeResult:
-        """How far the kinds of failure saturate."""
+    def compose_panes(self) -> ComposeResult:
+        """How far the kinds of failure saturate, over the table."""
         yield Static(id="about", markup=False)
+        yield from super().compose_panes()
 
     @property
     def row(self) -> _Row | None:

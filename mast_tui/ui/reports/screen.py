@@ -11,7 +11,6 @@ from typing import ClassVar, Final
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.screen import ModalScreen
@@ -34,9 +33,7 @@ from mast_tui.ui.screens.trace_opening import OpensTraces
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.styles import BASE_SCREEN, REPORTS
 from mast_tui.ui.trace_view.span_view import TITLE_FRAME, SpanView
-from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.page_bar import PageBar
-from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import counted, plain_title
 from mast_tui.writes import writes
@@ -52,23 +49,12 @@ class TablesScreen(OpensTraces):
         REPORTS,
     ]
     AUTO_FOCUS = "#table"
-    where: ClassVar[Where]
 
-    def compose(self) -> ComposeResult:
+    def compose_panes(self) -> ComposeResult:
         """The tables, and the row under the cursor in words."""
-        yield TitleBar()
-        yield from self.compose_pages()
-        with Vertical(classes="filled"):
-            yield Static(id="about", markup=False)
-            yield ReportLines(id="table")
-            yield SpanView(id="detail", classes="detail")
-        with Vertical(classes="words"):
-            yield Static(id="words", markup=False)
-        yield HintBar(self.where)
-
-    def compose_pages(self) -> ComposeResult:
-        """What chooses among several pages; nothing where there is one."""
-        yield from ()
+        yield Static(id="about", markup=False)
+        yield ReportLines(id="table")
+        yield SpanView(id="detail", classes="detail")
 
     def on_mount(self) -> None:
         """Keys move the cursor of the tables, wherever one clicks."""
@@ -84,11 +70,6 @@ class TablesScreen(OpensTraces):
     def detail(self) -> SpanView:
         """The row under the cursor in words."""
         return self.query_one("#detail", SpanView)
-
-    def show_words(self, words: str) -> None:
-        """Say something in place of the tables."""
-        self.add_class("-empty")
-        self.query_one("#words", Static).update(Content(words))
 
     def show_about(self, words: str) -> None:
         """Say one line over the tables, or nothing."""
@@ -534,7 +515,7 @@ class TracesScreen(TablesScreen):
         try:
             opening = listing.open(opened, row.id)
         except MastError as error:
-            self.hints.say(one_line(str(error)), error=True)
+            self.say_error(error)
             return
         if isinstance(opening, TraceLocation):
             self.open_at(opening)

@@ -8,7 +8,6 @@ from rich.segment import Segment
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
 from textual.content import Content
 from textual.strip import Strip
 from textual.widgets import Static
@@ -25,8 +24,6 @@ from mast_tui.ui.text.differences import compare
 from mast_tui.ui.text.highlighting import Part
 from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.trace_view.timeline import kind_word, whole_words
-from mast_tui.ui.widgets.hint_bar import HintBar
-from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import plain_title, words_within
 
@@ -127,17 +124,12 @@ class SideBySideScreen(BaseScreen):
         self._a, self._b = a.anew(), b.anew()
         self._names = names
 
-    def compose(self) -> ComposeResult:
+    def compose_panes(self) -> ComposeResult:
         """What came of it, the places, and what differs."""
-        yield TitleBar()
-        with Vertical(classes="filled"):
-            yield Static(id="about", markup=False)
-            yield Static(id="heading", classes="heading", markup=False)
-            yield PairList(self._a, self._b, id="pairs")
-            yield SpanView(id="detail", classes="detail")
-        with Vertical(classes="words"):
-            yield Static(id="words", markup=False)
-        yield HintBar(self.where)
+        yield Static(id="about", markup=False)
+        yield Static(id="heading", classes="heading", markup=False)
+        yield PairList(self._a, self._b, id="pairs")
+        yield SpanView(id="detail", classes="detail")
 
     @property
     def main_list(self) -> PairList:

@@ -11,9 +11,7 @@ from rich.segment import Segment
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
 from textual.strip import Strip
-from textual.widgets import Static
 from textual.worker import get_current_worker
 
 from mast_tui.adjudication import Case, GuidelineBook, ModePage, mode_page, outcome_words
@@ -30,7 +28,6 @@ from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.styles import BASE_SCREEN, GUIDELINES
 from mast_tui.ui.text.layout import wrapped
-from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.taxonomy_panel import definition_of
 from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
@@ -255,20 +252,16 @@ class GuidelinesScreen(OpensTraces):
         super().__init__()
         self.mode_slug = mode_slug
         self.may_write = may_write
+        self.keys_left_out = () if may_write else WRITES
         self._occasion = occasion
         self._occasion_mode = mode_slug
         self._go = go
         self._page: ModePage | None = None
         self._at_hand: TraceLoader | None = None
 
-    def compose(self) -> ComposeResult:
+    def compose_panes(self) -> ComposeResult:
         """The page."""
-        yield TitleBar()
-        with Vertical(classes="filled"):
-            yield PageLines(id="page")
-        with Vertical(classes="words"):
-            yield Static(id="words", markup=False)
-        yield HintBar(self.where, left_out=() if self.may_write else WRITES)
+        yield PageLines(id="page")
 
     @property
     def main_list(self) -> PageLines:
