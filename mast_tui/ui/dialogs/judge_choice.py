@@ -135,24 +135,25 @@ class JudgeChoice(KeyDialog[Chosen]):
     def _show_counted(self, traces: int) -> None:
         """Say how far the estimate is."""
         if self._plan is None:
-            self.query_one(".hint", Static).update(
-                plain_lines(f"{ESTIMATING}: {traces:,} of {len(self._traces):,} traces …")
-            )
+            self._say(f"{ESTIMATING}: {traces:,} of {len(self._traces):,} traces …")
+
+    def _say(self, words: str, *, error: bool = False) -> None:
+        hint = self.query_one(".hint", Static)
+        hint.update(plain_lines(words))
+        hint.set_class(error, "-error")
 
     def _show_plan(self, key: str, plan: Plan) -> None:
         """Say what asking takes; where the model was chosen already, go on with it."""
         if key == self._estimated:
             self._plan = plan
-            self.query_one(".hint", Static).update(plain_lines(estimate_words(plan)))
+            self._say(estimate_words(plan))
             if self._wanted:
                 self.dismiss(Chosen(key, plan))
 
     def _cannot_estimate(self, key: str, problem: str) -> None:
         """Say why it is not known what asking takes."""
         if key == self._estimated:
-            hint = self.query_one(".hint", Static)
-            hint.update(plain_lines(problem))
-            hint.add_class("-error")
+            self._say(problem, error=True)
             self._wanted, self._estimated = False, ""
 
     def take(self, key: str) -> bool:
@@ -165,9 +166,7 @@ class JudgeChoice(KeyDialog[Chosen]):
             self.dismiss(Chosen(key, self._plan))
         else:
             self._wanted = True
-            hint = self.query_one(".hint", Static)
-            hint.update(plain_lines(f"{ESTIMATING}, then it goes on …"))
-            hint.remove_class("-error")
+            self._say(f"{ESTIMATING}, then it goes on …")
             if key != self._estimated:
                 self._estimated, self._plan = key, None
                 self._estimate(self._setup)
