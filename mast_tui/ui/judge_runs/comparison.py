@@ -337,15 +337,16 @@ def nothing_words(found: Compared, *, gold: bool) -> str:
     """Why there is nothing to compare, and what to do."""
     if found.problem is not None:
         return one_line(found.problem)
-    lines = []
     if gold:
-        lines.append("No trace of this run has gold that you may see and that is independent.")
-        lines.append("")
-        lines.append("Gold is what people have finished (D) and settled (A) on the same traces.")
+        lines = [
+            "No trace of this run has gold that you may see and that is independent.\n",
+            "Gold is what people have finished (D) and settled (A) on the same traces.",
+        ]
     else:
-        lines.append("These two judges have judged no trace in common that you may see.")
-        lines.append("")
-        lines.append("R, then J, runs a judge on all traces of the library.")
+        lines = [
+            "These two judges have judged no trace in common that you may see.\n",
+            "R, then J, runs a judge on all traces of the library.",
+        ]
     if found.examples:
         lines.append(f"{found.examples} left out: their text stood as examples in a prompt.")
     if found.hidden:
