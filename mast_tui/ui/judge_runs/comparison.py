@@ -473,20 +473,17 @@ class ComparisonScreen(OpensTraces):
         name = "" if row is None else f"{row.cells['code']} {row.cells['mode']}".strip()
         self.cases.border_title = plain_title(f"{name}: {len(cases)}" if cases else f"{name}: none")
         if read and cases:
-            self._read_places(self._mode, [case.trace_id for case in cases[:MOST_READ]])
+            ids = [case.trace_id for case in cases[:MOST_READ]]
+            self._read_places(self._mode, found.at_hand, ids)
 
     @work(thread=True, group="places", exclusive=True)
-    def _read_places(self, mode: str, trace_ids: list[str]) -> None:
-        worker, at_hand = get_current_worker(), self._found.at_hand if self._found else None
-        wanted = [one for one in dict.fromkeys(trace_ids) if at_hand and not at_hand.is_known(one)]
-        for trace_id in wanted:
-            if worker.is_cancelled or at_hand is None:
-                return
-            try:
-                at_hand.read(trace_id)
-            except (WorkspaceError, OSError):
-                return  # the places keep the names of their spans
-        if wanted:
+    def _read_places(self, mode: str, at_hand: TraceLoader, trace_ids: list[str]) -> None:
+        worker = get_current_worker()
+        try:
+            more = at_hand.read_more(trace_ids, MOST_READ, lambda: worker.is_cancelled)
+        except (WorkspaceError, OSError):
+            return  # the places keep the names of their spans
+        if more:
             self.call_later(self._name_places, mode)
 
     def _name_places(self, mode: str) -> None:

@@ -175,14 +175,12 @@ class OpenCodesScreen(OpensTraces, TableScreen):
                 # What has changed since is read by another one, which may be through already.
                 return
             self.call_later(self._show_gathered, coding, at_hand)
-            ids = dict.fromkeys(code.trace_id for code in coding.codes)
-            wanted = [one for one in ids if not at_hand.is_known(one)]
-            for trace_id in wanted[:MOST_READ]:
-                at_hand.read(trace_id)
+            ids = (code.trace_id for code in coding.codes)
+            more = at_hand.read_more(ids, MOST_READ, lambda: worker.is_cancelled)
         except (MastError, OSError) as error:
             self.call_later(self.show_words, one_line(str(error)))
             return
-        if wanted:
+        if more:
             self.call_later(self._show_rows)  # with the numbers of their places
 
     def _show_gathered(self, coding: OpenCoding, at_hand: TraceLoader) -> None:

@@ -302,15 +302,11 @@ class GuidelinesScreen(OpensTraces):
                 record_reveal(workspace, opened.annotator, taxonomy.ref, shown)
                 at_hand = self._at_hand or TraceLoader(workspace, known)
             self.call_later(self._take_page, page, at_hand)
-            wanted = [one for one in dict.fromkeys(shown) if not at_hand.is_known(one)]
-            for trace_id in wanted[:MOST_READ]:
-                if worker.is_cancelled:
-                    return
-                at_hand.read(trace_id)
+            more = at_hand.read_more(shown, MOST_READ, lambda: worker.is_cancelled)
         except (MastError, OSError) as error:
             self.call_later(self._not_read, mode, error)
             return
-        if wanted:
+        if more:
             self.call_later(self._name_places, mode)
 
     def _take_page(self, page: ModePage, at_hand: TraceLoader) -> None:
