@@ -13,9 +13,9 @@ from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.ui.actions.registry import Where, bindings_for
 from mast_tui.ui.context import Judged
 from mast_tui.ui.judge_runs.comparison import ComparisonScreen
-from mast_tui.ui.judge_runs.run import RunScreen
-from mast_tui.ui.judge_runs.run_view import (
+from mast_tui.ui.judge_runs.run import (
     HIDDEN,
+    RunScreen,
     RunView,
     local_time,
     read_views,
