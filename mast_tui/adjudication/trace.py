@@ -47,36 +47,6 @@ class JudgeWord:
     labels: tuple[Label, ...] = ()
 
 
-def judge_words(
-    workspace: Workspace, taxonomy: Taxonomy, trace_id: str, mode: str
-) -> tuple[JudgeWord, ...]:
-    """The words of all judges that looked at this mode in this trace, by name.
-
-    Whoever shows them records it: ``Adjudication.judge_words`` does.
-    """
-    labels = [
-        label
-        for label in workspace.labels(trace_id=trace_id, taxonomy=taxonomy.ref, pass_number=None)
-        if label.mode == mode and annotator_kind(label.annotator) is AnnotatorKind.JUDGE
-    ]
-    looked = {
-        one.judge
-        for one in workspace.judgements(trace_id=trace_id, taxonomy=taxonomy.ref)
-        if mode in one.looks_at
-    }
-    values = {
-        verdict.annotator: verdict.value
-        for verdict in workspace.verdicts(trace_id=trace_id, taxonomy=taxonomy.ref)
-        if verdict.mode == mode and verdict.annotator in looked
-    }
-    return tuple(
-        JudgeWord(
-            name, values.get(name), tuple(label for label in labels if label.annotator == name)
-        )
-        for name in sorted(looked | {label.annotator for label in labels})
-    )
-
-
 _JUDGE_SHOWN = "judge:"
 
 
@@ -243,7 +213,23 @@ class Adjudication:
         """
         if not self._judge_first and any(c.mode == mode for c in self.gold.conflicts):
             return ()
-        found = judge_words(self.workspace, self.taxonomy, self.trace_id, mode)
+        workspace, trace_id, ref = self.workspace, self.trace_id, self.taxonomy.ref
+        labels = [
+            label
+            for label in workspace.labels(trace_id=trace_id, taxonomy=ref, pass_number=None)
+            if label.mode == mode and annotator_kind(label.annotator) is AnnotatorKind.JUDGE
+        ]
+        judgements = workspace.judgements(trace_id=trace_id, taxonomy=ref)
+        looked = {one.judge for one in judgements if mode in one.looks_at}
+        values = {
+            verdict.annotator: verdict.value
+            for verdict in workspace.verdicts(trace_id=trace_id, taxonomy=ref)
+            if verdict.mode == mode and verdict.annotator in looked
+        }
+        found = tuple(
+            JudgeWord(name, values.get(name), tuple(x for x in labels if x.annotator == name))
+            for name in sorted(looked | {label.annotator for label in labels})
+        )
         if found and mode not in self._judge_shown:
             self._append([Revealed(_JUDGE_SHOWN + mode)])
             self._judge_shown |= {mode}

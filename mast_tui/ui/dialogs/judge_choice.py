@@ -4,7 +4,6 @@ said."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -44,16 +43,11 @@ TOLD_EVERY: Final = 20
 _CHOSEN: Final = "judge.chosen"
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """What somebody has chosen, by its key; ``plan`` is what a model is asked for."""
+class JudgeChoice(KeyDialog[tuple[str, Plan | None]]):
+    """Gives back the key of what was chosen and what a model is to be asked, or None after Escape.
 
-    key: str
-    plan: Plan | None
-
-
-class JudgeChoice(KeyDialog[Chosen]):
-    """Gives back what was chosen, or None after Escape. A model waits for its estimate."""
+    A model waits for its estimate.
+    """
 
     def __init__(
         self,
@@ -148,7 +142,7 @@ class JudgeChoice(KeyDialog[Chosen]):
             self._plan = plan
             self._say(estimate_words(plan))
             if self._wanted:
-                self.dismiss(Chosen(key, plan))
+                self.dismiss((key, plan))
 
     def _cannot_estimate(self, key: str, problem: str) -> None:
         """Say why it is not known what asking takes."""
@@ -161,9 +155,9 @@ class JudgeChoice(KeyDialog[Chosen]):
         if key not in self._rows:
             return False
         if key not in WAYS or self._setup is None:
-            self.dismiss(Chosen(key, None))
+            self.dismiss((key, None))
         elif key == self._estimated and self._plan is not None:
-            self.dismiss(Chosen(key, self._plan))
+            self.dismiss((key, self._plan))
         else:
             self._wanted = True
             self._say(f"{ESTIMATING}, then it goes on …")
@@ -197,14 +191,15 @@ def choose_judge(
     setting = f"{_CHOSEN}:{opened.annotator}"
     before = context.guarded(lambda: opened.workspace.get_setting(setting))
 
-    def answered(chosen: Chosen | None) -> None:
+    def answered(chosen: tuple[str, Plan | None] | None) -> None:
         if chosen is None:
             return
-        remember = partial(opened.workspace.set_setting, setting, chosen.key)
+        key, plan = chosen
+        remember = partial(opened.workspace.set_setting, setting, key)
         context.writes.do(partial(context.guarded, remember), HeldKeys.NOTHING)
-        if chosen.plan is not None:
-            confirm(context, opened, chosen.plan, model)
-        elif chosen.key == TWINS_KEY and twins is not None:
+        if plan is not None:
+            confirm(context, opened, plan, model)
+        elif key == TWINS_KEY and twins is not None:
             twins()
         else:
             rules()

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Final
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import Static
 from textual.worker import get_current_worker
@@ -32,7 +31,7 @@ from mast_tui.safe_text import one_line
 from mast_tui.session import library_view, record_reveal, visible_traces_for_agreement
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
-from mast_tui.ui.actions.registry import Where, bindings_for
+from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.context import TraceLocation
 from mast_tui.ui.screens.trace_opening import OpensTraces
 from mast_tui.ui.services.open_workspace import OpenWorkspace
@@ -364,7 +363,6 @@ class ComparisonScreen(OpensTraces):
 
     CSS_PATH = [BASE_SCREEN, RUNS]
     AUTO_FOCUS = "#counts"
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.COMPARISON, Where.EVERYWHERE)
     where = Where.COMPARISON
 
     def __init__(self, first: Run, second: Run | None) -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import ClassVar, Final
+from typing import Final
 
 from textual import work
-from textual.binding import BindingType
 
 from mast_tui.labels import Answer, QuoteCounts
 from mast_tui.safe_text import one_line
-from mast_tui.ui.actions.registry import Where, bindings_for
+from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.context import TraceLocation
 from mast_tui.ui.screens.table_screen import TableScreen
 from mast_tui.ui.screens.trace_opening import OpensTraces
@@ -203,7 +202,6 @@ class RunScreen(OpensTraces, TableScreen):
     """Counts of answers are this annotator's own; where it is hidden nothing found is counted."""
 
     CSS_PATH = [BASE_SCREEN, RUNS]
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.RUN, Where.EVERYWHERE)
     where = Where.RUN
     table_id = "run"
     columns = COLUMNS

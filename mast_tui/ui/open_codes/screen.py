@@ -6,11 +6,10 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import Final
 
 from textual import work
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import Static
 from textual.worker import get_current_worker
@@ -35,7 +34,7 @@ from mast_tui.session.open_codes import (
     open_coding,
 )
 from mast_tui.taxonomy.model import Mode, Taxonomy
-from mast_tui.ui.actions.registry import Where, bindings_for
+from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.context import TraceLocation
 from mast_tui.ui.dialogs.finder import Choice, Finder
 from mast_tui.ui.dialogs.note import NoteScreen
@@ -128,7 +127,6 @@ class OpenCodesScreen(OpensTraces, TableScreen):
     """
 
     CSS_PATH = [BASE_SCREEN, OPEN_CODES]
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.OPEN_CODES, Where.EVERYWHERE)
     where = Where.OPEN_CODES
     table_id = "codes"
     columns = COLUMNS

@@ -10,7 +10,6 @@ from typing import ClassVar, Final
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.screen import ModalScreen
@@ -21,7 +20,7 @@ from mast_tui.adjudication import take_on
 from mast_tui.errors import MastError
 from mast_tui.reports.model import Row, Table
 from mast_tui.safe_text import one_line
-from mast_tui.ui.actions.registry import Where, bindings_for
+from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.context import ReportToWrite, TraceLocation
 from mast_tui.ui.dialogs.question import Ask
 from mast_tui.ui.reports.agreement import AgreementSource
@@ -526,21 +525,18 @@ class TracesScreen(TablesScreen):
 class AgreementTracesScreen(TracesScreen):
     """What the sides say of each trace: where they differ, first."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.AGREEMENT_TRACES, Where.EVERYWHERE)
     where = Where.AGREEMENT_TRACES
 
 
 class SignatureTracesScreen(TracesScreen):
     """How each trace fails."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.SIGNATURE_TRACES, Where.EVERYWHERE)
     where = Where.SIGNATURE_TRACES
 
 
 class AgreementScreen(ReportScreen):
     """How far people and judges agree."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.AGREEMENT, Where.EVERYWHERE)
     where = Where.AGREEMENT
     traces = AgreementTracesScreen
 
@@ -551,7 +547,6 @@ class AgreementScreen(ReportScreen):
 class SignaturesScreen(ReportScreen):
     """How and why runs fail."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.SIGNATURES, Where.EVERYWHERE)
     where = Where.SIGNATURES
     traces = SignatureTracesScreen
 

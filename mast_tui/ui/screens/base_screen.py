@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -13,7 +13,7 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from mast_tui.safe_text import one_line
-from mast_tui.ui.actions.registry import Where
+from mast_tui.ui.actions.registry import Where, bindings_for
 from mast_tui.ui.context import AppContext, ShowLibrary, context_of
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.title_bar import TitleBar, sight_words
@@ -51,7 +51,18 @@ class MovesLines:
 
 
 class ListScreen(MovesLines, Screen[None]):
-    """A main screen with a title, lists that keys move over, and a line of hints."""
+    """A main screen with a title, lists that keys move over, and a line of hints.
+
+    A subclass that says ``where`` it is has the keys of there, and those that work everywhere.
+    """
+
+    where: ClassVar[Where]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Bind the keys."""
+        if "where" in vars(cls):
+            cls.BINDINGS = bindings_for(cls.where, Where.EVERYWHERE)
+        super().__init_subclass__(**options)
 
     @property
     def mast(self) -> AppContext:
@@ -72,7 +83,6 @@ class ListScreen(MovesLines, Screen[None]):
 class BaseScreen(ListScreen):
     """A main screen that another one takes the place of: panes, or words in place of them."""
 
-    where: ClassVar[Where]
     gives_way = True
     """Another main screen takes its place."""
 

@@ -7,7 +7,6 @@ from typing import ClassVar, Final
 from rich.segment import Segment
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.content import Content
 from textual.strip import Strip
 from textual.widgets import Static
@@ -15,7 +14,7 @@ from textual.widgets import Static
 from mast_tui.traces.alignment import Alignment, Likeness, Pair, align, sentences
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Trace
-from mast_tui.ui.actions.registry import Where, bindings_for
+from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.context import ShowTrace, TraceLocation
 from mast_tui.ui.screens.base_screen import BaseScreen
 from mast_tui.ui.styles import BASE_SCREEN
@@ -108,7 +107,6 @@ class SideBySideScreen(BaseScreen):
     """The places of two runs, and under them what differs in the one under the cursor."""
 
     CSS_PATH = [BASE_SCREEN, SIDE_BY_SIDE_STYLES]
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.SIDE_BY_SIDE, Where.EVERYWHERE)
     where = Where.SIDE_BY_SIDE
 
     def __init__(self, a: Trace, b: Trace, names: tuple[str, str]) -> None:

@@ -10,7 +10,6 @@ from typing import ClassVar, Final, TypeVar
 from rich.segment import Segment
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.strip import Strip
 from textual.worker import get_current_worker
 
@@ -20,7 +19,7 @@ from mast_tui.gold import Guideline, Order
 from mast_tui.safe_text import display_lines, one_line
 from mast_tui.session.visibility import record_reveal
 from mast_tui.taxonomy.model import Taxonomy
-from mast_tui.ui.actions.registry import Where, bindings_for
+from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.context import TraceLocation
 from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.screens.trace_opening import OpensTraces
@@ -238,7 +237,6 @@ class GuidelinesScreen(OpensTraces):
     CSS_PATH = [BASE_SCREEN, GUIDELINES]
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]
     AUTO_FOCUS = "#page"
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.GUIDELINES, Where.EVERYWHERE)
     where = Where.GUIDELINES
 
     def __init__(
