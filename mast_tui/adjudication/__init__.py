@@ -1,13 +1,16 @@
 """Where annotators differ, and what an adjudicator decides about it."""
 
 from mast_tui.adjudication.errors import AdjudicationError
-from mast_tui.adjudication.guideline_texts import guidelines_document, guidelines_markdown
-from mast_tui.adjudication.guidelines import Case, GuidelineBook, ModePage, mode_page
+from mast_tui.adjudication.guidelines import (
+    Case,
+    GuidelineBook,
+    ModePage,
+    guidelines_document,
+    mode_page,
+)
 from mast_tui.adjudication.queue import (
     Access,
     QueueEntry,
-    access_to,
-    accesses_of,
     conflicts_by_trace,
     disagreement,
     has_changed,
@@ -23,8 +26,6 @@ from mast_tui.adjudication.sides import TraceWords, letters, words_by_trace
 from mast_tui.adjudication.trace import Adjudication, JudgeWord
 from mast_tui.adjudication.trace_files import (
     OrderOf,
-    SpanPlaces,
-    TraceOf,
     orders_from_files,
     places_from_files,
     traces_from_files,
@@ -40,15 +41,10 @@ __all__ = [
     "ModePage",
     "OrderOf",
     "QueueEntry",
-    "SpanPlaces",
-    "TraceOf",
     "TraceWords",
-    "access_to",
-    "accesses_of",
     "conflicts_by_trace",
     "disagreement",
     "guidelines_document",
-    "guidelines_markdown",
     "has_changed",
     "letters",
     "mode_page",

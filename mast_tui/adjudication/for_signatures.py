@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Container, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Final
 
 from mast_tui.adjudication.sides import TraceWords, words_by_trace
-from mast_tui.adjudication.trace_files import OrderOf, traces_from_files
+from mast_tui.adjudication.trace_files import OrderOf, TraceOf, traces_from_files
 from mast_tui.figures.judge.confusion import compared, trace_sums
 from mast_tui.figures.judge.input import judge_input_from_workspace
 from mast_tui.figures.prevalence import prevalence
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from mast_tui.gold import GoldTrace, Order
     from mast_tui.reports.examples import Extras
     from mast_tui.taxonomy.model import Taxonomy
-    from mast_tui.traces.model import Trace
     from mast_tui.workspace import Workspace
     from mast_tui.workspace.registers.pseudonyms import Pseudonyms
 
@@ -93,22 +92,18 @@ def extras_for(
     Notes bear the ``letters`` of those who wrote them, where these are given.
     """
 
-    def nowhere(_trace: str) -> Trace | None:
-        return None
+    # A trace is read only when one of its spans is asked for.
+    trace_of: TraceOf = cache(traces_from_files(workspace)) if places else lambda _trace: None
 
-    trace_of = cache(traces_from_files(workspace)) if places else nowhere
+    def index_of(trace_id: str, key: str) -> int | None:
+        trace = trace_of(trace_id)
+        return None if trace is None else trace.index_of(key)
 
     def order_of(trace_id: str) -> Order:
-        # A trace is read only when one of its spans is asked for.
-        def order(key: str) -> int | None:
-            trace = trace_of(trace_id)
-            return None if trace is None else trace.index_of(key)
-
-        return order
+        return partial(index_of, trace_id)
 
     def text_of(trace_id: str, key: str) -> str:
-        trace = trace_of(trace_id)
-        index = None if trace is None else trace.index_of(key)
+        trace, index = trace_of(trace_id), index_of(trace_id, key)
         return "" if trace is None or index is None else trace.text(index)
 
     return extras_from_workspace(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from mast_tui.adjudication.errors import AdjudicationError
 from mast_tui.adjudication.history import history_of
 from mast_tui.adjudication.queue import settles_conflict
 from mast_tui.gold import Decision, Guideline
+from mast_tui.labels import Target
 from mast_tui.session.visibility import visible_traces_for_agreement
 from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.workspace.events.model import NewEvent
@@ -74,6 +76,73 @@ def page_within(page: ModePage, seen: Container[str]) -> ModePage:
         for one in page.guidelines
     )
     return ModePage(page.mode, guidelines, shown, len(page.cases) - len(shown))
+
+
+def guidelines_document(
+    workspace: Workspace, taxonomy: Taxonomy, *, traces: Container[str] | None = None
+) -> Mapping[str, Any]:
+    """What was agreed about each mode, as plain JSON values by the mode's code.
+
+    Modes about which nothing was written or decided are left out, as are cases on and occasions of
+    other traces than ``traces``; None hides nothing. Each mode has ``mode`` (the slug), ``name``,
+    ``guidelines`` (``text``, ``by``, ``at`` and, where there was an occasion, ``trace`` and
+    ``item``) and ``cases`` (``trace``, ``item``, ``value``, ``targets``, ``reason``, ``by``,
+    ``at``, ``judge_seen``).
+    """
+    return {
+        page.mode.code: {
+            "mode": page.mode.slug,
+            "name": page.mode.name,
+            "guidelines": [_guideline_values(one) for one in page.guidelines],
+            "cases": [_case_values(case) for case in page.cases],
+        }
+        for page in _pages(workspace, taxonomy, traces)
+    }
+
+
+def _pages(
+    workspace: Workspace, taxonomy: Taxonomy, traces: Container[str] | None
+) -> Iterator[ModePage]:
+    for mode in taxonomy.modes:
+        page = mode_page(workspace, taxonomy, mode.slug)
+        if traces is not None:
+            page = page_within(page, traces)
+        if page.guidelines or page.cases:
+            yield page
+
+
+def _guideline_values(guideline: Guideline) -> dict[str, Any]:
+    values = {"text": guideline.text, "by": guideline.written_by, "at": guideline.written_at}
+    if guideline.trace_id is not None:
+        values["trace"] = guideline.trace_id
+    if guideline.item is not None:
+        values["item"] = guideline.item
+    return values
+
+
+def _case_values(case: Case) -> dict[str, Any]:
+    decision = case.decision
+    return {
+        "trace": case.trace_id,
+        "item": decision.item,
+        "value": decision.value.value,
+        "targets": [_target_values(target) for target in decision.targets],
+        "reason": decision.reason,
+        "by": decision.decided_by,
+        "at": decision.decided_at,
+        "judge_seen": decision.judge_seen,
+    }
+
+
+def _target_values(target: Target) -> dict[str, Any]:
+    values = {
+        "span_first": target.first,
+        "span_last": target.last,
+        "quote": target.quote,
+        "char_start": target.char_start,
+        "char_end": target.char_end,
+    }
+    return {name: value for name, value in values.items() if value is not None}
 
 
 class GuidelineBook:

@@ -7,13 +7,12 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mast_tui.adjudication.sides import TraceWords, words_by_trace
+from mast_tui.adjudication.sides import words_by_trace
 from mast_tui.adjudication.trace_files import OrderOf
 from mast_tui.gold import (
     Conflict,
     ConflictKind,
     Decision,
-    GoldTrace,
     Order,
     Said,
     Side,
@@ -98,25 +97,21 @@ def queue(
         shown.append(trace_id)
         order = order_of(trace_id) if order_of else no_order
         gold = said.gold(taxonomy, order)
-        entries.append(_open_entry(said, names, gold, order))
+        verdicts = sum(c.kind is ConflictKind.VERDICT for c in gold.conflicts)
+        entries.append(
+            QueueEntry(
+                trace_id,
+                names,
+                access,
+                verdicts=verdicts,
+                places=len(gold.conflicts) - verdicts,
+                decided=sum(map(settles_conflict, said.decisions)),
+                changed=sum(has_changed(one, said.sides, order) for one in said.decisions),
+                disagreement=trace_disagreement(gold.conflicts),
+            )
+        )
     record_reveal(workspace, adjudicator, taxonomy.ref, shown)
     return tuple(sorted(entries, key=_rank))
-
-
-def _open_entry(
-    said: TraceWords, names: tuple[str, ...], gold: GoldTrace, order: Order
-) -> QueueEntry:
-    verdicts = sum(c.kind is ConflictKind.VERDICT for c in gold.conflicts)
-    return QueueEntry(
-        said.trace_id,
-        names,
-        Access.OPEN,
-        verdicts=verdicts,
-        places=len(gold.conflicts) - verdicts,
-        decided=sum(settles_conflict(decision) for decision in said.decisions),
-        changed=sum(has_changed(decision, said.sides, order) for decision in said.decisions),
-        disagreement=trace_disagreement(gold.conflicts),
-    )
 
 
 def _rank(entry: QueueEntry) -> tuple[bool, float, int, str]:
@@ -167,7 +162,6 @@ def take_on(
     second look. Traces that they have begun to label are left alone; a reading in which nothing was
     said yet ends unfinished.
     """
-
     own = by_trace(workspace.passes(annotator=adjudicator, taxonomy=taxonomy.ref))
     accesses = accesses_of(workspace, taxonomy, adjudicator)
 

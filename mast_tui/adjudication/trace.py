@@ -9,7 +9,7 @@ from mast_tui.adjudication.errors import AdjudicationError
 from mast_tui.adjudication.history import History, history_of
 from mast_tui.adjudication.queue import Access, access_to, has_changed, next_pass_number, said_now
 from mast_tui.adjudication.sides import TraceWords, words_by_trace
-from mast_tui.gold import Conflict, Decision, GoldTrace, Order, Said, no_order, words_on
+from mast_tui.gold import Conflict, Decision, Order, Said, no_order, words_on
 from mast_tui.gold.choice import NOBODY, Choice
 from mast_tui.gold.overlaps import item_id
 from mast_tui.gold.settle import words_at
@@ -40,42 +40,13 @@ class JudgeWord:
     labels: tuple[Label, ...] = ()
 
 
-def judge_words(
-    workspace: Workspace, taxonomy: Taxonomy, trace_id: str, mode: str
-) -> tuple[JudgeWord, ...]:
-    """The words of all judges that looked at this mode in this trace, by name.
-
-    Whoever shows them records it: ``Adjudication.judge_words`` does.
-    """
-    labels = [
-        label
-        for label in workspace.labels(trace_id=trace_id, taxonomy=taxonomy.ref, pass_number=None)
-        if label.mode == mode and annotator_kind(label.annotator) is AnnotatorKind.JUDGE
-    ]
-    looked = {
-        one.judge
-        for one in workspace.judgements(trace_id=trace_id, taxonomy=taxonomy.ref)
-        if mode in one.looks_at
-    }
-    values = {
-        verdict.annotator: verdict.value
-        for verdict in workspace.verdicts(trace_id=trace_id, taxonomy=taxonomy.ref)
-        if verdict.mode == mode and verdict.annotator in looked
-    }
-    return tuple(
-        JudgeWord(
-            name, values.get(name), tuple(label for label in labels if label.annotator == name)
-        )
-        for name in sorted(looked | {label.annotator for label in labels})
-    )
-
-
 _JUDGE_SHOWN = "judge:"
 
 
 class Adjudication:
     """What the sides of one trace say, what is left to decide, and the decisions.
 
+    ``words`` is what was said and decided, and ``gold`` what follows; its ``conflicts`` are left.
     Every decision is one transaction, on disk when the method returns. Methods raise
     ``AdjudicationError`` or ``WorkspaceError``, in words for people; then nothing has changed.
     """
@@ -122,29 +93,24 @@ class Adjudication:
             # Looked at first, as recording it looks through all that they ever finished.
             record_reveal(workspace, adjudicator, taxonomy.ref, [trace_id])
         self._saw_judge = any(one.judge_seen for one in own)
-        self._judge_shown = self._judge_shown_for()
+        # In earlier sittings too.
+        self._judge_shown = frozenset(
+            event.fact.what.removeprefix(_JUDGE_SHOWN)
+            for event in self._own_events()
+            if isinstance(event.fact, Revealed) and event.fact.what.startswith(_JUDGE_SHOWN)
+        )
         self.refresh()
-
-    @property
-    def words(self) -> TraceWords:
-        """What was said and decided."""
-        return self._words
-
-    @property
-    def gold(self) -> GoldTrace:
-        """The gold as it stands; its ``conflicts`` are what is left to decide."""
-        return self._gold
 
     @property
     def decisions(self) -> tuple[Decision, ...]:
         """The decisions that stand, oldest first."""
-        return self._words.decisions
+        return self.words.decisions
 
     def refresh(self) -> None:
         """Read again what was said and decided, as others may work in the same workspace."""
         words = words_by_trace(self.workspace, self.taxonomy, trace_id=self.trace_id)
-        self._words = words.get(self.trace_id, TraceWords(self.trace_id))
-        self._gold = self._words.gold(self.taxonomy, self._order)
+        self.words = words.get(self.trace_id, TraceWords(self.trace_id))
+        self.gold = self.words.gold(self.taxonomy, self._order)
 
     def decide(self, conflict: Conflict, choice: Choice, *, reason: str = "") -> Decision:
         """Settle a conflict as it was on screen."""
@@ -174,7 +140,7 @@ class Adjudication:
 
     def overrule(self, mode: str, choice: Choice) -> Decision:
         """Decide a mode's verdict and places whatever the sides say, agreed or not."""
-        decision = self._decision(mode, mode, choice, words_on(mode, self._words.sides))
+        decision = self._decision(mode, mode, choice, words_on(mode, self.words.sides))
         self._record([decision])
         return decision
 
@@ -200,7 +166,7 @@ class Adjudication:
     def confirm(self, item: str) -> Decision:
         """Decide again as it stands, now that a side has said something else since."""
         standing = self._standing(item)
-        said = said_now(standing, self._words.sides, self._order)
+        said = said_now(standing, self.words.sides, self._order)
         seen = standing.judge_seen or self._sees_judge(standing.mode)
         decision = replace(
             standing, said=said, decided_by=self.adjudicator, decided_at=now(), judge_seen=seen
@@ -226,7 +192,7 @@ class Adjudication:
 
     def has_changed(self, decision: Decision) -> bool:
         """Whether a side has said something else about it since it was decided."""
-        return has_changed(decision, self._words.sides, self._order)
+        return has_changed(decision, self.words.sides, self._order)
 
     def judge_shown(self, mode: str) -> bool:
         """Whether the judge's word on a mode was shown to this adjudicator."""
@@ -238,9 +204,25 @@ class Adjudication:
         A study can show them first. Showing it is recorded: what is decided about this mode later
         was decided in sight of a judge.
         """
-        if not self._judge_first and any(c.mode == mode for c in self._gold.conflicts):
+        if not self._judge_first and any(c.mode == mode for c in self.gold.conflicts):
             return ()
-        found = judge_words(self.workspace, self.taxonomy, self.trace_id, mode)
+        workspace, trace_id, ref = self.workspace, self.trace_id, self.taxonomy.ref
+        labels = [
+            label
+            for label in workspace.labels(trace_id=trace_id, taxonomy=ref, pass_number=None)
+            if label.mode == mode and annotator_kind(label.annotator) is AnnotatorKind.JUDGE
+        ]
+        judgements = workspace.judgements(trace_id=trace_id, taxonomy=ref)
+        looked = {one.judge for one in judgements if mode in one.looks_at}
+        values = {
+            verdict.annotator: verdict.value
+            for verdict in workspace.verdicts(trace_id=trace_id, taxonomy=ref)
+            if verdict.mode == mode and verdict.annotator in looked
+        }
+        found = tuple(
+            JudgeWord(name, values.get(name), tuple(x for x in labels if x.annotator == name))
+            for name in sorted(looked | {label.annotator for label in labels})
+        )
         if found and mode not in self._judge_shown:
             self._append([Revealed(_JUDGE_SHOWN + mode)])
             self._judge_shown |= {mode}
@@ -268,10 +250,10 @@ class Adjudication:
     def _addition(self, mode: str, target: Target) -> Decision:
         """A place of a mode that is present or in question; else the mode with this place."""
         self._check_mode(mode)
-        sides = self._words.sides
+        sides = self.words.sides
         choice = Choice(VerdictValue.PRESENT, (target,))
-        in_question = any(conflict.id == mode for conflict in self._gold.conflicts)
-        if self._gold.verdict(mode).value is VerdictValue.PRESENT or in_question:
+        in_question = any(conflict.id == mode for conflict in self.gold.conflicts)
+        if self.gold.verdict(mode).value is VerdictValue.PRESENT or in_question:
             said = words_at(mode, target, sides, self._order)
             choice = replace(choice, sides=tuple(s.annotator for s in said))
             return self._decision(mode, item_id(mode, target), choice, said)
@@ -345,11 +327,3 @@ class Adjudication:
 
     def _history(self) -> History[Decided]:
         return history_of(self._own_events(), Decided)
-
-    def _judge_shown_for(self) -> frozenset[str]:
-        """The modes of which the judge's word was shown in earlier sittings."""
-        return frozenset(
-            event.fact.what.removeprefix(_JUDGE_SHOWN)
-            for event in self._own_events()
-            if isinstance(event.fact, Revealed) and event.fact.what.startswith(_JUDGE_SHOWN)
-        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from mast_tui.errors import MastError
@@ -29,38 +30,28 @@ def traces_from_files(workspace: Workspace, known: Sequence[Trace] = ()) -> Trac
     holds something else now is not at hand. The file read last is kept, so ask for the traces of
     one file one after the other. Asking raises ``WorkspaceError``.
     """
-    return _TraceFiles(workspace, known).trace
+    paths = {record.trace_id: record.path for record in workspace.traces()}
+    at_hand = {trace.identity.trace_id: trace for trace in known}
 
+    @lru_cache(maxsize=1)
+    def in_file(path: Path) -> dict[str, Trace]:
+        """The traces of a file by the ids that they have in the workspace."""
+        found = {}
+        for trace in read_file(path, named=True).traces:
+            record = workspace.find_trace(TraceRecord.of(trace))
+            if record is not None:
+                found[record.trace_id] = trace
+        return found
 
-class _TraceFiles:
-    def __init__(self, workspace: Workspace, known: Sequence[Trace]) -> None:
-        self._workspace = workspace
-        self._paths = {record.trace_id: record.path for record in workspace.traces()}
-        self._at_hand = {trace.identity.trace_id: trace for trace in known}
-        self._file: Path | None = None
-        self._in_file: dict[str, Trace] = {}
-
-    def trace(self, trace_id: str) -> Trace | None:
-        found = self._at_hand.get(trace_id)
-        if found is None:
-            path = self._paths.get(trace_id)
-            if path is None:
-                return None
-            if path != self._file:
-                self._file, self._in_file = path, self._read(path)
-            found = self._in_file.get(trace_id)
+    def trace_of(trace_id: str) -> Trace | None:
+        found, path = at_hand.get(trace_id), paths.get(trace_id)
+        if found is None and path is not None:
+            found = in_file(path).get(trace_id)
         if found is not None:
             read_fully(found)
         return found
 
-    def _read(self, path: Path) -> dict[str, Trace]:
-        """The traces of a file by the ids that they have in the workspace."""
-        found = {}
-        for trace in read_file(path, named=True).traces:
-            record = self._workspace.find_trace(TraceRecord.of(trace))
-            if record is not None:
-                found[record.trace_id] = trace
-        return found
+    return trace_of
 
 
 def orders_from_files(workspace: Workspace, known: Sequence[Trace] = ()) -> OrderOf:

@@ -33,6 +33,10 @@ class Membership(NamedTuple):
     end: int | None = None
     weight: float = 1.0
 
+    def holds(self, lot: int) -> bool:
+        """Whether it is for a lot, counted from 0."""
+        return self.first <= lot and (self.end is None or lot < self.end)
+
 
 class Release(NamedTuple):
     """Traces that an annotator has not finished and gives back: others label them."""
@@ -158,18 +162,13 @@ class Study:
     def members(self, lot: int) -> tuple[str, ...]:
         """Those who are dealt traces of a lot, counted from 0."""
         told = {one.annotator for one in self.memberships}
-        there = {
-            one.annotator
-            for one in self.memberships
-            if one.first <= lot and (one.end is None or lot < one.end)
-        }
+        there = {one.annotator for one in self.memberships if one.holds(lot)}
         return tuple(name for name in self.annotators if name in there or name not in told)
 
     def weight(self, annotator: str, lot: int) -> float:
         """How much of a lot, counted from 0, an annotator is dealt beside the others."""
-        own = [one for one in self.memberships if one.annotator == annotator]
-        there = [one for one in own if one.first <= lot and (one.end is None or lot < one.end)]
-        return there[-1].weight if there else 1.0
+        own = [x for x in self.memberships if x.annotator == annotator and x.holds(lot)]
+        return own[-1].weight if own else 1.0
 
     @property
     def present(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Event
 
 from mast_tui.reports.model import Behind, Column, Estimate, Kind, Row, Section, Table
-from mast_tui.ui.actions.registry import Where, bindings_for
+from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.context import TraceLocation
 from mast_tui.ui.dialogs.help import HelpScreen
@@ -113,7 +113,6 @@ class Given:
 class GivenScreen(ReportScreen):
     """Shows what was given."""
 
-    BINDINGS = bindings_for(Where.AGREEMENT, Where.EVERYWHERE)
     where = Where.AGREEMENT
     traces = AgreementTracesScreen
 

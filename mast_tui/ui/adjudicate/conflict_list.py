@@ -179,31 +179,20 @@ class ConflictList(VirtualLines):
         if item.item is None:
             return self._trace_row(item, width, bar, base)
         quiet = item.state in (RowState.AGREED, RowState.DECIDED)
-        glyph_style = {
-            RowState.OPEN: "open",
-            RowState.CHANGED: "open",
-            RowState.DECIDED: "decided",
-        }.get(item.state, "quiet")
+        glyph = {RowState.CHANGED: "open", RowState.AGREED: "quiet"}.get(item.state, item.state)
         name_cells, what_cells, who_cells = self._columns(width)
-        return Strip(
-            [
-                bar,
-                Segment(f" {GLYPHS[item.state]} ", base + self._part(glyph_style)),
-                Segment(set_cell_size(item.code, self._code), base + self._part("code")),
-                Segment(" ", base),
-                Segment(
-                    words_within(item.name, name_cells),
-                    base + self._part("quiet" if quiet else "name"),
-                ),
-                Segment("  ", base),
-                Segment(
-                    words_within(item.what, what_cells),
-                    base + self._part("quiet" if quiet else "what"),
-                ),
-                Segment("  " if who_cells else "", base),
-                Segment(words_within(item.who, who_cells), base + self._part("quiet")),
-            ]
-        ).adjust_cell_length(width, base)
+        parts = (
+            (f" {GLYPHS[item.state]} ", glyph),
+            (set_cell_size(item.code, self._code), "code"),
+            (" ", None),
+            (words_within(item.name, name_cells), "quiet" if quiet else "name"),
+            ("  ", None),
+            (words_within(item.what, what_cells), "quiet" if quiet else "what"),
+            ("  " if who_cells else "", None),
+            (words_within(item.who, who_cells), "quiet"),
+        )
+        cells = [Segment(text, base + self._part(part) if part else base) for text, part in parts]
+        return Strip([bar, *cells]).adjust_cell_length(width, base)
 
     def _trace_row(self, item: QueueRow, width: int, bar: Segment, base: Style) -> Strip:
         glyph = GLYPHS[item.state].strip()

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import ClassVar, Final, TypeVar
+from typing import Final, TypeVar
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Container, Vertical
-from textual.widgets import Static
 
 from mast_tui.adjudication import Adjudication, Case, outcome_words, take_on
 from mast_tui.errors import MastError
@@ -21,7 +19,7 @@ from mast_tui.labels import JUDGE_PREFIX, WHOLE_TRACE, VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.action import moves
-from mast_tui.ui.actions.registry import Where, bindings_for
+from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.adjudicate.conflict_list import ConflictList
 from mast_tui.ui.adjudicate.evidence import Evidence
 from mast_tui.ui.adjudicate.items import (
@@ -42,7 +40,6 @@ from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.styles import ADJUDICATE, ANNOTATE, BASE_SCREEN
 from mast_tui.ui.trace_view.span_text import SpanText
-from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.sides_panel import SidesPanel
 from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
@@ -87,7 +84,6 @@ class AdjudicateScreen(BaseScreen):
         (100, "-wide"),
     ]
     AUTO_FOCUS = "#queue"
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.ADJUDICATE, Where.EVERYWHERE)
     where = Where.ADJUDICATE
 
     def __init__(
@@ -116,18 +112,14 @@ class AdjudicateScreen(BaseScreen):
         self._place: str | None = None
         self._is_reading = self._reads_again = False
 
-    def compose(self) -> ComposeResult:
-        """The panes."""
-        yield TitleBar()
-        with Container(id="desk", classes="filled"):
+    def compose_panes(self) -> ComposeResult:
+        """The queue, and the evidence beside it."""
+        with Container(id="desk"):
             yield self.queue.lines
             with Vertical(id="beside"):
                 yield self.evidence.sides
                 yield self.evidence.timeline
                 yield self.evidence.span_view
-        with Vertical(classes="words"):
-            yield Static(id="words", markup=False)
-        yield HintBar(self.where)
 
     @property
     def main_list(self) -> ConflictList:
@@ -730,17 +722,13 @@ class AdjudicateScreen(BaseScreen):
             self.queue.lines.move_by(1)
             self._tell(words)
             return
-        more = self._go_to_open()
-        if not more:
+        to_go = f"{self.queue.left()} to go"
+        if not self._go_to_open():
             self._show_row()
-        to_go = self._to_go() if more else "nothing left to decide"
+            to_go = "nothing left to decide"
+        elif not self.queue.left():
+            to_go = f"{self.queue.done()[1]} to look at again: a side has changed since"
         self._tell(f"{words} · {to_go}")
-
-    def _to_go(self) -> str:
-        left = self.queue.left()
-        if left:
-            return f"{left} to go"
-        return f"{self.queue.done()[1]} to look at again: a side has changed since"
 
     def _decided_words(self, conflict: Conflict, choice: Choice) -> str:
         what = outcome_words(choice.value, is_verdict=conflict.kind is ConflictKind.VERDICT)
@@ -908,16 +896,14 @@ class AdjudicateScreen(BaseScreen):
                 from_.pop()
             if changed:
                 to.append(trace_id)
-                self._stepped(work, changed, back=back)
+                self.evidence.range_from = None
+                self._show_outcome(work)
+                self.queue.go_to(trace_id, changed[0])
+                self._show_row()
+                again = "Taken back: decide it anew, or U does it again"
+                self._tell(again if back else "Done again")
                 return
         self.hints.say("Nothing to take back on this trace" if back else "Nothing to decide again")
-
-    def _stepped(self, work: Adjudication, changed: tuple[str, ...], *, back: bool) -> None:
-        self.evidence.range_from = None
-        self._show_outcome(work)
-        self.queue.go_to(work.trace_id, changed[0])
-        self._show_row()
-        self._tell("Taken back: decide it anew, or U does it again" if back else "Done again")
 
     # Boundaries
 

@@ -121,8 +121,8 @@ def completed(value: str) -> str | None:
 FIELD_KEYS: Final = "Enter goes on · ↑ ↓ move · space another choice · Esc leaves"
 
 
-class Form(Dialog[dict[str, str]]):
-    """Gives back what stands in the fields once that is done, or None after Escape.
+class Form(Dialog[None]):
+    """Fields to fill in; Escape leaves them.
 
     A subclass says in ``take`` what becomes of the fields: it refuses them by raising
     ``MastError``, which is said at the field that it is about; it shows words in their place, from

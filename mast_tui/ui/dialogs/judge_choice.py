@@ -4,7 +4,6 @@ said."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -44,16 +43,11 @@ TOLD_EVERY: Final = 20
 _CHOSEN: Final = "judge.chosen"
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """What somebody has chosen, by its key; ``plan`` is what a model is asked for."""
+class JudgeChoice(KeyDialog[tuple[str, Plan | None]]):
+    """Gives back the key of what was chosen and what a model is to be asked, or None after Escape.
 
-    key: str
-    plan: Plan | None
-
-
-class JudgeChoice(KeyDialog[Chosen]):
-    """Gives back what was chosen, or None after Escape. A model waits for its estimate."""
+    A model waits for its estimate.
+    """
 
     def __init__(
         self,
@@ -135,24 +129,25 @@ class JudgeChoice(KeyDialog[Chosen]):
     def _show_counted(self, traces: int) -> None:
         """Say how far the estimate is."""
         if self._plan is None:
-            self.query_one(".hint", Static).update(
-                plain_lines(f"{ESTIMATING}: {traces:,} of {len(self._traces):,} traces …")
-            )
+            self._say(f"{ESTIMATING}: {traces:,} of {len(self._traces):,} traces …")
+
+    def _say(self, words: str, *, error: bool = False) -> None:
+        hint = self.query_one(".hint", Static)
+        hint.update(plain_lines(words))
+        hint.set_class(error, "-error")
 
     def _show_plan(self, key: str, plan: Plan) -> None:
         """Say what asking takes; where the model was chosen already, go on with it."""
         if key == self._estimated:
             self._plan = plan
-            self.query_one(".hint", Static).update(plain_lines(estimate_words(plan)))
+            self._say(estimate_words(plan))
             if self._wanted:
-                self.dismiss(Chosen(key, plan))
+                self.dismiss((key, plan))
 
     def _cannot_estimate(self, key: str, problem: str) -> None:
         """Say why it is not known what asking takes."""
         if key == self._estimated:
-            hint = self.query_one(".hint", Static)
-            hint.update(plain_lines(problem))
-            hint.add_class("-error")
+            self._say(problem, error=True)
             self._wanted, self._estimated = False, ""
 
     def take(self, key: str) -> bool:
@@ -160,14 +155,12 @@ class JudgeChoice(KeyDialog[Chosen]):
         if key not in self._rows:
             return False
         if key not in WAYS or self._setup is None:
-            self.dismiss(Chosen(key, None))
+            self.dismiss((key, None))
         elif key == self._estimated and self._plan is not None:
-            self.dismiss(Chosen(key, self._plan))
+            self.dismiss((key, self._plan))
         else:
             self._wanted = True
-            hint = self.query_one(".hint", Static)
-            hint.update(plain_lines(f"{ESTIMATING}, then it goes on …"))
-            hint.remove_class("-error")
+            self._say(f"{ESTIMATING}, then it goes on …")
             if key != self._estimated:
                 self._estimated, self._plan = key, None
                 self._estimate(self._setup)
@@ -198,14 +191,15 @@ def choose_judge(
     setting = f"{_CHOSEN}:{opened.annotator}"
     before = context.guarded(lambda: opened.workspace.get_setting(setting))
 
-    def answered(chosen: Chosen | None) -> None:
+    def answered(chosen: tuple[str, Plan | None] | None) -> None:
         if chosen is None:
             return
-        remember = partial(opened.workspace.set_setting, setting, chosen.key)
+        key, plan = chosen
+        remember = partial(opened.workspace.set_setting, setting, key)
         context.writes.do(partial(context.guarded, remember), HeldKeys.NOTHING)
-        if chosen.plan is not None:
-            confirm(context, opened, chosen.plan, model)
-        elif chosen.key == TWINS_KEY and twins is not None:
+        if plan is not None:
+            confirm(context, opened, plan, model)
+        elif key == TWINS_KEY and twins is not None:
             twins()
         else:
             rules()

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Final
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import BindingType
-from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 from textual.worker import get_current_worker
@@ -33,7 +31,7 @@ from mast_tui.safe_text import one_line
 from mast_tui.session import library_view, record_reveal, visible_traces_for_agreement
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
-from mast_tui.ui.actions.registry import Where, bindings_for
+from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.context import TraceLocation
 from mast_tui.ui.screens.trace_opening import OpensTraces
 from mast_tui.ui.services.open_workspace import OpenWorkspace
@@ -41,8 +39,6 @@ from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.styles import BASE_SCREEN, RUNS
 from mast_tui.ui.suggestion_wording import judge_name
 from mast_tui.ui.widgets.column_table import Column, ColumnTable, TableRow
-from mast_tui.ui.widgets.hint_bar import HintBar
-from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import place_words, plain_title
 from mast_tui.workspace import Run, WorkspaceError
@@ -340,15 +336,16 @@ def nothing_words(found: Compared, *, gold: bool) -> str:
     """Why there is nothing to compare, and what to do."""
     if found.problem is not None:
         return one_line(found.problem)
-    lines = []
     if gold:
-        lines.append("No trace of this run has gold that you may see and that is independent.")
-        lines.append("")
-        lines.append("Gold is what people have finished (D) and settled (A) on the same traces.")
+        lines = [
+            "No trace of this run has gold that you may see and that is independent.\n",
+            "Gold is what people have finished (D) and settled (A) on the same traces.",
+        ]
     else:
-        lines.append("These two judges have judged no trace in common that you may see.")
-        lines.append("")
-        lines.append("R, then J, runs a judge on all traces of the library.")
+        lines = [
+            "These two judges have judged no trace in common that you may see.\n",
+            "R, then J, runs a judge on all traces of the library.",
+        ]
     if found.examples:
         lines.append(f"{found.examples} left out: their text stood as examples in a prompt.")
     if found.hidden:
@@ -366,7 +363,6 @@ class ComparisonScreen(OpensTraces):
 
     CSS_PATH = [BASE_SCREEN, RUNS]
     AUTO_FOCUS = "#counts"
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.COMPARISON, Where.EVERYWHERE)
     where = Where.COMPARISON
 
     def __init__(self, first: Run, second: Run | None) -> None:
@@ -381,20 +377,15 @@ class ComparisonScreen(OpensTraces):
     def _gold(self) -> bool:
         return self._second is None
 
-    def compose(self) -> ComposeResult:
+    def compose_panes(self) -> ComposeResult:
         """The counts, and the traces behind them."""
         columns = GOLD_COLUMNS if self._gold else RUN_COLUMNS
         case_columns = GOLD_CASE_COLUMNS if self._gold else CASE_COLUMNS
-        yield TitleBar()
-        with Vertical(classes="filled"):
-            yield Static(id="about", markup=False)
-            yield Static(id="counts-heading", classes="heading", markup=False)
-            yield ColumnTable(columns, id="counts")
-            yield Static(id="cases-heading", classes="heading", markup=False)
-            yield ColumnTable(case_columns, id="cases")
-        with Vertical(classes="words"):
-            yield Static(id="words", markup=False)
-        yield HintBar(self.where)
+        yield Static(id="about", markup=False)
+        yield Static(id="counts-heading", classes="heading", markup=False)
+        yield ColumnTable(columns, id="counts")
+        yield Static(id="cases-heading", classes="heading", markup=False)
+        yield ColumnTable(case_columns, id="cases")
 
     @property
     def main_list(self) -> ColumnTable:
@@ -480,20 +471,17 @@ class ComparisonScreen(OpensTraces):
         name = "" if row is None else f"{row.cells['code']} {row.cells['mode']}".strip()
         self.cases.border_title = plain_title(f"{name}: {len(cases)}" if cases else f"{name}: none")
         if read and cases:
-            self._read_places(self._mode, [case.trace_id for case in cases[:MOST_READ]])
+            ids = [case.trace_id for case in cases[:MOST_READ]]
+            self._read_places(self._mode, found.at_hand, ids)
 
     @work(thread=True, group="places", exclusive=True)
-    def _read_places(self, mode: str, trace_ids: list[str]) -> None:
-        worker, at_hand = get_current_worker(), self._found.at_hand if self._found else None
-        wanted = [one for one in dict.fromkeys(trace_ids) if at_hand and not at_hand.is_known(one)]
-        for trace_id in wanted:
-            if worker.is_cancelled or at_hand is None:
-                return
-            try:
-                at_hand.read(trace_id)
-            except (WorkspaceError, OSError):
-                return  # the places keep the names of their spans
-        if wanted:
+    def _read_places(self, mode: str, at_hand: TraceLoader, trace_ids: list[str]) -> None:
+        worker = get_current_worker()
+        try:
+            more = at_hand.read_more(trace_ids, MOST_READ, lambda: worker.is_cancelled)
+        except (WorkspaceError, OSError):
+            return  # the places keep the names of their spans
+        if more:
             self.call_later(self._name_places, mode)
 
     def _name_places(self, mode: str) -> None:

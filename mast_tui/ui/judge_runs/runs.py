@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import ClassVar, Final
+from typing import Final
 
 from textual import work
-from textual.binding import BindingType
 
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
-from mast_tui.ui.actions.registry import Where, bindings_for
+from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.context import Judged
 from mast_tui.ui.judge_runs.comparison import ComparisonScreen
-from mast_tui.ui.judge_runs.run import RunScreen
-from mast_tui.ui.judge_runs.run_view import (
+from mast_tui.ui.judge_runs.run import (
     HIDDEN,
+    RunScreen,
     RunView,
     local_time,
     read_views,
@@ -223,7 +222,6 @@ class RunsScreen(TableScreen):
     """Counts of answers are this annotator's own; where it is hidden nothing found is counted."""
 
     CSS_PATH = [BASE_SCREEN, RUNS]
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.RUNS, Where.EVERYWHERE)
     where = Where.RUNS
     table_id = "runs"
     columns = COLUMNS

@@ -6,11 +6,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Final
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
@@ -18,7 +17,7 @@ from textual.widgets import Input, Static
 
 from mast_tui.safe_text import one_line
 from mast_tui.traces.same_runs import same_runs
-from mast_tui.ui.actions.registry import Where, bindings_for
+from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.context import Judged, ShowSideBySide, ShowTrace
 from mast_tui.ui.dialogs.finder import Choice, Finder
 from mast_tui.ui.dialogs.question import Ask
@@ -71,7 +70,6 @@ class LibraryScreen(ListScreen):
 
     CSS_PATH = LIBRARY
     AUTO_FOCUS = "LibraryList"
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.LIBRARY, Where.EVERYWHERE)
     where = Where.LIBRARY
 
     def __init__(self) -> None:

@@ -6,11 +6,10 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import Final
 
 from textual import work
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import Static
 from textual.worker import get_current_worker
@@ -35,7 +34,7 @@ from mast_tui.session.open_codes import (
     open_coding,
 )
 from mast_tui.taxonomy.model import Mode, Taxonomy
-from mast_tui.ui.actions.registry import Where, bindings_for
+from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.context import TraceLocation
 from mast_tui.ui.dialogs.finder import Choice, Finder
 from mast_tui.ui.dialogs.note import NoteScreen
@@ -128,7 +127,6 @@ class OpenCodesScreen(OpensTraces, TableScreen):
     """
 
     CSS_PATH = [BASE_SCREEN, OPEN_CODES]
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.OPEN_CODES, Where.EVERYWHERE)
     where = Where.OPEN_CODES
     table_id = "codes"
     columns = COLUMNS
@@ -141,9 +139,10 @@ class OpenCodesScreen(OpensTraces, TableScreen):
         self._marked: dict[Place, OpenCode] = {}
         self._search = ""
 
-    def compose_about(self) -> ComposeResult:
-        """How far the kinds of failure saturate."""
+    def compose_panes(self) -> ComposeResult:
+        """How far the kinds of failure saturate, over the table."""
         yield Static(id="about", markup=False)
+        yield from super().compose_panes()
 
     @property
     def row(self) -> _Row | None:
@@ -174,14 +173,12 @@ class OpenCodesScreen(OpensTraces, TableScreen):
                 # What has changed since is read by another one, which may be through already.
                 return
             self.call_later(self._show_gathered, coding, at_hand)
-            ids = dict.fromkeys(code.trace_id for code in coding.codes)
-            wanted = [one for one in ids if not at_hand.is_known(one)]
-            for trace_id in wanted[:MOST_READ]:
-                at_hand.read(trace_id)
+            ids = (code.trace_id for code in coding.codes)
+            more = at_hand.read_more(ids, MOST_READ, lambda: worker.is_cancelled)
         except (MastError, OSError) as error:
             self.call_later(self.show_words, one_line(str(error)))
             return
-        if wanted:
+        if more:
             self.call_later(self._show_rows)  # with the numbers of their places
 
     def _show_gathered(self, coding: OpenCoding, at_hand: TraceLoader) -> None:

@@ -10,8 +10,6 @@ from typing import ClassVar, Final
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import BindingType
-from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.screen import ModalScreen
@@ -22,7 +20,7 @@ from mast_tui.adjudication import take_on
 from mast_tui.errors import MastError
 from mast_tui.reports.model import Row, Table
 from mast_tui.safe_text import one_line
-from mast_tui.ui.actions.registry import Where, bindings_for
+from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.context import ReportToWrite, TraceLocation
 from mast_tui.ui.dialogs.question import Ask
 from mast_tui.ui.reports.agreement import AgreementSource
@@ -34,9 +32,7 @@ from mast_tui.ui.screens.trace_opening import OpensTraces
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.styles import BASE_SCREEN, REPORTS
 from mast_tui.ui.trace_view.span_view import TITLE_FRAME, SpanView
-from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.page_bar import PageBar
-from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import counted, plain_title
 from mast_tui.writes import writes
@@ -52,23 +48,12 @@ class TablesScreen(OpensTraces):
         REPORTS,
     ]
     AUTO_FOCUS = "#table"
-    where: ClassVar[Where]
 
-    def compose(self) -> ComposeResult:
+    def compose_panes(self) -> ComposeResult:
         """The tables, and the row under the cursor in words."""
-        yield TitleBar()
-        yield from self.compose_pages()
-        with Vertical(classes="filled"):
-            yield Static(id="about", markup=False)
-            yield ReportLines(id="table")
-            yield SpanView(id="detail", classes="detail")
-        with Vertical(classes="words"):
-            yield Static(id="words", markup=False)
-        yield HintBar(self.where)
-
-    def compose_pages(self) -> ComposeResult:
-        """What chooses among several pages; nothing where there is one."""
-        yield from ()
+        yield Static(id="about", markup=False)
+        yield ReportLines(id="table")
+        yield SpanView(id="detail", classes="detail")
 
     def on_mount(self) -> None:
         """Keys move the cursor of the tables, wherever one clicks."""
@@ -84,11 +69,6 @@ class TablesScreen(OpensTraces):
     def detail(self) -> SpanView:
         """The row under the cursor in words."""
         return self.query_one("#detail", SpanView)
-
-    def show_words(self, words: str) -> None:
-        """Say something in place of the tables."""
-        self.add_class("-empty")
-        self.query_one("#words", Static).update(Content(words))
 
     def show_about(self, words: str) -> None:
         """Say one line over the tables, or nothing."""
@@ -534,7 +514,7 @@ class TracesScreen(TablesScreen):
         try:
             opening = listing.open(opened, row.id)
         except MastError as error:
-            self.hints.say(one_line(str(error)), error=True)
+            self.say_error(error)
             return
         if isinstance(opening, TraceLocation):
             self.open_at(opening)
@@ -545,21 +525,18 @@ class TracesScreen(TablesScreen):
 class AgreementTracesScreen(TracesScreen):
     """What the sides say of each trace: where they differ, first."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.AGREEMENT_TRACES, Where.EVERYWHERE)
     where = Where.AGREEMENT_TRACES
 
 
 class SignatureTracesScreen(TracesScreen):
     """How each trace fails."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.SIGNATURE_TRACES, Where.EVERYWHERE)
     where = Where.SIGNATURE_TRACES
 
 
 class AgreementScreen(ReportScreen):
     """How far people and judges agree."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.AGREEMENT, Where.EVERYWHERE)
     where = Where.AGREEMENT
     traces = AgreementTracesScreen
 
@@ -570,7 +547,6 @@ class AgreementScreen(ReportScreen):
 class SignaturesScreen(ReportScreen):
     """How and why runs fail."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.SIGNATURES, Where.EVERYWHERE)
     where = Where.SIGNATURES
     traces = SignatureTracesScreen
 

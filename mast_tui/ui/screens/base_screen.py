@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Collection
+from typing import Any, ClassVar
 
+from textual.app import ComposeResult
+from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Static
 
 from mast_tui.safe_text import one_line
+from mast_tui.ui.actions.registry import Where, bindings_for
 from mast_tui.ui.context import AppContext, ShowLibrary, context_of
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.title_bar import TitleBar, sight_words
@@ -46,7 +51,18 @@ class MovesLines:
 
 
 class ListScreen(MovesLines, Screen[None]):
-    """A main screen with a title, lists that keys move over, and a line of hints."""
+    """A main screen with a title, lists that keys move over, and a line of hints.
+
+    A subclass that says ``where`` it is has the keys of there, and those that work everywhere.
+    """
+
+    where: ClassVar[Where]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Bind the keys."""
+        if "where" in vars(cls):
+            cls.BINDINGS = bindings_for(cls.where, Where.EVERYWHERE)
+        super().__init_subclass__(**options)
 
     @property
     def mast(self) -> AppContext:
@@ -65,10 +81,31 @@ class ListScreen(MovesLines, Screen[None]):
 
 
 class BaseScreen(ListScreen):
-    """A main screen that another one takes the place of, with words where nothing else is shown."""
+    """A main screen that another one takes the place of: panes, or words in place of them."""
 
     gives_way = True
     """Another main screen takes its place."""
+
+    keys_left_out: Collection[str] = ()
+    """Actions that the line of hints does not tell."""
+
+    def compose(self) -> ComposeResult:
+        """The title, the panes, the words, and the line of hints."""
+        yield TitleBar()
+        yield from self.compose_pages()
+        with Vertical(classes="filled"):
+            yield from self.compose_panes()
+        with Vertical(classes="words"):
+            yield Static(id="words", markup=False)
+        yield HintBar(self.where, left_out=self.keys_left_out)
+
+    def compose_pages(self) -> ComposeResult:
+        """What chooses among several pages; nothing where there is one."""
+        yield from ()
+
+    @abstractmethod
+    def compose_panes(self) -> ComposeResult:
+        """What is shown unless there are only words."""
 
     @property
     def writes(self) -> Writes:

@@ -8,16 +8,12 @@ from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.screens.base_screen import BaseScreen
 from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.widgets.column_table import Column, ColumnTable
-from mast_tui.ui.widgets.hint_bar import HintBar
-from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 
@@ -25,7 +21,6 @@ class TableScreen(BaseScreen):
     """Subclasses name the table and its columns, and fill it once the workspace is open."""
 
     AUTO_FOCUS = "ColumnTable"
-    where: Where
     table_id: ClassVar[str]
     columns: ClassVar[Sequence[Column]]
 
@@ -33,21 +28,11 @@ class TableScreen(BaseScreen):
     def show_title(self) -> None:
         """What is open, and who works."""
 
-    def compose(self) -> ComposeResult:
+    def compose_panes(self) -> ComposeResult:
         """The table, and the row under its cursor in words."""
-        yield TitleBar()
-        with Vertical(classes="filled"):
-            yield from self.compose_about()
-            yield Static(id="heading", classes="heading", markup=False)
-            yield ColumnTable(self.columns, id=self.table_id)
-            yield SpanView(id="detail", classes="detail")
-        with Vertical(classes="words"):
-            yield Static(id="words", markup=False)
-        yield HintBar(self.where)
-
-    def compose_about(self) -> ComposeResult:
-        """What stands over the table's heading, mostly nothing."""
-        yield from ()
+        yield Static(id="heading", classes="heading", markup=False)
+        yield ColumnTable(self.columns, id=self.table_id)
+        yield SpanView(id="detail", classes="detail")
 
     @property
     def main_list(self) -> ColumnTable:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import Lock
 
 from mast_tui.gold import Order
@@ -41,6 +41,27 @@ class TraceLoader:
             if trace_id not in self._found:
                 self._found[trace_id] = self._look_for(trace_id)
             return self._found[trace_id]
+
+    def read_more(self, trace_ids: Iterable[str], most: int, stopped: Callable[[], bool]) -> bool:
+        """Read traces that were not looked for yet, so that places in them go by their numbers.
+
+        Args:
+            trace_ids: The traces; those that are known are passed over.
+            most: How many are read.
+            stopped: Whether nobody waits for them any more.
+
+        Returns:
+            Whether there was one to read, and somebody still waits.
+
+        Raises:
+            WorkspaceError: The workspace could not be asked which trace it is.
+        """
+        wanted = [one for one in dict.fromkeys(trace_ids) if not self.is_known(one)]
+        for trace_id in wanted[:most]:
+            if stopped():
+                return False
+            self.read(trace_id)
+        return bool(wanted)
 
     def is_known(self, trace_id: str) -> bool:
         """Whether it has been settled if the trace is here."""

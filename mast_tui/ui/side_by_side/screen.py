@@ -7,8 +7,6 @@ from typing import ClassVar, Final
 from rich.segment import Segment
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import BindingType
-from textual.containers import Vertical
 from textual.content import Content
 from textual.strip import Strip
 from textual.widgets import Static
@@ -16,7 +14,7 @@ from textual.widgets import Static
 from mast_tui.traces.alignment import Alignment, Likeness, Pair, align, sentences
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Trace
-from mast_tui.ui.actions.registry import Where, bindings_for
+from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.context import ShowTrace, TraceLocation
 from mast_tui.ui.screens.base_screen import BaseScreen
 from mast_tui.ui.styles import BASE_SCREEN
@@ -25,8 +23,6 @@ from mast_tui.ui.text.differences import compare
 from mast_tui.ui.text.highlighting import Part
 from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.trace_view.timeline import kind_word, whole_words
-from mast_tui.ui.widgets.hint_bar import HintBar
-from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import plain_title, words_within
 
@@ -111,7 +107,6 @@ class SideBySideScreen(BaseScreen):
     """The places of two runs, and under them what differs in the one under the cursor."""
 
     CSS_PATH = [BASE_SCREEN, SIDE_BY_SIDE_STYLES]
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.SIDE_BY_SIDE, Where.EVERYWHERE)
     where = Where.SIDE_BY_SIDE
 
     def __init__(self, a: Trace, b: Trace, names: tuple[str, str]) -> None:
@@ -127,17 +122,12 @@ class SideBySideScreen(BaseScreen):
         self._a, self._b = a.anew(), b.anew()
         self._names = names
 
-    def compose(self) -> ComposeResult:
+    def compose_panes(self) -> ComposeResult:
         """What came of it, the places, and what differs."""
-        yield TitleBar()
-        with Vertical(classes="filled"):
-            yield Static(id="about", markup=False)
-            yield Static(id="heading", classes="heading", markup=False)
-            yield PairList(self._a, self._b, id="pairs")
-            yield SpanView(id="detail", classes="detail")
-        with Vertical(classes="words"):
-            yield Static(id="words", markup=False)
-        yield HintBar(self.where)
+        yield Static(id="about", markup=False)
+        yield Static(id="heading", classes="heading", markup=False)
+        yield PairList(self._a, self._b, id="pairs")
+        yield SpanView(id="detail", classes="detail")
 
     @property
     def main_list(self) -> PairList:

@@ -10,10 +10,7 @@ from typing import ClassVar, Final, TypeVar
 from rich.segment import Segment
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import BindingType
-from textual.containers import Vertical
 from textual.strip import Strip
-from textual.widgets import Static
 from textual.worker import get_current_worker
 
 from mast_tui.adjudication import Case, GuidelineBook, ModePage, mode_page, outcome_words
@@ -22,7 +19,7 @@ from mast_tui.gold import Guideline, Order
 from mast_tui.safe_text import display_lines, one_line
 from mast_tui.session.visibility import record_reveal
 from mast_tui.taxonomy.model import Taxonomy
-from mast_tui.ui.actions.registry import Where, bindings_for
+from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.context import TraceLocation
 from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.screens.trace_opening import OpensTraces
@@ -30,7 +27,6 @@ from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.styles import BASE_SCREEN, GUIDELINES
 from mast_tui.ui.text.layout import wrapped
-from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.taxonomy_panel import definition_of
 from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
@@ -241,7 +237,6 @@ class GuidelinesScreen(OpensTraces):
     CSS_PATH = [BASE_SCREEN, GUIDELINES]
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]
     AUTO_FOCUS = "#page"
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.GUIDELINES, Where.EVERYWHERE)
     where = Where.GUIDELINES
 
     def __init__(
@@ -255,20 +250,16 @@ class GuidelinesScreen(OpensTraces):
         super().__init__()
         self.mode_slug = mode_slug
         self.may_write = may_write
+        self.keys_left_out = () if may_write else WRITES
         self._occasion = occasion
         self._occasion_mode = mode_slug
         self._go = go
         self._page: ModePage | None = None
         self._at_hand: TraceLoader | None = None
 
-    def compose(self) -> ComposeResult:
+    def compose_panes(self) -> ComposeResult:
         """The page."""
-        yield TitleBar()
-        with Vertical(classes="filled"):
-            yield PageLines(id="page")
-        with Vertical(classes="words"):
-            yield Static(id="words", markup=False)
-        yield HintBar(self.where, left_out=() if self.may_write else WRITES)
+        yield PageLines(id="page")
 
     @property
     def main_list(self) -> PageLines:
@@ -309,15 +300,11 @@ class GuidelinesScreen(OpensTraces):
                 record_reveal(workspace, opened.annotator, taxonomy.ref, shown)
                 at_hand = self._at_hand or TraceLoader(workspace, known)
             self.call_later(self._take_page, page, at_hand)
-            wanted = [one for one in dict.fromkeys(shown) if not at_hand.is_known(one)]
-            for trace_id in wanted[:MOST_READ]:
-                if worker.is_cancelled:
-                    return
-                at_hand.read(trace_id)
+            more = at_hand.read_more(shown, MOST_READ, lambda: worker.is_cancelled)
         except (MastError, OSError) as error:
             self.call_later(self._not_read, mode, error)
             return
-        if wanted:
+        if more:
             self.call_later(self._name_places, mode)
 
     def _take_page(self, page: ModePage, at_hand: TraceLoader) -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final
+from typing import Final
 
 from textual import work
-from textual.binding import BindingType
 
 from mast_tui.adjudication import conflicts_by_trace
 from mast_tui.errors import MastError
@@ -26,7 +25,7 @@ from mast_tui.session import (
 )
 from mast_tui.study import Study, annotators_of, overlap_traces
 from mast_tui.traces.model import Trace
-from mast_tui.ui.actions.registry import Where, bindings_for
+from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.dialogs.question import Ask
 from mast_tui.ui.screens.table_screen import TableScreen
@@ -307,7 +306,6 @@ class StudyScreen(TableScreen):
     """Who has come how far. What would tell an annotator what others say is left out."""
 
     CSS_PATH = [BASE_SCREEN, RUNS, STUDY]
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.STUDY, Where.EVERYWHERE)
     where = Where.STUDY
     table_id = "people"
     columns = COLUMNS

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from mast_tui.errors import MastError
@@ -406,11 +407,10 @@ class StudySetup(Form):
         )
         does = "sets it up" if before is None else "changes it"
         self.show_words(
-            words, f"Enter {does} · ↑ ↓ scroll · Esc back to the fields", then=self._agreed
+            words,
+            f"Enter {does} · ↑ ↓ scroll · Esc back to the fields",
+            then=partial(self.mast.writes.do, self._answer),
         )
-
-    def _agreed(self) -> None:
-        self.mast.writes.do(self._answer)
 
     def _answer(self) -> None:
         try:
