@@ -53,6 +53,36 @@ async def test_a_first_digit_is_answered_by_all_that_may_follow(small: Path) -> 
         assert len(on.lines[-1].rstrip()) <= 80
 
 
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+async def test_on_a_finished_trace_the_next_one_stands_first(tmp_path: Path, width: int) -> None:
+    one = write_trace(tmp_path / "one.json")
+    other = write_trace(tmp_path / "two.json", [{"role": "user", "content": "Another."}])
+    async with stage(one, other, size=(width, 24)) as on:
+        await on.press("enter")
+        assert on.lines[-1].startswith(" 1 3 label")
+        await on.press("D", "j")
+        assert on.session.finished
+        assert "> next trace" in on.lines[-1]
+        await on.press("j")
+        assert on.lines[-1].startswith(" > next trace")
+        assert "1 3 label" not in on.lines[-1]
+        first = on.annotate.trace
+        await on.pilot.click(on.annotate.hints, offset=(3, 0))
+        await on.press()
+        assert on.annotate.trace is not first
+        assert on.lines[-1].startswith(" 1 3 label")
+        await on.press("<", "u", "j")
+        assert not on.session.finished
+        assert on.lines[-1].startswith(" 1 3 label")
+
+
+async def test_without_another_trace_a_finished_one_tells_of_labels(small: Path) -> None:
+    async with stage(small) as on:
+        await on.press("D", "j")
+        assert on.session.finished
+        assert on.lines[-1].startswith(" 1 3 label")
+
+
 @pytest.mark.parametrize("width", [80, 120])
 async def test_an_open_dialog_has_its_own_keys_there(small: Path, width: int) -> None:
     async with stage(small, size=(width, 24)) as on:

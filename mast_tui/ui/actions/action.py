@@ -55,10 +55,10 @@ def action(
     where: Where,
     name: str,
     keys: str,
-    *,
     title: str,
     help: str,
     command: str = "",
+    *,
     hint: int = 0,
     priority: bool = False,
     section: str = "",
@@ -84,28 +84,14 @@ def moves(where: Where) -> tuple[Action, ...]:
     """The actions that move over a list."""
     here = partial(action, where, section="Move")
     return (
-        here("up", "up k", title="up", help="One line up", command="move(-1)"),
-        here("down", "down j", title="down", help="One line down", command="move(1)"),
-        here("top", "g home", title="first", help="To the first line", command="move_to_start"),
-        here("bottom", "G end", title="last", help="To the last line", command="move_to_end"),
-        here("page_up", "pageup", title="page up", help="One page up", command="move_page(-1)"),
-        here(
-            "page_down", "pagedown", title="page down", help="One page down", command="move_page(1)"
-        ),
-        here(
-            "half_up",
-            "ctrl+u",
-            title="half page up",
-            help="Half a page up",
-            command="move_half(-1)",
-        ),
-        here(
-            "half_down",
-            "ctrl+d",
-            title="half page down",
-            help="Half a page down",
-            command="move_half(1)",
-        ),
+        here("up", "up k", "up", "One line up", "move(-1)"),
+        here("down", "down j", "down", "One line down", "move(1)"),
+        here("top", "g home", "first", "To the first line", "move_to_start"),
+        here("bottom", "G end", "last", "To the last line", "move_to_end"),
+        here("page_up", "pageup", "page up", "One page up", "move_page(-1)"),
+        here("page_down", "pagedown", "page down", "One page down", "move_page(1)"),
+        here("half_up", "ctrl+u", "half page up", "Half a page up", "move_half(-1)"),
+        here("half_down", "ctrl+d", "half page down", "Half a page down", "move_half(1)"),
     )
 
 
@@ -120,6 +106,6 @@ def scrolls(where: Where, what: str, *, up: str = "b", section: str = "") -> tup
     """
     here = partial(action, where, section=section)
     return (
-        here("text_down", "d", title="text ↓", help=f"Scroll {what} down", command="text(1)"),
-        here("text_up", up, title="text ↑", help=f"Scroll {what} up", command="text(-1)"),
+        here("text_down", "d", "text ↓", f"Scroll {what} down", "text(1)"),
+        here("text_up", up, "text ↑", f"Scroll {what} up", "text(-1)"),
     )

@@ -148,6 +148,8 @@ class AnnotateScreen(Screen[None], RenderCache):
         """Runs while the cursor moves, and for a moment after."""
         self._keeper: tuple[Session, MarkKeeper] | None = None
         self._named: tuple[Trace, int, str] | None = None
+        self._has_next = False
+        """Whether another trace is in the queue, as of the last change here."""
 
     def compose(self) -> ComposeResult:
         """Place the panes."""
@@ -447,6 +449,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         session, trace = self.session, self.trace
         if session is None or trace is None:
             return
+        self._has_next = self.context.neighbour(trace, 1) is not None
         if session.suggestions:
             self.commands.note(lambda s: s.note_suggestions_on_screen(), session)
         marks = self._marks_of(session, trace)
@@ -552,8 +555,13 @@ class AnnotateScreen(Screen[None], RenderCache):
         self._show_hints()
 
     def _show_hints(self) -> None:
-        left_out = frozenset() if self.suggestions.pending else SUGGESTING
-        self.hints.leave_out(left_out if self._can_edit else left_out | {"edit"})
+        left_out = set() if self.suggestions.pending else set(SUGGESTING)
+        if not self._can_edit:
+            left_out.add("edit")
+        if self._has_next and self.session is not None and self.session.finished:
+            self.hints.leave_out(left_out | {"digit_1"}, first="next_trace")
+        else:
+            self.hints.leave_out(left_out)
 
     def on_descendant_focus(self) -> None:
         """Keys about labels are meant for the list of them while that has the focus."""

@@ -75,6 +75,7 @@ class HintBar(RenderCache):
         super().__init__(id=id)
         self._where = where
         self._left_out = frozenset(left_out)
+        self._first: str | None = None
         self._message = ""
         self._style = "message"
         self._spans: list[tuple[int, int, str]] = []
@@ -104,10 +105,15 @@ class HintBar(RenderCache):
         """One line."""
         return 1
 
-    def leave_out(self, names: Collection[str]) -> None:
-        """Leave out these actions, by name, until others are."""
-        if self._left_out != frozenset(names):
-            self._left_out = frozenset(names)
+    def leave_out(self, names: Collection[str], *, first: str | None = None) -> None:
+        """Leave out some actions until others are.
+
+        Args:
+            names: Their names.
+            first: The name of the action that stands before all others meanwhile.
+        """
+        if (self._left_out, self._first) != (frozenset(names), first):
+            self._left_out, self._first = frozenset(names), first
             self.refresh()
 
     @property
@@ -147,7 +153,7 @@ class HintBar(RenderCache):
         # The last of these stands at the right end of the bar and is never left out.
         hinted = sorted(
             (row for row in rows if row.hint and row.name not in self._left_out),
-            key=lambda row: (row.id == "everywhere.help", row.hint),
+            key=lambda row: (row.id == "everywhere.help", row.name != self._first, row.hint),
         )
         hints = []
         for action in hinted:
@@ -155,6 +161,8 @@ class HintBar(RenderCache):
             if not keys:
                 continue
             key = self._of_a_mode() if action.name == "digit_1" else shown(keys[0])
+            if action.name == self._first:
+                key = shown(keys[-1])  # as messages name it
             if action.name == "side_1":
                 # One click for nine keys: it must not take the first side.
                 hints.append(("1…9", action.title, "sides"))
