@@ -130,20 +130,17 @@ def _in_pass(
 def labels(connection: Connection, **wanted: Unpack[OfPass]) -> tuple[Label, ...]:
     """Labels by trace, annotator, taxonomy, pass and id."""
     statement, values = _in_order(schema.labels, wanted, "id")
-    return tuple(label_of(row) for row in connection.execute(statement, values).mappings())
+    return tuple(map(label_of, connection.execute(statement, values).mappings()))
 
 
 def verdicts(connection: Connection, **wanted: Unpack[OfPass]) -> tuple[Verdict, ...]:
     """Verdicts by trace, annotator, taxonomy, pass and mode; a mode with labels is present."""
     marked, said = schema.labels, schema.verdicts
-    names = ("annotator", "trace_id", "taxonomy", "mode", "pass_number")
-    present = _with_pass(select(*(marked.c[name] for name in names)), marked, wanted).distinct()
-    found = {
-        tuple(row): Verdict(row[0], row[1], row[2], row[3], VerdictValue.PRESENT, row[4])
-        for row in connection.execute(present)
-    }
-    for row in connection.execute(_with_pass(select(said), said, wanted)).mappings():
-        found.setdefault(tuple(row[name] for name in names), verdict_of(row))
+    key = [marked.c[column.name] for column in said.primary_key]
+    present = connection.execute(_with_pass(select(*key), marked, wanted).distinct())
+    found = {tuple(row): verdict_of((*row, VerdictValue.PRESENT)) for row in present}
+    for row in connection.execute(_with_pass(select(said), said, wanted)):
+        found.setdefault(tuple(row[:-1]), verdict_of(row))
     return tuple(
         sorted(
             found.values(),
@@ -155,13 +152,13 @@ def verdicts(connection: Connection, **wanted: Unpack[OfPass]) -> tuple[Verdict,
 def reviews(connection: Connection, **wanted: Unpack[OfPass]) -> tuple[Review, ...]:
     """Reviews by trace, annotator, taxonomy, pass and suggestion."""
     statement, values = _in_order(schema.reviews, wanted, "suggestion")
-    return tuple(review_of(row) for row in connection.execute(statement, values).mappings())
+    return tuple(map(review_of, connection.execute(statement, values)))
 
 
 def span_notes(connection: Connection, **wanted: Unpack[OfPass]) -> tuple[SpanNote, ...]:
     """Notes on spans by trace, annotator, taxonomy, pass and span."""
     statement, values = _in_order(schema.span_notes, wanted, "span_key")
-    return tuple(span_note_of(row) for row in connection.execute(statement, values).mappings())
+    return tuple(map(span_note_of, connection.execute(statement, values)))
 
 
 def _in_order(table: Table, wanted: OfPass, last: str) -> tuple[Select[Any], dict[str, object]]:
@@ -197,7 +194,7 @@ def passes(connection: Connection, **wanted: Unpack[OfWork]) -> tuple[Pass, ...]
         .where(*_conditions(table, wanted), table.c.withdrawn.is_(False))
         .order_by(table.c.trace_id, table.c.annotator, table.c.taxonomy, table.c.number)
     )
-    return tuple(pass_of(row) for row in connection.execute(statement).all())
+    return tuple(map(pass_of, connection.execute(statement)))
 
 
 def used_taxonomies(connection: Connection) -> tuple[str, ...]:

@@ -103,42 +103,25 @@ def _evidence_of(row: RowMapping) -> Evidence | None:
     )
 
 
-def verdict_of(row: RowMapping) -> Verdict:
+# By place, as there may be very many.
+
+
+def verdict_of(row: Sequence[Any]) -> Verdict:
     """The verdict in a row of ``verdicts``."""
-    return Verdict(
-        row["annotator"],
-        row["trace_id"],
-        row["taxonomy"],
-        row["mode"],
-        VerdictValue(row["value"]),
-        row["pass_number"],
-    )
+    annotator, trace_id, taxonomy, number, mode, value = row
+    return Verdict(annotator, trace_id, taxonomy, mode, VerdictValue(value), number)
 
 
-def review_of(row: RowMapping) -> Review:
+def review_of(row: Sequence[Any]) -> Review:
     """The review in a row of ``reviews``."""
-    return Review(
-        annotator=row["annotator"],
-        suggestion=row["suggestion"],
-        answer=Answer(row["answer"]),
-        label=row["label"],
-        reason=row["reason"],
-        trace_id=row["trace_id"],
-        taxonomy=row["taxonomy"],
-        pass_number=row["pass_number"],
-    )
+    annotator, trace_id, taxonomy, number, suggestion, answer, label, reason = row
+    return Review(annotator, suggestion, Answer(answer), label, reason, trace_id, taxonomy, number)
 
 
-def span_note_of(row: RowMapping) -> SpanNote:
+def span_note_of(row: Sequence[Any]) -> SpanNote:
     """The note in a row of ``span_notes``."""
-    return SpanNote(
-        row["annotator"],
-        row["trace_id"],
-        row["taxonomy"],
-        row["span_key"],
-        row["text"],
-        row["pass_number"],
-    )
+    annotator, trace_id, taxonomy, number, key, text = row
+    return SpanNote(annotator, trace_id, taxonomy, key, text, number)
 
 
 PASS_COLUMNS: Final = (
@@ -149,7 +132,7 @@ PASS_COLUMNS: Final = (
 
 
 def pass_of(row: Sequence[Any]) -> Pass:
-    """The pass in a row of the ``PASS_COLUMNS``; by place, as there may be very many."""
+    """The pass in a row of the ``PASS_COLUMNS``."""
     annotator, trace_id, taxonomy, number, kind, *rest = row
     return Pass(annotator, trace_id, taxonomy, number, PassKind(kind), *rest)
 
