@@ -151,7 +151,7 @@ def _colours() -> Check:
 def _copying() -> Check:
     found = tools(os.environ)
     if found:
-        return Check("copying", State.WORKS, f"by {' and '.join(tool.name for tool in found)}")
+        return Check("copying", State.WORKS, f"by {' and '.join(tool[0] for tool in found)}")
     hint = "if nothing arrives, allow OSC 52 in the terminal"
     if os.environ.get("TMUX"):
         hint += ", and in tmux: set -s set-clipboard on"

@@ -105,6 +105,18 @@ SCREENS: Final[Mapping[type[object], str]] = {
 """Where the screens are; each is imported when it is first shown."""
 
 
+MAIN_SCREENS: Final[Mapping[str, Callable[[], Destination]]] = {
+    "library": ShowLibrary,
+    "adjudicate": ShowAdjudication,
+    "agreement": ShowAgreement,
+    "signatures": ShowSignatures,
+    "runs": ShowRuns,
+    "study": ShowStudy,
+    "open_codes": ShowOpenCodes,
+}
+"""Where one can go from everywhere, by the names of the actions."""
+
+
 def screen_of(destination: type[object]) -> type[Screen[None]]:
     """The class of screen that is meant."""
     module, _, name = SCREENS[destination].partition(":")
@@ -221,8 +233,9 @@ class MastApp(TextualApp):
         """What the screens write to the workspace, in order."""
         self.workspace = WorkspaceService(self, options, self.configuration, self.writes)
         self.trace_queue = TraceQueue(self.traces, self.workspace)
+        """The traces that one goes through."""
         self._judges: JudgeRuns | None = None
-        self.keys = KeyQueue(self, self.writes)
+        self.keys = KeyQueue(self, self.writes, self._send_to_focus, self._nothing_bound)
 
     # The start: the first spans are there before most of the app is imported
 
@@ -371,7 +384,7 @@ class MastApp(TextualApp):
         answers: tuple[tuple[str, str], ...],
         answered: Callable[[str | None], None],
         *,
-        default: str | None = None,
+        default: str,
     ) -> None:
         """Ask a question that one key answers, and give that to ``answered``."""
         # Start-up: whoever asks is there before the first spans are, and seldom asks.
@@ -399,33 +412,9 @@ class MastApp(TextualApp):
 
     # What keys do everywhere
 
-    def action_library(self) -> None:
-        """The library of traces."""
-        self.go(ShowLibrary())
-
-    def action_adjudicate(self) -> None:
-        """The queue of disagreements."""
-        self.go(ShowAdjudication())
-
-    def action_agreement(self) -> None:
-        """The agreement per mode."""
-        self.go(ShowAgreement())
-
-    def action_signatures(self) -> None:
-        """How and why runs fail."""
-        self.go(ShowSignatures())
-
-    def action_runs(self) -> None:
-        """What the judges have run on."""
-        self.go(ShowRuns())
-
-    def action_study(self) -> None:
-        """What was set up, and how far everybody is."""
-        self.go(ShowStudy())
-
-    def action_open_codes(self) -> None:
-        """What was written down that no mode describes."""
-        self.go(ShowOpenCodes())
+    def action_show(self, place: str) -> None:
+        """Show a main screen, by the name of its action."""
+        self.go(MAIN_SCREENS[place]())
 
     def action_keys_help(self) -> None:
         """All keys of the screen that is open."""
@@ -506,11 +495,11 @@ class MastApp(TextualApp):
         else:
             await super().on_event(event)
 
-    async def send_to_focus(self, event: events.Key) -> None:
+    async def _send_to_focus(self, event: events.Key) -> None:
         """Send a key on its way through the widgets."""
         await super().on_event(event)
 
-    def nothing_bound(self, event: events.Key) -> None:
+    def _nothing_bound(self, event: events.Key) -> None:
         """Say in the last line that a key does nothing here."""
         key = event.character if event.is_printable and event.character else event.key
         for bar in self.screen.query(HintBar):
@@ -560,27 +549,6 @@ class MastApp(TextualApp):
         """Nobody waits for the one file that was named any more."""
         self.traces.prefetch.stop()
 
-    @property
-    def queue(self) -> list[str]:
-        """Ids of the traces that one goes through, as the library lists them."""
-        return self.trace_queue.ids
-
-    @queue.setter
-    def queue(self, ids: list[str]) -> None:
-        self.trace_queue.ids = ids
-
-    def neighbour(self, trace: Trace | None, step: int) -> Trace | None:
-        """The trace ``step`` places on in the queue, or None where there is no other."""
-        return self.trace_queue.neighbour(trace, step)
-
-    def count_finished(self) -> None:
-        """Count anew how many of their traces the annotator has finished."""
-        self.trace_queue.count_finished()
-
-    def finished_words(self) -> str:
-        """How many of the traces here, or under a study of one's own, are finished."""
-        return self.trace_queue.finished_words()
-
     def queue_changed(self) -> None:
         """What is to do has changed: let the library read its queue anew."""
         for screen in self.screen_stack:
@@ -595,7 +563,7 @@ class MastApp(TextualApp):
 
     def _follow_study(self, opened: OpenWorkspace) -> None:
         self.guarded(opened.follow_study)
-        self.count_finished()
+        self.trace_queue.count_finished()
         for screen in self.screen_stack:
             if isinstance(screen, TraceScreen):
                 self._attach_session(screen)
@@ -623,7 +591,7 @@ class MastApp(TextualApp):
         """The workspace is open, and who works in it is known."""
         if self.workspace.opened is not None:
             self._taxonomy = self.workspace.opened.taxonomy  # as it is worded there
-        self.count_finished()
+        self.trace_queue.count_finished()
 
     def workspace_failed(self) -> None:
         """Tell the screens that wait for a workspace that there will be none."""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from mast_tui.ui.services.judging import UnderWay
     from mast_tui.ui.services.open_workspace import OpenWorkspace
     from mast_tui.ui.services.trace_catalog import Catalog
+    from mast_tui.ui.services.trace_queue import TraceQueue
     from mast_tui.ui.widgets.hint_bar import HintBar
     from mast_tui.writes import Writes
 
@@ -199,6 +200,8 @@ class AppContext(Protocol):
     configuration: Configuration
     writes: Writes
     """What is written to the workspace, in order."""
+    trace_queue: TraceQueue
+    """The traces that one goes through."""
 
     @property
     def opened(self) -> OpenWorkspace | None:
@@ -207,13 +210,6 @@ class AppContext(Protocol):
     @property
     def refused(self) -> str | None:
         """Why there is no workspace, where one could not be opened."""
-
-    @property
-    def queue(self) -> list[str]:
-        """Ids of the traces that one goes through, as the library lists them."""
-
-    @queue.setter
-    def queue(self, ids: list[str]) -> None: ...
 
     @property
     def judge_at_work(self) -> UnderWay | None:
@@ -272,20 +268,11 @@ class AppContext(Protocol):
     def stop_reading(self) -> None:
         """Nobody waits for the one file that was named any more."""
 
-    def neighbour(self, trace: Trace | None, step: int) -> Trace | None:
-        """The trace ``step`` places on in the queue, or None where there is no other."""
-
     def queue_changed(self) -> None:
         """What is to do has changed: let the library read its queue anew."""
 
     def study_changed(self) -> None:
         """A study was set up or changed: work as it says from now on, on the open trace too."""
-
-    def count_finished(self) -> None:
-        """Count anew how many of their traces the annotator has finished."""
-
-    def finished_words(self) -> str:
-        """How many of the traces here, or under a study of one's own, are finished."""
 
     def judge_traces(self, traces: Sequence[Trace]) -> None:
         """Have a judge look at these traces; while one does, ask whether to cancel it."""

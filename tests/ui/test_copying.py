@@ -40,7 +40,7 @@ def put_tool(folder: Path, name: str, *, fails: bool = False) -> Path:
 
 
 def names(environment: dict[str, str], platform: str = "linux") -> list[str]:
-    return [tool.name for tool in tools(environment, platform)]
+    return [command[0] for command in tools(environment, platform)]
 
 
 def test_a_tool_is_used_where_its_clipboard_is_that_of_whoever_sits_there(

@@ -74,7 +74,7 @@ async def test_early_keys_stay_with_the_trace_on_which_they_were_pressed(
         steps: list[Message] = [{"role": "user", "content": name}, *SMALL[1:]]
         write_trace(tmp_path / "runs" / f"{name}.json", steps)
     async with stage(tmp_path / "runs", settled=False) as on:
-        for _ in waiting.until(lambda: len(on.app.catalog.traces) >= 2 and on.app.queue):
+        for _ in waiting.until(lambda: len(on.app.catalog.traces) >= 2 and on.app.trace_queue.ids):
             await on.pilot.pause(0)
         await on.send("enter", "j", "1", "3", "2", "6", "u", "2", "6", "f", "]", "D")
         await on.send(">", "j", "j", "3", "1", "escape")

@@ -9,20 +9,24 @@ from mast_tui.ui.actions.action import Where, action
 _everywhere = partial(action, Where.EVERYWHERE)
 
 EVERYWHERE = (
-    _everywhere("library", "L", "library", "Open the library of traces", "app.library"),
+    _everywhere("library", "L", "library", "Open the library of traces", "app.show('library')"),
     _everywhere(
-        "adjudicate", "A", "adjudicate", "Settle where annotators differ", "app.adjudicate"
+        "adjudicate", "A", "adjudicate", "Settle where annotators differ", "app.show('adjudicate')"
     ),
-    _everywhere("agreement", "K", "agreement", "See the agreement per mode", "app.agreement"),
-    _everywhere("signatures", "S", "signatures", "See how and why runs fail", "app.signatures"),
-    _everywhere("runs", "R", "judge runs", "See what the judges have run on", "app.runs"),
-    _everywhere("study", "Y", "study", "Set a study up, or see how far it is", "app.study"),
+    _everywhere(
+        "agreement", "K", "agreement", "See the agreement per mode", "app.show('agreement')"
+    ),
+    _everywhere(
+        "signatures", "S", "signatures", "See how and why runs fail", "app.show('signatures')"
+    ),
+    _everywhere("runs", "R", "judge runs", "See what the judges have run on", "app.show('runs')"),
+    _everywhere("study", "Y", "study", "Set a study up, or see how far it is", "app.show('study')"),
     _everywhere(
         "open_codes",
         "+",
         "open codes",
         "Gather notes and 'none of these' of all traces, and make modes of them",
-        "app.open_codes",
+        "app.show('open_codes')",
     ),
     _everywhere("back", "escape", "back", "Leave what is open, or go back"),
     _everywhere(

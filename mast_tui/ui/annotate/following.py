@@ -15,6 +15,7 @@ from mast_tui.traces.following import rest_after
 from mast_tui.traces.library import read_anew
 from mast_tui.traces.model import Growth, Trace
 from mast_tui.ui.trace_view.background_index import READ_BYTES
+from mast_tui.ui.wording import counted
 
 if TYPE_CHECKING:
     from mast_tui.ui.annotate.screen import AnnotateScreen
@@ -156,7 +157,7 @@ class Following:
         self._asked = False
         more = len(trace) - self._known
         if more:
-            self._screen.hints.say(f"{more:,} more span{'' if more == 1 else 's'}")
+            self._screen.hints.say(counted(more, "more span"))
         else:
             self._screen.hints.say(f"The file has not grown: {len(trace):,} spans")
 

@@ -367,7 +367,7 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     def finish_changed(self) -> None:
         """Count anew what is finished: it is one trace more, or less."""
-        self.context.count_finished()
+        self.context.trace_queue.count_finished()
         self.context.queue_changed()
         self.show_title()
 
@@ -434,7 +434,7 @@ class AnnotateScreen(Screen[None], RenderCache):
             sight += " ✓"
         words = [*self.context.unsent_words(), one_line(session.annotator), sight]
         if len(self.context.catalog.traces) > 1:
-            words.append(self.context.finished_words())
+            words.append(self.context.trace_queue.finished_words())
         return tuple(words)
 
     def still_reading(self, words: str) -> None:
@@ -449,7 +449,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         session, trace = self.session, self.trace
         if session is None or trace is None:
             return
-        self._has_next = self.context.neighbour(trace, 1) is not None
+        self._has_next = self.context.trace_queue.neighbour(trace, 1) is not None
         if session.suggestions:
             self.commands.note(lambda s: s.note_suggestions_on_screen(), session)
         marks = self._marks_of(session, trace)
@@ -889,7 +889,7 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     def action_trace(self, step: int) -> None:
         """Open the next or previous trace of the queue."""
-        trace = self.context.neighbour(self.trace, step)
+        trace = self.context.trace_queue.neighbour(self.trace, step)
         if trace is None:
             self.hints.say("No other trace is in the queue; f in the library chooses one")
             return

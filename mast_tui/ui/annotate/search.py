@@ -15,7 +15,7 @@ from mast_tui.traces.search.pattern import Pattern
 from mast_tui.traces.search.text_search import Matcher, Needle, TextSearch, pattern_in
 from mast_tui.ui.annotate.hits import Hits
 from mast_tui.ui.widgets.text_line import TextLine
-from mast_tui.ui.wording import plain_title
+from mast_tui.ui.wording import counted, plain_title
 
 if TYPE_CHECKING:
     from mast_tui.ui.annotate.screen import AnnotateScreen
@@ -174,7 +174,7 @@ class Search:
 
     def _total_words(self) -> str:
         total = self._state.hits.total
-        return f"{self._what(24)} · {total:,} match{'' if total == 1 else 'es'}"
+        return f"{self._what(24)} · {counted(total, 'match', 'matches')}"
 
     def start(self, needle: str) -> None:
         """Look for another text, from where one was when the search line was opened."""

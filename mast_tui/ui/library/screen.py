@@ -170,7 +170,7 @@ class LibraryScreen(ListScreen):
             view = app.guarded(opened.library_view)
             if view is not None:
                 self._take(view, hidden_visible=not opened.blind)
-            app.count_finished()
+            app.trace_queue.count_finished()
         self.refresh_rows()
         self.queue.changed()
 
@@ -238,7 +238,8 @@ class LibraryScreen(ListScreen):
         read = self.queue.read
         mine = read.wanted.name is QueueName.MINE
         here = self.mast.open_trace_id if mine else None
-        self.mast.queue = going_on(self.mast.queue, ids, here, read.anew)
+        queue = self.mast.trace_queue
+        queue.ids = going_on(queue.ids, ids, here, read.anew)
         self.table.show(rows, () if needle else self.mast.catalog.unreadable, still=still)
         self._show_heading()
         self._show_title()
@@ -295,7 +296,7 @@ class LibraryScreen(ListScreen):
             return (self.mast.waiting_words(),)
         sight = sight_words(blind=opened.blind)
         name = one_line(opened.annotator)
-        return (*self.mast.unsent_words(), name, sight, self.mast.finished_words())
+        return (*self.mast.unsent_words(), name, sight, self.mast.trace_queue.finished_words())
 
     def _show_empty(self, needle: str) -> None:
         contents = self.contents

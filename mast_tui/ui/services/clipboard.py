@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from mast_tui.safe_text import one_line
 from mast_tui.ui.options import in_browser
@@ -18,24 +18,14 @@ TERMINAL_CHARS: Final = 100_000
 _SECONDS: Final = 5.0
 
 
-class Tool(NamedTuple):
-    """A command that takes what is copied from its input."""
-
-    name: str
-    command: tuple[str, ...]
+TMUX: Final = ("tmux", "load-buffer", "-w", "-")
+_OF_X: Final = (("xclip", "-selection", "clipboard"), ("xsel", "--clipboard", "--input"))
 
 
-TMUX: Final = Tool("tmux", ("tmux", "load-buffer", "-w", "-"))
-_PBCOPY: Final = Tool("pbcopy", ("pbcopy",))
-_WL_COPY: Final = Tool("wl-copy", ("wl-copy",))
-_OF_X: Final = (
-    Tool("xclip", ("xclip", "-selection", "clipboard")),
-    Tool("xsel", ("xsel", "--clipboard", "--input")),
-)
-
-
-def tools(environment: Mapping[str, str], platform: str = sys.platform) -> tuple[Tool, ...]:
-    """Return what copies here: the system's own tool, and tmux; those that are installed.
+def tools(
+    environment: Mapping[str, str], platform: str = sys.platform
+) -> tuple[tuple[str, ...], ...]:
+    """Return the commands that copy here what they read: the system's own, and tmux, if installed.
 
     Over SSH the clipboard of this machine is nobody's, but that of a display that was forwarded;
     in a browser it is the page that copies.
@@ -47,14 +37,14 @@ def tools(environment: Mapping[str, str], platform: str = sys.platform) -> tuple
     if in_browser(environment):
         return ()
     remote = "SSH_CONNECTION" in environment or "SSH_TTY" in environment
-    found: list[Tool] = []
+    found: list[tuple[str, ...]] = []
     if platform == "darwin" and not remote:
-        found.append(_PBCOPY)
+        found.append(("pbcopy",))
     if environment.get("WAYLAND_DISPLAY") and not remote:
-        found.append(_WL_COPY)
+        found.append(("wl-copy",))
     if environment.get("DISPLAY"):
         found += _OF_X
-    own = next((tool for tool in found if shutil.which(tool.command[0])), None)
+    own = next((tool for tool in found if shutil.which(tool[0])), None)
     within = [TMUX] if environment.get("TMUX") and shutil.which("tmux") else []
     return (*([own] if own else []), *within)
 
@@ -68,14 +58,14 @@ def copy_by_tools(text: str) -> list[str]:
     Returns:
         The names of the tools that took it; without any it is for the terminal to take.
     """
-    return [tool.name for tool in tools(os.environ) if _take(tool, text)]
+    return [command[0] for command in tools(os.environ) if _take(command, text)]
 
 
-def _take(tool: Tool, text: str) -> bool:
+def _take(command: tuple[str, ...], text: str) -> bool:
     try:
         # What xclip leaves running must not hold our terminal.
         done = subprocess.run(
-            tool.command,
+            command,
             input=text.encode("utf-8", "replace"),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -161,7 +161,7 @@ class JudgeRuns:
             at_work.worker.cancel()
             self._show_report(f"{at_work.name}: stopping …")
 
-    def _start_rules(self, traces: Sequence[Trace], opened: OpenWorkspace, more: str = "") -> None:
+    def _start_rules(self, traces: Sequence[Trace], opened: OpenWorkspace, more: str) -> None:
         words = f"{RULES} looks at {counted(len(traces), 'trace')} …"
         self._start(RULES, words, partial(self._run_rules, traces, opened, more))
 

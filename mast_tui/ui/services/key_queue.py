@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from asyncio import get_running_loop
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Final, Protocol, runtime_checkable
 
 from textual import events
+from textual.app import App
 from textual.dom import DOMNode
-from textual.screen import ModalScreen, Screen
-from textual.widget import Widget
+from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from mast_tui.ui.input_priority import InputPriority
@@ -53,42 +53,23 @@ class AsksInLastLine(Protocol):
         ...
 
 
-class KeyTarget(Protocol):
-    """What keys are handed to: the app."""
-
-    @property
-    def screen(self) -> Screen[object]:
-        """The screen on top."""
-
-    @property
-    def focused(self) -> Widget | None:
-        """The widget that has the focus."""
-
-    def call_later(self, callback: Callable[..., object], *args: object) -> bool:
-        """Call this behind all messages that wait."""
-
-    def set_timer(self, delay: float, callback: Callable[[], object]) -> object:
-        """Call this after so many seconds."""
-
-    async def run_action(self, action: str, default_namespace: DOMNode) -> bool:
-        """Do what an action says; False where it does nothing."""
-
-    def nothing_bound(self, event: events.Key) -> None:
-        """Say that a key does nothing here."""
-
-    async def send_to_focus(self, event: events.Key) -> None:
-        """Send a key on its way through the widgets."""
-
-
 class KeyQueue:
     """Hands out a key only when the one before it has passed through every widget above its own."""
 
-    def __init__(self, app: KeyTarget, writes: Writes) -> None:
+    def __init__(
+        self,
+        app: App[None],
+        writes: Writes,
+        send: Callable[[events.Key], Awaitable[None]],
+        nothing_bound: Callable[[events.Key], None],
+    ) -> None:
         """Begin with no key; the first is handed out after ``let_in``.
 
         Args:
             app: What keys are handed to.
             writes: What some keys wait for.
+            send: Sends a key on its way through the widgets.
+            nothing_bound: Says that a key does nothing here.
         """
         self.input_priority = InputPriority()
         """By which threads know when to stand back."""
@@ -98,6 +79,8 @@ class KeyQueue:
         """Whether the next key waits until something is written."""
         self._app = app
         self._writes = writes
+        self._send = send
+        self._nothing_bound = nothing_bound
         self._held: deque[events.Key] = deque()
         self._busy = True
         self._number = 0
@@ -159,9 +142,9 @@ class KeyQueue:
             # A list takes no key for itself, nor does anything that it stands in: what is bound to
             # the key is done here, where it would be done after a turn in the queue of each.
             if not await self._do_bound(event.key):
-                self._app.nothing_bound(event)
+                self._nothing_bound(event)
         else:
-            await self._app.send_to_focus(event)
+            await self._send(event)
         self._app.set_timer(PATIENCE, partial(self._passed, self._number))
         self._round = [*target.ancestors_with_self] * 2
         if self._held:

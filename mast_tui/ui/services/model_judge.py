@@ -21,7 +21,7 @@ from mast_tui.judges.runner import Progress, Step
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
 from mast_tui.ui.context import Judged
-from mast_tui.ui.wording import cost_words, duration, short_count
+from mast_tui.ui.wording import cost_words, counted, duration, short_count
 from mast_tui.workspace import Usage
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def plan_for(
     traces: Sequence[Trace],
     opened: OpenWorkspace,
     stopped: Callable[[], bool],
-    on_trace: Callable[[int], object] = lambda _: None,
+    on_trace: Callable[[int], object],
 ) -> Plan:
     """What judging these traces would take; each is read once, and ``on_trace`` told how many
     were. Raises ``WorkspaceError``."""
@@ -111,9 +111,8 @@ def estimate_words(plan: Plan) -> str:
             f"{plan.name} has judged {'this' if estimate.traces == 1 else 'all of these'} "
             "already: nothing is asked."
         )
-    many = estimate.requests != 1
     words = [
-        f"{estimate.requests:,} request{'s' if many else ''}, "
+        f"{counted(estimate.requests, 'request')}, "
         f"about {short_count(estimate.tokens_in)} tokens in and "
         f"{short_count(estimate.tokens_out)} out"
     ]
@@ -123,25 +122,14 @@ def estimate_words(plan: Plan) -> str:
         words.append(f"cost {about}")
     told = [f"{', '.join(words)}."]
     if estimate.known:
-        told.append(f"{_traces(estimate.known)} judged before {_are(estimate.known)} passed over.")
+        one, many = "trace judged before is", "traces judged before are"
+        told.append(f"{counted(estimate.known, one, many)} passed over.")
     if estimate.unread:
-        told.append(f"{_traces(estimate.unread)} cannot be read.")
+        told.append(f"{counted(estimate.unread, 'trace')} cannot be read.")
     if estimate.shortened:
-        spans = (
-            "1 long text is"
-            if estimate.shortened == 1
-            else (f"{estimate.shortened:,} long texts are")
-        )
-        told.append(f"{spans} shortened.")
+        one, many = "long text is", "long texts are"
+        told.append(f"{counted(estimate.shortened, one, many)} shortened.")
     return " ".join(told)
-
-
-def _traces(count: int) -> str:
-    return "1 trace" if count == 1 else f"{count:,} traces"
-
-
-def _are(count: int) -> str:
-    return "is" if count == 1 else "are"
 
 
 def run_model(
@@ -217,12 +205,14 @@ def ended(plan: Plan, summary: ModelRunSummary, *, blind: bool) -> Judged:
         return Judged(words, done=True, problem=True)
     if summary.failed:
         first = one_line(summary.failed[0].problem or "")
-        some = "" if plan.estimate.traces == 1 else f" on {_traces(len(summary.failed))}"
+        some = "" if plan.estimate.traces == 1 else f" on {counted(len(summary.failed), 'trace')}"
         return Judged(f"{name} failed{some}: {first}", done=True, problem=True)
     judged = steps.get(Step.JUDGED, 0)
     if not judged:
-        return Judged(f"{name} had judged {_traces(steps.get(Step.KNOWN, 0))} before", done=True)
-    parts = [f"{name} has judged {_traces(judged)}"]
+        return Judged(
+            f"{name} had judged {counted(steps.get(Step.KNOWN, 0), 'trace')} before", done=True
+        )
+    parts = [f"{name} has judged {counted(judged, 'trace')}"]
     if not blind:
         parts.append(f"{summary.suggestions} found")
         if summary.quotes.altered:
@@ -286,7 +276,7 @@ class _Told:
             windows = max(planned, self._parts)
             parts = [f"window {min(self._parts + 1, windows)} of {windows}"]
         else:
-            parts = [f"{self._done:,} of {_traces(estimate.traces)}"]
+            parts = [f"{self._done:,} of {counted(estimate.traces, 'trace')}"]
             used = self._used.tokens_in + self._used.tokens_out
             parts.append(f"{short_count(used)} tokens")
         if not self._blind:

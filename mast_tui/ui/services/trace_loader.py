@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from threading import Lock
 
 from mast_tui.gold import Order
@@ -73,21 +74,11 @@ class TraceLoader:
 
     def order_of(self, trace_id: str) -> Order:
         """The order of a trace's spans; its file is read when the first one is asked for."""
-
-        def order(key: str) -> int | None:
-            trace = self.read(trace_id)
-            return trace.index_of(key) if trace is not None else None
-
-        return order
+        return partial(_index_in, self.read, trace_id)
 
     def known_order(self, trace_id: str) -> Order:
         """The order of a trace's spans, once it has been read; nothing is read for it."""
-
-        def order(key: str) -> int | None:
-            trace = self.known(trace_id)
-            return trace.index_of(key) if trace is not None else None
-
-        return order
+        return partial(_index_in, self.known, trace_id)
 
     def _look_for(self, trace_id: str) -> Trace | None:
         record = self._records.get(trace_id)
@@ -119,3 +110,8 @@ class TraceLoader:
             return True
         known = self._workspace.find_trace(TraceRecord.of(trace))
         return known is not None and known.trace_id == trace_id
+
+
+def _index_in(find: Callable[[str], Trace | None], trace_id: str, key: str) -> int | None:
+    trace = find(trace_id)
+    return None if trace is None else trace.index_of(key)

@@ -22,6 +22,7 @@ from mast_tui.ui.services.trace_scan import (
 
 if TYPE_CHECKING:
     from mast_tui.ui.services.trace_catalog import Catalog
+    from mast_tui.ui.services.trace_queue import TraceQueue
 
 LOOK_PATIENCE: Final = 0.3
 """Seconds for which the first frame waits for what was kept of the last look at a folder: it tells
@@ -59,8 +60,9 @@ class TracesApp(Protocol):
     def traces_found(self) -> None:
         """More traces are in the catalog."""
 
-    def count_finished(self) -> None:
-        """All traces are in the catalog: count those that the annotator has finished."""
+    @property
+    def trace_queue(self) -> TraceQueue:
+        """The traces that one goes through, whose finished ones are counted at the end."""
 
 
 class TraceService:
@@ -136,7 +138,7 @@ class TraceService:
         catalog.total = max(catalog.total, message.total)
         if message.done:
             catalog.complete, catalog.checking = True, False
-            self._app.count_finished()
+            self._app.trace_queue.count_finished()
         self._app.traces_found()
 
 

@@ -12,16 +12,15 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from textual.message import Message
-from textual.screen import Screen
 
 from mast_tui.configuration import Configuration
 from mast_tui.errors import MastError, WorkspaceError, WorkspaceGone
 from mast_tui.safe_text import one_line
+from mast_tui.ui.context import AppContext
 from mast_tui.ui.options import AppOptions
 from mast_tui.writes import HeldKeys, Writes
 
 if TYPE_CHECKING:
-    from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.ui.services.open_workspace import Opening, OpenWorkspace
     from mast_tui.workspace import Workspace
     from mast_tui.workspace.events.model import Event as Recorded
@@ -178,24 +177,16 @@ def place_for_a_copy(path: Path) -> Path:
 
 
 Result = TypeVar("Result")
-Answer = TypeVar("Answer")
 
 
-class WorkspaceApp(Protocol):
-    """What opening a workspace asks of the app."""
-
-    @property
-    def taxonomy(self) -> Taxonomy:
-        """The taxonomy that is labelled with."""
+class WorkspaceApp(AppContext, Protocol):
+    """What opening a workspace asks of the app, beside what screens ask."""
 
     def call_later(self, callback: Callable[..., object], *args: object) -> bool:
         """Call this on the app's thread, behind all messages that wait."""
 
     def post_message(self, message: Message) -> bool:
         """Tell the app what is seen of the workspace's file."""
-
-    def ask(self, screen: Screen[Answer], answered: Callable[[Answer | None], None]) -> None:
-        """Show a dialog, and give its answer to ``answered``."""
 
     def ask_key(
         self,
@@ -204,18 +195,9 @@ class WorkspaceApp(Protocol):
         answers: tuple[tuple[str, str], ...],
         answered: Callable[[str | None], None],
         *,
-        default: str | None = None,
+        default: str,
     ) -> None:
         """Ask a question that one key answers, and give that to ``answered``."""
-
-    def say(self, words: str, *, seconds: float | None = None) -> None:
-        """Show a short message."""
-
-    def show_error(self, words: str) -> None:
-        """Say what went wrong."""
-
-    def leave(self, code: int = 0) -> None:
-        """End the app."""
 
     def open_workspace(self, *, trusted: bool = False) -> object:
         """Have ``open`` called beside the screen."""
@@ -457,15 +439,3 @@ class WorkspaceService:
         """Leave the workspace's file whole, at the end; whatever asks for it later is refused."""
         if self._workspace is not None:
             self._workspace.close()
-
-
-__all__ = [
-    "ChangesRefused",
-    "DecidedMeanwhile",
-    "NotSent",
-    "PresenceChanged",
-    "WorkspaceApp",
-    "WorkspaceChanged",
-    "WorkspaceLost",
-    "WorkspaceService",
-]

@@ -395,7 +395,7 @@ class StudyScreen(TableScreen):
             self.hints.say("Traces are still being looked for; try again when that is done")
             return ()
         known = [record.trace_id for record in opened.workspace.traces()]
-        lots = lots_here(list(catalog.traces.values()), self.mast.queue, known, before)
+        lots = lots_here(list(catalog.traces.values()), self.mast.trace_queue.ids, known, before)
         if not lots:
             self.hints.say("No trace is known here: start mast-tui with a folder of them")
         return lots

@@ -732,11 +732,11 @@ class Timeline(TimelineLines):
         app = self.app
         return app.keys_taken if isinstance(app, HasKeys) else 0
 
-    def go_to(self, index: int, *, centre: bool = True) -> None:
+    def go_to(self, index: int) -> None:
         """Put the cursor on a span; a fold that hides it is opened, and what is not shown comes
         back with all others. Where one was is remembered (``trail``)."""
         self.trail.left(self.index, index)
-        self.bring(index, centre=centre)
+        self.bring(index)
 
     def go_to_named(self, text: str) -> bool:
         """Go to a span by its number (from 1) or its key; False where there is none."""
@@ -751,7 +751,7 @@ class Timeline(TimelineLines):
             self.go_to(index)
         return index is not None
 
-    def bring(self, index: int, *, centre: bool = True) -> None:
+    def bring(self, index: int) -> None:
         """Put the cursor on a span as ``go_to`` does, on one's way back or forth."""
         hiding = self.rows.hiding(index)
         if self.rows.filtered and not self.rows.shows(index):
@@ -761,7 +761,7 @@ class Timeline(TimelineLines):
         if hiding is not None and index != self.rows.index_at(self.rows.row_of(index)):
             self.rows.unfold(hiding)
             self.rows_changed()
-        self.move_to(self.rows.row_of(index), centre=centre)
+        self.move_to(self.rows.row_of(index), centre=True)
 
     def toggle_fold(self) -> Fold | None:
         """Fold what the step under the cursor is a part of, or unfold it; None for nothing.

@@ -69,10 +69,8 @@ class HintBar(RenderCache):
     HintBar { dock: bottom; height: 1; width: 1fr; }
     """
 
-    def __init__(
-        self, where: Where, *, left_out: Collection[str] = (), id: str | None = None
-    ) -> None:
-        super().__init__(id=id)
+    def __init__(self, where: Where, *, left_out: Collection[str] = ()) -> None:
+        super().__init__()
         self._where = where
         self._left_out = frozenset(left_out)
         self._first: str | None = None

@@ -32,8 +32,8 @@ class PageBar(RenderCache):
 
         page: str
 
-    def __init__(self, pages: Sequence[str], *, id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(self, pages: Sequence[str]) -> None:
+        super().__init__()
         self._pages = tuple(pages)
         self._open = self._pages[0]
         self._spans: list[tuple[int, int, str]] = []

@@ -42,8 +42,8 @@ class TitleBar(RenderCache):
     TitleBar { dock: top; height: 1; width: 1fr; }
     """
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(self) -> None:
+        super().__init__()
         self._left: tuple[str, ...] = ()
         self._right: tuple[str, ...] = ()
 
