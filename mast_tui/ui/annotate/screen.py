@@ -148,8 +148,8 @@ class AnnotateScreen(Screen[None], RenderCache):
         """Runs while the cursor moves, and for a moment after."""
         self._keeper: tuple[Session, MarkKeeper] | None = None
         self._named: tuple[Trace, int, str] | None = None
-        self._has_next = False
-        """Whether another trace is in the queue, as of the last change here."""
+        self._offers_next = False
+        """Whether this trace is finished and another is in the queue."""
 
     def compose(self) -> ComposeResult:
         """Place the panes."""
@@ -449,7 +449,8 @@ class AnnotateScreen(Screen[None], RenderCache):
         session, trace = self.session, self.trace
         if session is None or trace is None:
             return
-        self._has_next = self.context.trace_queue.neighbour(trace, 1) is not None
+        following = self.context.trace_queue.neighbour(trace, 1) if session.finished else None
+        self._offers_next = following is not None
         if session.suggestions:
             self.commands.note(lambda s: s.note_suggestions_on_screen(), session)
         marks = self._marks_of(session, trace)
@@ -558,7 +559,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         left_out = set() if self.suggestions.pending else set(SUGGESTING)
         if not self._can_edit:
             left_out.add("edit")
-        if self._has_next and self.session is not None and self.session.finished:
+        if self._offers_next:
             self.hints.leave_out(left_out | {"digit_1"}, first="next_trace")
         else:
             self.hints.leave_out(left_out)
