@@ -319,10 +319,8 @@ class Workspace:
             WorkspaceError: The same id and version has other modes here.
         """
         with self._database.reading() as connection:
-            known = taxonomy_register.is_in_force(connection, taxonomy) or (
-                not in_use and taxonomy_register.is_known(connection, taxonomy)
-            )
-        if not known:
+            kept = taxonomy_register.kept_hash(connection, taxonomy)
+        if kept is None or (in_use and kept != taxonomy.content_hash):
             with self._database.writing() as connection:
                 taxonomy_register.put_in_force(connection, taxonomy)
 

@@ -46,32 +46,25 @@ class RevisionJson(TypedDict):
     passes: int
 
 
-def is_in_force(connection: Connection, taxonomy: Taxonomy) -> bool:
-    """Whether a taxonomy is kept with this text; raises ``WorkspaceError`` for other modes."""
+def kept_hash(connection: Connection, taxonomy: Taxonomy) -> str | None:
+    """The content hash of a taxonomy as it is kept, None where it is not.
+
+    Raises ``WorkspaceError`` where it has other modes here.
+    """
     table = schema.taxonomies
     row = connection.execute(
         select(table.c.content_hash, table.c.document).where(table.c.ref == taxonomy.ref)
     ).one_or_none()
     if row is None:
-        return False
-    if row[0] == taxonomy.content_hash:
-        return True
-    _check_same(_read(taxonomy.ref, row[1]), taxonomy)
-    return False
-
-
-def is_known(connection: Connection, taxonomy: Taxonomy) -> bool:
-    """Whether a taxonomy is kept, whatever its text; raises ``WorkspaceError`` for other modes."""
-    if is_in_force(connection, taxonomy):
-        return True
-    table = schema.taxonomies
-    found = select(table.c.ref).where(table.c.ref == taxonomy.ref)
-    return connection.execute(found).one_or_none() is not None
+        return None
+    if row[0] != taxonomy.content_hash:
+        _check_same(_read(taxonomy.ref, row[1]), taxonomy)
+    return str(row[0])
 
 
 def put_in_force(connection: Connection, taxonomy: Taxonomy) -> None:
     """Keep a taxonomy with this text from now on; raises ``WorkspaceError`` for other modes."""
-    if not is_in_force(connection, taxonomy):
+    if kept_hash(connection, taxonomy) != taxonomy.content_hash:
         add_revisions(connection, [Revision(taxonomy, now())])
 
 
@@ -88,7 +81,7 @@ def add_revisions(connection: Connection, revisions: Iterable[Revision]) -> None
     table = schema.taxonomy_revisions
     for one in revisions:
         taxonomy = one.taxonomy
-        is_in_force(connection, taxonomy)
+        kept_hash(connection, taxonomy)  # raises where it has other modes
         document = json.dumps(to_dict(taxonomy))
         known = insert(table).values(
             ref=taxonomy.ref,

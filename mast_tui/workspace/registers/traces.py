@@ -27,7 +27,6 @@ _FACTS: Final = (
     *("task", "system", "model", "benchmark", "version", "started"),
     *("score", "spans", "path", "record"),
 )
-"""What is kept as a record has it, but for the path."""
 
 _TABLE: Final = schema.traces
 _NAMED: Final = (
@@ -180,8 +179,7 @@ def with_news(known: TraceRecord, new: TraceRecord) -> TraceRecord:
 def to_row(record: TraceRecord, trace_id: str) -> Row:
     """The row of a trace that is kept under an id."""
     identity = record.identity
-    told = {
-        **{name: getattr(record, name) for name in _FACTS},
+    return {
         "id": trace_id,
         "base_id": record.trace_id,
         "content_hash": identity and identity.content_hash,
@@ -190,9 +188,17 @@ def to_row(record: TraceRecord, trace_id: str) -> Row:
         "key_scheme": identity and identity.key_scheme,
         "native": identity is not None and identity.native,
         "path": None if record.path is None else str(record.path),
+        "record": record.record,
+        "task": record.task,
+        "system": record.system,
+        "model": record.model,
+        "benchmark": record.benchmark,
         "outcome": record.outcome.value,
+        "score": record.score,
+        "spans": record.spans,
+        "version": record.version,
+        "started": record.started,
     }
-    return {column.name: told[column.name] for column in _TABLE.columns}
 
 
 def of_row(row: RowMapping | Row) -> TraceRecord:
@@ -207,10 +213,18 @@ def of_row(row: RowMapping | Row) -> TraceRecord:
             key_scheme=row["key_scheme"],
             native=row["native"],
         )
-    told = {name: row[name] for name in _FACTS}
     return TraceRecord(
-        **told | {"path": None if row["path"] is None else trace_path(row["path"])},
         trace_id=row["id"],
         identity=identity,
+        path=None if row["path"] is None else trace_path(row["path"]),
+        record=row["record"],
+        spans=row["spans"],
+        task=row["task"],
+        system=row["system"],
+        model=row["model"],
+        benchmark=row["benchmark"],
         outcome=Outcome(row["outcome"]),
+        score=row["score"],
+        version=row["version"],
+        started=row["started"],
     )
