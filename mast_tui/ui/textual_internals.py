@@ -216,10 +216,17 @@ class RenderCache(Widget):
 
     css_prefix: ClassVar[str] = ""
     """What the names of the widget's ``COMPONENT_CLASSES`` begin with, before ``--``."""
+    css_parts: ClassVar[tuple[str, ...]] = ()
+    """The parts of the widget that have styles of their own: what stands behind ``--``."""
 
     _own_style: Style | None = None
     _part_styles: dict[str, Style] | None = None
     _lines_drawn: tuple[Region, list[Strip]] | None = None
+
+    def __init_subclass__(cls, **options: bool) -> None:
+        super().__init_subclass__(**options)
+        if "css_parts" in vars(cls):
+            cls.COMPONENT_CLASSES = {f"{cls.css_prefix}--{part}" for part in cls.css_parts}
 
     def notify_style_update(self) -> None:
         """Other rules hold from now on."""

@@ -82,14 +82,7 @@ class MyLabels(VirtualLines):
 
     css_prefix = "my-labels"
     tells_focus = True
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "my-labels--cursor",
-        "my-labels--mode",
-        "my-labels--place",
-        "my-labels--quote",
-        "my-labels--note",
-        "my-labels--quiet",
-    }
+    css_parts = ("cursor", "mode", "place", "quote", "note", "quiet")
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "choose", show=False)]
 
     def __init__(self, taxonomy: Taxonomy, *, id: str | None = None) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 from mast_tui.labels import Answer, Doubt, Target
 from mast_tui.safe_text import one_line
@@ -41,7 +41,7 @@ class SuggestionPanel(SpanView):
     It takes the focus only where it holds more than it can show at once.
     """
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"span-view--head", "span-view--warning"}
+    css_parts = ("head", "warning")
 
     def show(self, title: str, mode: str, source: str, warnings: Sequence[Line], body: str) -> None:
         """Show a suggestion, with what to know before trusting it; all but that is foreign text."""

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar, Final
+from typing import Final
 
 from rich.segment import Segment
 from rich.style import Style
@@ -158,13 +158,7 @@ class Overview(RenderCache):
     """
 
     css_prefix = "overview"
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "overview--cursor",
-        "overview--edge",
-        "overview--here",
-        "overview--errors",
-        *(f"overview--{matter.value}" for matter in CellContent),
-    }
+    css_parts = ("cursor", "edge", "here", "errors", *(matter.value for matter in CellContent))
 
     DEFAULT_CSS = """
     Overview { width: 2; height: 1fr; }

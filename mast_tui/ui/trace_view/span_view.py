@@ -18,7 +18,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from mast_tui.ui.text.highlighting import Part
+from mast_tui.ui.text.highlighting import PART_NAMES, Part
 from mast_tui.ui.text.layout import UNWRAPPED, Row, TextLayout
 from mast_tui.ui.text.shown_text import ShownText
 from mast_tui.ui.text.word_motions import next_word, previous_word, word_at
@@ -45,20 +45,10 @@ class SpanView(VirtualLines):
     """
 
     css_prefix = "span-view"
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "span-view--evidence",
-        "span-view--own",
-        "span-view--match",
-        "span-view--selection",
-        "span-view--empty",
-        # What parts of a text may be: ``PART_NAMES`` in ``text/highlighting.py``.
-        *(f"span-view--{name}" for name in ("markup", "heading", "strong", "emphasis", "code")),
-        *(f"span-view--{name}" for name in ("bullet", "cited", "link", "error", "place")),
-        *(f"span-view--{name}" for name in ("keyword", "name", "string", "number", "comment")),
-        *(f"span-view--{name}" for name in ("key", "added", "removed", "hunk")),
-        *(f"span-view--{name}" for name in ("red", "green", "yellow", "blue", "magenta")),
-        *(f"span-view--{name}" for name in ("cyan", "pale")),
-    }
+    css_parts: ClassVar[tuple[str, ...]] = (
+        *("evidence", "own", "match", "selection", "empty"),
+        *PART_NAMES,
+    )
 
     @dataclass
     class EdgeDragged(Message):

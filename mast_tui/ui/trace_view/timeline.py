@@ -6,7 +6,7 @@ from collections.abc import Container, Mapping, Sequence, Set
 from dataclasses import dataclass
 from threading import Lock
 from time import monotonic
-from typing import ClassVar, Final
+from typing import Final
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
@@ -235,22 +235,10 @@ class TimelineLines(VirtualLines):
     """Draws the spans of a trace with their marks; what it shows is set from outside."""
 
     css_prefix = "timeline"
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "timeline--cursor",
-        "timeline--range",
-        "timeline--unread",
-        "timeline--quiet",
-        "timeline--text",
-        "timeline--reasoning",
-        "timeline--tool",
-        "timeline--user",
-        "timeline--agent",
-        "timeline--error",
-        "timeline--own",
-        "timeline--suggestion",
-        "timeline--other",
-        "timeline--match",
-    }
+    css_parts = (
+        *("cursor", "range", "unread", "quiet", "text", "reasoning", "tool", "user", "agent"),
+        *("error", "own", "suggestion", "other", "match"),
+    )
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Final
+from typing import Final
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
@@ -56,15 +56,7 @@ class ColumnTable(VirtualLines):
 
     css_prefix = "column-table"
     tells_focus = True
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "column-table--cursor",
-        "column-table--glyph",
-        "column-table--name",
-        "column-table--quiet",
-        "column-table--figure",
-        "column-table--total",
-        "column-table--doubt",
-    }
+    css_parts = ("cursor", "glyph", "name", "quiet", "figure", "total", "doubt")
 
     @dataclass
     class Fitted(Message):

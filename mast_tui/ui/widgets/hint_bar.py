@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from rich.cells import cell_len
 from rich.segment import Segment
 from textual import events
-from textual.geometry import Size
 from textual.strip import Strip
 
 from mast_tui.safe_text import one_line
@@ -57,13 +56,7 @@ class HintBar(RenderCache):
     """
 
     css_prefix = "hint-bar"
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "hint-bar--key",
-        "hint-bar--title",
-        "hint-bar--message",
-        "hint-bar--error",
-        "hint-bar--prompt",
-    }
+    css_parts = ("key", "title", "message", "error", "prompt")
 
     DEFAULT_CSS = """
     HintBar { dock: bottom; height: 1; width: 1fr; }
@@ -98,10 +91,6 @@ class HintBar(RenderCache):
         if not top.is_modal or top is self.screen:
             return None
         return tuple(top.dialog_keys) if isinstance(top, TellsKeys) else ()
-
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """One line."""
-        return 1
 
     def leave_out(self, names: Collection[str], *, first: str | None = None) -> None:
         """Leave out some actions until others are.

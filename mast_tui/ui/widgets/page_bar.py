@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from rich.cells import cell_len
 from rich.segment import Segment
 from textual import events
-from textual.geometry import Size
 from textual.message import Message
 from textual.strip import Strip
 
@@ -20,7 +18,7 @@ class PageBar(RenderCache):
     """Pages can be clicked. The open one is in brackets, so that it shows without colours."""
 
     css_prefix = "page-bar"
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"page-bar--open", "page-bar--other"}
+    css_parts = ("open", "other")
 
     DEFAULT_CSS = """
     PageBar { height: 1; width: 1fr; }
@@ -37,10 +35,6 @@ class PageBar(RenderCache):
         self._pages = tuple(pages)
         self._open = self._pages[0]
         self._spans: list[tuple[int, int, str]] = []
-
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """One line."""
-        return 1
 
     def show(self, page: str) -> None:
         """Mark another page as the open one."""

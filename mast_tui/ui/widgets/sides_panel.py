@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Final
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
@@ -59,16 +59,7 @@ class SidesPanel(VirtualLines):
 
     css_prefix = "sides-panel"
     tells_focus = True
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "sides-panel--cursor",
-        "sides-panel--number",
-        "sides-panel--name",
-        "sides-panel--verdict",
-        "sides-panel--place",
-        "sides-panel--quote",
-        "sides-panel--note",
-        "sides-panel--quiet",
-    }
+    css_parts = ("cursor", "number", "name", "verdict", "place", "quote", "note", "quiet")
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)

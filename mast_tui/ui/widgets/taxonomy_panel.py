@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
@@ -52,15 +52,7 @@ class TaxonomyPanel(VirtualLines):
     """
 
     css_prefix = "taxonomy-panel"
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "taxonomy-panel--category",
-        "taxonomy-panel--mode",
-        "taxonomy-panel--code",
-        "taxonomy-panel--cursor",
-        "taxonomy-panel--typed",
-        "taxonomy-panel--state",
-        "taxonomy-panel--own",
-    }
+    css_parts = ("category", "mode", "code", "cursor", "typed", "state", "own")
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)

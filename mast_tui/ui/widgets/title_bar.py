@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from typing import Final
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -36,7 +36,7 @@ class TitleBar(RenderCache):
     on the left, then the left side gives way from its end."""
 
     css_prefix = "title-bar"
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"title-bar--first", "title-bar--rest"}
+    css_parts = ("first", "rest")
 
     DEFAULT_CSS = """
     TitleBar { dock: top; height: 1; width: 1fr; }

@@ -36,7 +36,6 @@ class VirtualLines(ScrollView, RenderCache, can_focus=True, inherit_bindings=Fal
     """Whether the cursor's row looks otherwise where keys do not move it."""
     tells_size: ClassVar[bool] = False
     """Whether something follows its size, and so is told of it by ``Resized``."""
-    COMPONENT_CLASSES: ClassVar[set[str]] = set()
 
     DEFAULT_CSS = """
     VirtualLines {
