@@ -6,12 +6,12 @@ from functools import partial
 
 from mast_tui.ui.actions.action import Where, action, moves, scrolls
 
-_adjudicate = partial(action, Where.ADJUDICATE)
+_here = partial(action, Where.ADJUDICATE)
 
 ADJUDICATE = (
     *moves(Where.ADJUDICATE),
     *(
-        _adjudicate(
+        _here(
             f"side_{d}",
             str(d),
             "take a side",
@@ -21,40 +21,34 @@ ADJUDICATE = (
         )
         for d in range(1, 10)
     ),
-    _adjudicate("both", "b", "both", "Keep what both sides marked", hint=20),
-    _adjudicate("nobody", "0", "absent", "Nobody is right: the mode is absent", hint=30),
-    _adjudicate("unsure", "_", "unsure", "Leave it as unsure", hint=35),
-    _adjudicate(
+    _here("both", "b", "both", "Keep what both sides marked", hint=20),
+    _here("nobody", "0", "absent", "Nobody is right: the mode is absent", hint=30),
+    _here("unsure", "_", "unsure", "Leave it as unsure", hint=35),
+    _here(
         "boundary",
         "e",
         "boundary",
         "Move the boundary: move its end, e the other end, Enter decides",
         hint=40,
     ),
-    _adjudicate("other_mode", "l", "other mode", "It is another mode, at the same place", hint=45),
-    _adjudicate(
-        "enter", "enter", "evidence", "Go to the evidence, or decide for the boundary", hint=52
-    ),
-    _adjudicate("next_conflict", "] .", "next conflict", "Next conflict", "conflict(1)", hint=50),
-    _adjudicate(
-        "previous_conflict", "[ ,", "previous conflict", "Previous conflict", "conflict(-1)"
-    ),
-    _adjudicate("next_trace", "} >", "next trace", "Next trace with conflicts", "trace(1)"),
-    _adjudicate(
-        "previous_trace", "{ <", "previous trace", "Previous trace with conflicts", "trace(-1)"
-    ),
-    _adjudicate("agreed", "v", "agreed items", "Look through what was agreed", hint=55),
-    _adjudicate(
+    _here("other_mode", "l", "other mode", "It is another mode, at the same place", hint=45),
+    _here("enter", "enter", "evidence", "Go to the evidence, or decide for the boundary", hint=52),
+    _here("next_conflict", "] .", "next conflict", "Next conflict", "conflict(1)", hint=50),
+    _here("previous_conflict", "[ ,", "previous conflict", "Previous conflict", "conflict(-1)"),
+    _here("next_trace", "} >", "next trace", "Next trace with conflicts", "trace(1)"),
+    _here("previous_trace", "{ <", "previous trace", "Previous trace with conflicts", "trace(-1)"),
+    _here("agreed", "v", "agreed items", "Look through what was agreed", hint=55),
+    _here(
         "overrule",
         "x",
         "overrule",
         "Overrule what was agreed: absent for present, else present in the whole trace",
     ),
-    _adjudicate("confirm", "c", "confirm", "Confirm a decision after which a side has changed"),
-    _adjudicate("reason", "m", "reason", "Say why it was decided so", hint=57),
-    _adjudicate("names", "h", "names", "Hide the sides' names, or show them", hint=60),
-    _adjudicate("judge", "J", "judge's word", "The judge's word, once it is decided"),
-    _adjudicate("guidelines", "p", "page", "What was agreed about the mode, with cases", hint=58),
+    _here("confirm", "c", "confirm", "Confirm a decision after which a side has changed"),
+    _here("reason", "m", "reason", "Say why it was decided so", hint=57),
+    _here("names", "h", "names", "Hide the sides' names, or show them", hint=60),
+    _here("judge", "J", "judge's word", "The judge's word, once it is decided"),
+    _here("guidelines", "p", "page", "What was agreed about the mode, with cases", hint=58),
     *scrolls(Where.ADJUDICATE, "the evidence", up="s"),
-    _adjudicate("pane", "tab", "other pane", "Go to the other pane"),
+    _here("pane", "tab", "other pane", "Go to the other pane"),
 )

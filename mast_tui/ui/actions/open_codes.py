@@ -6,49 +6,49 @@ from functools import partial
 
 from mast_tui.ui.actions.action import Where, action, moves, scrolls
 
-_codes = partial(action, Where.OPEN_CODES)
+_here = partial(action, Where.OPEN_CODES)
 
 OPEN_CODES = (
     *moves(Where.OPEN_CODES),
-    _codes(
+    _here(
         "open", "enter", "open", "Open the trace at the place; on a group at its first one", hint=5
     ),
-    _codes(
+    _here(
         "mark",
         "v space",
         "mark",
         "Mark the place, or all of the group; again, take the mark off",
         hint=10,
     ),
-    _codes(
+    _here(
         "new_mode",
         "n",
         "make a mode",
         "Make a mode of what is marked, or else of the group under the cursor",
         hint=15,
     ),
-    _codes(
+    _here(
         "tag",
         "t",
         "tag",
         "Give what is marked, or else what is under the cursor, a tag, or take it off",
         hint=17,
     ),
-    _codes(
+    _here(
         "search",
         "/",
         "search",
         "Show only what holds some words or a #tag; nothing shows all again",
         hint=20,
     ),
-    _codes(
+    _here(
         "group_by_model",
         "J",
         "ask the model",
         "Have the model of config.toml group what no tag does, or go by words again",
         hint=22,
     ),
-    _codes("next_group", "tab } >", "next group", "Go to the next group", "group(1)", hint=25),
-    _codes("previous_group", "{ <", "previous group", "Go to the previous group", "group(-1)"),
+    _here("next_group", "tab } >", "next group", "Go to the next group", "group(1)", hint=25),
+    _here("previous_group", "{ <", "previous group", "Go to the previous group", "group(-1)"),
     *scrolls(Where.OPEN_CODES, "the text"),
 )

@@ -7,7 +7,8 @@ from typing import Final
 
 from textual.binding import Binding, BindingType
 
-from mast_tui.ui.actions.action import Action, Where
+from mast_tui.ui.actions.action import Action as Action
+from mast_tui.ui.actions.action import Where as Where
 from mast_tui.ui.actions.adjudicate import ADJUDICATE
 from mast_tui.ui.actions.annotate import ANNOTATE
 from mast_tui.ui.actions.everywhere import EVERYWHERE
@@ -22,20 +23,6 @@ from mast_tui.ui.actions.reports import (
 )
 from mast_tui.ui.actions.side_by_side import SIDE_BY_SIDE
 from mast_tui.ui.actions.study import GUIDELINES, STUDY
-
-__all__ = [
-    "ACTIONS",
-    "Action",
-    "Keymap",
-    "Where",
-    "actions_for",
-    "bindings_for",
-    "find_action",
-    "keys_of",
-    "share_a_screen",
-    "shown",
-    "textual_keymap",
-]
 
 Keymap = Mapping[str, tuple[str, ...]]
 """Keys that a person has set, by action id."""

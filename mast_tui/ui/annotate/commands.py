@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from mast_tui.errors import ChangedMeanwhile, MastError
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
+from mast_tui.ui.wording import counted
 from mast_tui.writes import HeldKeys
 
 if TYPE_CHECKING:
@@ -144,10 +145,9 @@ class SessionCommands:
                 continue
             self._screen.context.writes.do(partial(self._serve, session, step))
         if undone:
-            keys = "1 key" if undone == 1 else f"{undone} keys"
             self._screen.context.show_error(
                 f"{session.trace.path.name} was left before the workspace was open: "
-                f"{keys} pressed there did nothing"
+                f"{counted(undone, 'key')} pressed there did nothing"
             )
 
     def forget(self) -> None:

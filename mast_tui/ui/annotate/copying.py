@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
+from io import StringIO
 from typing import TYPE_CHECKING, Final
 
 from textual.worker import get_current_worker
@@ -116,19 +117,12 @@ def place_of(trace: Trace, span: Span) -> str:
 
 def whole_text(trace: Trace) -> str:
     """Return the texts of all spans, each under a line that says whose it is."""
-    parts: list[str] = []
-    chars = 0
-    for part in _parts(trace):
-        parts.append(part)
-        chars += len(part)
-        if chars >= MOST_CHARS:
-            break
-    return "".join(parts)[:MOST_CHARS]
-
-
-def _parts(trace: Trace) -> Iterator[str]:
+    text = StringIO()
     for index in range(len(trace)):
         span = trace.span(index)
         name = f" · {span.name}" if span.name else ""
-        yield f"#{index + 1} {span.kind.replace('_', ' ')} · {span.agent}{name}\n"
-        yield f"{trace.text(index).rstrip()}\n\n"
+        text.write(f"#{index + 1} {span.kind.replace('_', ' ')} · {span.agent}{name}\n")
+        text.write(f"{trace.text(index).rstrip()}\n\n")
+        if text.tell() >= MOST_CHARS:
+            break
+    return text.getvalue()[:MOST_CHARS]

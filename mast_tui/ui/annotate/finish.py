@@ -51,7 +51,7 @@ def ranges_in_words(stretches: Sequence[range], most: int = 6) -> str:
     ]
     more = len(stretches) - most
     if more > 0:
-        return f"{', '.join(words)} and {counted(more, 'more place')}"
+        return f"{', '.join(words)} and {more} more place{'' if more == 1 else 's'}"
     return ", ".join(words)
 
 

@@ -15,6 +15,7 @@ from mast_tui.ui.annotate.state import PLAIN, Entry, NotedSpan
 from mast_tui.ui.annotate.suggestions import Suggestions
 from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.dialogs.question import Ask
+from mast_tui.ui.wording import counted
 from mast_tui.writes import HeldKeys
 
 if TYPE_CHECKING:
@@ -332,7 +333,6 @@ class Labelling:
             return
         if not self._commands.on_screen:
             return
-        count = "1 label" if len(labels) == 1 else f"{len(labels)} labels"
 
         def answered(answer: str | None) -> None:
             if answer == "y":
@@ -340,7 +340,8 @@ class Labelling:
 
         question = Ask(
             f"{mode.code} {mode.name}",
-            f"You have {count} of this mode here. Set it {value} and remove them?",
+            f"You have {counted(len(labels), 'label')} of this mode here. "
+            f"Set it {value} and remove them?",
             (("y", "remove and set"), ("n", "keep")),
         )
         self._screen.app.push_screen(question, answered)

@@ -162,18 +162,27 @@ class JudgeRuns:
             self._show_report(f"{at_work.name}: stopping …")
 
     def _start_rules(self, traces: Sequence[Trace], opened: OpenWorkspace, more: str) -> None:
-        words = f"{RULES} looks at {counted(len(traces), 'trace')} …"
-        self._start(RULES, words, partial(self._run_rules, traces, opened, more))
+        def run() -> None:
+            judge = RulesJudge()
+            self._look(RULES, judge, traces, opened, more, judge.covered_by)
+
+        self._start(RULES, f"{RULES} looks at {counted(len(traces), 'trace')} …", run)
 
     def _start_twins(
         self, traces: Sequence[Trace], opened: OpenWorkspace, runs: Sequence[Trace]
     ) -> None:
-        words = f"{TWINS} reads {counted(len(runs), 'run')} …"
-        self._start(TWINS, words, partial(self._run_twins, traces, opened, runs))
+        def run() -> None:
+            judge = TwinsJudge(self._read(runs))
+            self._look(TWINS, judge, traces, opened, judge.words, again=True)
+
+        self._start(TWINS, f"{TWINS} reads {counted(len(runs), 'run')} …", run)
 
     def _start_model(self, traces: Sequence[Trace], opened: OpenWorkspace, plan: Plan) -> None:
-        words = f"{plan.name} is asked about {counted(len(traces), 'trace')} …"
-        self._start(plan.name, words, partial(self._run_model, traces, opened, plan))
+        def run() -> None:
+            worker = get_current_worker()
+            run_model(plan, traces, opened, self._app.post_message, lambda: worker.is_cancelled)
+
+        self._start(plan.name, f"{plan.name} is asked about {counted(len(traces), 'trace')} …", run)
 
     def _start(self, name: str, words: str, work: Callable[[], None]) -> None:
         self.at_work = UnderWay(name, words)
@@ -204,24 +213,14 @@ class JudgeRuns:
         if message.done and message.problem and (cut or not heard):
             self._app.show_error(message.words)  # whole, in as many lines as it takes
 
-    def _run_rules(self, traces: Sequence[Trace], opened: OpenWorkspace, more: str) -> None:
-        judge = RulesJudge()
-        self._look(RULES, judge, traces, opened, more, judge.covered_by)
-
-    def _run_twins(
-        self, traces: Sequence[Trace], opened: OpenWorkspace, runs: Sequence[Trace]
-    ) -> None:
+    def _read(self, runs: Sequence[Trace]) -> Iterator[Trace]:
+        """These runs one after the other, as long as the judge is not cancelled."""
         worker = get_current_worker()
-
-        def read() -> Iterator[Trace]:
-            for done, run in enumerate(runs):
-                if worker.is_cancelled:
-                    return
-                self._app.post_message(Judged(f"{TWINS}: {done} of {len(runs)} runs read"))
-                yield run
-
-        judge = TwinsJudge(read())
-        self._look(TWINS, judge, traces, opened, judge.words, again=True)
+        for done, run in enumerate(runs):
+            if worker.is_cancelled:
+                return
+            self._app.post_message(Judged(f"{TWINS}: {done} of {len(runs)} runs read"))
+            yield run
 
     def _look(
         self,
@@ -229,7 +228,7 @@ class JudgeRuns:
         judge: Judge,
         traces: Sequence[Trace],
         opened: OpenWorkspace,
-        more: str = "",
+        more: str,
         covered_by: Sequence[str] = (),
         *,
         again: bool = False,
@@ -268,8 +267,3 @@ class JudgeRuns:
                 summary.failed[0].problem or ""
             )
         self._app.post_message(Judged(words, True, bool(summary.failed), more))
-
-    def _run_model(self, traces: Sequence[Trace], opened: OpenWorkspace, plan: Plan) -> None:
-        """Ask a model about these traces and store what it finds."""
-        worker = get_current_worker()
-        run_model(plan, traces, opened, self._app.post_message, lambda: worker.is_cancelled)
