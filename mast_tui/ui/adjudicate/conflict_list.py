@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar, Final
+from typing import Final
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
@@ -65,16 +65,7 @@ class ConflictList(VirtualLines):
     """Rows of the queue; the cursor stands on any of them."""
 
     css_prefix = "conflict-list"
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "conflict-list--cursor",
-        "conflict-list--trace",
-        "conflict-list--code",
-        "conflict-list--name",
-        "conflict-list--what",
-        "conflict-list--open",
-        "conflict-list--decided",
-        "conflict-list--quiet",
-    }
+    css_parts = ("cursor", "trace", "code", "name", "what", "open", "decided", "quiet")
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)

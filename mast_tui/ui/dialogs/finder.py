@@ -39,11 +39,7 @@ class ChoiceList(VirtualLines):
     """The choices that match."""
 
     css_prefix = "choice-list"
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "choice-list--cursor",
-        "choice-list--code",
-        "choice-list--detail",
-    }
+    css_parts = ("cursor", "code", "detail")
 
     def __init__(self) -> None:
         super().__init__()

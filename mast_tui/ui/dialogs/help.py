@@ -171,11 +171,7 @@ class HelpLines(VirtualLines):
     """Sections as lines; what does not fit on one goes on under its own beginning."""
 
     css_prefix = "help-lines"
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "help-lines--title",
-        "help-lines--key",
-        "help-lines--words",
-    }
+    css_parts = ("title", "key", "words")
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from os import cpu_count
 from pathlib import Path
 from time import monotonic
-from typing import ClassVar, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
@@ -62,13 +62,7 @@ class HitList(VirtualLines):
     """Spans that were found, in the order of the files."""
 
     css_prefix = "hit-list"
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "hit-list--cursor",
-        "hit-list--name",
-        "hit-list--quiet",
-        "hit-list--failed",
-        "hit-list--match",
-    }
+    css_parts = ("cursor", "name", "quiet", "failed", "match")
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)

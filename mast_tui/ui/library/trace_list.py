@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Final
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -80,16 +80,7 @@ class LibraryList(VirtualLines):
 
     css_prefix = "library-list"
     tells_size = True
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "library-list--cursor",
-        "library-list--quiet",
-        "library-list--failed",
-        "library-list--succeeded",
-        "library-list--own",
-        "library-list--waiting",
-        "library-list--done",
-        "library-list--name",
-    }
+    css_parts = ("cursor", "quiet", "failed", "succeeded", "own", "waiting", "done", "name")
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from typing import ClassVar, Final
+from typing import Final
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
@@ -78,16 +78,7 @@ class ReportLines(VirtualLines):
 
     css_prefix = "report-lines"
     tells_focus = True
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "report-lines--cursor",
-        "report-lines--name",
-        "report-lines--quiet",
-        "report-lines--figure",
-        "report-lines--title",
-        "report-lines--mark",
-        "report-lines--bar",
-        "report-lines--text",
-    }
+    css_parts = ("cursor", "name", "quiet", "figure", "title", "mark", "bar", "text")
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from typing import Final
 
 from rich.segment import Segment
 from textual import on, work
@@ -42,13 +42,7 @@ class PairList(VirtualLines):
 
     css_prefix = "pair-list"
     tells_size = True
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "pair-list--cursor",
-        "pair-list--quiet",
-        "pair-list--action",
-        "pair-list--differs",
-        "pair-list--fork",
-    }
+    css_parts = ("cursor", "quiet", "action", "differs", "fork")
 
     def __init__(self, a: Trace, b: Trace, *, id: str | None = None) -> None:
         super().__init__(id=id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar, Final, TypeVar
+from typing import Final, TypeVar
 
 from rich.segment import Segment
 from textual import on, work
@@ -129,14 +129,7 @@ class PageLines(VirtualLines):
     """Blocks wrapped to the width; the cursor stands on a row, keys work on its entry."""
 
     css_prefix = "page-lines"
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "page-lines--cursor",
-        "page-lines--heading",
-        "page-lines--text",
-        "page-lines--guideline",
-        "page-lines--case",
-        "page-lines--below",
-    }
+    css_parts = ("cursor", "heading", "text", "guideline", "case", "below")
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
