@@ -161,3 +161,19 @@ def _check_columns(
         if name not in wanted:
             what = f"column {name!r}" if name else "a column without a heading"
             raise ExchangeError(f"{path}: {what} is unknown; known are {', '.join(known)}")
+
+
+def share_in(name: str, text: str) -> float | None:
+    """The number from 0 to 1 in a cell of the column ``name``, None in an empty one.
+
+    Raises ``ValueError`` for anything else.
+    """
+    if not text.strip():
+        return None
+    try:
+        number = float(text)
+    except ValueError:
+        raise ValueError(f"{name} is {text!r}, not a number") from None
+    if not 0 <= number <= 1:
+        raise ValueError(f"{name} is {text}; it lies between 0 and 1")
+    return number
