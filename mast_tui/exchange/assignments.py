@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from mast_tui.exchange.csv_files import check_columns, read_csv
+from mast_tui.exchange.csv_files import read_rows
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.study import Study, annotators_of
 
@@ -46,13 +46,9 @@ def read_assignments(path: Path, study: Study) -> Mapping[str, tuple[str, ...]]:
     Raises:
         ExchangeError: The table is broken, or names a trace or a person that the study lacks.
     """
-    table = read_csv(path)
-    check_columns(table, path, known=_COLUMNS, needed=_COLUMNS[:2])
-    if table.problems:
-        raise ExchangeError(str(table.problems[0]))
     there = frozenset(study.traces)
     found: dict[str, dict[str, None]] = {}
-    for row in table.rows:
+    for row in read_rows(path, known=_COLUMNS, needed=_COLUMNS[:2]):
         trace_id, name = row.cells["trace_id"].strip(), row.cells["annotator"].strip()
         why = None
         if trace_id not in there:

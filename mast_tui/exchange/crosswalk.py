@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from mast_tui.exchange.csv_files import check_columns, read_csv
+from mast_tui.exchange.csv_files import read_rows
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.import_batch import Incoming, IncomingWork, label_id
 from mast_tui.labels import Label, VerdictValue
@@ -78,12 +78,8 @@ def read_entries(path: Path) -> tuple[Entry, ...]:
 
 
 def _from_csv(path: Path) -> tuple[Entry, ...]:
-    table = read_csv(path)
-    check_columns(table, path, known=_COLUMNS, needed=_COLUMNS[:2])
-    if table.problems:
-        raise ExchangeError(str(table.problems[0]))
     links = []
-    for row in table.rows:
+    for row in read_rows(path, known=_COLUMNS, needed=_COLUMNS[:2]):
         source, target = row.cells["from"].strip(), row.cells["to"].strip()
         if not source or not target:
             raise ExchangeError(str(row.problem("both 'from' and 'to' are needed")))

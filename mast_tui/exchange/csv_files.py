@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -43,33 +42,8 @@ class CsvRow(NamedTuple):
         return RowProblem(self.file, self.place, str(reason))
 
 
-@dataclass(frozen=True, slots=True)
-class CsvTable:
-    """A file's columns, its rows, and the rows that could not even be taken apart."""
-
-    columns: tuple[str, ...]
-    rows: tuple[CsvRow, ...]
-    problems: tuple[RowProblem, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CsvStream:
+def _table(path: Path) -> tuple[tuple[str, ...], Iterator[CsvRow | RowProblem]]:
     """A file's columns, and its rows as they are asked for: a problem where one is broken."""
-
-    columns: tuple[str, ...]
-    rows: Iterator[CsvRow | RowProblem]
-
-
-def read_csv(path: Path) -> CsvTable:
-    """The table in the file; raises ``ExchangeError`` where it has no usable heading row."""
-    stream = stream_csv(path)
-    problems: list[RowProblem] = []
-    rows = tuple(_sound(stream.rows, problems))
-    return CsvTable(stream.columns, rows, tuple(problems))
-
-
-def stream_csv(path: Path) -> CsvStream:
-    """The same row by row, for files of which the rows are too many to be held all at once."""
     reader = csv.reader(io.StringIO(_text(path), newline=""), strict=True)
     lines = _lines(reader)
     _, heading = next(lines, (0, None))
@@ -79,7 +53,7 @@ def stream_csv(path: Path) -> CsvStream:
     doubled = sorted({name for name in columns if columns.count(name) > 1})
     if doubled:
         raise ExchangeError(f"{path}: column {doubled[0]!r} stands twice in the heading row")
-    return CsvStream(columns, _rows(path, columns, lines))
+    return columns, _rows(path, columns, lines)
 
 
 def _text(path: Path) -> str:
@@ -150,12 +124,21 @@ def stream_rows(
     Raises:
         ExchangeError: A file is no such table.
     """
-    streams: list[CsvStream] = []
+    tables: list[Iterator[CsvRow | RowProblem]] = []
     for file in files:
-        stream = stream_csv(file)
-        check_columns(stream, file, known=known, needed=needed)
-        streams.append(stream)
-    return _sound(chain.from_iterable(stream.rows for stream in streams), problems)
+        columns, rows = _table(file)
+        _check_columns(columns, file, known=known, needed=needed)
+        tables.append(rows)
+    return _sound(chain.from_iterable(tables), problems)
+
+
+def read_rows(path: Path, *, known: Iterable[str], needed: Iterable[str]) -> list[CsvRow]:
+    """The rows of a small file, as ``stream_rows`` checks them, in which none may be broken."""
+    problems: list[RowProblem] = []
+    rows = list(stream_rows([path], problems, known=known, needed=needed))
+    if problems:
+        raise ExchangeError(str(problems[0]))
+    return rows
 
 
 def _sound(rows: Iterable[CsvRow | RowProblem], problems: list[RowProblem]) -> Iterator[CsvRow]:
@@ -166,15 +149,31 @@ def _sound(rows: Iterable[CsvRow | RowProblem], problems: list[RowProblem]) -> I
             problems.append(row)
 
 
-def check_columns(
-    table: CsvTable | CsvStream, path: Path, *, known: Iterable[str], needed: Iterable[str]
+def _check_columns(
+    columns: tuple[str, ...], path: Path, *, known: Iterable[str], needed: Iterable[str]
 ) -> None:
     """Refuse a heading row that lacks a needed column or has one that nobody would read."""
     for name in needed:
-        if name not in table.columns:
+        if name not in columns:
             raise ExchangeError(f"{path}: column {name!r} is missing")
     wanted = set(known)
-    for name in table.columns:
+    for name in columns:
         if name not in wanted:
             what = f"column {name!r}" if name else "a column without a heading"
             raise ExchangeError(f"{path}: {what} is unknown; known are {', '.join(known)}")
+
+
+def share_in(name: str, text: str) -> float | None:
+    """The number from 0 to 1 in a cell of the column ``name``, None in an empty one.
+
+    Raises ``ValueError`` for anything else.
+    """
+    if not text.strip():
+        return None
+    try:
+        number = float(text)
+    except ValueError:
+        raise ValueError(f"{name} is {text!r}, not a number") from None
+    if not 0 <= number <= 1:
+        raise ValueError(f"{name} is {text}; it lies between 0 and 1")
+    return number

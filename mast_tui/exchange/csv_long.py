@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
-from mast_tui.exchange.csv_files import stream_rows
+from mast_tui.exchange.csv_files import share_in, stream_rows
 from mast_tui.exchange.import_batch import Gathered, Incoming, WorkDraft, taxonomy_named
 from mast_tui.exchange.names import annotator_of, one_name
 from mast_tui.labels import (
@@ -166,7 +166,7 @@ def _adding(cells: Mapping[str, str], taxonomy: Taxonomy) -> Callable[[WorkDraft
         _refuse_cells(cells, value)
         return lambda draft: draft.add_verdict(mode, said)
     target, note = _target(cells), cells.get("note", "")
-    confidence = _confidence(cells.get("confidence", ""))
+    confidence = share_in("confidence", cells.get("confidence", ""))
     severity = _choice(cells, "severity", Severity)
     origin = _choice(cells, "origin", Origin) or Origin.IMPORTED
     saw = _flag(cells.get("saw_suggestion", ""))
@@ -242,18 +242,6 @@ def _count(cells: Mapping[str, str], name: str) -> int | None:
     if not (text.isascii() and text.isdigit()):
         raise ValueError(f"{name!r} is {text!r}, not a number of characters from 0")
     return int(text)
-
-
-def _confidence(text: str) -> float | None:
-    if not text.strip():
-        return None
-    try:
-        number = float(text)
-    except ValueError:
-        raise ValueError(f"confidence is {text!r}, not a number") from None
-    if not 0 <= number <= 1:
-        raise ValueError(f"confidence is {text}; it lies between 0 and 1")
-    return number
 
 
 def _choice(cells: Mapping[str, str], name: str, kind: type[Word]) -> Word | None:

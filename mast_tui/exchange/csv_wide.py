@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from mast_tui.exchange.csv_files import stream_rows
+from mast_tui.exchange.csv_files import share_in, stream_rows
 from mast_tui.exchange.import_batch import Gathered, Incoming, WorkDraft, joined
 from mast_tui.exchange.names import annotator_of, one_name
 from mast_tui.labels import VerdictValue, annotator_kind
@@ -116,7 +116,7 @@ def _trace(cells: Mapping[str, str]) -> TraceRecord:
         model=cells.get("model", "").strip() or None,
         benchmark=cells.get("benchmark", "").strip() or None,
         outcome=_OUTCOMES[outcome],
-        score=_score(cells.get(SCORE, "").strip()),
+        score=share_in(SCORE, cells.get(SCORE, "").strip()),
         version=cells.get(VERSION, "").strip() or None,
         started=_started(cells.get(DATE, "").strip()),
     )
@@ -127,18 +127,6 @@ def _started(text: str) -> float | None:
     if text and started is None:
         raise ValueError(f"date is {text!r}; it must be as in 2026-03-31")
     return started
-
-
-def _score(text: str) -> float | None:
-    if not text:
-        return None
-    try:
-        number = float(text)
-    except ValueError:
-        raise ValueError(f"score is {text!r}, not a number") from None
-    if not 0 <= number <= 1:
-        raise ValueError(f"score is {text}; it lies between 0 and 1")
-    return number
 
 
 def write_csv_wide(rows: Iterable[WideRow], taxonomy: Taxonomy) -> str:

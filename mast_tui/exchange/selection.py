@@ -160,33 +160,24 @@ def gold_export(
     workspace: Workspace,
     taxonomy: Taxonomy,
     agreement: Mapping[str, Any],
+    entries: Sequence[GoldEntry],
     *,
     judges: Mapping[str, Mapping[str, Any]] | None = None,
-    entries: Sequence[GoldEntry] | None = None,
-    annotators: Sequence[str] | None = None,
     majority: bool = False,
     settled_only: bool = False,
     traces: Container[str] | None = None,
 ) -> Values:
-    """The ``gold`` document of these ``entries``, which are else asked for with ``annotators``.
+    """The ``gold`` document of these ``entries``.
 
     ``agreement`` is the report on its annotators and ``judges`` those on judges against this gold,
     by name; both are written as they are. ``traces`` are those that may be seen, None for all.
     """
-    if entries is None:
-        entries = gold_entries(
-            workspace,
-            taxonomy,
-            annotators=annotators,
-            majority=majority,
-            settled_only=settled_only,
-        )
     sides = {side.annotator for entry in entries for side in entry.sides}
     return gold_document(
         entries,
         taxonomy,
         agreement,
-        judges,
+        judges or {},
         majority=majority,
         settled_only=settled_only,
         provenance=_provenance(workspace, taxonomy, sides, traces),

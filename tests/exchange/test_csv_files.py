@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.exchange.csv_files import read_csv
+from mast_tui.exchange.csv_files import CsvRow, stream_rows
 from mast_tui.exchange.csv_long import read_csv_long
-from mast_tui.exchange.errors import ExchangeError
+from mast_tui.exchange.errors import ExchangeError, RowProblem
 from mast_tui.output_files import write_output
 from mast_tui.reports.render.csv import csv_text
 from tests.exchange.words import MAST
@@ -24,6 +24,12 @@ CELL = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.sampl
 TABLE = st.lists(st.tuples(CELL, CELL, CELL), max_size=6)
 
 
+def table_in(file: Path, *columns: str) -> tuple[list[CsvRow], list[RowProblem]]:
+    """The sound rows of a file with these columns, and what is wrong with the others."""
+    problems: list[RowProblem] = []
+    return list(stream_rows([file], problems, known=columns, needed=columns)), problems
+
+
 @given(rows=TABLE)
 def test_cells_come_back_as_they_were(
     rows: list[tuple[str, str, str]], tmp_path_factory: pytest.TempPathFactory
@@ -32,11 +38,11 @@ def test_cells_come_back_as_they_were(
     file = tmp_path_factory.mktemp("csv") / "t.csv"
     text = csv_text(columns, [dict(zip(columns, row, strict=True)) for row in rows])
     write_output(file, text)
-    table = read_csv(file)
-    assert not table.problems
-    assert table.columns == columns
+    found, problems = table_in(file, *columns)
+    assert not problems
+    assert all(row.columns == columns for row in found)
     filled = [row for row in rows if any(cell.strip() for cell in row)]
-    assert [tuple(row.cells.values()) for row in table.rows] == filled
+    assert [tuple(row.cells.values()) for row in found] == filled
     # What others read is the same.
     others = list(csv.reader(io.StringIO(text, newline="")))[1:]
     assert [tuple(row) for row in others] == rows
@@ -45,17 +51,17 @@ def test_cells_come_back_as_they_were(
 def test_a_byte_order_mark_is_read_and_rows_know_their_line(tmp_path: Path) -> None:
     file = tmp_path / "t.csv"
     file.write_bytes('\ufeffa,b\n"x\ny",1\n\nz,2,3\nw,4\n'.encode())
-    table = read_csv(file)
-    assert table.columns == ("a", "b")
-    assert [(row.place, row.cells["b"]) for row in table.rows] == [("line 2", "1"), ("line 6", "4")]
-    assert [problem.place for problem in table.problems] == ["line 5"]
-    assert "3 cells under 2 headings" in table.problems[0].reason
+    rows, problems = table_in(file, "a", "b")
+    assert [(row.place, row.cells["b"]) for row in rows] == [("line 2", "1"), ("line 6", "4")]
+    assert [problem.place for problem in problems] == ["line 5"]
+    assert "3 cells under 2 headings" in problems[0].reason
 
 
 def test_short_rows_are_filled(tmp_path: Path) -> None:
     file = tmp_path / "t.csv"
     file.write_text("a,b,c\n1\n")
-    assert dict(read_csv(file).rows[0].cells) == {"a": "1", "b": "", "c": ""}
+    rows, _ = table_in(file, "a", "b", "c")
+    assert dict(rows[0].cells) == {"a": "1", "b": "", "c": ""}
 
 
 @pytest.mark.parametrize(
@@ -71,15 +77,15 @@ def test_a_file_that_is_no_table_is_refused(tmp_path: Path, data: bytes, words: 
     file = tmp_path / "t.csv"
     file.write_bytes(data)
     with pytest.raises(ExchangeError, match=words):
-        read_csv(file)
+        table_in(file, "a")
 
 
 def test_an_open_quote_is_one_problem_and_loses_no_earlier_row(tmp_path: Path) -> None:
     file = tmp_path / "t.csv"
     file.write_text('a,b\n1,2\n"open,3\n4,5\n')
-    table = read_csv(file)
-    assert [row.cells["a"] for row in table.rows] == ["1"]
-    assert [problem.place for problem in table.problems] == ["line 3"]
+    rows, problems = table_in(file, "a", "b")
+    assert [row.cells["a"] for row in rows] == ["1"]
+    assert [problem.place for problem in problems] == ["line 3"]
 
 
 @pytest.mark.slow

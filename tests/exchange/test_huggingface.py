@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 
 from mast_tui.exchange.exporters.datasheet import datasheet
 from mast_tui.exchange.exporters.huggingface import dataset_files
-from mast_tui.exchange.selection import gold_export
+from mast_tui.exchange.selection import gold_entries, gold_export
 from mast_tui.figures.agreement.report import StudyInput, agreement_report
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.figures.spans.input import Place, Reading, SpanInput, TraceReadings
@@ -54,6 +55,15 @@ STUDY = StudyInput(
 REPORT: dict[str, Any] = {**agreement_report(STUDY, rounds=20)}
 
 
+def exported(
+    workspace: Workspace,
+    report: Mapping[str, Any],
+    judges: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Mapping[str, Any]:
+    """The gold document of all that the workspace holds."""
+    return gold_export(workspace, MAST, report, gold_entries(workspace, MAST), judges=judges)
+
+
 @pytest.fixture
 def filled() -> Workspace:
     """Two annotators on one trace, a study, a guideline, a begun trace and a retest."""
@@ -83,7 +93,7 @@ def filled() -> Workspace:
 
 
 def test_gold_and_the_set_define_the_modes(filled: Workspace) -> None:
-    gold = gold_export(filled, MAST, REPORT)
+    gold = exported(filled, REPORT)
     first = gold["taxonomy"]["modes"][0]
     mode = MAST.modes[0]
     assert (first["slug"], first["definition"]) == (mode.slug, mode.definition)
@@ -97,7 +107,7 @@ def test_gold_and_the_set_define_the_modes(filled: Workspace) -> None:
 
 
 def test_gold_says_how_it_came_about(filled: Workspace) -> None:
-    gold = gold_export(filled, MAST, REPORT)
+    gold = exported(filled, REPORT)
     assert gold["agreement"] == REPORT
     assert gold["protocol"]["seed"] == 11
     assert gold["guidelines"]["1.1"]["guidelines"][0]["text"] == HOSTILE
@@ -107,7 +117,7 @@ def test_gold_says_how_it_came_about(filled: Workspace) -> None:
 
 
 def test_the_datasheet_says_what_the_figures_rest_on(filled: Workspace) -> None:
-    text = datasheet(gold_export(filled, MAST, REPORT))
+    text = datasheet(exported(filled, REPORT))
     assert "| 1.1 | Disobey task specification | 7 | 0.43/0.43 | 0.14 – |" in text
     caption = next(line for line in text.splitlines() if line.startswith("Table: Agreement"))
     for part in (f"Labels of {NAMES[0]} and {NAMES[1]} on 7 traces", "first pass", "jackknife"):
@@ -129,7 +139,7 @@ def test_it_says_how_places_agree(filled: Workspace) -> None:
         MAST.ref, STUDY.modes, NAMES, "1", traces, dict.fromkeys(NAMES, 3), not_at_hand=2
     )
     spans = span_report(given, rounds=20)
-    text = datasheet(gold_export(filled, MAST, REPORT | {"spans": spans}))
+    text = datasheet(exported(filled, REPORT | {"spans": spans}))
     row = next(line for line in text.splitlines() if "| with naming |" in line)
     assert row.split("|")[3:6] == [" 6 ", " 0.00 ", " 1.00 "]
     assert "2 traces whose files are not at hand" in text
@@ -138,15 +148,15 @@ def test_it_says_how_places_agree(filled: Workspace) -> None:
 def test_it_says_how_judges_fare_and_what_that_leaves_out(filled: Workspace) -> None:
     report = judge_report(counted(6, 2, 3, 9), rounds=20)
     report["left_out"]["judge_seen"] = 4
-    text = datasheet(gold_export(filled, MAST, REPORT, judges={"judge:a": report}))
+    text = datasheet(exported(filled, REPORT, judges={"judge:a": report}))
     row = next(line for line in text.splitlines() if line.startswith("| judge:a |"))
     assert row.startswith("| judge:a | 20 | 20 | 0.67 ")
     assert row.endswith("| 4 settled with a judge on screen (traces × modes) |")
-    assert "No judge has looked" in datasheet(gold_export(filled, MAST, REPORT))
+    assert "No judge has looked" in datasheet(exported(filled, REPORT))
 
 
 def test_foreign_words_are_no_markup_in_it(filled: Workspace) -> None:
-    text = datasheet(gold_export(filled, MAST, REPORT))
+    text = datasheet(exported(filled, REPORT))
     assert "<script>" not in text
     assert "\u202e" not in text
     assert [line for line in text.split("\n") if line.startswith("# ")] == ["# Datasheet"]
@@ -154,7 +164,7 @@ def test_foreign_words_are_no_markup_in_it(filled: Workspace) -> None:
 
 def test_without_figures_or_a_study_it_says_so() -> None:
     workspace = Workspace.open(":memory:")
-    gold = gold_export(workspace, MAST, {})
+    gold = gold_export(workspace, MAST, {}, gold_entries(workspace, MAST))
     text = datasheet(gold)
     assert "No study was set up" in text
     assert "fewer than two annotators" in text
@@ -177,7 +187,7 @@ print(json.dumps(found, default=str))
 
 def test_the_folder_loads_as_it_stands(filled: Workspace, tmp_path: Path) -> None:
     pytest.importorskip("datasets")
-    files = dataset_files(gold_export(filled, MAST, REPORT))
+    files = dataset_files(exported(filled, REPORT))
     for name, text in files.items():
         file = tmp_path / "set" / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -205,7 +215,7 @@ def test_the_folder_loads_as_it_stands(filled: Workspace, tmp_path: Path) -> Non
 
 
 def test_each_table_has_the_columns_that_the_card_names(filled: Workspace) -> None:
-    files = dataset_files(gold_export(filled, MAST, REPORT))
+    files = dataset_files(exported(filled, REPORT))
     heading = dict(
         line.split(": ", 1) for line in files["README.md"].split("---\n")[1].splitlines()
     )

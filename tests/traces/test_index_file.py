@@ -25,7 +25,7 @@ from mast_tui.traces.model import Growth, Trace
 from mast_tui.traces.readers.codex import exec as codex_exec
 from mast_tui.traces.readers.codex import reader as codex
 from mast_tui.traces.readers.logs import reader as logs
-from mast_tui.traces.scan import document_process, index_file
+from mast_tui.traces.scan import document_process
 from mast_tui.traces.scan.big_documents import BigDocuments
 from mast_tui.traces.scan.document_cache import DocumentCache
 from mast_tui.traces.scan.document_process import DocumentProcess
@@ -419,13 +419,13 @@ def test_whoever_goes_away_leaves_no_process(
         begun.append(DocumentProcess(path, documents, lines=lines))
         return begun[-1]
 
-    take = index_file.IndexFile.next
+    take = document_process.IndexFile.next
 
-    def one_by_one(file: index_file.IndexFile, *, wait: bool) -> Block | None:
+    def one_by_one(file: document_process.IndexFile, *, wait: bool) -> Block | None:
         return take(file, wait=wait) if wait else None
 
     monkeypatch.setattr(document_process, "DocumentProcess", noted)
-    monkeypatch.setattr(index_file.IndexFile, "next", one_by_one)
+    monkeypatch.setattr(document_process.IndexFile, "next", one_by_one)
     (trace,) = read_one(rollout, True, big).traces
     trace.spans.read_in_background()
     known = len(trace)

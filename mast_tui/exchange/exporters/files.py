@@ -13,7 +13,6 @@ from mast_tui.adjudication.trace_files import SpanPlaces, traces_from_files
 from mast_tui.errors import MastError
 from mast_tui.exchange.csv_long import write_csv_long
 from mast_tui.exchange.csv_wide import WideRow, write_csv_wide
-from mast_tui.exchange.exporters import inspect_scores, langfuse, langsmith, phoenix
 from mast_tui.exchange.exporters.codebook import codebook_latex, codebook_markdown
 from mast_tui.exchange.exporters.datasheet import MARKS, datasheet
 from mast_tui.exchange.exporters.datasheet_file import NAME, read_datasheet
@@ -26,6 +25,7 @@ from mast_tui.exchange.exporters.label_studio_export import (
     label_studio_tasks,
 )
 from mast_tui.exchange.exporters.native_ids import native_from_files
+from mast_tui.exchange.exporters.score_bodies import TOOLS, score_text
 from mast_tui.exchange.exporters.scores import scores_of
 from mast_tui.exchange.exporters.trace_texts import texts_from_files
 from mast_tui.exchange.formats import GOLD_FORMATS, SCORE_FORMATS
@@ -190,8 +190,8 @@ def _add_gold(request: Request, outputs: Outputs) -> Counts:
         request.workspace,
         request.taxonomy,
         agreement,
+        entries,
         judges=judges,
-        entries=entries,
         majority=request.majority,
         settled_only=request.gold == "settled",
         traces=viewer.traces,
@@ -465,27 +465,14 @@ def _scores(
     counts: Counts,
 ) -> str:
     """One of the formats that bring labels back to the tool in which the traces were recorded."""
-    tools = {
-        "langfuse": langfuse.TOOLS,
-        "phoenix": phoenix.TOOLS,
-        "langsmith": langsmith.TOOLS,
-        "inspect-scores": inspect_scores.TOOLS,
-    }[request.file_format]
     native_of = _told(request, work, native_from_files(request.workspace))
-    scores, left_out = scores_of(work, native_of, kinds, tools)
+    scores, left_out = scores_of(work, native_of, kinds, TOOLS[request.file_format])
     counts["scores"] = len(scores)
     counts["without_id"] = {
         "traces": list(left_out.traces),
         "spans": [{"trace_id": trace, "key": key} for trace, key in left_out.spans],
     }
-    match request.file_format:
-        case "langfuse":
-            return "".join(langfuse.langfuse_lines(scores))
-        case "phoenix":
-            return _json(phoenix.phoenix_bodies(scores))
-        case "langsmith":
-            return "".join(langsmith.langsmith_lines(scores))
-    return "".join(inspect_scores.inspect_lines(scores))
+    return score_text(scores, request.file_format)
 
 
 def _told(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from mast_tui import __version__
@@ -38,8 +38,8 @@ class GoldEntry:
     sides: Sequence[Side]
     passes: Mapping[str, Pass]
     order: Order
-    notes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    minutes: Mapping[str, float] = field(default_factory=dict)
+    notes: Mapping[str, Mapping[str, str]]
+    minutes: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,31 +52,30 @@ class Provenance:
     have labelled and are no side. ``revisions`` are the texts that the taxonomy has had.
     """
 
-    study: Study | None = None
-    guidelines: Mapping[str, Any] = field(default_factory=dict)
-    unfinished: Mapping[str, int] = field(default_factory=dict)
-    retests: Mapping[str, int] = field(default_factory=dict)
-    not_in_study: Mapping[str, int] = field(default_factory=dict)
-    judges: Sequence[str] = ()
-    revisions: Sequence[RevisionJson] = ()
+    study: Study | None
+    guidelines: Mapping[str, Any]
+    unfinished: Mapping[str, int]
+    retests: Mapping[str, int]
+    not_in_study: Mapping[str, int]
+    judges: Sequence[str]
+    revisions: Sequence[RevisionJson]
 
 
 def gold_document(
     entries: Sequence[GoldEntry],
     taxonomy: Taxonomy,
     agreement: Mapping[str, Any],
-    judges: Mapping[str, Mapping[str, Any]] | None = None,
+    judges: Mapping[str, Mapping[str, Any]],
     *,
-    majority: bool = False,
-    settled_only: bool = False,
-    provenance: Provenance | None = None,
+    majority: bool,
+    settled_only: bool,
+    provenance: Provenance,
 ) -> Values:
     """The whole document; ``agreement`` is the report of ``agree --json``.
 
     ``judges`` are the reports on judges against this gold, by name. Traces stand in the order of
     their ids, modes in that of the taxonomy.
     """
-    provenance = provenance or Provenance()
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -96,7 +95,7 @@ def gold_document(
             pair for entry in entries for pair in entry.minutes.items()
         ),
         "agreement": dict(agreement),
-        "judges": {name: dict(report) for name, report in (judges or {}).items()},
+        "judges": {name: dict(report) for name, report in judges.items()},
         "protocol": provenance.study and STUDY.write(provenance.study),
         "guidelines": dict(provenance.guidelines),
         "left_out": {

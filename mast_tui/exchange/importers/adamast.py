@@ -149,8 +149,11 @@ def read_adamast(files: Sequence[Path], annotator: str | None = None) -> Incomin
     one made of the codes that were used, so that nothing is said of the others.
     """
     found = _Found()
-    for _ in read_each(files, found.problems, lambda file: _take(file, read_json(file), found)):
-        pass
+    for file, document in read_each(files, found.problems, read_json):
+        try:
+            _take(file, document, found)
+        except ValueError as error:
+            found.wrong(file, "file", error)
     for file in dict.fromkeys(file for file, _, _, _ in found.diagnoses):
         of_file = [one for one in found.diagnoses if one[0] == file]
         try:

@@ -7,19 +7,22 @@ import os
 import select
 import signal
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
 from subprocess import PIPE, Popen, TimeoutExpired
 from time import monotonic
 from typing import Final
 from weakref import finalize
 
+from mast_tui.traces.index.blocks import Block, blocks_in
 from mast_tui.traces.index.store import CachedDocument, path_of_part
 from mast_tui.traces.io.opened_file import OpenedFile
+from mast_tui.traces.io.regular_files import open_regular
 from mast_tui.traces.model import FileReport
 from mast_tui.traces.scan.document_cache import DocumentCache
-from mast_tui.traces.scan.index_file import IndexFile
 
 READING: Final = "reading"
 PARSING: Final = "parsing"
@@ -43,6 +46,11 @@ _COMPLAINTS_KEPT: Final = 4096
 _ENDING_SECONDS: Final = 10.0
 """How long a process may take to end that has closed its standard output."""
 
+_INDEX_PATIENCE: Final = 0.1
+"""Seconds for which the process that writes an index is waited for at a time."""
+
+_INDEX_ENDING: Final = 1.0
+"""Seconds for which it is waited for once it has told everything."""
 
 READ_HERE_AT_MOST: Final = 64 << 20
 """How big a document may be to be read here all the same, where nothing can be kept."""
@@ -226,6 +234,62 @@ def _end(process: Popen[bytes], place: Path) -> None:
     with suppress(OSError):
         for part in place.parent.glob(f"*{path_of_part(place, process.pid).name}"):
             part.unlink()
+
+
+class IndexFile:
+    """The blocks of an index file in their order, some of them yet to be written by a process."""
+
+    def __init__(self, file: FileIO, end: int) -> None:
+        """Begin with the first block.
+
+        Args:
+            file: An index file that is whole.
+            end: Where its last block ends.
+        """
+        self.over = False
+        self._process: DocumentProcess | None = None
+        self._blocks: Iterator[Block | None] = blocks_in(file.fileno(), end)
+        self._file: FileIO | None = file
+        finalize(self, file.close)
+
+    @classmethod
+    def being_written(cls, process: DocumentProcess) -> IndexFile:
+        """The one that the process writes."""
+        found = cls.__new__(cls)
+        found.over, found._process, found._blocks, found._file = False, process, iter(()), None
+        return found
+
+    def next(self, *, wait: bool) -> Block | None:
+        """What follows; None where it has not come, if asked for after a moment, or nothing
+        does."""
+        block, process = next(self._blocks, None), self._process
+        if block is None and process is not None:
+            ended = process.listen(_INDEX_PATIENCE if wait else 0) or process.written
+            if self._file is None and process.writing:
+                self._open(process)
+            block = next(self._blocks, None)
+            self.over = ended and block is None
+        elif block is None:
+            self.over = True
+        return block
+
+    def stop(self, *, complete: bool) -> None:
+        """No more is wanted: a process that has not told everything is ended."""
+        process, self._process = self._process, None
+        self.over = True
+        if process is not None and not process.wait(
+            _INDEX_ENDING if complete or process.written else 0
+        ):
+            process.stop()
+            process.wait()
+
+    def _open(self, process: DocumentProcess) -> None:
+        for place in (path_of_part(process.place, process.pid), process.place):
+            with suppress(OSError):
+                file = open_regular(place)
+                finalize(self, file.close)
+                self._blocks, self._file = blocks_in(file.fileno()), file
+                return
 
 
 class DocumentReading:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Final
 
 from mast_tui.traces.io.regular_files import is_folder, is_regular
 from mast_tui.traces.io.remote import RemotePath, bring, list_folders
-from mast_tui.traces.model import FileReport
+from mast_tui.traces.keys import UniqueKeys
+from mast_tui.traces.model import FileReport, Problem, Trace
 from mast_tui.traces.scan.big_documents import BIG_DOCUMENTS
 from mast_tui.traces.scan.file_reader import name_beside, read_run
 from mast_tui.traces.scan.folder import Entry, entries_under
 from mast_tui.traces.scan.outcomes import FILE_NAME, Outcomes, load_outcomes, rows_of_trace
 from mast_tui.traces.scan.sub_agents import Threads, may_hold_thread, members_beside, threads_among
-from mast_tui.traces.scan.trace_ids import TraceIds
 from mast_tui.traces.scan.unread import FileToRead, without_spans
 from mast_tui.traces.trials import Trial, trial_in
 
@@ -50,6 +50,40 @@ class Unit:
             return (self.path, *self.members)
         parts = (path for group in self.trial.sources for path in group)
         return sorted({self.path, *self.trial.told_by, *parts})
+
+
+class _TraceIds:
+    """Keeps trace ids unique over many files."""
+
+    def __init__(self) -> None:
+        self._ids = UniqueKeys()
+        self._contents: dict[str, dict[str, Path]] = {}
+
+    def settle(self, report: FileReport) -> FileReport:
+        """The report without traces that are known already, and with ids that are unique."""
+        traces: list[Trace] = []
+        problems = list(report.problems)
+        twin: Path | None = None
+        for trace in report.traces:
+            identity = trace.identity
+            known = self._contents.setdefault(identity.trace_id, {})
+            twin = known.get(identity.content_hash)
+            place = "whole file" if trace.record is None else f"record {trace.record}"
+            if twin is not None:
+                problems.append(Problem(place, f"the same trace as in {twin}; shown once"))
+                continue
+            trace_id = self._ids.take(identity.trace_id)
+            if trace_id != identity.trace_id:
+                other = next(iter(known.values()), None)
+                where = f"a trace in {other}" if other else "another trace"
+                message = f"has the id of {where}, but other content; shown as {trace_id}"
+                problems.append(Problem(place, message))
+                trace = trace.with_id(trace_id)
+            known[identity.content_hash] = report.path
+            traces.append(trace)
+        if report.traces and not traces:
+            return FileReport(report.path, skipped=f"the same trace as in {twin}")
+        return replace(report, traces=tuple(traces), problems=tuple(problems))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +123,7 @@ class Scan:
         self._paths = tuple(paths)
         self._seen = {os.path.realpath(path) for path in without}
         self._library = library
-        self._ids = TraceIds()
+        self._ids = _TraceIds()
         self._outcomes: dict[Path, Outcomes] = {}
         self._rows_met: dict[Path, set[str]] = {}
         self._sees_all = not self._seen
