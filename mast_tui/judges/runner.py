@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mast_tui.judges.protocol import Judge, Judgement
 from mast_tui.traces.library import read_fully
@@ -18,6 +18,10 @@ from mast_tui.workspace.records import Judgement as Judged
 if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
+
+
+CANCELLED: Final = "cancelled"
+"""Why a run was broken off that somebody cancelled."""
 
 
 class Step(StrEnum):
@@ -43,25 +47,33 @@ class Progress:
     problem: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RunSummary:
-    """What came of a run; ``run_id`` is None where there was nothing to judge.
+    """What came of a run, as far as it is; ``run_id`` is None where there was nothing to judge.
 
-    ``by_mode`` counts this run's suggestions by slug; ``stopped`` says that somebody broke it off.
+    ``by_mode`` counts this run's suggestions by slug; ``stopped`` says why somebody broke it off.
     """
 
     judge: str
     taxonomy: str
-    run_id: str | None
-    by_mode: Mapping[str, int]
-    steps: Mapping[Step, int]
-    failed: tuple[Progress, ...]
-    stopped: bool
+    run_id: str | None = None
+    by_mode: Counter[str] = field(default_factory=Counter)
+    steps: Counter[Step] = field(default_factory=Counter)
+    failed: list[Progress] = field(default_factory=list)
+    stopped: str | None = None
 
     @property
     def suggestions(self) -> int:
-        """How many suggestions this run made."""
-        return sum(self.by_mode.values())
+        """How many suggestions were made now."""
+        return self.by_mode.total()
+
+    def add(self, progress: Progress) -> Progress:
+        """Count a trace that is through, and give it its number."""
+        self.steps[progress.step] += 1
+        progress = replace(progress, done=self.steps.total())
+        if progress.step is Step.FAILED:
+            self.failed.append(progress)
+        return progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,13 +186,12 @@ def run_judge(
         WorkspaceError: The workspace fails, or the judge knows no mode of the taxonomy.
     """
     run = _Run(judge, taxonomy, workspace, again, (judge.name, *covered_by))
-    stopped = False
     for trace in traces:
         if stop():
-            stopped = True
+            run.summary.stopped = CANCELLED
             break
         on_progress(run.one(trace))
-    return run.end(stopped)
+    return run.end()
 
 
 class _Run:
@@ -206,10 +217,7 @@ class _Run:
         self._workspace = workspace
         self._again = again
         self._names = names
-        self._id: str | None = None
-        self._steps: Counter[Step] = Counter()
-        self._by_mode: Counter[str] = Counter()
-        self._failed: list[Progress] = []
+        self.summary = RunSummary(judge.name, taxonomy.ref)
 
     def one(self, trace: Trace | Look) -> Progress:
         """Judge one trace and keep the result."""
@@ -235,31 +243,18 @@ class _Run:
         else:
             step = Step.JUDGED
             suggestions = self._store(trace_id, look.judgement)
-        self._steps[step] += 1
-        done = self._steps.total()
-        progress = Progress(done, trace_id, look.path, step, suggestions, look.problem)
-        if step is Step.FAILED:
-            self._failed.append(progress)
-        return progress
+        return self.summary.add(Progress(0, trace_id, look.path, step, suggestions, look.problem))
 
-    def end(self, stopped: bool) -> RunSummary:
-        """Note the end of the run and sum it up."""
-        if self._id is not None and not stopped:
-            self._workspace.finish_run(self._id)
-        return RunSummary(
-            judge=self._judge.name,
-            taxonomy=self._taxonomy,
-            run_id=self._id,
-            by_mode=dict(self._by_mode),
-            steps=dict(self._steps),
-            failed=tuple(self._failed),
-            stopped=stopped,
-        )
+    def end(self) -> RunSummary:
+        """Note the end of the run, unless it was broken off, and sum it up."""
+        if self.summary.run_id is not None and self.summary.stopped is None:
+            self._workspace.finish_run(self.summary.run_id)
+        return self.summary
 
     def _run_id(self) -> str:
-        if self._id is None:
-            self._id = self._workspace.start_run(self._judge.name, self._taxonomy)
-        return self._id
+        if self.summary.run_id is None:
+            self.summary.run_id = self._workspace.start_run(self._judge.name, self._taxonomy)
+        return self.summary.run_id
 
     def _has_judged(self, before: TraceRecord, now: TraceRecord) -> bool:
         kept = [
@@ -295,5 +290,5 @@ class _Run:
             findings=findings,
             run_id=self._run_id(),
         )
-        self._by_mode.update(finding.mode for finding in findings)
+        self.summary.by_mode.update(finding.mode for finding in findings)
         return count

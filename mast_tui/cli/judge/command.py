@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -13,24 +13,16 @@ import click
 from click.core import ParameterSource
 
 from mast_tui.cli.judge.files import looks_under, traces_under, usual_lengths
-from mast_tui.cli.judge.options import model_options
+from mast_tui.cli.judge.options import JudgeCommand, model_options
 from mast_tui.cli.judge.progress import show_trace
-from mast_tui.cli.judge.summary import (
-    failed_files,
-    print_shards,
-    print_summary,
-    run_document,
-    shards_document,
-    without_findings,
-)
-from mast_tui.cli.shared.asking import Asker, judges_hidden
+from mast_tui.cli.judge.summary import failed_files, print_run, print_shards, run_document
+from mast_tui.cli.shared.asking import Asker
 from mast_tui.cli.shared.common import (
     checked_sight,
     common_options,
     json_option,
     load_chosen_taxonomy,
     open_workspace,
-    print_json,
     say,
     working_taxonomy,
 )
@@ -118,39 +110,35 @@ def judge_command(
     if out is not None and (again or workspace is not None):
         option = "--again" if again else "--workspace"
         raise click.UsageError(f"{option} is for a workspace; --out writes shards instead")
+    command = JudgeCommand(paths, workspace, taxonomy, again, quiet, as_json, asker)
     if judge_name == "llm":
         llm: Any = import_module(_BY_MODEL)
-        command = llm.ModelCommand(paths, workspace, taxonomy, again, quiet, as_json, asked, asker)
         if out is None:
-            return int(llm.judge_with_model(command))
+            return int(llm.judge_with_model(command, asked))
         with WorkerPool(wanted_workers, quiet=quiet) as pool:
-            return int(llm.shards_by_model(command, ShardFolder(out), shard_files, pool))
+            return int(llm.shards_by_model(command, asked, ShardFolder(out), shard_files, pool))
     _refuse_model_options(context, judge_name, asked)
     if judge_name == "twins":
         twins = TwinsJudge(traces_under(paths, []))
         if not quiet:
             say(f"mast-tui judge: {twins.words}")
-        with WorkerPool(None) as alone:
-            run = _Run(twins, (), paths, workspace, taxonomy, True, quiet, as_json, asker, alone)
-            return _into_workspace(run)
+        return _into_workspace(replace(command, again=True), twins)
     rules = chosen_rules(rule_names or "default")
     with WorkerPool(wanted_workers, quiet=quiet) as pool:
         judge = RulesJudge(rules, usual_lengths(rules, pool.reachable(paths), pool.workers))
-        run = _Run(
-            judge,
-            judge.covered_by,
+        if out is None:
+            return _into_workspace(command, judge, judge.covered_by, pool)
+        folder, chosen = ShardFolder(out), load_chosen_taxonomy(taxonomy)
+        done = judge_into_shards(
+            JudgeUnits(judge),
+            chosen,
             paths,
-            workspace,
-            taxonomy,
-            again,
-            quiet,
-            as_json,
-            asker,
-            pool,
+            folder,
+            pool.workers,
+            files=shard_files,
+            tell=pool.on_shard,
         )
-        if out is not None:
-            return _into_shards(run, ShardFolder(out), shard_files)
-        return _into_workspace(run)
+        return print_shards(command, done, folder.place, chosen)
 
 
 def _refuse_for_others(judge: str, wanted_workers: str | None, out: str | None) -> None:
@@ -165,22 +153,6 @@ def _refuse_for_others(judge: str, wanted_workers: str | None, out: str | None) 
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """A judge that asks no model, and what it was asked for."""
-
-    judge: Judge
-    covered_by: tuple[str, ...]
-    paths: tuple[Path, ...]
-    workspace: str | None
-    taxonomy: Path | None
-    again: bool
-    quiet: bool
-    as_json: bool
-    asker: Asker
-    pool: WorkerPool
-
-
 def _refuse_model_options(context: click.Context, judge: str, asked: Container[str]) -> None:
     """Options that only make sense with a model are wrong usage without one."""
     for option in context.command.params:
@@ -189,53 +161,33 @@ def _refuse_model_options(context: click.Context, judge: str, asked: Container[s
             raise click.UsageError(f"{option.opts[0]} is for --judge llm; the {judge} ask no model")
 
 
-def _into_workspace(run: _Run) -> int:
-    place = open_workspace(run.workspace, create=True)
-    chosen = working_taxonomy(place, run.taxonomy)
-    hidden = run.asker.hides_judges(place, chosen)
+def _into_workspace(
+    command: JudgeCommand,
+    judge: Judge,
+    covered_by: tuple[str, ...] = (),
+    pool: WorkerPool | None = None,
+) -> int:
+    """Have a judge look that asks no model; by workers where the pool has some."""
+    place = open_workspace(command.workspace, create=True)
+    chosen = working_taxonomy(place, command.taxonomy)
+    hidden = command.asker.hides_judges(place, chosen)
     show = partial(show_trace, hidden=hidden)
     reports: list[FileReport] = []
-    given: Iterable[Trace | Look] = traces_under(run.paths, reports)
-    if run.pool.workers is not None:
-        judge, covered = run.judge, run.covered_by
-        known = frozenset() if run.again else judged_before(judge, chosen, place, covered)
-        given = looks_under(run.paths, reports, Looking(judge, known), run.pool)
+    given: Iterable[Trace | Look] = traces_under(command.paths, reports)
+    quiet = command.quiet
+    if pool is not None and pool.workers is not None:
+        quiet = True  # the pool tells how far it is
+        known = frozenset() if command.again else judged_before(judge, chosen, place, covered_by)
+        given = looks_under(command.paths, reports, Looking(judge, known), pool)
     summary = run_judge(
-        run.judge,
+        judge,
         chosen,
         given,
         place,
-        again=run.again,
-        covered_by=run.covered_by,
-        on_progress=(lambda _: None) if run.quiet or run.pool.workers is not None else show,
+        again=command.again,
+        covered_by=covered_by,
+        on_progress=(lambda _: None) if quiet else show,
     )
     place.close()
     document = run_document(summary, reports, chosen)
-    if hidden:
-        document = without_findings(document)
-    if run.as_json:
-        print_json(document)
-    else:
-        print_summary(document, chosen)
-    return failed_files(document)
-
-
-def _into_shards(run: _Run, folder: ShardFolder, files: int | None) -> int:
-    chosen = load_chosen_taxonomy(run.taxonomy)
-    done = judge_into_shards(
-        JudgeUnits(run.judge),
-        chosen,
-        run.paths,
-        folder,
-        run.pool.workers,
-        files=files,
-        tell=run.pool.on_shard,
-    )
-    document = shards_document(done, folder.place, chosen)
-    if judges_hidden(run.asker, chosen):
-        document = without_findings(document)
-    if run.as_json:
-        print_json(document)
-    else:
-        print_shards(document, chosen)
-    return failed_files(document)
+    return failed_files(print_run(document, chosen, hidden=hidden, as_json=command.as_json))

@@ -35,7 +35,7 @@ def looks_under(
         paths: Files and folders.
         reports: Where what is no trace is collected.
         looking: Has the judge look.
-        at_work: Who reads, and hears how far that is.
+        pool: Who reads, and hears how far that is.
     """
     for report, looks in each_trace(pool.reachable(paths), looking, pool.workers, tell=pool.tell):
         if report.format is None:

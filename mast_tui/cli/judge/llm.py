@@ -6,9 +6,8 @@ import asyncio
 import signal
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -22,13 +21,10 @@ from mast_tui.cli.judge.summary import (
     failed_files,
     model_document,
     print_estimate,
+    print_run,
     print_shards,
-    print_summary,
     say_estimate,
-    shards_document,
-    without_findings,
 )
-from mast_tui.cli.shared.asking import Asker, judges_hidden
 from mast_tui.cli.shared.common import (
     load_chosen_taxonomy,
     open_workspace,
@@ -52,6 +48,7 @@ from mast_tui.workspace.paths import find_workspace, is_url
 from mast_tui.workspace.registers.hold_out import set_aside
 
 if TYPE_CHECKING:
+    from mast_tui.cli.judge.options import JudgeCommand
     from mast_tui.cli.shared.workers import WorkerPool
     from mast_tui.judges.llm.run.estimate import Estimate
     from mast_tui.judges.llm.run.running import Connect, ModelRunSummary
@@ -70,24 +67,14 @@ _NEEDS_WORKSPACE: Final = ("hold_out", "record", "replay", "batch", "write_batch
 _ENDING: Final = (signal.SIGINT, signal.SIGTERM)
 
 
-@dataclass(frozen=True, slots=True)
-class ModelCommand:
-    """What was asked for on the command line, and who asks; ``asked`` holds the options of the
-    model by name."""
+def judge_with_model(command: JudgeCommand, asked: Mapping[str, Any]) -> int:
+    """Estimate, tell what is sent where, run, and sum up; the exit code.
 
-    paths: tuple[Path, ...]
-    workspace: str | None
-    taxonomy: Path | None
-    again: bool
-    quiet: bool
-    as_json: bool
-    asked: Mapping[str, Any]
-    asker: Asker
-
-
-def judge_with_model(command: ModelCommand) -> int:
-    """Estimate, tell what is sent where, run, and sum up; the exit code."""
-    request = SetupRequest.of(command.asked)
+    Args:
+        command: What was asked for.
+        asked: The options of the model, by name.
+    """
+    request = SetupRequest.of(asked)
     setup = made_setup(request, load_chosen_taxonomy(command.taxonomy))
     asks_now = request.replay is None and not request.by_files
     if asks_now:
@@ -120,7 +107,7 @@ def judge_with_model(command: ModelCommand) -> int:
         return run.over_traces()
 
 
-def _workspace(command: ModelCommand, request: SetupRequest) -> Workspace | None:
+def _workspace(command: JudgeCommand, request: SetupRequest) -> Workspace | None:
     """The workspace; a dry run makes none, and does without where there is none."""
     if not request.dry_run or (command.workspace is not None and is_url(command.workspace)):
         return open_workspace(command.workspace, create=not request.dry_run)
@@ -129,7 +116,7 @@ def _workspace(command: ModelCommand, request: SetupRequest) -> Workspace | None
 
 
 def _estimate(
-    command: ModelCommand, setup: Setup, place: Workspace | None, reports: list[FileReport]
+    command: JudgeCommand, setup: Setup, place: Workspace | None, reports: list[FileReport]
 ) -> Estimate:
     with Counting(command.quiet) as counting:
         return estimate_run(
@@ -141,7 +128,7 @@ def _estimate(
         )
 
 
-def _dry_run(command: ModelCommand, setup: Setup, place: Workspace | None) -> int:
+def _dry_run(command: JudgeCommand, setup: Setup, place: Workspace | None) -> int:
     reports: list[FileReport] = []
     estimate = _estimate(command, setup, place, reports)
     document = estimate_document(estimate, setup, what_is_sent(setup), reports)
@@ -161,20 +148,25 @@ def _tell_once(setup: Setup, place: Workspace) -> None:
 
 
 def shards_by_model(
-    command: ModelCommand, folder: ShardFolder, files: int | None, pool: WorkerPool
+    command: JudgeCommand,
+    asked: Mapping[str, Any],
+    folder: ShardFolder,
+    files: int | None,
+    pool: WorkerPool,
 ) -> int:
     """Have a model judge into shards, which need no workspace; the exit code.
 
     Args:
         command: What was asked for.
+        asked: The options of the model, by name.
         folder: Where the shards are written, with the answers beside them.
         files: How many files a shard has on average; None leaves it to their number.
-        at_work: Who asks, and hears how far that is.
+        pool: Who asks, and hears how far that is.
 
     Raises:
         click.UsageError: An option needs a workspace, or carries requests in another way.
     """
-    request = SetupRequest.of(command.asked)
+    request = SetupRequest.of(asked)
     for name in _NEEDS_WORKSPACE:
         if getattr(request, name):
             raise click.UsageError(f"--{name.replace('_', '-')} does not go together with --out")
@@ -206,14 +198,7 @@ def shards_by_model(
         )
         if books is not None and (books.spent or done.stopped is None):
             folder.write(SPENT, b"{}")  # the run is over; the next one has an allowance of its own
-    document = shards_document(done, folder.place, setup.taxonomy)
-    if judges_hidden(command.asker, setup.taxonomy):
-        document = without_findings(document)
-    if command.as_json:
-        print_json(document)
-    else:
-        print_shards(document, setup.taxonomy)
-    return failed_files(document)
+    return print_shards(command, done, folder.place, setup.taxonomy)
 
 
 class _ModelRun:
@@ -223,7 +208,7 @@ class _ModelRun:
     ``connect`` says whom to ask.
     """
 
-    def __init__(self, command: ModelCommand, setup: Setup, place: Workspace) -> None:
+    def __init__(self, command: JudgeCommand, setup: Setup, place: Workspace) -> None:
         self.connect: Connect = connect_to_server
         self.batch: Batch | None = None
         self.vendor: VendorBatches | None = None
@@ -287,12 +272,8 @@ class _ModelRun:
         had = self.batch if self.vendor is None else self.vendor.batch
         if had is not None:
             document["batch"] = batch_document(had, summary, self.vendor)
-        document = without_findings(document) if self._hidden else document
-        if self._command.as_json:
-            print_json(document)
-        else:
-            print_summary(document, self._setup.taxonomy)
-        return document
+        as_json = self._command.as_json
+        return print_run(document, self._setup.taxonomy, hidden=self._hidden, as_json=as_json)
 
     async def _until_signal(self, run: Coroutine[Any, Any, ModelRunSummary]) -> ModelRunSummary:
         def ended(name: signal.Signals) -> None:

@@ -1,15 +1,38 @@
-"""The options of ``mast-tui judge --judge llm``."""
+"""What is asked for on the command line of ``mast-tui judge``, and the options of a model."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import click
 
+from mast_tui.cli.shared.asking import Asker
 from mast_tui.cli.shared.common import Decorated
 from mast_tui.configuration import ANSWER_TOKENS, TIMEOUT, WINDOW_TOKENS
 from mast_tui.judges.llm.request import MOST_STEPS
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeCommand:
+    """What was asked for, of whatever judge, and who asks."""
+
+    paths: tuple[Path, ...]
+    workspace: str | None
+    taxonomy: Path | None
+    again: bool
+    quiet: bool
+    as_json: bool
+    asker: Asker
+
+
+def _file(name: str, help_text: str, *, multiple: bool = False) -> Callable[[Decorated], Decorated]:
+    """An option that names a file."""
+    kind = click.Path(path_type=Path, dir_okay=False)
+    return click.option(name, type=kind, multiple=multiple, metavar="FILE", help=help_text)
+
 
 _OPTIONS: Final = (
     click.option("--model", metavar="M", help="The model, as its server calls it."),
@@ -91,12 +114,7 @@ _OPTIONS: Final = (
         metavar="SHARE",
         help="Set a share of all traces aside for good, which no prompt may use.",
     ),
-    click.option(
-        "--redact",
-        type=click.Path(path_type=Path, dir_okay=False),
-        metavar="FILE",
-        help="Patterns of your own, one a line, taken out before anything is sent.",
-    ),
+    _file("--redact", "Patterns of your own, one a line, taken out before anything is sent."),
     click.option("--no-redact", is_flag=True, help="Send texts as they are, secrets and all."),
     click.option(
         "--no-hints", is_flag=True, help="Do not show the model what the rules have counted."
@@ -133,38 +151,24 @@ _OPTIONS: Final = (
         metavar="N",
         help="Number the spans from N on in what is sent, to the same end.",
     ),
-    click.option(
-        "--record",
-        type=click.Path(path_type=Path, dir_okay=False),
-        metavar="FILE",
-        help="Write what the model answers into a file, behind what stands in it.",
-    ),
-    click.option(
-        "--replay",
-        type=click.Path(path_type=Path, dir_okay=False),
-        metavar="FILE",
-        help="Answer from such a file; nothing is sent, and no key is wanted.",
-    ),
+    _file("--record", "Write what the model answers into a file, behind what stands in it."),
+    _file("--replay", "Answer from such a file; nothing is sent, and no key is wanted."),
     click.option(
         "--batch",
         is_flag=True,
         help="Ask through the server's Batch API, at half the price and within a day; the same "
         "command goes on waiting, or collects.",
     ),
-    click.option(
+    _file(
         "--write-batch",
-        type=click.Path(path_type=Path, dir_okay=False),
-        metavar="FILE",
-        help="Ask nothing: write what would be asked into FILE, as the OpenAI Batch API and "
+        "Ask nothing: write what would be asked into FILE, as the OpenAI Batch API and "
         "vllm run-batch take it.",
     ),
-    click.option(
+    _file(
         "--read-batch",
-        type=click.Path(path_type=Path, dir_okay=False),
-        multiple=True,
-        metavar="FILE",
-        help="Ask nothing: take the answers from what they have written; several times for several "
+        "Ask nothing: take the answers from what they have written; several times for several "
         "files.",
+        multiple=True,
     ),
     click.option(
         "--dry-run", is_flag=True, help="Only tell what would be sent where, and what it costs."

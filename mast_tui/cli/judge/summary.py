@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from mast_tui.cli.judge.progress import money, tokens
-from mast_tui.cli.shared.common import print_table, say
+from mast_tui.cli.shared.asking import judges_hidden
+from mast_tui.cli.shared.common import print_json, print_table, say
 from mast_tui.judges.runner import Step
 from mast_tui.reports.sentences import counted
 from mast_tui.safe_text import one_line
 
 if TYPE_CHECKING:
+    from mast_tui.cli.judge.options import JudgeCommand
     from mast_tui.judges.llm.run.estimate import Estimate
     from mast_tui.judges.llm.run.running import ModelRunSummary
     from mast_tui.judges.llm.run.setup import Setup
-    from mast_tui.judges.runner import Progress, RunSummary, Step
+    from mast_tui.judges.runner import Progress, RunSummary
     from mast_tui.judges.sharded import ShardRun
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.traces.model import FileReport
+    from mast_tui.workspace import Usage
 
 Document = dict[str, Any]
 
@@ -31,23 +36,22 @@ _KINDS: Final = ("exact", "spacing", "reworded", "in_parts", "altered", "not_fou
 
 
 def run_document(
-    summary: RunSummary | ModelRunSummary, reports: Sequence[FileReport], taxonomy: Taxonomy
+    summary: RunSummary, reports: Sequence[FileReport], taxonomy: Taxonomy
 ) -> Document:
     """What came of a run of any judge."""
-    by_mode = summary.by_mode
     return {
         "judge": summary.judge,
         "taxonomy": taxonomy.ref,
         "run": summary.run_id,
-        "traces": {step.value: summary.steps.get(step, 0) for step in Step},
-        "suggestions": summary.suggestions,
-        "modes": {mode.code: by_mode[mode.slug] for mode in taxonomy.modes if mode.slug in by_mode},
+        "traces": {step.value: summary.steps[step] for step in Step},
+        "suggestions": summary.by_mode.total(),
+        "modes": _by_code(summary.by_mode, taxonomy),
         "failed": _failed(summary.failed, reports),
         "skipped": _skipped(reports),
     }
 
 
-def shards_document(run: ShardRun, place: str, taxonomy: Taxonomy) -> Document:
+def _shards_document(run: ShardRun, place: str, taxonomy: Taxonomy) -> Document:
     """What came of a run into shards; all but ``shards`` counts what this run wrote."""
     return {
         "judge": run.judge,
@@ -56,39 +60,13 @@ def shards_document(run: ShardRun, place: str, taxonomy: Taxonomy) -> Document:
         "shards": {"all": run.shards, "written": run.written, "known": run.known},
         "traces": {"judged": run.traces},
         "suggestions": run.by_mode.total(),
-        "modes": {m.code: run.by_mode[m.slug] for m in taxonomy.modes if m.slug in run.by_mode},
+        "modes": _by_code(run.by_mode, taxonomy),
         "requests": run.usage.requests,
-        "tokens": {
-            "in": run.usage.tokens_in,
-            "out": run.usage.tokens_out,
-            "cached": run.usage.tokens_cached,
-        },
+        "tokens": _tokens(run.usage),
         "stopped": run.stopped,
-        "failed": [{"path": path, "reason": reason} for path, reason in run.failed],
-        "skipped": [{"path": path, "reason": reason} for path, reason in run.skipped],
+        "failed": _reasons(run.failed),
+        "skipped": _reasons(run.skipped),
     }
-
-
-def print_shards(document: Document, taxonomy: Taxonomy) -> None:
-    """The summary of a run into shards for people, on stdout."""
-    shards = document["shards"]
-    _line(
-        f"{document['judge']}: {counted(shards['written'], 'shard')} of {shards['all']} written to "
-        f"{document['out']}, {shards['known']} were there; "
-        f"{counted(document['traces']['judged'], 'trace')} judged"
-        + (
-            "; what was found is hidden while you work blind or without suggestions"
-            if document["suggestions"] is None
-            else f", {counted(document['suggestions'], 'suggestion')}"
-        )
-    )
-    if document["requests"]:
-        used = document["tokens"]
-        _line(
-            f"{counted(document['requests'], 'request')}: {tokens(used['in'])} tokens in, "
-            f"{tokens(used['out'])} out"
-        )
-    _print_modes(document, taxonomy)
 
 
 def model_document(
@@ -113,7 +91,7 @@ def model_document(
     share = quotes.found / quotes.all if quotes.all else None
     return document | {
         "quotes": {"all": quotes.all, "verified": quotes.found, "share": share, **kinds},
-        "tokens": {"in": used.tokens_in, "out": used.tokens_out, "cached": used.tokens_cached},
+        "tokens": _tokens(used),
         "cost": None
         if prices is None
         else prices.cost(used.tokens_in, used.tokens_out, used.tokens_cached),
@@ -131,7 +109,7 @@ def model_document(
     }
 
 
-def without_findings(document: Document) -> Document:
+def _without_findings(document: Document) -> Document:
     """Take out of a summary what tells of the suggestions; these fields are null then.
 
     Remarks are among them, as what was mended or left out tells that something was found.
@@ -167,37 +145,93 @@ def estimate_document(
     }
 
 
+def _by_code(by_mode: Counter[str], taxonomy: Taxonomy) -> Document:
+    return {mode.code: by_mode[mode.slug] for mode in taxonomy.modes if mode.slug in by_mode}
+
+
+def _tokens(used: Usage) -> Document:
+    return {"in": used.tokens_in, "out": used.tokens_out, "cached": used.tokens_cached}
+
+
 def _failed(progress: Iterable[Progress], reports: Iterable[FileReport]) -> list[Document]:
-    return [
-        {"path": str(path), "reason": reason}
-        for path, reason in (
+    return _reasons(
+        (
             *((report.path, report.failed) for report in reports),
             *((one.path, one.problem) for one in progress),
         )
-        if reason is not None
-    ]
+    )
 
 
 def _skipped(reports: Iterable[FileReport]) -> list[Document]:
-    return [{"path": str(r.path), "reason": r.skipped} for r in reports if r.skipped is not None]
+    return _reasons((report.path, report.skipped) for report in reports)
 
 
-def print_summary(document: Document, taxonomy: Taxonomy) -> None:
-    """A summary for people, on stdout."""
-    counts = document["traces"]
-    left = f", {counts['left']} left" if counts.get("left") else ""
-    _line(
-        f"{document['judge']}: {counted(counts['judged'], 'trace')} judged, "
-        f"{counts['known']} known, {counts['failed']} failed{left}; "
-        + (
-            "what was found is hidden while you work blind or without suggestions"
-            if document["suggestions"] is None
-            else counted(document["suggestions"], "suggestion")
+def _reasons(told: Iterable[tuple[Path | str, str | None]]) -> list[Document]:
+    return [{"path": str(path), "reason": reason} for path, reason in told if reason is not None]
+
+
+def print_run(document: Document, taxonomy: Taxonomy, *, hidden: bool, as_json: bool) -> Document:
+    """Tell what came of a run on stdout.
+
+    Args:
+        document: What came of it.
+        taxonomy: That of the modes.
+        hidden: Do not tell what was found.
+        as_json: For programs, not for people.
+
+    Returns:
+        What was told.
+    """
+    if hidden:
+        document = _without_findings(document)
+    if as_json:
+        print_json(document)
+    else:
+        _print_counts(document)
+        if "quotes" in document:
+            _print_use(document)
+        _print_modes(document, taxonomy)
+    return document
+
+
+def print_shards(command: JudgeCommand, run: ShardRun, place: str, taxonomy: Taxonomy) -> int:
+    """Tell what came of a run into shards; the exit code.
+
+    Args:
+        command: What was asked for, and who asks.
+        run: What came of it.
+        place: Where the shards are.
+        taxonomy: That of the modes.
+    """
+    hidden = judges_hidden(command.asker, taxonomy)
+    document = _shards_document(run, place, taxonomy)
+    return failed_files(print_run(document, taxonomy, hidden=hidden, as_json=command.as_json))
+
+
+def _print_counts(document: Document) -> None:
+    """How many traces, or shards, and how many suggestions there are of them."""
+    counts, found, shards = document["traces"], document["suggestions"], document.get("shards")
+    words = counted(found or 0, "suggestion")
+    if found is None:
+        words = "what was found is hidden while you work blind or without suggestions"
+    if shards is None:
+        left = f", {counts['left']} left" if counts.get("left") else ""
+        _line(
+            f"{document['judge']}: {counted(counts['judged'], 'trace')} judged, "
+            f"{counts['known']} known, {counts['failed']} failed{left}; {words}"
         )
+        return
+    _line(
+        f"{document['judge']}: {counted(shards['written'], 'shard')} of {shards['all']} written to "
+        f"{document['out']}, {shards['known']} were there; "
+        f"{counted(counts['judged'], 'trace')} judged{';' if found is None else ','} {words}"
     )
-    if "tokens" in document:
-        _print_use(document)
-    _print_modes(document, taxonomy)
+    if document["requests"]:
+        used = document["tokens"]
+        _line(
+            f"{counted(document['requests'], 'request')}: {tokens(used['in'])} tokens in, "
+            f"{tokens(used['out'])} out"
+        )
 
 
 def _print_modes(document: Document, taxonomy: Taxonomy) -> None:

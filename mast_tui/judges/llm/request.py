@@ -194,5 +194,6 @@ class ModelClient(Protocol):
         ...
 
     def note(self, problem: str | None) -> None:
-        """Take in that the last answer could be used, or why not."""
-        ...
+        """Take in that the last answer could be used, or why not; nothing follows from it unless
+        somebody says what."""
+        return

@@ -76,7 +76,8 @@ class Kept:
 
 async def added_while_busy(kept: Kept, *numbers: int) -> list[int | BaseException]:
     """What came of numbers that were all handed over while the thread was busy."""
-    writer, busy = WriterThread(kept.together), threading.Event()
+    writer, busy = WriterThread(), threading.Event()
+    writer.together = kept.together
     first = asyncio.create_task(writer.do(partial(busy.wait, 10)))
     await asyncio.sleep(0)
     tasks = [asyncio.create_task(writer.do(partial(kept.add, number))) for number in numbers]
@@ -104,7 +105,8 @@ async def test_what_fails_among_others_fails_alone() -> None:
 
 async def test_what_nobody_waits_for_is_done_alone_and_in_its_turn() -> None:
     kept = Kept()
-    writer, busy = WriterThread(kept.together), threading.Event()
+    writer, busy = WriterThread(), threading.Event()
+    writer.together = kept.together
     writer.hand_over(partial(busy.wait, 10))
     first = asyncio.create_task(writer.do(partial(kept.add, 1)))
     await asyncio.sleep(0)

@@ -305,7 +305,7 @@ class Batch:
         yield _BatchClient(self, setup, setup.budget(spent), on_remark)
 
 
-class _BatchClient:
+class _BatchClient(ModelClient):
     """Gives the answers that are there, and puts off the rest."""
 
     def __init__(self, batch: Batch, setup: Setup, budget: Budget, on_remark: Tell) -> None:
@@ -339,9 +339,6 @@ class _BatchClient:
                 return reply
         await self._write(name, request, answer_tokens, correction)
         raise Deferred("its answer is still to come")
-
-    def note(self, problem: str | None) -> None:
-        """Nothing follows from it: nothing is sent here."""
 
     async def _write(
         self, name: str, request: Request, answer_tokens: int, correction: Correction | None

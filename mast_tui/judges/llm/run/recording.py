@@ -127,7 +127,7 @@ class _Recorder:
         self._file.flush()
 
 
-class _Player:
+class _Player(ModelClient):
     """Answers as somebody did before."""
 
     def __init__(
@@ -159,9 +159,6 @@ class _Player:
         if "unanswered" in line:
             raise Unanswered(line["unanswered"])
         return Reply(**line["reply"])
-
-    def note(self, problem: str | None) -> None:
-        """Nothing follows from it: all answers are known."""
 
 
 def _key(request: Request, parameters: Parameters, correction: Correction | None) -> str:

@@ -7,8 +7,8 @@ import re
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
@@ -25,7 +25,7 @@ from mast_tui.judges.llm.run.run_lock import run_lock
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.judges.llm.run.writer_thread import WriterThread
 from mast_tui.judges.protocol import Judgement
-from mast_tui.judges.runner import Progress, Step
+from mast_tui.judges.runner import CANCELLED, Progress, RunSummary, Step
 from mast_tui.labels import QuoteCounts
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Trace
@@ -41,9 +41,6 @@ ALLOWANCE_SPENT: Final = "allowance spent"
 
 CHECKED_AGAIN: Final = "kept answers were checked again, by the rules of today"
 """The remark on traces that were judged before."""
-
-CANCELLED: Final = "cancelled"
-"""Why a run was broken off that somebody cancelled."""
 
 MOST_IN_A_ROW: Final = 3
 """So many traces that fail in a row for one reason end a run: others would fail alike."""
@@ -74,29 +71,23 @@ class Watch:
 
     on_trace: Callable[[Progress], object] = _nothing
     on_use: Callable[[Usage], object] = _nothing
-    on_wait: Callable[[str], object] = _nothing
+    on_wait: Tell = _nothing
     on_part: Callable[[str, Judgement], object] | None = None
     on_cancelled: Callable[[ModelRunSummary], object] = _nothing
 
 
 @dataclass(slots=True)
-class ModelRunSummary:
-    """What came of a run, as far as it is; ``run_id`` is None where there was nothing to judge.
+class ModelRunSummary(RunSummary):
+    """What came of a run, as far as it is.
 
     ``usage`` is that of the whole run, also of what came before it was broken off; ``asked`` are
     the requests answered now. ``quotes`` counts the quotes on which the suggestions rest, by how
     they were found. ``shortened`` counts the traces of which not all was shown, ``remarks`` those
     of which each other thing was said. ``ending`` says why the run is over before its traces are,
-    ``allowance`` what was used by then, ``stopped`` why it was broken off and can go on.
+    ``allowance`` what was used by then; one that was ``stopped`` can go on.
     ``waiting`` counts the traces whose answers are to come with another command.
     """
 
-    judge: str
-    taxonomy: str
-    run_id: str | None = None
-    by_mode: Counter[str] = field(default_factory=Counter)
-    steps: Counter[Step] = field(default_factory=Counter)
-    failed: list[Progress] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
     asked: int = 0
     quotes: QuoteCounts = field(default_factory=QuoteCounts)
@@ -106,13 +97,7 @@ class ModelRunSummary:
     resumed: bool = False
     ending: str | None = None
     allowance: str | None = None
-    stopped: str | None = None
     waiting: int = 0
-
-    @property
-    def suggestions(self) -> int:
-        """How many suggestions were made now."""
-        return self.by_mode.total()
 
 
 async def run_model_judge(
@@ -184,7 +169,7 @@ class _AtHand:
     problem: str | None
 
 
-class _NothingAsked:
+class _NothingAsked(ModelClient):
     """Has no answer to what is not kept."""
 
     async def ask(
@@ -192,9 +177,6 @@ class _NothingAsked:
     ) -> Reply:
         """Put it off."""
         raise Deferred("nothing is asked")
-
-    def note(self, problem: str | None) -> None:
-        """Nothing follows from it."""
 
 
 class _Feed:
@@ -266,7 +248,7 @@ class _Run:
         self._workspace = workspace
         self._watch = watch
         self._again = again
-        self._writer = WriterThread(self._together)
+        self._writer = WriterThread()
         self._so_far = ModelRunSummary(setup.judge, setup.taxonomy.ref)
         self._room = AnswerRoom(setup.parameters.answer_tokens, learns=not deferred)
         self._deferred = deferred
@@ -282,11 +264,12 @@ class _Run:
         feed: _Feed | None = None
         try:
             self._record = await self._writer.do(self._open)
-            self._so_far.usage = self._record.spent
+            self._writer.together = self._record.together
+            self._so_far.usage = spent = self._record.spent
             self._so_far.resumed = self._record.before is not None
             feed = _Feed(traces, self._record.begin, self._reading)
             try:
-                way = connect(self._setup, self._record.spent, self._on_wait, self._on_remark)
+                way = connect(self._setup, spent, self._watch.on_wait, self._on_remark)
                 async with way as asks:
                     await self._all(feed, asks)
             except RunStops as error:
@@ -301,9 +284,6 @@ class _Run:
             if feed is not None:
                 feed.close()
             await self._writer.close()
-
-    def _together(self) -> AbstractContextManager[None]:
-        return self._record.together()
 
     def _open(self) -> RunRecord:
         self._workspace.add_taxonomy(self._setup.taxonomy)
@@ -327,7 +307,7 @@ class _Run:
     async def _work(self, feed: _Feed, asks: ModelClient) -> None:
         while (found := await feed.next()) is not None:
             try:
-                self._tell(await self._one(found, asks))
+                self._watch.on_trace(self._so_far.add(await self._one(found, asks)))
             except Deferred:
                 self._so_far.waiting += 1
             except AllowanceSpent as error:
@@ -418,9 +398,6 @@ class _Run:
         so_far.form = reply.form
         self._watch.on_use(so_far.usage)
 
-    def _on_wait(self, words: str) -> None:
-        self._watch.on_wait(words)
-
     def _on_remark(self, words: str) -> None:
         self._so_far.remarks[words] += 1
         self._watch.on_wait(words)
@@ -432,13 +409,6 @@ class _Run:
         so_far.shortened += bool(cut)
         so_far.remarks.update(set(result.remarks) - cut)
         so_far.quotes += result.quotes
-
-    def _tell(self, progress: Progress) -> None:
-        self._so_far.steps[progress.step] += 1
-        numbered = replace(progress, done=self._so_far.steps.total())
-        if progress.step is Step.FAILED:
-            self._so_far.failed.append(numbered)
-        self._watch.on_trace(numbered)
 
     def _sum_up(self, stopped: str | None) -> None:
         so_far = self._so_far

@@ -6,9 +6,8 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -26,30 +25,8 @@ class _Task:
     alone: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Outcome:
-    """What work gave, or what it raised."""
-
-    result: Any = None
-    error: BaseException | None = None
-
-
-class _Caught:
-    """Keeps what is raised within."""
-
-    error: BaseException | None = None
-
-    def __enter__(self) -> _Caught:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> bool:
-        self.error = error
-        return True
+_Outcome = tuple[Any, BaseException | None]
+"""What work gave, and what it raised."""
 
 
 class WriterThread:
@@ -61,14 +38,14 @@ class WriterThread:
     itself, so that what is wrong with one harms no other.
     """
 
-    def __init__(self, together: Together | None = None) -> None:
+    def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="workspace")
-        self._together = together
+        self.together: Together | None = None
         self._waiting: deque[_Task] = deque()
 
     async def do(self, work: Callable[[], T]) -> T:
         """The result of ``work``, once it is kept; what it raises is raised."""
-        result: T = await self._put(work, alone=self._together is None)
+        result: T = await self._put(work, alone=self.together is None)
         return result
 
     def hand_over(self, work: Callable[[], object]) -> None:
@@ -105,25 +82,26 @@ class WriterThread:
 
     def _at_once(self, tasks: Sequence[_Task]) -> list[_Outcome] | None:
         """What came of tasks that were done together; None where nothing did."""
-        assert self._together is not None
-        with _Caught(), self._together():
-            return [_Outcome(task.work()) for task in tasks]
+        assert self.together is not None
+        with suppress(BaseException), self.together():
+            return [(task.work(), None) for task in tasks]
         return None
 
 
 def _by_itself(task: _Task) -> _Outcome:
-    with _Caught() as caught:
-        return _Outcome(task.work())
-    return _Outcome(error=caught.error)
+    try:
+        return task.work(), None
+    except BaseException as error:  # noqa: BLE001 - it is raised where the work is waited for
+        return None, error
 
 
 def _tell(tasks: Sequence[_Task], outcomes: Sequence[_Outcome]) -> None:
-    for task, outcome in zip(tasks, outcomes, strict=True):
+    for task, (result, error) in zip(tasks, outcomes, strict=True):
         if task.done.cancelled():
             continue
-        if outcome.error is None:
-            task.done.set_result(outcome.result)
+        if error is None:
+            task.done.set_result(result)
         else:
-            task.done.set_exception(outcome.error)
+            task.done.set_exception(error)
             # Whoever waited may be cancelled before it looks; then the loop would print it all.
             task.done.exception()
