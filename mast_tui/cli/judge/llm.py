@@ -354,13 +354,13 @@ def batch_document(
     """
     answers, requests = batch.answers, batch.requests
     return {
-        "written": 0 if requests is None or vendor is not None else requests.requests,
+        "written": 0 if requests is None or vendor is not None else sum(requests.counts),
         "files": [str(path) for path in requests.paths] if requests and vendor is None else [],
         "submitted": 0 if vendor is None else vendor.submitted,
         "batches": None if vendor is None else vendor.ids,
         "answers": 0 if answers is None else len(answers),
-        "read": batch.news.read,
-        "troubles": dict(batch.news.troubles.most_common()),
+        "read": batch.read,
+        "troubles": dict(batch.troubles.most_common()),
         "strangers": batch.strangers(),
         "broken": 0 if answers is None else answers.broken,
         "waiting": summary.waiting,

@@ -17,6 +17,9 @@ HEAD: Final = 2400
 TAIL: Final = 1600
 """How many code points of a text are kept from its beginning and from its end."""
 
+QUOTED: Final = 240
+"""A quote has at most so many code points."""
+
 _SPOKEN_KINDS: Final = (SpanKind.MESSAGE, SpanKind.REASONING)
 _SENTENCE: Final = re.compile(r"[^.!?\n]+(?:[.!?](?=[^\s\"')\]*])[^.!?\n]*)*[.!?]*")
 _LINE: Final = re.compile(r"[^\n]*\S[^\n]*")
@@ -93,13 +96,13 @@ class Step:
         if self.tail:
             yield self.tail_at, self.tail
 
-    def quote(self, start: int, end: int, *, longest: int = 240) -> Quote:
+    def quote(self, start: int, end: int) -> Quote:
         """The words from offset ``start`` to ``end``, without white space at the edges.
 
-        The range must begin within one of the known parts; it is cut after ``longest``.
+        The range must begin within one of the known parts; it is cut after ``QUOTED``.
         """
         at, piece = next((p for p in self.pieces() if p[0] <= start < p[0] + len(p[1])), (0, ""))
-        words = piece[start - at : min(end, start + longest) - at]
+        words = piece[start - at : min(end, start + QUOTED) - at]
         start += len(words) - len(words.lstrip())
         words = words.strip()
         return Quote(self.index, self.span.key, start, start + len(words), words)

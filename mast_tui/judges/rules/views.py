@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from mast_tui.judges.rules.repetition import MODE
-from mast_tui.judges.rules.steps import Quote, Step
+from mast_tui.judges.rules.steps import Step
 from mast_tui.judges.rules.walk import Walk
 from mast_tui.labels import Finding
 
@@ -47,7 +47,7 @@ def find(walk: Walk) -> Iterator[Finding]:
         yield walk.finding(
             MODE,
             (step.index, step.index),
-            _quote(step, where.end()),
+            step.quote(0, where.end()),
             f"{step.number}: {step.span.agent} has the same view again as in {before[0].number}, "
             "and had no other in between.",
             0.7,
@@ -58,7 +58,3 @@ def _same(one: str, other: str) -> bool:
     from rapidfuzz import fuzz
 
     return one == other or fuzz.ratio(one, other, score_cutoff=_SAME_BODY) > 0
-
-
-def _quote(step: Step, end: int) -> Quote:
-    return step.quote(0, min(end, 240))

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.judges.llm.answer.parsing import Answer, Malformed, parse_answer
+from mast_tui.judges.llm.answer.json_object import Malformed
+from mast_tui.judges.llm.answer.parsing import Answer, parse_answer
 from mast_tui.judges.llm.request import Window
 from mast_tui.labels import Evidence, Finding, VerdictValue
 from tests.judges.llm.entries import entry, finding

@@ -8,6 +8,7 @@ import pytest
 
 from mast_tui.judges.llm.client.api_capabilities import ApiCapabilities, RequestForm
 from mast_tui.judges.llm.client.api_errors import ApiError, ErrorKind, api_error_of, error_kind_of
+from mast_tui.judges.llm.client.hosts import host_of
 from mast_tui.judges.llm.errors import TraceFails
 from mast_tui.judges.llm.request import Form, Parameters
 from tests.judges.llm.asking import ANSWER_TOKENS, Heard, a_client, a_request
@@ -152,13 +153,13 @@ async def test_a_list_of_validation_errors_is_read() -> None:
     ],
 )
 def test_the_newer_name_of_the_limit_is_used_where_it_is_known(address: str, limit: str) -> None:
-    forms = ApiCapabilities(Parameters("m"), address, lambda _: None)
+    forms = ApiCapabilities(Parameters("m"), host_of(address), lambda _: None)
     assert forms.request_form.limit == limit
 
 
 def test_what_another_task_has_learned_is_not_given_up_twice() -> None:
     heard = Heard()
-    forms = ApiCapabilities(Parameters("m", temperature=0.0), HERE, heard.remarks.append)
+    forms = ApiCapabilities(Parameters("m", temperature=0.0), host_of(HERE), heard.remarks.append)
     first = forms.request_form
     assert forms.refused(first, "form")
     assert forms.refused(first, "form")

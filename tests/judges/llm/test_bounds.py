@@ -13,13 +13,13 @@ from typing import Final
 
 import pytest
 
+from mast_tui.judges.llm.answer.json_object import Malformed
 from mast_tui.judges.llm.answer.parsing import (
     MOST_ENTRIES,
     MOST_FINDINGS,
     QUOTE_CHARS,
     RATIONALE_CHARS,
     Answer,
-    Malformed,
     parse_answer,
 )
 from mast_tui.judges.llm.client.bounded_http import MOST_BYTES
@@ -48,6 +48,7 @@ ROOM: Final = 1 << 30
 IN_A_PROCESS: Final = f"""
 import asyncio, resource, sys
 from mast_tui.judges.llm.client.client import Client
+from mast_tui.judges.llm.client.server import Server
 from mast_tui.judges.llm.errors import AskError
 from mast_tui.judges.llm.request import Parameters
 from tests.judges.llm.asking import a_request
@@ -57,8 +58,8 @@ resource.setrlimit(resource.RLIMIT_AS, ({ROOM}, {ROOM}))
 
 async def ask(url, timeout):
     async with Client(
-        Parameters({MODEL!r}), base_url=url, api_key="none",
-        timeout=timeout, tries=2, timing=FakeTime().timing,
+        Parameters({MODEL!r}), Server(url, "none", timeout=timeout),
+        tries=2, timing=FakeTime().timing,
     ) as client:
         try:
             return f"answered: {{len((await client.ask(a_request(), 100)).text)}}"

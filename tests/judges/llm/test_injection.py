@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.judges.llm.prompt.example import Example
-from mast_tui.judges.llm.prompt.prompt import Prompt, boundary_of, messages
+from mast_tui.judges.llm.prompt.prompt import Example, Prompt, boundary_of, messages
 from mast_tui.judges.llm.prompt.redaction import Redaction
 from mast_tui.judges.llm.request import Parameters, Window
 from mast_tui.labels import VerdictValue

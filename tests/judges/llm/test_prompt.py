@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 
 from mast_tui.configuration import JudgeConfiguration
-from mast_tui.judges.llm.prompt.example import Example
-from mast_tui.judges.llm.prompt.prompt import Prompt
+from mast_tui.judges.llm.prompt.prompt import Example, Prompt
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 from mast_tui.judges.llm.prompt.redaction import Redaction
 from mast_tui.judges.llm.request import Fact, Parameters, Window

@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.judges.llm.errors import TraceFails
-from mast_tui.judges.llm.prompt.example import Example
+from mast_tui.judges.llm.prompt.prompt import Example
 from mast_tui.judges.llm.prompt.redaction import (
     DEFAULT_RULES,
     MOST_RULES,

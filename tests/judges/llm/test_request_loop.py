@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from mast_tui.judges.llm.answer.parsing import Malformed
+from mast_tui.judges.llm.answer.json_object import Malformed
 from mast_tui.judges.llm.errors import (
     AllowanceSpent,
     ContextOverflow,

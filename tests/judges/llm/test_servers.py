@@ -11,6 +11,7 @@ from mast_tui.judges.llm.client.api_errors import api_error_of, asked_wait, read
 from mast_tui.judges.llm.client.budget import Budget
 from mast_tui.judges.llm.client.client import Client
 from mast_tui.judges.llm.client.rate_limiter import FIRST, RateLimiter
+from mast_tui.judges.llm.client.server import Server
 from mast_tui.judges.llm.errors import ContextOverflow, RunStops, Unanswered
 from mast_tui.judges.llm.request import Correction, Parameters
 from tests.judges.llm.asking import ANSWER_TOKENS, Heard, a_client, a_request, after, ask_once
@@ -268,7 +269,7 @@ async def test_own_headers_and_parameters_are_sent() -> None:
     parameters = Parameters(MODEL, extra_body=(("reasoning_effort", "low"), ("seed", 7)))
     with ModelServer() as server:
         async with Client(
-            parameters, base_url=server.base_url, api_key="k", headers={"x-team": "sre"}
+            parameters, Server(server.base_url, "k", headers={"x-team": "sre"})
         ) as client:
             await client.ask(a_request(), ANSWER_TOKENS)
         seen = server.chats[0]
@@ -306,8 +307,7 @@ async def test_at_most_eight_requests_are_sent_before_one_is_of_use(action: Acti
     with ModelServer(lambda _body, _n: action) as server:
         async with Client(
             Parameters(MODEL),
-            base_url=server.base_url,
-            api_key="k",
+            Server(server.base_url, "k"),
             limiter=RateLimiter(16, timing=time.timing, first=FIRST),
             timing=time.timing,
         ) as client:
@@ -326,7 +326,7 @@ async def test_once_an_answer_was_of_use_all_may_ask() -> None:
     assert limiter.allowed == 1
     with ModelServer() as server:
         async with Client(
-            Parameters(MODEL), base_url=server.base_url, api_key="k", limiter=limiter
+            Parameters(MODEL), Server(server.base_url, "k"), limiter=limiter
         ) as client:
             await client.ask(a_request(), ANSWER_TOKENS)
             assert limiter.allowed == 1

@@ -16,8 +16,6 @@ from mast_tui.labels import Evidence, Finding, VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode, Taxonomy
 
-__all__ = ["Answer", "Malformed", "answer_schema", "parse_answer"]
-
 DIGEST_CHARS: Final = 4_000
 """A longer digest is cut, in code points."""
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from mast_tui.judges.llm.client.hosts import host_of
 from mast_tui.judges.llm.request import Form, Parameters
 
 Limit = Literal["max_completion_tokens", "max_tokens"]
@@ -49,12 +48,10 @@ class ApiCapabilities:
     ``on_remark`` is told, once each, what was given up.
     """
 
-    def __init__(
-        self, parameters: Parameters, base_url: str, on_remark: Callable[[str], None]
-    ) -> None:
+    def __init__(self, parameters: Parameters, host: str, on_remark: Callable[[str], None]) -> None:
         self._parameters = parameters
-        self._host = host_of(base_url)
-        name = self._host.partition(":")[0]
+        self._host = host
+        name = host.partition(":")[0]
         self._first_limit: Limit = (
             "max_completion_tokens" if name.endswith(_NEWER_NAMES) else "max_tokens"
         )
@@ -93,45 +90,32 @@ class ApiCapabilities:
         Where another task has learned the same meanwhile nothing changes.
         """
         now = self.request_form
-        if part == "form":
-            if request_form.form == now.form and not self._give_up_form(now):
-                return False
-        elif part == "limit":
-            if request_form.limit == now.limit and not self._give_up_limit(now):
-                return False
-        elif part == "system":
-            if request_form.system == now.system:
-                if not now.system:
-                    return False
-                self.request_form = replace(now, system=False)
-                self._on_remark(f"{self._host} takes no system message; its words go to the user's")
-        elif request_form.temperature == now.temperature:
-            if not now.temperature:
-                return False
-            self.request_form = replace(now, temperature=False)
-            self._on_remark(f"{self._host} takes no temperature; it is left to the server")
-        return True
-
-    def _give_up_form(self, now: RequestForm) -> bool:
-        form = _NEXT_FORM.get(now.form)
-        if form is None:
-            return False
-        self.request_form = replace(now, form=form)
-        self._on_remark(f"{self._host} {_FORM_WORDS[form]}")
-        return True
-
-    def _give_up_limit(self, now: RequestForm) -> bool:
-        if now.limit is None:
-            return False
-        if now.limit == self._first_limit:
-            other: Limit = (
-                "max_tokens" if now.limit == "max_completion_tokens" else "max_completion_tokens"
-            )
-            self.request_form = replace(now, limit=other)
+        if getattr(request_form, part) != getattr(now, part):
             return True
-        self.request_form = replace(now, limit=None)
-        self._on_remark(f"{self._host} takes no limit for answers; they may be of any length")
+        other = self._other(now, part)
+        if other is None:
+            return False
+        self.request_form, remark = other
+        if remark:
+            self._on_remark(f"{self._host} {remark}")
         return True
+
+    def _other(self, now: RequestForm, part: Part) -> tuple[RequestForm, str] | None:
+        """What to try in the place of a refused part, and what is given up by that, in words."""
+        if part == "form":
+            form = _NEXT_FORM.get(now.form)
+            return None if form is None else (replace(now, form=form), _FORM_WORDS[form])
+        if part == "limit" and now.limit == self._first_limit:
+            newer = now.limit == "max_completion_tokens"
+            return replace(now, limit="max_tokens" if newer else "max_completion_tokens"), ""
+        if not getattr(now, part):
+            return None
+        if part == "limit":
+            return replace(now, limit=None), "takes no limit for answers; they may be of any length"
+        if part == "system":
+            words = "takes no system message; its words go to the user's"
+            return replace(now, system=False), words
+        return replace(now, temperature=False), "takes no temperature; it is left to the server"
 
 
 def _in_one(messages: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:

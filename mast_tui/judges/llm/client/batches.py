@@ -5,7 +5,7 @@ As https://platform.openai.com/docs/api-reference/batch has it; read in November
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +17,8 @@ import openai
 from openai.types import Batch
 
 from mast_tui.judges.llm.client.api_errors import ErrorKind, error_kind_of, read_api_error
-from mast_tui.judges.llm.client.bounded_http import BoundedClient
-from mast_tui.judges.llm.client.client import WORDS, library_client
-from mast_tui.judges.llm.client.hosts import check_address, host_of
-from mast_tui.judges.llm.client.keys import scrub
+from mast_tui.judges.llm.client.bounded_http import BoundedClient, connected
+from mast_tui.judges.llm.client.server import Server
 from mast_tui.judges.llm.errors import RunStops
 from mast_tui.safe_text import one_line
 
@@ -67,23 +65,12 @@ class BatchClient:
 
     Raises:
         RunStops: The address cannot be asked; from every method, the server does not do it.
-        Unreached: From every method: it may do it another time.
+        ServerUnreachable: From every method: it may do it another time.
     """
 
-    def __init__(
-        self,
-        *,
-        base_url: str,
-        api_key: str,
-        timeout: float,
-        key_variable: str,
-        headers: Mapping[str, str],
-        allow_http: bool,
-    ) -> None:
-        check_address(base_url, allow_http=allow_http)
-        self._host = host_of(base_url)
-        self._key, self._key_variable = api_key, key_variable
-        self._openai = library_client(base_url, api_key, timeout, headers, _FileClient)
+    def __init__(self, server: Server) -> None:
+        self._server, self._host = server, server.host
+        self._openai = connected(server, _FileClient)
 
     async def __aenter__(self) -> Self:
         return self
@@ -151,7 +138,7 @@ class BatchClient:
             failed=0 if counts is None else counts.failed or 0,
             total=0 if counts is None else counts.total or 0,
             files=tuple(file for file in files if file),
-            problem=self._clean("; ".join(error.message or "" for error in errors)),
+            problem=self._server.clean("; ".join(error.message or "" for error in errors)),
         )
 
     @contextmanager
@@ -162,7 +149,7 @@ class BatchClient:
         except openai.APIStatusError as error:
             raise self._refused(error, gone) from error
         except (openai.OpenAIError, httpx2.HTTPError) as error:
-            words = self._clean(str(error.__cause__ or error)) or type(error).__name__
+            words = self._server.clean(str(error.__cause__ or error)) or type(error).__name__
             raise ServerUnreachable(
                 f"{self._host} is not reached: {words}; the same command goes on"
             ) from error
@@ -170,7 +157,7 @@ class BatchClient:
     def _refused(self, error: openai.APIStatusError, gone: str | None) -> RunStops:
         response = error.response
         refusal = read_api_error(response.status_code, response.headers, response.content)
-        said = f"{'a web page' if refusal.page else self._clean(refusal.message)}"
+        said = f"{'a web page' if refusal.page else self._server.clean(refusal.message)}"
         said += f" ({refusal.status})"
         error_kind = error_kind_of(refusal)
         if refusal.status in _NOT_THERE:
@@ -185,8 +172,7 @@ class BatchClient:
                 f"{self._host} does not do it now: {said}; the same command goes on"
             )
         if error_kind in (ErrorKind.KEY, ErrorKind.DENIED):
-            return RunStops(f"{self._host} refuses the key that {self._key_variable} holds: {said}")
+            return RunStops(
+                f"{self._host} refuses the key that {self._server.key_variable} holds: {said}"
+            )
         return RunStops(f"{self._host} refuses the batch: {said}")
-
-    def _clean(self, text: str) -> str:
-        return one_line(scrub(text, self._key).strip().rstrip("."), WORDS)

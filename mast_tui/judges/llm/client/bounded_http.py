@@ -1,14 +1,26 @@
-"""Reading what a server sends only as far as an answer can go, however it was packed."""
+"""The connections to a server, over which only as much is read as an answer can have, however it
+was packed."""
 
 from __future__ import annotations
 
+import ssl
 from typing import Any, Final
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 import httpx2
 import openai
 
+from mast_tui.judges.llm.client.hosts import is_this_machine
+from mast_tui.judges.llm.client.keys import scrub
+from mast_tui.judges.llm.client.server import WORDS, Server
+from mast_tui.judges.llm.errors import RunStops
+from mast_tui.safe_text import one_line
+
 MOST_BYTES: Final = 2 << 20
 """How long an answer or an error may be, unpacked; an answer of 32,000 tokens has 130,000."""
+
+CONNECT: Final = 10.0
+"""Seconds for a connection."""
 
 _READ_ANEW: Final = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 """Headers that tell how a body was sent, and no longer hold for one that was read."""
@@ -25,7 +37,7 @@ class BoundedClient(openai.DefaultAsyncHttpxClient):
     place of a character set the text would be unpacked once more, or take for ever to be read.
 
     Raises:
-        TooMuch: a body is longer, or packed more than once, in words.
+        ResponseTooLarge: A body is longer, or packed more than once, in words.
     """
 
     most: int = MOST_BYTES
@@ -63,3 +75,56 @@ async def _content(response: httpx2.Response, most: int) -> bytes:
         if len(content) > most:
             raise ResponseTooLarge(f"its answer is longer than {most >> 20} MB")
     return bytes(content)
+
+
+def connected(server: Server, kind: type[BoundedClient] = BoundedClient) -> openai.AsyncOpenAI:
+    """Make the library's client, without its retries, redirects, and proxies to this machine.
+
+    Args:
+        server: Who is asked.
+        kind: What bounds the answers.
+
+    Raises:
+        RunStops: The address cannot be asked.
+    """
+    address = urlsplit(server.base_url.strip())
+    headers = dict(server.headers)
+    if address.hostname and address.hostname.endswith(".openai.azure.com"):
+        headers = {"api-key": server.api_key, **headers}  # its older addresses know no bearer
+    limits = openai.Timeout(server.timeout, connect=min(CONNECT, server.timeout))
+    problem = None
+    try:
+        client = openai.AsyncOpenAI(
+            api_key=server.api_key,
+            base_url=urlunsplit(address._replace(query="", fragment="")),
+            timeout=limits,
+            max_retries=0,
+            http_client=_connections(server.base_url, limits, kind),
+            default_headers=headers,
+            default_query=dict(parse_qsl(address.query)),
+        )
+    except (ValueError, ImportError, httpx2.InvalidURL, openai.OpenAIError) as error:
+        problem = one_line(scrub(str(error), server.api_key), WORDS)
+    if problem is not None:
+        raise RunStops(
+            f"{server.host} cannot be asked; see to the address and the proxies: {problem}"
+        )
+    if server.host.partition(":")[0] != "api.openai.com":
+        # What the environment says of an account is meant for its vendor.
+        client.organization = client.project = None
+    return client
+
+
+def _connections(
+    base_url: str, limits: openai.Timeout, kind: type[BoundedClient]
+) -> httpx2.AsyncClient:
+    if not is_this_machine(base_url):
+        return kind(timeout=limits, follow_redirects=False)
+    plain = base_url.strip().lower().startswith("http:")
+    return kind(
+        timeout=limits,
+        follow_redirects=False,
+        trust_env=False,
+        # Where nothing is encrypted the certificates of the world need not be read.
+        verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if plain else True,
+    )

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import ssl
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Final, Self
-from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 import httpx2
 import openai
 import orjson
 
-from mast_tui.configuration import TIMEOUT
 from mast_tui.judges.llm.client.api_capabilities import ApiCapabilities, Part, RequestForm
 from mast_tui.judges.llm.client.api_errors import (
     ApiError,
@@ -24,19 +21,16 @@ from mast_tui.judges.llm.client.api_errors import (
     error_kind_of,
     read_api_error,
 )
-from mast_tui.judges.llm.client.bounded_http import BoundedClient
+from mast_tui.judges.llm.client.bounded_http import connected
 from mast_tui.judges.llm.client.budget import Budget
-from mast_tui.judges.llm.client.hosts import check_address, host_of, is_this_machine
-from mast_tui.judges.llm.client.keys import DEFAULT_VARIABLE, NO_KEY, KeyFilter, scrub
+from mast_tui.judges.llm.client.keys import NO_KEY, KeyFilter, scrub
 from mast_tui.judges.llm.client.rate_limiter import RateLimiter, Timing, back_off
 from mast_tui.judges.llm.client.replies import LEAST_LOOKED_AT, UnusableReply, read_reply, was_cut
+from mast_tui.judges.llm.client.server import Server
 from mast_tui.judges.llm.errors import AskError, ContextOverflow, RunStops, Unanswered
 from mast_tui.judges.llm.prompt.prompt import boundary_of, messages
 from mast_tui.judges.llm.request import Correction, Parameters, Reply, Request
 from mast_tui.safe_text import one_line
-
-CONNECT: Final = 10.0
-"""Seconds for a connection."""
 
 TRIES: Final = 6
 
@@ -69,9 +63,6 @@ APART: Final = 0.1
 
 LONG_ANSWER: Final = 100_000
 """Code points; a longer answer is looked through for the key beside the loop."""
-
-WORDS: Final = 300
-"""Code points of a server's words in a message."""
 
 _PARTS: Final[Mapping[ErrorKind, Part]] = {
     ErrorKind.FORM: "form",
@@ -106,12 +97,9 @@ class _Again:
 class Client:
     """Sends requests to one server, for one model; for the tasks of one event loop.
 
-    ``base_url`` is such as ``https://api.openai.com/v1`` and ``api_key`` is sent there and
-    nowhere else: redirects are not followed. Proxies of the environment are used, but not for
-    this machine. ``headers`` are sent with each request. ``timeout`` is in seconds for one whole
-    answer, ``tries`` how often a request is sent at most. ``on_wait`` is told of long waits,
-    ``on_remark`` of what the server does not take; both get words for a person. ``key_variable``
-    is named where the key is refused.
+    Proxies of the environment are used, but not for this machine. ``tries`` is how often a request
+    is sent at most. ``on_wait`` is told of long waits, ``on_remark`` of what the server does not
+    take; both get words for a person.
 
     Raises:
         RunStops: the address cannot be asked, in words.
@@ -120,35 +108,26 @@ class Client:
     def __init__(
         self,
         parameters: Parameters,
+        server: Server,
         *,
-        base_url: str,
-        api_key: str,
-        timeout: float = TIMEOUT,
         budget: Budget | None = None,
         limiter: RateLimiter | None = None,
         tries: int = TRIES,
-        key_variable: str = DEFAULT_VARIABLE,
-        allow_http: bool = False,
-        headers: Mapping[str, str] | None = None,
         on_wait: Callable[[str], None] = lambda _: None,
         on_remark: Callable[[str], None] = lambda _: None,
         timing: Timing | None = None,
     ) -> None:
-        check_address(base_url, allow_http=allow_http)
         if not parameters.model or not parameters.model.isprintable():
             raise RunStops(f"“{one_line(parameters.model, 80)}” can be no name of a model")
         self._model = parameters.model
-        self._host = host_of(base_url)
-        self._key = api_key
-        self._key_variable = key_variable
-        self._timeout = timeout
+        self._server, self._host = server, server.host
         self._tries = tries
         self._timing = timing or Timing()
         self._budget = budget or Budget()
         self.limiter = limiter or RateLimiter(timing=self._timing)
         """How many requests are under way."""
         self._on_wait = on_wait
-        self.capabilities = ApiCapabilities(parameters, base_url, on_remark)
+        self.capabilities = ApiCapabilities(parameters, server.host, on_remark)
         """What the server takes, as far as that is known."""
         self._secret = secrets.token_bytes(32)
         self._answered = 0
@@ -160,8 +139,8 @@ class Client:
         """By the tokens that the server counted which request it was, and what it had."""
         self._stopped: str | None = None
         self._stopping = asyncio.Lock()
-        self._openai = library_client(base_url, api_key, timeout, headers or {})
-        self._hidden = KeyFilter(api_key)
+        self._openai = connected(server)
+        self._hidden = KeyFilter(server.api_key)
         self._hidden.watch()
 
     async def __aenter__(self) -> Self:
@@ -299,7 +278,7 @@ class Client:
     async def _send(self, body: dict[str, object]) -> str | ApiError | _Again:
         """The text of a right response, or what came in its place; raises nothing."""
         try:
-            async with asyncio.timeout(self._timeout):
+            async with asyncio.timeout(self._server.timeout):
                 return await self._openai.post(
                     "/chat/completions", cast_to=str, content=orjson.dumps(body)
                 )
@@ -307,17 +286,19 @@ class Client:
             response = error.response
             return read_api_error(response.status_code, response.headers, response.content)
         except TimeoutError:
-            return _Again(f"no whole answer within {self._timeout:,g} s", lost=True, late=True)
+            return _Again(
+                f"no whole answer within {self._server.timeout:,g} s", lost=True, late=True
+            )
         except openai.APIConnectionError as error:
             return self._lost(error)
         except (openai.OpenAIError, httpx2.HTTPError, OSError, ValueError) as error:
-            return _Again(self._clean(str(error)) or type(error).__name__)
+            return _Again(self._server.clean(str(error)) or type(error).__name__)
 
     def _lost(self, error: openai.APIConnectionError) -> _Again:
         """A request whose connection failed."""
         cause = error.__cause__ or error
         reached = not isinstance(cause, _NOT_REACHED)
-        said = self._clean(str(cause)) or "the connection broke off"
+        said = self._server.clean(str(cause)) or "the connection broke off"
         late = isinstance(error, openai.APITimeoutError)
         if late:
             said = "no answer in time" if reached else "no connection in time"
@@ -337,9 +318,9 @@ class Client:
                 " OLLAMA_CONTEXT_LENGTH=32768)"
             )
         if len(reply.text) < LONG_ANSWER:
-            text = scrub(reply.text, self._key)
+            text = scrub(reply.text, self._server.api_key)
         else:  # seconds, where somebody means ill
-            text = await asyncio.to_thread(scrub, reply.text, self._key)
+            text = await asyncio.to_thread(scrub, reply.text, self._server.api_key)
         return reply if text == reply.text else replace(reply, text=text)
 
     def _counts_alike(self, reply: Reply, request: Request) -> bool:
@@ -372,7 +353,7 @@ class Client:
         self, refusal: ApiError, request_form: RequestForm, turn: int
     ) -> Reply | _Again | AskError:
         """What follows from an error of the server."""
-        words = self._clean(refusal.message)
+        words = self._server.clean(refusal.message)
         if refusal.page:
             words = "a web page"
         said = f"{words} ({refusal.status})"
@@ -391,7 +372,8 @@ class Client:
             return _Again(said, busy=busy, loading=loading, wait=wait or 0.0)
         if error_kind is ErrorKind.OVERFLOW:
             return ContextOverflow(
-                f"the request is too long for {self._host}: {said}", room=answer_room(refusal)
+                f"the request is too long for {self._host}: {said}",
+                room=answer_room(refusal),
             )
         if error_kind is ErrorKind.FILTERED:
             return Reply(words, "refusal", request_form.form, 0, 0, counted=False)
@@ -417,16 +399,17 @@ class Client:
         return RunStops(words)
 
     async def _why_stopped(self, error_kind: ErrorKind, refusal: ApiError, said: str) -> str:
-        if error_kind is ErrorKind.KEY and self._key == NO_KEY:
-            return f"{self._host} wants a key: set {self._key_variable} to one ({refusal.status})"
+        variable = self._server.key_variable
+        if error_kind is ErrorKind.KEY and self._server.api_key == NO_KEY:
+            return f"{self._host} wants a key: set {variable} to one ({refusal.status})"
         if error_kind in (ErrorKind.KEY, ErrorKind.DENIED):
-            return f"{self._host} refuses the key that {self._key_variable} holds: {said}"
+            return f"{self._host} refuses the key that {variable} holds: {said}"
         if error_kind is ErrorKind.MONEY:
             return f"there is no credit left at {self._host}: {said}"
         if error_kind is ErrorKind.ANSWER_TOO_LONG:
             return f"{self._host} gives no answers so long; allow fewer tokens for them: {said}"
         if error_kind is ErrorKind.REDIRECT:
-            where = self._clean(refusal.location) or "elsewhere"
+            where = self._server.clean(refusal.location) or "elsewhere"
             return (
                 f"{self._host} sends on to {where}, where neither traces nor the key are sent;"
                 " put that address in the settings if it is right"
@@ -436,7 +419,7 @@ class Client:
     async def _why_not_found(self, error_kind: ErrorKind, said: str) -> str:
         """Whether it is the model that is unknown, or the address that is no API."""
         names = await self._models()
-        model = self._clean(self._model)
+        model = self._server.clean(self._model)
         if names and self._model not in names:
             shown = ", ".join(names[:NAMES_SHOWN])
             more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
@@ -459,7 +442,7 @@ class Client:
             refusal = read_api_error(response.status_code, response.headers, response.content)
             error_kind = error_kind_of(refusal)
             if error_kind in (ErrorKind.KEY, ErrorKind.DENIED, ErrorKind.REDIRECT):
-                said = f"{self._clean(refusal.message)} ({refusal.status})"
+                said = f"{self._server.clean(refusal.message)} ({refusal.status})"
                 words = await self._why_stopped(error_kind, refusal, said)
                 raise RunStops(words) from error
             return []
@@ -473,7 +456,7 @@ class Client:
         if not isinstance(models, list):
             return []
         names = (model.get("id") for model in models if isinstance(model, dict))
-        return [self._clean(name) for name in names if isinstance(name, str)]
+        return [self._server.clean(name) for name in names if isinstance(name, str)]
 
     async def _models(self) -> list[str]:
         """The same to explain a refusal, where a server that does not tell is no news."""
@@ -481,71 +464,3 @@ class Client:
             return await self.models()
         except RunStops:
             return []
-
-    def _clean(self, text: str) -> str:
-        """A text of the server or the library, without the key and fit for a message."""
-        return one_line(scrub(text, self._key).strip().rstrip("."), WORDS)
-
-
-def _connections(
-    base_url: str, limits: openai.Timeout, kind: type[BoundedClient]
-) -> httpx2.AsyncClient:
-    if not is_this_machine(base_url):
-        return kind(timeout=limits, follow_redirects=False)
-    plain = base_url.strip().lower().startswith("http:")
-    return kind(
-        timeout=limits,
-        follow_redirects=False,
-        trust_env=False,
-        # Where nothing is encrypted the certificates of the world need not be read.
-        verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if plain else True,
-    )
-
-
-def library_client(
-    base_url: str,
-    api_key: str,
-    timeout: float,
-    headers: Mapping[str, str],
-    kind: type[BoundedClient] = BoundedClient,
-) -> openai.AsyncOpenAI:
-    """Make the library's client, without its retries, redirects, and proxies to this machine.
-
-    What stands behind a ``?`` in the address goes with each request (Azure's ``api-version``).
-
-    Args:
-        base_url: Where it asks.
-        api_key: Sent there and nowhere else.
-        timeout: Seconds for one answer.
-        headers: Sent with each request.
-        kind: What bounds its answers.
-
-    Raises:
-        RunStops: The address cannot be asked.
-    """
-    address = urlsplit(base_url.strip())
-    if address.hostname and address.hostname.endswith(".openai.azure.com"):
-        headers = {"api-key": api_key, **headers}  # its older addresses know no bearer
-    limits = openai.Timeout(timeout, connect=min(CONNECT, timeout))
-    problem = None
-    try:
-        http = _connections(base_url, limits, kind)
-        client = openai.AsyncOpenAI(
-            api_key=api_key,
-            base_url=urlunsplit(address._replace(query="", fragment="")),
-            timeout=limits,
-            max_retries=0,
-            http_client=http,
-            default_headers=dict(headers),
-            default_query=dict(parse_qsl(address.query)),
-        )
-    except (ValueError, ImportError, httpx2.InvalidURL, openai.OpenAIError) as error:
-        problem = one_line(scrub(str(error), api_key), WORDS)
-    if problem is not None:
-        raise RunStops(
-            f"{host_of(base_url)} cannot be asked; see to the address and the proxies: {problem}"
-        )
-    if host_of(base_url).partition(":")[0] != "api.openai.com":
-        # What the environment says of an account is meant for its vendor.
-        client.organization = client.project = None
-    return client

@@ -13,7 +13,7 @@ import orjson
 
 from mast_tui.errors import MastError
 from mast_tui.gold import GoldLabel, GoldTrace, Side, Source
-from mast_tui.judges.llm.prompt.example import Example
+from mast_tui.judges.llm.prompt.prompt import Example
 from mast_tui.judges.llm.prompt.redaction import Redaction
 from mast_tui.labels import Target, VerdictValue
 from mast_tui.safe_text import one_line

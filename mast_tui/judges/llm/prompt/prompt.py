@@ -6,13 +6,14 @@ import hashlib
 import hmac
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from mast_tui.judges.llm.answer.parsing import SMALL_ANSWER, Answer, answer_schema, parse_answer
 from mast_tui.judges.llm.prompt import decisive, prompt_text, verification
-from mast_tui.judges.llm.prompt.example import Example
 from mast_tui.judges.llm.prompt.prompt_section import asked_about, data_section, system_message
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView, fit
+from mast_tui.judges.llm.prompt.redaction import Numbers, Redaction
 from mast_tui.judges.llm.prompt.taxonomy_text import reordered, taxonomy_text
 from mast_tui.judges.llm.prompt.tokens import BOUNDARY_TOKENS, estimate
 from mast_tui.judges.llm.request import Correction, Fact, Parameters, Request, Window
@@ -26,6 +27,34 @@ MOST_REPEATED: Final = 2_000
 """Code points of an answer that are shown to the model again where it could not be used."""
 
 _TRIES: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A few spans of a trace, and whether a mode shows in them.
+
+    ``trace_id`` is the trace's, for the record of the run only. ``mode`` is a slug. ``excerpt`` is
+    the text of the spans, ``quote`` words of it that prove the mode (None where it is absent), and
+    ``rationale`` why.
+    """
+
+    trace_id: str
+    mode: str
+    verdict: VerdictValue
+    excerpt: str
+    quote: str | None = None
+    rationale: str = ""
+
+    def redacted(self, redaction: Redaction) -> Example:
+        """The same with everything in it redacted; one value has one number in all of it."""
+        numbers = Numbers()
+        quote = self.quote
+        return replace(
+            self,
+            excerpt=redaction.apply(self.excerpt, numbers).text,
+            quote=None if quote is None else redaction.apply(quote, numbers).text,
+            rationale=redaction.apply(self.rationale, numbers).text,
+        )
 
 
 class Prompt:

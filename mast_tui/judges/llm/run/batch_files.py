@@ -14,7 +14,7 @@ import secrets
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -98,9 +98,7 @@ class RequestFiles:
         self._path = path
         self._most_requests, self._most_bytes = most_requests, most_bytes
         self._file: IO[bytes] | None = None
-        self._in_file = self._bytes = 0
-        self.requests = 0
-        """How many were written."""
+        self._bytes = 0
         self.paths: list[Path] = []
         """Where they stand."""
         self.counts: list[int] = []
@@ -112,14 +110,14 @@ class RequestFiles:
             {"custom_id": name, "method": "POST", "url": ENDPOINT, "body": body},
             option=orjson.OPT_APPEND_NEWLINE,
         )
-        full = self._in_file >= self._most_requests or self._bytes + len(line) > self._most_bytes
-        if self._file is None or (full and self._in_file):
+        if self._file is None or (self._is_full(len(line)) and self.counts[-1]):
             self._file = self._next()
         self._file.write(line)
-        self._in_file += 1
         self.counts[-1] += 1
         self._bytes += len(line)
-        self.requests += 1
+
+    def _is_full(self, more: int) -> bool:
+        return self.counts[-1] >= self._most_requests or self._bytes + more > self._most_bytes
 
     def done(self) -> None:
         """Put the files in their places, and take away older ones behind them."""
@@ -145,7 +143,7 @@ class RequestFiles:
         if self._file is not None:
             self._file.close()
         self.paths.append(self._named(len(self.paths) + 1))
-        self._in_file = self._bytes = 0
+        self._bytes = 0
         self.counts.append(0)
         return os.fdopen(open_private(_half(self.paths[-1]), empty=True), "wb")
 
@@ -256,16 +254,6 @@ def _status(response: Mapping[str, Any]) -> int:
     return status if isinstance(status, int) else 502
 
 
-@dataclass(slots=True)
-class BatchNews:
-    """What came of a command: requests ``written``, answers ``read`` now, ``troubles`` by their
-    words."""
-
-    written: int
-    read: int
-    troubles: Counter[str]
-
-
 class Batch:
     """Answers from files, and what has no answer written into others, for one command.
 
@@ -291,7 +279,10 @@ class Batch:
             self.bad[one.key].append(one)
         self._keys = workspace.answer_keys()
         self.answers, self.requests = answers, requests
-        self.news = BatchNews(0, 0, Counter())
+        self.read = 0
+        """How many answers were read now."""
+        self.troubles: Counter[str] = Counter()
+        """What kept others from being answers, in words."""
 
     def strangers(self) -> int:
         """Count the answers in the files that belong to no request of this run."""
@@ -310,7 +301,7 @@ class _BatchClient(ModelClient):
 
     def __init__(self, batch: Batch, setup: Setup, budget: Budget, on_remark: Tell) -> None:
         self._batch, self._setup, self._budget = batch, setup, budget
-        self._capabilities = ApiCapabilities(setup.parameters, setup.base_url, on_remark)
+        self._capabilities = ApiCapabilities(setup.parameters, setup.host, on_remark)
         self._secret = secrets.token_bytes(32)
         self._key = os.environ.get(setup.key_variable, "").strip()
         self._given: Counter[str] = Counter()
@@ -334,7 +325,7 @@ class _BatchClient(ModelClient):
         if line is not None:
             reply = self._read(line, request)
             if reply is not None:
-                self._batch.news.read += 1
+                self._batch.read += 1
                 self._given[key] += 1
                 return reply
         await self._write(name, request, answer_tokens, correction)
@@ -351,7 +342,6 @@ class _BatchClient(ModelClient):
         texts = messages(request, boundary_of(request, self._secret), correction)
         body = self._capabilities.body(request_form, texts, request.schema, answer_tokens)
         self._batch.requests.write(name, body)
-        self._batch.news.written += 1
 
     def _read(self, line: Mapping[str, Any], request: Request) -> Reply | None:
         """The answer in a line; None where it has to be asked again."""
@@ -359,7 +349,7 @@ class _BatchClient(ModelClient):
         got = _outcome(line, form, request.tokens)
         host = self._setup.host
         if isinstance(got, UnusableReply):
-            self._batch.news.troubles[f"the response held {got.words}"] += 1
+            self._batch.troubles[f"the response held {got.words}"] += 1
             return None
         if isinstance(got, ApiError):
             return self._refused(got, form)
@@ -377,7 +367,7 @@ class _BatchClient(ModelClient):
         words = one_line(scrub(error.message, self._key).strip().rstrip("."), _WORDS)
         error_kind = error_kind_of(error)
         if error_kind in _LATER:
-            self._batch.news.troubles[words] += 1
+            self._batch.troubles[words] += 1
             return None
         if error_kind is ErrorKind.OVERFLOW:
             raise ContextOverflow(f"the request is too long: {words}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Generic, Protocol, TypeVar
 
-from mast_tui.judges.llm.answer.parsing import Malformed
+from mast_tui.judges.llm.answer.json_object import Malformed
 from mast_tui.judges.llm.errors import ContextOverflow, TraceFails, Unanswered
 from mast_tui.judges.llm.prompt.tokens import estimate
 from mast_tui.judges.llm.request import Correction, Form, ModelClient, Reply, Request

@@ -13,8 +13,6 @@ from functools import partial
 from typing import Final
 
 from mast_tui.judges.llm.client.budget import Budget
-from mast_tui.judges.llm.client.hosts import check_address
-from mast_tui.judges.llm.client.keys import find_key
 from mast_tui.judges.llm.client.rate_limiter import FIRST, RAMP, RateLimiter
 from mast_tui.judges.llm.errors import AllowanceSpent, Deferred, RunStops, TraceFails, Unanswered
 from mast_tui.judges.llm.request import Correction, ModelClient, Reply, Request
@@ -141,17 +139,11 @@ async def connect_to_server(
     # It brings the library, slow to import, without which answers that are at hand are read.
     from mast_tui.judges.llm.client.client import Client
 
-    check_address(setup.base_url, allow_http=setup.allow_http)
     async with Client(
         setup.parameters,
-        base_url=setup.base_url,
-        api_key=find_key(setup.base_url, setup.key_variable),
-        timeout=setup.timeout,
+        setup.server(),
         budget=budget or setup.budget(spent),
         limiter=RateLimiter(setup.concurrency, ramp=RAMP, first=FIRST),
-        key_variable=setup.key_variable,
-        allow_http=setup.allow_http,
-        headers=setup.headers,
         on_wait=on_wait,
         on_remark=on_remark,
     ) as client:

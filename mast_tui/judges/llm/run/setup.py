@@ -18,9 +18,10 @@ from mast_tui.configuration import (
     prices_to_write,
 )
 from mast_tui.judges.llm.client.budget import Budget
-from mast_tui.judges.llm.client.hosts import host_of, is_this_machine
-from mast_tui.judges.llm.prompt.example import Example
-from mast_tui.judges.llm.prompt.prompt import Prompt
+from mast_tui.judges.llm.client.hosts import check_address, host_of, is_this_machine
+from mast_tui.judges.llm.client.keys import find_key
+from mast_tui.judges.llm.client.server import Server
+from mast_tui.judges.llm.prompt.prompt import Example, Prompt
 from mast_tui.judges.llm.prompt.redaction import Redaction
 from mast_tui.judges.llm.request import Parameters, Way
 from mast_tui.judges.quote_anchoring import CHECKING
@@ -86,6 +87,22 @@ class Setup:
     def stays_here(self) -> bool:
         """Whether requests go to this machine."""
         return is_this_machine(self.base_url)
+
+    def server(self) -> Server:
+        """The server that is asked, with the key to it.
+
+        Raises:
+            RunStops: The address may not be asked, or there is no key for it.
+        """
+        check_address(self.base_url, allow_http=self.allow_http)
+        return Server(
+            self.base_url,
+            find_key(self.base_url, self.key_variable),
+            self.key_variable,
+            self.timeout,
+            self.allow_http,
+            self.headers,
+        )
 
     def deciding(self, way: Way) -> Setup:
         """The same, asked for the decisive step in the place of all modes."""

@@ -16,7 +16,6 @@ from typing import Final
 import orjson
 
 from mast_tui.judges.llm.client.batches import BatchClient, BatchGone, BatchState, ServerUnreachable
-from mast_tui.judges.llm.client.keys import find_key
 from mast_tui.judges.llm.client.rate_limiter import Timing
 from mast_tui.judges.llm.errors import RunStops
 from mast_tui.judges.llm.run.batch_files import MOST_REQUESTS, AnswerFiles, Batch, RequestFiles
@@ -91,16 +90,8 @@ class VendorBatches:
         Raises:
             RunStops: The server does not do it, or another process is at it.
         """
-        setup = self._setup
-        client = BatchClient(
-            base_url=setup.base_url,
-            api_key=find_key(setup.base_url, setup.key_variable),
-            timeout=setup.timeout,
-            key_variable=setup.key_variable,
-            headers=setup.headers,
-            allow_http=setup.allow_http,
-        )
-        lock = run_lock(self._workspace.path, f"{setup.judge} batches")
+        client = BatchClient(self._setup.server())
+        lock = run_lock(self._workspace.path, f"{self._setup.judge} batches")
         with lock, tempfile.TemporaryDirectory(prefix="mast-tui-") as folder, ExitStack() as files:
             async with client:
                 if not self.under_way:
