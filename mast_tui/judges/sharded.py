@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from itertools import takewhile
@@ -81,32 +81,14 @@ class Judging(Protocol):
     def __call__(self, units: Sequence[Unit], /) -> Sequence[UnitJudged]: ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, kw_only=True)
 class Written:
-    """What came of a shard: ``failed`` are paths with the reason.
+    """What came of shards: ``failed`` are paths with the reason.
 
-    One that is not ``whole`` was not written: of some of its traces there may be more to say.
+    ``written`` counts them but for those of which there may be more to say: these were not written.
+    ``stopped`` says why a run ended before its time, ``usage`` what asking a model took.
     """
 
-    traces: int
-    by_mode: Mapping[str, int]
-    failed: tuple[tuple[str, str], ...]
-    skipped: tuple[tuple[str, str], ...]
-    whole: bool
-    stopped: str | None
-    usage: Usage
-
-
-@dataclass(slots=True)
-class ShardRun:
-    """What came of a run; ``known`` shards were there before it.
-
-    ``stopped`` says why it ended before its time, ``usage`` what asking a model took.
-    """
-
-    judge: str
-    shards: int
-    known: int
     written: int = 0
     traces: int = 0
     by_mode: Counter[str] = field(default_factory=Counter)
@@ -115,15 +97,24 @@ class ShardRun:
     stopped: str | None = None
     usage: Usage = _NOTHING_USED
 
-    def take(self, written: Written) -> None:
-        """Add what came of a shard."""
-        self.written += written.whole
-        self.stopped = self.stopped or written.stopped
-        self.usage += written.usage
-        self.traces += written.traces
-        self.by_mode.update(written.by_mode)
-        self.failed += written.failed
-        self.skipped += written.skipped
+    def take(self, other: Written) -> None:
+        """Add what came of another shard."""
+        self.written += other.written
+        self.traces += other.traces
+        self.by_mode.update(other.by_mode)
+        self.failed += other.failed
+        self.skipped += other.skipped
+        self.stopped = self.stopped or other.stopped
+        self.usage += other.usage
+
+
+@dataclass(slots=True, kw_only=True)
+class ShardRun(Written):
+    """What came of a run; ``known`` shards were there before it."""
+
+    judge: str
+    shards: int
+    known: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,42 +196,36 @@ class WriteShards:
             found: What came of each of its units.
         """
         judged: dict[int, Judged] = {}
-        failed: list[tuple[str, str]] = []
-        skipped: list[tuple[str, str]] = []
-        stopped, usage, whole = None, _NOTHING_USED, True
+        told = Written(written=1)
         for unit in found:
-            whole = whole and unit.stopped is None and not unit.unanswered
-            stopped = stopped or unit.stopped
-            usage += unit.usage
-            failed += unit.unanswered
+            if unit.stopped is not None or unit.unanswered:
+                told.written = 0
+            told.stopped = told.stopped or unit.stopped
+            told.usage += unit.usage
+            told.failed += unit.unanswered
             for one in unit.judged:
                 judged.setdefault(one.key, one)
                 if one.problem is not None:
-                    failed.append((str(one.record.path), one.problem))
-            for report in unit.reports:
-                if report.failed is not None:
-                    failed.append((str(report.path), report.failed))
-                elif report.skipped is not None:
-                    skipped.append((str(report.path), report.skipped))
-        manifest = self.manifest
-        if whole:
-            write_shard(
-                self.folder,
-                shard.name,
-                [*judged.values()],
-                judge=manifest.judge,
-                taxonomy=manifest.taxonomy,
-                looks_at=manifest.looks_at,
+                    told.failed.append((str(one.record.path), one.problem))
+            _note_unread(unit.reports, told)
+        if told.written:
+            write_shard(self.folder, shard.name, [*judged.values()], self.manifest)
+            told.traces = len(judged)
+            told.by_mode.update(
+                finding.mode
+                for one in judged.values()
+                for finding in one.findings
+                if finding.mode in self.manifest.looks_at
             )
-        else:
-            judged.clear()
-        by_mode = Counter(
-            finding.mode
-            for one in judged.values()
-            for finding in one.findings
-            if finding.mode in manifest.looks_at
-        )
-        return Written(len(judged), by_mode, tuple(failed), tuple(skipped), whole, stopped, usage)
+        return told
+
+
+def _note_unread(reports: Iterable[FileReport], told: Written) -> None:
+    for report in reports:
+        if report.failed is not None:
+            told.failed.append((str(report.path), report.failed))
+        elif report.skipped is not None:
+            told.skipped.append((str(report.path), report.skipped))
 
 
 def judge_into_shards(
@@ -281,9 +266,8 @@ def judge_into_shards(
     manifest = Manifest(judging.name, taxonomy, looks_at, tuple(shard.name for shard in shards))
     folder.begin(manifest)
     done = folder.done(manifest)
-    run = ShardRun(judging.name, len(shards), len(done))
-    run.failed += [(str(one.path), one.failed) for one in skipped if one.failed is not None]
-    run.skipped += [(str(one.path), one.skipped) for one in skipped if one.skipped is not None]
+    run = ShardRun(judge=judging.name, shards=len(shards), known=len(done))
+    _note_unread(skipped, run)
     tell(run)
     write = WriteShards(folder, manifest, judging)
     left = [shard for shard in shards if shard.name not in done]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from hashlib import sha256
 from importlib import import_module
 from io import BytesIO
 from typing import Any, Final
 
 from mast_tui.labels import Evidence, Finding, Match
-from mast_tui.shards.folder import ShardFolder, ShardsError, events_file, traces_file
+from mast_tui.shards.folder import Manifest, ShardFolder, ShardsError, events_file, traces_file
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.io.remote import trace_path
 from mast_tui.traces.model import Outcome, TraceIdentity
@@ -46,6 +46,13 @@ _TRACE: Final = {
     "started": "float64",
     "problem": "string",
 }
+_AS_IT_IS: Final = (
+    *("trace_id", "record", "spans", "task", "system", "model", "benchmark"),
+    *("score", "version", "started"),
+)
+"""The columns that hold what a record of a trace has under the same name."""
+
+_IDENTITY: Final = tuple(field.name for field in fields(TraceIdentity))
 _EVENT: Final = {
     "id": "string",
     "key": "uint64",
@@ -123,13 +130,7 @@ def pyarrow(name: str = "pyarrow") -> Any:
 
 
 def write_shard(
-    folder: ShardFolder,
-    shard: str,
-    judged: Sequence[Judged],
-    *,
-    judge: str,
-    taxonomy: Taxonomy,
-    looks_at: Sequence[str],
+    folder: ShardFolder, shard: str, judged: Sequence[Judged], manifest: Manifest
 ) -> None:
     """Write what a judge said of some traces.
 
@@ -137,18 +138,16 @@ def write_shard(
         folder: Where.
         shard: The shard's name.
         judged: What it said.
-        judge: Its name.
-        taxonomy: The taxonomy of the modes.
-        looks_at: The slugs on which it gives verdicts.
+        manifest: Which judge, on which modes, of which taxonomy.
     """
-    arrow = pyarrow()
+    arrow, taxonomy = pyarrow(), manifest.taxonomy
     events = [
-        _event(one, finding, judge, taxonomy)
+        _event(one, finding, manifest.judge, taxonomy)
         for one in judged
         for finding in one.findings
-        if finding.mode in looks_at
+        if finding.mode in manifest.looks_at
     ]
-    traces = [_trace(one, taxonomy, frozenset(looks_at)) for one in judged]
+    traces = [_trace(one, taxonomy, frozenset(manifest.looks_at)) for one in judged]
     folder.write(events_file(shard), _parquet(arrow, events, _events_schema(arrow)))
     folder.write(traces_file(shard), _parquet(arrow, traces, traces_schema(arrow, taxonomy)))
 
@@ -186,18 +185,9 @@ def _trace(judged: Judged, taxonomy: Taxonomy, looks_at: frozenset[str]) -> dict
     row: dict[str, Any] = {
         **identity,
         "key": judged.key,
-        "trace_id": record.trace_id,
+        **{name: getattr(record, name) for name in _AS_IT_IS},
         "path": None if record.path is None else str(record.path),
-        "record": record.record,
-        "spans": record.spans,
-        "task": record.task,
-        "system": record.system,
-        "model": record.model,
-        "benchmark": record.benchmark,
         "outcome": record.outcome.value,
-        "score": record.score,
-        "version": record.version,
-        "started": record.started,
         "problem": judged.problem,
     }
     if judged.problem is not None:
@@ -266,45 +256,21 @@ def read_shard(
 def _record(row: Mapping[str, Any]) -> TraceRecord:
     identity = None
     if row["content_hash"] is not None:
-        names = ("trace_id", "content_hash", "content_bytes", "reader", "key_scheme", "native")
-        identity = TraceIdentity(*(row[name] for name in names))
+        identity = TraceIdentity(*(row[name] for name in _IDENTITY))
     return TraceRecord(
-        row["trace_id"],
-        identity,
-        None if row["path"] is None else trace_path(row["path"]),
-        row["record"],
-        row["spans"],
-        row["task"],
-        row["system"],
-        row["model"],
-        row["benchmark"],
-        Outcome(row["outcome"]),
-        row["score"],
-        row["version"],
-        row["started"],
+        identity=identity,
+        path=None if row["path"] is None else trace_path(row["path"]),
+        outcome=Outcome(row["outcome"]),
+        **{name: row[name] for name in _AS_IT_IS},
     )
 
 
 def _finding(row: Mapping[str, Any]) -> Finding:
-    told = row["evidence"]
-    evidence = None
+    told, evidence = row["evidence"], None
     if told is not None:
-        evidence = Evidence(
-            told["key"],
-            told["quote"],
-            told["char_start"],
-            told["char_end"],
-            None if told["match"] is None else Match(told["match"]),
-            None if told["named"] is None else (told["named"][0], told["named"][1]),
-            told["wording"],
-        )
-    return Finding(
-        row["mode"],
-        row["first"],
-        row["last"],
-        row["rationale"],
-        row["confidence"],
-        row["decisive"],
-        evidence,
-        row["remedy"],
-    )
+        match, named = told["match"], told["named"]
+        told["match"] = None if match is None else Match(match)
+        told["named"] = None if named is None else tuple(named)
+        evidence = Evidence(**told)
+    own = {name: row[name] for name in _EVENT if name not in ("id", "key", "trace_id")}
+    return Finding(**own, evidence=evidence)
