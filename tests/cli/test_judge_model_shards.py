@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from mast_tui.configuration import Prices
+from mast_tui.judges.llm.client.budget import Allowance
 from mast_tui.judges.llm.errors import AllowanceSpent, RunStops
-from mast_tui.judges.llm.run.setup import Allowance
 from mast_tui.judges.llm.run.shared_allowance import (
     SharedAllowance,
     SharedAllowanceAddress,

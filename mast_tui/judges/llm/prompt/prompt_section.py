@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,8 +17,8 @@ from mast_tui.judges.llm.prompt.token_budget import (
     task_room,
     weight,
 )
-from mast_tui.judges.llm.prompt.tokens import estimate
-from mast_tui.judges.llm.request import Fact, Window
+from mast_tui.judges.llm.prompt.tokens import BOUNDARY_TOKENS, estimate
+from mast_tui.judges.llm.request import Fact, Request, Window
 
 MOST_FACTS: Final = 20
 """Of so many findings of the rules a request tells, from the first on."""
@@ -46,9 +46,36 @@ class DataSection:
     remarks: tuple[str, ...]
 
 
-def system_message(*sections: str) -> tuple[str, ...]:
-    """The pieces of the first message, between which the boundary belongs: what to do."""
-    return (fit("\n\n".join((*sections, prompt_text.BOUNDARY[0]))), *prompt_text.BOUNDARY[1:])
+class SystemMessage:
+    """The first message, the same for all requests of a kind: what to do."""
+
+    def __init__(self, *sections: str) -> None:
+        """Write it; between its pieces the boundary belongs."""
+        first = fit("\n\n".join((*sections, prompt_text.BOUNDARY[0])))
+        self.pieces = (first, *prompt_text.BOUNDARY[1:])
+        self.tokens = sum(map(estimate, self.pieces))
+
+    def request(
+        self, data: DataSection, schema: Mapping[str, object], about: str, sample: int = 0
+    ) -> Request:
+        """Make a question of it.
+
+        Args:
+            data: The second message.
+            schema: That of the answer.
+            about: The trace's id.
+            sample: Which reading of the trace it is for.
+        """
+        marks = len(data.pieces) + len(self.pieces) - 2
+        return Request(
+            system=self.pieces,
+            user=data.pieces,
+            schema=schema,
+            tokens=self.tokens + estimate("".join(data.pieces)) + marks * BOUNDARY_TOKENS,
+            remarks=data.remarks,
+            sample=sample,
+            about=about,
+        )
 
 
 class _Pieces:

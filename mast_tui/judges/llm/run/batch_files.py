@@ -69,9 +69,6 @@ def custom_id(request: Request, key: str, asked: int) -> str:
         request: What is asked.
         key: The hash of all that its answer depends on.
         asked: How many answers to it could not be used.
-
-    Returns:
-        The name.
     """
     about = hashlib.sha256(request.about.encode("utf-8", "surrogatepass")).hexdigest()[:12]
     return f"{about}-{request.sample}-{key[:_KEY_DIGITS]}-{asked}"
