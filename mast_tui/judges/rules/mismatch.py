@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
 from mast_tui.judges.rules import commands
-from mast_tui.judges.rules.announcements import (
+from mast_tui.judges.rules.effects import Effect, name_words
+from mast_tui.judges.rules.speech import (
     CALLING,
     CHANGING,
     LOOKING,
     Announcement,
     announcements,
 )
-from mast_tui.judges.rules.effects import Effect, name_words
 from mast_tui.judges.rules.steps import Step
 from mast_tui.judges.rules.walk import Call, Walk
 from mast_tui.labels import Finding

@@ -324,11 +324,11 @@ class Client(ModelClient):
         if not reply.counted or reply.tokens_in < LEAST_LOOKED_AT:
             return False
         other, tokens = self._counts.setdefault(
-            reply.tokens_in, (request.fingerprint(), request.tokens)
+            reply.tokens_in, (request.fingerprint, request.tokens)
         )
         longer = max(tokens, request.tokens)
         return (
-            other != request.fingerprint()
+            other != request.fingerprint
             and longer > reply.tokens_in
             and abs(tokens - request.tokens) > APART * longer
         )

@@ -147,7 +147,7 @@ class Prompt:
         """
         temperature = self._parameters.temperature
         parts = (
-            request.fingerprint(),
+            request.fingerprint,
             self._parameters.model,
             "" if temperature is None else repr(float(temperature)),
             str(answer_tokens),

@@ -290,7 +290,8 @@ class Batch:
         self, setup: Setup, spent: Usage, _on_wait: Tell, on_remark: Tell
     ) -> AsyncIterator[ModelClient]:
         """Answer from the files."""
-        yield _BatchClient(self, setup, setup.budget(spent), on_remark)
+        budget = Budget(setup.allowance, prices=setup.prices, used=spent)
+        yield _BatchClient(self, setup, budget, on_remark)
 
 
 class _BatchClient(ModelClient):

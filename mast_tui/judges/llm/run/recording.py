@@ -157,7 +157,7 @@ class _Player(ModelClient):
 
 def _key(request: Request, parameters: Parameters, correction: Correction | None) -> str:
     """What is asked of which model, and how; not the mark, and not the room for the answer."""
-    digest = hashlib.sha256(request.fingerprint().encode())
+    digest = hashlib.sha256(request.fingerprint.encode())
     corrected = None if correction is None else [correction.answer, correction.problem]
     digest.update(
         orjson.dumps(

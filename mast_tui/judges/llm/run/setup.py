@@ -17,7 +17,7 @@ from mast_tui.configuration import (
     Prices,
     prices_to_write,
 )
-from mast_tui.judges.llm.client.budget import UNBOUNDED, Allowance, Budget
+from mast_tui.judges.llm.client.budget import UNBOUNDED, Allowance
 from mast_tui.judges.llm.client.hosts import check_address, host_of, is_this_machine
 from mast_tui.judges.llm.client.keys import find_key
 from mast_tui.judges.llm.client.server import Server
@@ -28,7 +28,7 @@ from mast_tui.judges.quote_anchoring import CHECKING
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.labels import JUDGE_PREFIX
 from mast_tui.taxonomy.model import Taxonomy
-from mast_tui.workspace import RunSettings, Usage
+from mast_tui.workspace import RunSettings
 
 CHECKED_BY: Final = "checking"
 """The parameter of a run that names the rules by which its quotes were checked."""
@@ -99,10 +99,6 @@ class Setup:
     def deciding(self, way: Way) -> Setup:
         """The same, asked for the decisive step in the place of all modes."""
         return replace(self, parameters=replace(self.parameters, decisive=way, verify=False))
-
-    def budget(self, used: Usage) -> Budget:
-        """What may be spent, of which so much is used."""
-        return Budget(self.allowance, prices=self.prices, used=used)
 
     def settings(self) -> RunSettings:
         """The record of a run with this setup."""
