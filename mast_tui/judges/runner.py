@@ -179,9 +179,6 @@ def run_judge(
         on_progress: Told of each trace that is through.
         stop: Asked before each trace whether to break off.
 
-    Returns:
-        What came of the run.
-
     Raises:
         WorkspaceError: The workspace fails, or the judge knows no mode of the taxonomy.
     """

@@ -8,17 +8,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
 from mast_tui.judges.llm.run import vendor_batches
-from tests.cli.conftest import Cli, Done
+from tests.cli.conftest import Judge
 from tests.judges.llm.batches import BatchDesk, Line, completion, done, expired, right
-from tests.judges.llm.made_answers import write_runs
 from tests.judges.llm.server import Action, ModelServer, close, status
-
-Judge = Callable[..., Done]
 
 
 @pytest.fixture
@@ -36,19 +32,12 @@ def server(desk: BatchDesk) -> Iterator[ModelServer]:
 
 
 @pytest.fixture
-def judge(cli: Cli, server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge:
+def judge(
+    judging: Callable[..., Judge], server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> Judge:
     """The command over four runs."""
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setattr(vendor_batches, "FIRST_WAIT", 0.01)
-    write_runs(tmp_path / "runs", 4)
-
-    def call(*more: object) -> Done:
-        where = ("--model", "test-model", "--base-url", server.base_url)
-        return cli("judge", "runs", "--judge", "llm", *where, "--json", "--batch", *more)
-
-    return call
+    return judging(server, 4, "--json", "--batch")
 
 
 def test_a_batch_is_sent_waited_for_and_collected(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import pytest
 from mast_tui.judges.llm.run import batch_files
 from mast_tui.judges.llm.run.batch_files import BatchFileError, RequestFiles
 from mast_tui.workspace import Workspace
-from tests.cli.conftest import Cli, Done
+from tests.cli.conftest import Cli, Judge
 from tests.judges.llm.batches import (
     Line,
     completion,
@@ -24,36 +24,14 @@ from tests.judges.llm.batches import (
     right,
     run_batch,
 )
-from tests.judges.llm.made_answers import said, write_runs
-from tests.judges.llm.server import Action, ModelServer, answer
-
-Judge = Callable[..., Done]
+from tests.judges.llm.made_answers import write_runs
+from tests.judges.llm.server import ModelServer
 
 
 @pytest.fixture
-def server() -> Iterator[ModelServer]:
-    """A server for what is asked directly."""
-
-    def script(body: dict[str, Any], _: int) -> Action:
-        return answer(said(body), tokens_in=3_000, tokens_out=500)
-
-    with ModelServer(script) as server:
-        yield server
-
-
-@pytest.fixture
-def judge(cli: Cli, server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge:
+def judge(judging: Callable[..., Judge], server: ModelServer) -> Judge:
     """The command over four runs."""
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    write_runs(tmp_path / "runs", 4)
-
-    def call(*more: object) -> Done:
-        where = ("--model", "test-model", "--base-url", server.base_url)
-        return cli("judge", "runs", "--judge", "llm", *where, "--json", *more)
-
-    return call
+    return judging(server, 4, "--json")
 
 
 def labels(cli: Cli, judge: str, *where: str) -> list[dict[str, str]]:

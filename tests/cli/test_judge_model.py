@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from mast_tui.traces.library import scan
 from mast_tui.workspace import TraceRecord, Workspace
 from mast_tui.workspace.events.types import LabelAdded, PassFinished, PassStarted
 from mast_tui.workspace.registers.hold_out import held_out
-from tests.cli.conftest import Cli, Done
+from tests.cli.conftest import Cli, Judge, right
 from tests.judges.llm.made_answers import said, write_runs
 from tests.judges.llm.server import Action, ModelServer, answer, status
 from tests.workspace.build import event
@@ -26,32 +26,11 @@ from tests.workspace.build import label as made_label
 
 MAST = load_mast()
 
-Judge = Callable[..., Done]
-
-
-def right(body: dict[str, Any], _: int) -> Action:
-    return answer(said(body), tokens_in=3_000, tokens_out=500)
-
 
 @pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with ModelServer(right) as server:
-        yield server
-
-
-@pytest.fixture
-def judge(cli: Cli, server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge:
+def judge(judging: Callable[..., Judge], server: ModelServer) -> Judge:
     """The command over six runs, asked of the server."""
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    write_runs(tmp_path / "runs", 6)
-
-    def call(*more: object) -> Done:
-        where = ("--model", "test-model", "--base-url", server.base_url)
-        return cli("judge", "runs", "--judge", "llm", *where, *more)
-
-    return call
+    return judging(server, 6)
 
 
 def configure(folder: Path, text: str) -> None:

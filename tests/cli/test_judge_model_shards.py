@@ -4,55 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
 
 from mast_tui.configuration import Prices
+from mast_tui.judges.llm.client.budget import Allowance
 from mast_tui.judges.llm.errors import AllowanceSpent, RunStops
-from mast_tui.judges.llm.run.setup import Allowance
 from mast_tui.judges.llm.run.shared_allowance import (
     SharedAllowance,
     SharedAllowanceAddress,
     SharedBudget,
 )
-from tests.cli.conftest import Cli, Done
-from tests.judges.llm.made_answers import said, write_runs
-from tests.judges.llm.server import Action, ModelServer, answer, status
+from tests.cli.conftest import Cli, Judge, right
+from tests.judges.llm.server import ModelServer, answer, status
 from tests.pickled_workers import PickledWorkers
 
 RUNS = 6
 TOKENS_IN, TOKENS_OUT = 3_000, 500
 
-Judge = Callable[..., Done]
-
-
-def right(body: dict[str, Any], _: int) -> Action:
-    return answer(said(body), tokens_in=TOKENS_IN, tokens_out=TOKENS_OUT)
-
 
 @pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with ModelServer(right) as server:
-        yield server
-
-
-@pytest.fixture
-def judge(cli: Cli, server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge:
+def judge(judging: Callable[..., Judge], server: ModelServer) -> Judge:
     """The command over some runs, two a shard, asked of the server."""
-    monkeypatch.setenv("OPENAI_API_KEY", "k")
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    write_runs(tmp_path / "runs", RUNS)
-
-    def call(*more: object) -> Done:
-        where = ("--model", "test-model", "--base-url", server.base_url)
-        into = ("--out", "shards", "--shard-files", "2", "--json")
-        return cli("judge", "runs", "--judge", "llm", *where, *into, *more)
-
-    return call
+    return judging(server, RUNS, "--out", "shards", "--shard-files", "2", "--json")
 
 
 def test_shards_hold_what_a_workspace_would(judge: Judge, cli: Cli, server: ModelServer) -> None:

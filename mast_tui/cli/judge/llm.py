@@ -96,7 +96,7 @@ def judge_with_model(command: JudgeCommand, asked: Mapping[str, Any]) -> int:
             run.connect = replaying(request.replay)
             return run.over_traces()
         if request.by_files:
-            run.batch = opened_batch(request, setup, place, files, again=command.again)
+            run.batch = _opened_batch(request, setup, place, files, again=command.again)
             run.connect = run.batch.connect
         elif request.batch:
             tell = (lambda _: None) if command.quiet else say
@@ -138,13 +138,6 @@ def _dry_run(command: JudgeCommand, setup: Setup, place: Workspace | None) -> in
         print_estimate(document, estimate, setup)
     failed_files(document)
     return 0
-
-
-def _tell_once(setup: Setup, place: Workspace) -> None:
-    """Say what is sent where before the first request to another machine, once a workspace."""
-    if not is_told(place, setup):
-        say(what_is_sent(setup))
-        note_told(place, setup)
 
 
 def shards_by_model(
@@ -221,7 +214,7 @@ class _ModelRun:
         """What had come of it when it was ended by a signal."""
 
     def tell_before(self) -> None:
-        """Tell what it takes, and what is sent, unless that was told or nothing is."""
+        """Tell what it takes, and once a workspace what is sent where."""
         reads_only = self.batch is not None and self.batch.requests is None
         if reads_only or (self.vendor is not None and self.vendor.under_way):
             return
@@ -230,10 +223,12 @@ class _ModelRun:
             say_estimate(self._estimate, self._setup)
             if not self._estimate.to_judge:
                 return
-        if self.batch is None:
-            _tell_once(self._setup, self._place)
-        elif not self._command.quiet:
-            say(what_is_written(self._setup))
+        if self.batch is not None:
+            if not self._command.quiet:
+                say(what_is_written(self._setup))
+        elif not is_told(self._place, self._setup):
+            say(what_is_sent(self._setup))
+            note_told(self._place, self._setup)
 
     def over_traces(self) -> int:
         """Run, and sum up; the exit code."""
@@ -271,7 +266,7 @@ class _ModelRun:
         document = model_document(summary, self._setup, self._estimate, self._reports)
         had = self.batch if self.vendor is None else self.vendor.batch
         if had is not None:
-            document["batch"] = batch_document(had, summary, self.vendor)
+            document["batch"] = _batch_document(had, summary, self.vendor)
         as_json = self._command.as_json
         return print_run(document, self._setup.taxonomy, hidden=self._hidden, as_json=as_json)
 
@@ -319,21 +314,10 @@ def _ended_by_signals(ended: Callable[[signal.Signals], object]) -> Iterator[Non
             loop.remove_signal_handler(name)
 
 
-def opened_batch(
+def _opened_batch(
     request: SetupRequest, setup: Setup, place: Workspace, files: ExitStack, *, again: bool
 ) -> Batch:
-    """Open the files that are named.
-
-    Args:
-        request: Names them.
-        setup: Who is asked what.
-        place: What was answered before.
-        files: Closes them; what was not finished is taken away.
-        again: Whether everything is asked anew.
-
-    Raises:
-        BatchFileError: A file cannot be used.
-    """
+    """The files that are named; they are closed with ``files``, and unfinished ones taken away."""
     answers = AnswerFiles(request.read_batch, files) if request.read_batch else None
     requests = None
     if request.write_batch is not None:
@@ -342,16 +326,10 @@ def opened_batch(
     return Batch(setup, place, again=again, answers=answers, requests=requests)
 
 
-def batch_document(
-    batch: Batch, summary: ModelRunSummary, vendor: VendorBatches | None = None
-) -> dict[str, Any]:
-    """Tell what went through files.
-
-    Args:
-        batch: The files.
-        summary: What came of the run.
-        vendor: Who carried them, where it was not a person.
-    """
+def _batch_document(
+    batch: Batch, summary: ModelRunSummary, vendor: VendorBatches | None
+) -> Document:
+    """What went through files, which a person carried or a vendor."""
     answers, requests = batch.answers, batch.requests
     return {
         "written": 0 if requests is None or vendor is not None else sum(requests.counts),

@@ -11,6 +11,7 @@ import click
 
 from mast_tui.adjudication import orders_from_files, words_by_trace
 from mast_tui.configuration import read_judge_configuration
+from mast_tui.judges.llm.client.budget import Allowance
 from mast_tui.judges.llm.prompt.few_shot import (
     EXAMPLES,
     FewShotError,
@@ -22,7 +23,7 @@ from mast_tui.judges.llm.prompt.few_shot import (
     repeat_examples,
     traces_in_files,
 )
-from mast_tui.judges.llm.run.setup import Allowance, configured_setup
+from mast_tui.judges.llm.run.setup import configured_setup
 from mast_tui.workspace.registers.hold_out import held_out
 
 if TYPE_CHECKING:

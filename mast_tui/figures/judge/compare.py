@@ -83,7 +83,8 @@ class JudgesComparedJson(TypedDict):
     """Two judges beside one reference.
 
     ``traces`` are those with a unit of both, ``units`` the units; ``left_out`` counts the units of
-    the first and of the second alone.
+    the first and of the second alone. ``judge_seen_counted`` is always False: verdicts that came
+    about with a judge on screen never count here.
     """
 
     taxonomy: str

@@ -120,12 +120,9 @@ class Request:
     sample: int = 0
     about: str = ""
 
+    @cached_property
     def fingerprint(self) -> str:
         """The SHA-256 (hex) of what is asked, the same whatever the boundary."""
-        return self._fingerprint
-
-    @cached_property
-    def _fingerprint(self) -> str:
         digest = hashlib.sha256(self.sample.to_bytes(4, "big"))
         for message in (self.system, self.user):
             digest.update(len(message).to_bytes(4, "big"))

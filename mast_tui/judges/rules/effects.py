@@ -43,6 +43,7 @@ _CODE_CHANGES: Final = re.compile(commands.CODE_CHANGES)
 _SQL_CHANGES: Final = re.compile(commands.SQL_CHANGES, re.IGNORECASE)
 _STORE_CHANGES: Final = re.compile(commands.STORE_CHANGES, re.IGNORECASE)
 _KAFKA_CHANGES: Final = re.compile(commands.KAFKA_CHANGES)
+_FIND_CHANGES: Final = re.compile(r"-delete\b|-exec\s+rm\b")
 _HTTP_CHANGES: Final = re.compile(
     r"(?:-X\s*|--request[ =])['\"]?(?:POST|PUT|PATCH|DELETE)"
     r"|\s(?:-d|--data\S*|-F|-T|--upload-file)\s"
@@ -245,7 +246,6 @@ def _effect_inside(program: str, rest: list[str]) -> Effect:
 
 def _effect_of_program(program: str, line: str) -> Effect | None:
     """What a program does whose arguments decide; None where the program is not one of them."""
-    changing: re.Pattern[str] | None = None
     if program in commands.VERBS:
         return _effect_of_verbs(program, line)
     if program in ("python", "python3", "node", "ruby", "perl"):
@@ -264,8 +264,8 @@ def _effect_of_program(program: str, line: str) -> Effect | None:
     elif program.startswith("kafka-"):
         changing = _KAFKA_CHANGES
     elif program == "find":
-        return Effect.CHANGES if re.search(r"-delete\b|-exec\s+rm\b", line) else Effect.READS
-    if changing is None:
+        changing = _FIND_CHANGES
+    else:
         return None
     return Effect.CHANGES if changing.search(line) else Effect.READS
 

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
 from mast_tui.judges.rules import commands
-from mast_tui.judges.rules.announcements import (
+from mast_tui.judges.rules.effects import Effect, name_words
+from mast_tui.judges.rules.speech import (
     CALLING,
     CHANGING,
     LOOKING,
     Announcement,
     announcements,
 )
-from mast_tui.judges.rules.effects import Effect, name_words
 from mast_tui.judges.rules.steps import Step
 from mast_tui.judges.rules.walk import Call, Walk
 from mast_tui.labels import Finding
@@ -101,11 +101,14 @@ def _mismatch(
 ) -> _Reason | None:
     if announced.refused:
         return _does_what_was_refused(announced, near)
-    return (
-        _calls_another(announced, near, tools)
-        or _changes_instead_of_looking(announced, near[0])
-        or _changes_another_thing(announced, near, objects)
-        or _changes_by_another_amount(announced, near)
+    other = _calls_another(announced, near, tools) or _changes_instead_of_looking(
+        announced, near[0]
+    )
+    change = next((call for call in near if call.effect is Effect.CHANGES), None)
+    if other is not None or announced.verb not in CHANGING or change is None:
+        return other
+    return _changes_another_thing(announced, change, objects) or _changes_by_another_amount(
+        announced, change
     )
 
 
@@ -176,11 +179,8 @@ def _changes_instead_of_looking(announced: Announcement, first: Call) -> _Reason
 
 
 def _changes_another_thing(
-    announced: Announcement, near: Sequence[Call], objects: frozenset[str]
+    announced: Announcement, change: Call, objects: frozenset[str]
 ) -> _Reason | None:
-    change = next((call for call in near if call.effect is Effect.CHANGES), None)
-    if announced.verb not in CHANGING or change is None:
-        return None
     words = set(re.findall(r"[\w#-]+", announced.about.lower()))
     meant = {name for name in objects if name.lower() in words}
     touched = {name for name in objects if name in change.command}
@@ -193,10 +193,7 @@ def _changes_another_thing(
     )
 
 
-def _changes_by_another_amount(announced: Announcement, near: Sequence[Call]) -> _Reason | None:
-    change = next((call for call in near if call.effect is Effect.CHANGES), None)
-    if announced.verb not in CHANGING or change is None:
-        return None
+def _changes_by_another_amount(announced: Announcement, change: Call) -> _Reason | None:
     meant = set(_AMOUNT.findall(announced.about))
     made = set(_AMOUNT.findall(re.sub(r"[=\"':]", " ", change.command)))
     units = {amount.lstrip("0123456789.") for amount in meant}

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from mast_tui.judges.rules import speech
-from mast_tui.judges.rules.announcements import WORKING_VERBS, announcements
 from mast_tui.judges.rules.phrases import any_of
+from mast_tui.judges.rules.speech import WORKING_VERBS, announcements
 from mast_tui.judges.rules.steps import Quote, Step
 from mast_tui.judges.rules.walk import Walk, is_output
 from mast_tui.labels import Finding
@@ -152,7 +152,7 @@ def _limit_in(step: Step) -> Quote | None:
 
 def find_early_end(walk: Walk) -> Iterator[Finding]:
     """Suggest an end whose own words say that the goal is not met."""
-    final = last_word(walk)
+    final = _last_word(walk)
     if final is None or speech.claims_success(final) is not None or _refuses(walk, final):
         return
     told = _unmet(final)
@@ -170,7 +170,7 @@ def _refuses(walk: Walk, final: Step) -> bool:
     return any(_HANDED_OVER.search(call.tool) for call in walk.calls[-2:])
 
 
-def last_word(walk: Walk) -> Step | None:
+def _last_word(walk: Walk) -> Step | None:
     """The last step in which an agent tells something, if no other work comes after it."""
     told = [s for s in walk.steps if s.tells or (s.spoken and not s.says)]
     if not told or walk.calls_between(told[-1].index, len(walk.steps)):

@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from mast_tui.errors import MastError
+from mast_tui.judges.llm.client.budget import Allowance
 from mast_tui.judges.llm.run.estimate import Estimate, estimate_run
 from mast_tui.judges.llm.run.run_journal import RunRecord
 from mast_tui.judges.llm.run.running import ModelRunSummary, Watch, run_model_judge
-from mast_tui.judges.llm.run.setup import Allowance, Setup
+from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.runner import Progress, Step
 from mast_tui.safe_text import one_line

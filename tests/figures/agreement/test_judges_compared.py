@@ -79,6 +79,17 @@ def test_only_units_count_that_both_can_be_compared_on() -> None:
     assert found["judges"] == [first.judge, OTHER_JUDGE]
 
 
+def test_verdicts_made_with_a_judge_on_screen_do_not_count_for_either_and_that_is_said() -> None:
+    seen = frozenset({("t0", MODE), ("t1", MODE)})
+    first, second = (
+        replace(given_words(said(words), said("1100"), seen=seen), judge=name)
+        for words, name in (("1111", "judge:small@12ab34cd"), ("1010", OTHER_JUDGE))
+    )
+    found = judges_compared(first, second, rounds=0)
+    assert found["judge_seen_counted"] is False
+    assert (found["traces"], found["units"], found["modes"]["1.3"]["n"]) == (2, 2, 2)
+
+
 def test_turning_the_judges_round_turns_the_differences_round() -> None:
     rng = np.random.default_rng(4)
     first, second = judges(*_drawn(rng, 40, 0.85, 0.7))

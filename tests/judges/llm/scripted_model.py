@@ -74,13 +74,11 @@ def answer(request: Request, digest: str = "so far so good", **found: object) ->
 
 
 @dataclass
-class Model:
+class Model(ModelClient):
     """Answers each request as ``says`` tells, and remembers what it was asked."""
 
     says: Callable[[Request, int], Reply]
     asked: list[Request] = field(default_factory=list)
-
-    def note(self, problem: str | None) -> None: ...
 
     async def ask(
         self, request: Request, answer_tokens: int, correction: Correction | None = None
@@ -92,16 +90,16 @@ class Model:
 
 @dataclass
 class Kept:
-    """A ledger in memory."""
+    """A ledger in memory, which also notes all that it was given."""
 
     usable: dict[str, Reply] = field(default_factory=dict)
-    all: list[Reply] = field(default_factory=list)
+    all: list[tuple[Reply, bool]] = field(default_factory=list)
 
     async def known(self, key: str) -> Reply | None:
         return self.usable.get(key)
 
     async def keep(self, key: str, reply: Reply, usable: bool) -> None:
-        self.all.append(reply)
+        self.all.append((reply, usable))
         if usable:
             self.usable[key] = reply
 

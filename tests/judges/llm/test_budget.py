@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mast_tui.configuration import Prices
-from mast_tui.judges.llm.client.budget import Budget, Reserved
+from mast_tui.judges.llm.client.budget import Allowance, Budget, Reserved
 from mast_tui.judges.llm.errors import AllowanceSpent
 from mast_tui.workspace import Usage
 
@@ -25,18 +25,18 @@ async def test_a_budget_without_bounds_only_counts() -> None:
 
 async def test_money_is_not_kept_to_without_prices() -> None:
     with pytest.raises(ValueError, match="price"):
-        Budget(max_cost=1.0)
+        Budget(Allowance(cost=1.0))
 
 
 async def test_what_was_spent_before_counts() -> None:
-    budget = Budget(max_tokens=10_000, used=Usage(9, 8_000, 1_500))
+    budget = Budget(Allowance(10_000), used=Usage(9, 8_000, 1_500))
     with pytest.raises(AllowanceSpent, match=re.escape("9,500 of the 10,000 tokens")):
         await budget.reserve(600, 100)
     await budget.reserve(400, 100)
 
 
 async def test_money_is_kept_to_as_well_as_tokens() -> None:
-    budget = Budget(max_cost=0.01, prices=Prices(1.0, 10.0))
+    budget = Budget(Allowance(cost=0.01), prices=Prices(1.0, 10.0))
     budget.settle(await budget.reserve(1_000, 100), 1_000, 850)
     with pytest.raises(AllowanceSpent, match=re.escape("0.0095 of the 0.0100")):
         await budget.reserve(1_000, 100)
@@ -45,21 +45,21 @@ async def test_money_is_kept_to_as_well_as_tokens() -> None:
 async def test_a_request_that_alone_is_too_much_is_told_as_that() -> None:
     words = re.escape("one request alone may take 1,100 of the 1,000 tokens allowed")
     with pytest.raises(AllowanceSpent, match=words):
-        await Budget(max_tokens=1_000, used=Usage(1, 500)).reserve(1_000, 400)
-    dear = Budget(max_cost=0.001, prices=Prices(1.0, 10.0))
+        await Budget(Allowance(1_000), used=Usage(1, 500)).reserve(1_000, 400)
+    dear = Budget(Allowance(cost=0.001), prices=Prices(1.0, 10.0))
     with pytest.raises(AllowanceSpent, match=re.escape("0.0020 of the 0.0010 allowed")):
         await dear.reserve(1_000, 400)
 
 
 async def test_a_try_without_an_answer_gives_back_what_was_put_aside() -> None:
-    budget = Budget(max_tokens=1_000)
+    budget = Budget(Allowance(1_000))
     for _ in range(5):
         budget.release(await budget.reserve(900, 100))
     assert budget.tokens == 0
 
 
 async def test_releasing_what_is_settled_changes_nothing() -> None:
-    budget = Budget(max_tokens=10_000)
+    budget = Budget(Allowance(10_000))
     first, second = await budget.reserve(1_000, 0), await budget.reserve(1_000, 0)
     budget.settle(first, 1_000, 0)
     budget.release(first)
@@ -68,7 +68,7 @@ async def test_releasing_what_is_settled_changes_nothing() -> None:
 
 
 async def test_the_rest_that_requests_under_way_hold_is_waited_for() -> None:
-    budget = Budget(max_tokens=10_000)
+    budget = Budget(Allowance(10_000))
     first = await budget.reserve(6_000, 0)
     second = asyncio.create_task(budget.reserve(6_000, 0))
     await asyncio.sleep(0)
@@ -81,7 +81,7 @@ async def test_the_rest_that_requests_under_way_hold_is_waited_for() -> None:
 
 
 async def test_longer_answers_than_thought_make_later_requests_ask_for_more() -> None:
-    budget = Budget(max_tokens=10_000)
+    budget = Budget(Allowance(10_000))
     budget.settle(await budget.reserve(1_000, 4_000), 1_000, 3_000)
     reserved = await budget.reserve(1_000, 4_000)
     assert reserved.tokens_out == 3_000
@@ -114,7 +114,7 @@ def test_eight_workers_go_beyond_by_less_than_one_request_each(
             budget.release(reserved)
 
     async def run() -> Budget:
-        budget, work = Budget(max_tokens=allowed), list(sizes)
+        budget, work = Budget(Allowance(allowed)), list(sizes)
         workers = (worker(budget, work) for _ in range(WORKERS))
         async with asyncio.timeout(20):
             ends = await asyncio.gather(*workers, return_exceptions=True)

@@ -12,7 +12,7 @@ from email.utils import formatdate
 
 import pytest
 
-from mast_tui.judges.llm.client.budget import Budget
+from mast_tui.judges.llm.client.budget import Allowance, Budget
 from mast_tui.judges.llm.client.client import MOST_WAITED
 from mast_tui.judges.llm.errors import (
     AllowanceSpent,
@@ -328,7 +328,7 @@ async def test_a_limit_that_lets_others_through_uses_up_no_tries() -> None:
 
 async def test_no_request_is_sent_that_the_allowance_does_not_cover() -> None:
     with ModelServer(lambda _body, _n: answer("ok", tokens_in=100, tokens_out=50)) as server:
-        budget = Budget(max_tokens=1_000)
+        budget = Budget(Allowance(1_000))
         async with a_client(server, budget=budget) as client:
             for _ in range(6):
                 await client.ask(a_request(), ANSWER_TOKENS)
@@ -362,7 +362,7 @@ async def test_workers_with_longer_answers_than_thought_go_beyond_by_one_request
             await ask()  # type: ignore[misc]
 
     with ModelServer(lambda _body, _n: action) as server:
-        budget = Budget(max_tokens=20_000)
+        budget = Budget(Allowance(20_000))
         async with a_client(server, budget=budget, at_once=8) as client:
             ask = lambda: client.ask(a_request(tokens=500), ANSWER_TOKENS)  # noqa: E731
             ends = await asyncio.gather(*(worker(ask) for _ in range(8)), return_exceptions=True)
@@ -372,7 +372,7 @@ async def test_workers_with_longer_answers_than_thought_go_beyond_by_one_request
 
 
 async def test_what_fails_costs_nothing_and_what_says_nothing_is_an_answer_to_be_paid() -> None:
-    budget = Budget(max_tokens=10_000)
+    budget = Budget(Allowance(10_000))
     with after(3, status(500)) as server:
         async with a_client(server, budget=budget) as client, asyncio.timeout(20):
             await client.ask(a_request(tokens=400), ANSWER_TOKENS)
@@ -388,7 +388,7 @@ async def test_what_fails_costs_nothing_and_what_says_nothing_is_an_answer_to_be
 async def test_an_answer_that_is_lost_counts_with_what_was_sent() -> None:
     """The server may have given it all the same, and want to be paid."""
     for lost in (answer("a long answer").cut(10), close(), empty()):
-        budget = Budget(max_tokens=10_000)
+        budget = Budget(Allowance(10_000))
         with after(2, lost) as server:
             async with a_client(server, budget=budget) as client:
                 await client.ask(a_request(), ANSWER_TOKENS)
@@ -396,7 +396,7 @@ async def test_an_answer_that_is_lost_counts_with_what_was_sent() -> None:
         assert len(server.chats) == 4
         assert budget.used.tokens_in == 2 * 100 + 2 * 100
     with ModelServer(lambda _body, _n: hang()) as server:
-        budget = Budget(max_tokens=6_000)
+        budget = Budget(Allowance(6_000))
         async with a_client(server, budget=budget, timeout=0.5, tries=9) as client:
             with pytest.raises(AllowanceSpent):
                 await client.ask(a_request(tokens=4_000), ANSWER_TOKENS)
@@ -404,7 +404,7 @@ async def test_an_answer_that_is_lost_counts_with_what_was_sent() -> None:
 
 
 async def test_a_request_that_is_cancelled_leaves_nothing_put_aside() -> None:
-    budget = Budget(max_tokens=1_000)
+    budget = Budget(Allowance(1_000))
     with after(1, hang()) as server:
         async with a_client(server, budget=budget) as client:
             task = asyncio.create_task(client.ask(a_request(tokens=700), ANSWER_TOKENS))

@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mast_tui.judges.llm.errors import AllowanceSpent, ContextOverflow, RunStops, TraceFails
-from mast_tui.judges.llm.request import Correction, Parameters, Reply, Request
+from mast_tui.judges.llm.request import Correction, ModelClient, Parameters, Reply, Request
 from mast_tui.judges.llm.run.judging import TraceResult
 from mast_tui.judges.protocol import Judgement
 from mast_tui.labels import Match, QuoteCounts
@@ -113,7 +113,7 @@ async def test_windows_that_are_too_long_are_asked_in_smaller_ones() -> None:
     assert len(said) == 2 * result.windows > 2
     covered = {n for first, last in said for n in range(first, last + 1)}
     assert covered == set(range(1, 41))
-    assert sum(not reply.text for reply in ledger.all) == len(model.asked) - len(said)
+    assert sum(not reply.text for reply, _ in ledger.all) == len(model.asked) - len(said)
     assert await judge(trace, Model(fails), ledger, parameters) == result
 
 
@@ -204,7 +204,7 @@ async def test_nothing_is_asked_after_it_was_cancelled() -> None:
     assert len(ledger.all) >= asked - 1
 
 
-class Whims:
+class Whims(ModelClient):
     """A model that answers well, badly, or not at all, the same way to the same question."""
 
     def __init__(self, seed: int, trace: MemoryTrace) -> None:
@@ -212,13 +212,11 @@ class Whims:
         self._trace = trace
         self.asked = 0
 
-    def note(self, problem: str | None) -> None: ...
-
     async def ask(
         self, request: Request, answer_tokens: int, correction: Correction | None = None
     ) -> Reply:
         self.asked += 1
-        chance = random.Random(f"{self._seed} {request.fingerprint()} {self.asked}")
+        chance = random.Random(f"{self._seed} {request.fingerprint} {self.asked}")
         whim = chance.random()
         if whim < 0.1:
             raise ContextOverflow("too long")

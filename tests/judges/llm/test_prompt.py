@@ -66,7 +66,7 @@ def test_the_same_is_asked_in_the_same_way() -> None:
     trace = MemoryTrace().user("Mend it.").call("ls", "{}", "a@x.org").say("Done.")
     ((_, one),) = requests(trace, redaction=Redaction.default())
     ((_, two),) = requests(trace, redaction=Redaction.default())
-    assert one.fingerprint() == two.fingerprint()
+    assert one.fingerprint == two.fingerprint
     assert sent(one) == sent(two)
 
 
@@ -74,7 +74,7 @@ def test_samples_are_told_apart() -> None:
     prompt, _ = prompt_of()
     view = view_of(said(["x"]))
     window = Window(0, 0, True, prompt.modes)
-    prints = {prompt.request(view, window, "", sample=n).fingerprint() for n in range(3)}
+    prints = {prompt.request(view, window, "", sample=n).fingerprint for n in range(3)}
     assert len(prints) == 3
 
 

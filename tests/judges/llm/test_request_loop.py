@@ -16,6 +16,7 @@ from mast_tui.judges.llm.errors import (
 )
 from mast_tui.judges.llm.request import Correction, Finish, Reply, Request
 from mast_tui.judges.llm.run.request_loop import AnswerRoom, RequestLoop
+from tests.judges.llm.scripted_model import Kept
 
 REQUEST = Request(("judge",), ("data",), {}, 10)
 ROOM = 100
@@ -46,22 +47,6 @@ class Scripted:
         if isinstance(said, Exception):
             raise said
         return said
-
-
-@dataclass
-class Kept:
-    """A ledger in memory, which also notes all that it was given."""
-
-    usable: dict[str, Reply] = field(default_factory=dict)
-    all: list[tuple[Reply, bool]] = field(default_factory=list)
-
-    async def known(self, key: str) -> Reply | None:
-        return self.usable.get(key)
-
-    async def keep(self, key: str, reply: Reply, usable: bool) -> None:
-        self.all.append((reply, usable))
-        if usable:
-            self.usable[key] = reply
 
 
 def number(text: str) -> int:

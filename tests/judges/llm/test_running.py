@@ -13,13 +13,14 @@ import pytest
 
 from mast_tui.configuration import Prices
 from mast_tui.judges.llm.client import client
+from mast_tui.judges.llm.client.budget import Allowance
 from mast_tui.judges.llm.client.rate_limiter import FIRST
 from mast_tui.judges.llm.errors import RunStops, TraceFails
 from mast_tui.judges.llm.prompt.redaction import Redaction, Rule
 from mast_tui.judges.llm.request import Parameters
 from mast_tui.judges.llm.run.run_lock import run_lock
 from mast_tui.judges.llm.run.running import ALLOWANCE_SPENT, ModelRunSummary, Watch, run_model_judge
-from mast_tui.judges.llm.run.setup import Allowance, Setup
+from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.judges.runner import Progress, Step
 from mast_tui.labels import QuoteCounts, VerdictValue
 from mast_tui.taxonomy.loader import load_mast

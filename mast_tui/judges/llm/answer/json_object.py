@@ -56,9 +56,6 @@ def find_object(
         fits: Whether an object is the one that is looked for.
         what: What that holds, in words.
 
-    Returns:
-        The object.
-
     Raises:
         Malformed: There is none, or an object after it breaks off.
     """

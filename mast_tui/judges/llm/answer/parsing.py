@@ -115,9 +115,6 @@ def answer_schema(codes: Sequence[str], *, digest: bool, tokens: int) -> dict[st
         codes: The modes' codes.
         digest: Whether notes for the next part of the run are asked for.
         tokens: The most that the answer may take.
-
-    Returns:
-        The schema.
     """
     chars = (tokens - _FRAME * len(codes)) // (3 * len(codes) + digest)
     bounded = tokens < SMALL_ANSWER and chars >= _LEAST_CHARS

@@ -306,13 +306,10 @@ def _said(error: object, depth: int = 0) -> Iterator[str]:
     elif isinstance(error, dict):
         place = error.get("loc")
         if isinstance(place, list):
-            yield ".".join(str(step)[:MOST_NAME] for step in place[:5] if _is_step(step))
+            steps = (step for step in place[:5] if isinstance(step, str | int))
+            yield ".".join(str(step)[:MOST_NAME] for step in steps)
         for name in ("message", "detail", "msg", "error", "errors", "metadata", "raw"):
             yield from _said(error.get(name), depth + 1)
-
-
-def _is_step(value: object) -> bool:
-    return isinstance(value, str | int)
 
 
 def _is_page(text: str, headers: Mapping[str, str]) -> bool:

@@ -22,6 +22,32 @@ class Reserved:
     tokens_out: int
 
 
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What a run may spend, in tokens in and out together or in money; None is without bounds."""
+
+    tokens: int | None = None
+    cost: float | None = None
+
+    def share(self, used: Usage, prices: Prices | None) -> float:
+        """What was used, as a share of what is allowed; the greater one where both are bounded.
+
+        Args:
+            used: What was used.
+            prices: What tokens cost.
+        """
+        share = 0.0
+        if self.tokens:
+            share = (used.tokens_in + used.tokens_out) / self.tokens
+        if self.cost and prices is not None:
+            cost = prices.cost(used.tokens_in, used.tokens_out, used.tokens_cached)
+            share = max(share, cost / self.cost)
+        return share
+
+
+UNBOUNDED: Final = Allowance()
+
+
 class Budget:
     """An allowance in tokens, in money, or both; without either it only counts.
 
@@ -29,8 +55,7 @@ class Budget:
     fits, no more than one answer of each worker can go beyond.
 
     Args:
-        max_tokens: What may be used, in and out together.
-        max_cost: What may be spent, in the unit of the prices.
+        allowed: What may be spent, money in the unit of the prices.
         prices: What tokens cost.
         used: What was used before.
 
@@ -40,16 +65,14 @@ class Budget:
 
     def __init__(
         self,
+        allowed: Allowance = UNBOUNDED,
         *,
-        max_tokens: int | None = None,
-        max_cost: float | None = None,
         prices: Prices | None = None,
         used: Usage | None = None,
     ) -> None:
-        if max_cost is not None and prices is None:
+        if allowed.cost is not None and prices is None:
             raise ValueError("an allowance in money needs prices")
-        self._max_tokens = max_tokens
-        self._max_cost = max_cost
+        self._allowed = allowed
         self._prices = prices
         self.used = used or Usage()
         """What was used so far."""
@@ -119,25 +142,25 @@ class Budget:
     def _fits(self, planned: list[Reserved]) -> bool:
         tokens_in = self.used.tokens_in + sum(each.tokens_in for each in planned)
         tokens_out = self.used.tokens_out + sum(each.tokens_out for each in planned)
-        if self._max_tokens is not None and tokens_in + tokens_out > self._max_tokens:
+        if self._allowed.tokens is not None and tokens_in + tokens_out > self._allowed.tokens:
             return False
-        if self._max_cost is None or self._prices is None:
+        if self._allowed.cost is None or self._prices is None:
             return True
         cost = self._prices.cost(tokens_in, tokens_out, self.used.tokens_cached)
-        return cost <= self._max_cost
+        return cost <= self._allowed.cost
 
     def _words(self, wanted: Reserved) -> str:
         alone = wanted.tokens_in + wanted.tokens_out
-        tokens = self._max_tokens is not None and self.tokens + alone > self._max_tokens
+        tokens = self._allowed.tokens is not None and self.tokens + alone > self._allowed.tokens
         if tokens or self._prices is None:
-            used, most = f"{self.tokens:,}", f"{self._max_tokens:,} tokens"
-            takes, too_much = f"{alone:,}", alone > (self._max_tokens or 0)
+            used, most = f"{self.tokens:,}", f"{self._allowed.tokens:,} tokens"
+            takes, too_much = f"{alone:,}", alone > (self._allowed.tokens or 0)
         else:
             now = self.used
             spent = self._prices.cost(now.tokens_in, now.tokens_out, now.tokens_cached)
             cost = self._prices.cost(wanted.tokens_in, wanted.tokens_out)
-            used, most = _money(spent), _money(self._max_cost)
-            takes, too_much = _money(cost), cost > (self._max_cost or 0.0)
+            used, most = _money(spent), _money(self._allowed.cost)
+            takes, too_much = _money(cost), cost > (self._allowed.cost or 0.0)
         if too_much:
             return f"one request alone may take {takes} of the {most} allowed; allow more"
         return (

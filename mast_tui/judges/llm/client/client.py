@@ -29,7 +29,7 @@ from mast_tui.judges.llm.client.replies import LEAST_LOOKED_AT, UnusableReply, r
 from mast_tui.judges.llm.client.server import Server
 from mast_tui.judges.llm.errors import AskError, ContextOverflow, RunStops, Unanswered
 from mast_tui.judges.llm.prompt.prompt import boundary_of, messages
-from mast_tui.judges.llm.request import Correction, Parameters, Reply, Request
+from mast_tui.judges.llm.request import Correction, ModelClient, Parameters, Reply, Request
 from mast_tui.safe_text import one_line
 
 TRIES: Final = 6
@@ -94,7 +94,7 @@ class _Again:
     learned: bool = False
 
 
-class Client:
+class Client(ModelClient):
     """Sends requests to one server, for one model; for the tasks of one event loop.
 
     Proxies of the environment are used, but not for this machine. ``tries`` is how often a request
@@ -162,15 +162,7 @@ class Client:
     async def ask(
         self, request: Request, answer_tokens: int, correction: Correction | None = None
     ) -> Reply:
-        """Ask the model; see ``ModelClient``.
-
-        Args:
-            request: What is asked.
-            answer_tokens: The most that the answer may take, in tokens.
-            correction: What was wrong with the answer before, if there was one.
-
-        Returns:
-            The model's answer.
+        """Ask the model, as ``ModelClient`` says.
 
         Raises:
             ContextOverflow: The request is too long, or the server read only a part of it.
@@ -332,11 +324,11 @@ class Client:
         if not reply.counted or reply.tokens_in < LEAST_LOOKED_AT:
             return False
         other, tokens = self._counts.setdefault(
-            reply.tokens_in, (request.fingerprint(), request.tokens)
+            reply.tokens_in, (request.fingerprint, request.tokens)
         )
         longer = max(tokens, request.tokens)
         return (
-            other != request.fingerprint()
+            other != request.fingerprint
             and longer > reply.tokens_in
             and abs(tokens - request.tokens) > APART * longer
         )

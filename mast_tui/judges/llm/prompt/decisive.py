@@ -101,9 +101,6 @@ def schema(codes: Sequence[str], *, digest: bool) -> dict[str, object]:
     Args:
         codes: The modes' codes.
         digest: Whether notes for the next part of the run are asked for.
-
-    Returns:
-        The schema.
     """
     step = object_schema(
         rationale={"type": "string"},

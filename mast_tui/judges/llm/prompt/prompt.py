@@ -11,11 +11,10 @@ from typing import Final
 
 from mast_tui.judges.llm.answer.parsing import SMALL_ANSWER, Answer, answer_schema, parse_answer
 from mast_tui.judges.llm.prompt import decisive, prompt_text, verification
-from mast_tui.judges.llm.prompt.prompt_section import asked_about, data_section, system_message
+from mast_tui.judges.llm.prompt.prompt_section import SystemMessage, asked_about, data_section
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView, fit
 from mast_tui.judges.llm.prompt.redaction import Numbers, Redaction
 from mast_tui.judges.llm.prompt.taxonomy_text import reordered, taxonomy_text
-from mast_tui.judges.llm.prompt.tokens import BOUNDARY_TOKENS, estimate
 from mast_tui.judges.llm.request import Correction, Fact, Parameters, Request, Window
 from mast_tui.labels import VerdictValue
 from mast_tui.taxonomy.model import Taxonomy
@@ -85,8 +84,7 @@ class Prompt:
         """Those that are judged on every window; the others show at the end of a run alone."""
         self.verification = verification.VerificationPrompt(taxonomy)
         """How each finding is put before the model once more."""
-        self._system = _decisive_system(shown) if parameters.decisive else _system(shown, examples)
-        self._system_tokens = sum(map(estimate, self._system))
+        self.system = _decisive_system(shown) if parameters.decisive else _system(shown, examples)
         self.hash = self._hash(extra)
         """Eight hex digits that change with whatever shapes the answers, but for the model."""
 
@@ -107,9 +105,6 @@ class Prompt:
             digest: What the answer about the window before said for this one, or empty.
             sample: Which reading of the trace it is for.
             facts: What rules have found in the trace.
-
-        Returns:
-            The question.
         """
         codes = [self._codes[slug] for slug in window.modes]
         budget = window.tokens or self._parameters.window_tokens
@@ -121,19 +116,12 @@ class Prompt:
         step = self._parameters.decisive
         asked = decisive.asked(view, window) if step else asked_about(window, codes)
         data = data_section(view, window, digest, budget, asked, facts=found)
-        marks = len(data.pieces) + len(self._system) - 2
-        tokens = self._system_tokens + estimate("".join(data.pieces)) + marks * BOUNDARY_TOKENS
-        return Request(
-            system=self._system,
-            user=data.pieces,
-            schema=decisive.schema(codes, digest=window.goes_on)
+        schema = (
+            decisive.schema(codes, digest=window.goes_on)
             if step
-            else answer_schema(codes, digest=window.goes_on, tokens=self._parameters.answer_tokens),
-            tokens=tokens,
-            remarks=data.remarks,
-            sample=sample,
-            about=view.trace_id,
+            else answer_schema(codes, digest=window.goes_on, tokens=self._parameters.answer_tokens)
         )
+        return self.system.request(data, schema, view.trace_id, sample)
 
     def read(self, text: str, view: RedactedView, window: Window) -> Answer:
         """Read what a model says of a window.
@@ -159,7 +147,7 @@ class Prompt:
         """
         temperature = self._parameters.temperature
         parts = (
-            request.fingerprint(),
+            request.fingerprint,
             self._parameters.model,
             "" if temperature is None else repr(float(temperature)),
             str(answer_tokens),
@@ -173,7 +161,7 @@ class Prompt:
         parts = [
             prompt_text.all_words(),
             self.taxonomy.content_hash,
-            *self._system,
+            *self.system.pieces,
             repr(parameters.temperature),
             str(parameters.samples),
             str(parameters.window_tokens),
@@ -237,7 +225,7 @@ def messages(
     return said
 
 
-def _system(taxonomy: Taxonomy, examples: Sequence[Example]) -> tuple[str, ...]:
+def _system(taxonomy: Taxonomy, examples: Sequence[Example]) -> SystemMessage:
     sections = [
         prompt_text.ROLE,
         prompt_text.RULES,
@@ -250,11 +238,11 @@ def _system(taxonomy: Taxonomy, examples: Sequence[Example]) -> tuple[str, ...]:
         lines = (_example_line(example, taxonomy) for example in examples)
         sections.append("\n".join((prompt_text.EXAMPLES, "", *lines)))
     answer = prompt_text.ANSWER.replace("FORM", _form(taxonomy))
-    return system_message(*sections, f"{answer}\n{prompt_text.DIGEST}")
+    return SystemMessage(*sections, f"{answer}\n{prompt_text.DIGEST}")
 
 
-def _decisive_system(taxonomy: Taxonomy) -> tuple[str, ...]:
-    return system_message(
+def _decisive_system(taxonomy: Taxonomy) -> SystemMessage:
+    return SystemMessage(
         decisive.ROLE,
         f"{decisive.RULES}\n{decisive.QUOTING}",
         prompt_text.DATA_RULES,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,8 +17,8 @@ from mast_tui.judges.llm.prompt.token_budget import (
     task_room,
     weight,
 )
-from mast_tui.judges.llm.prompt.tokens import estimate
-from mast_tui.judges.llm.request import Fact, Window
+from mast_tui.judges.llm.prompt.tokens import BOUNDARY_TOKENS, estimate
+from mast_tui.judges.llm.request import Fact, Request, Window
 
 MOST_FACTS: Final = 20
 """Of so many findings of the rules a request tells, from the first on."""
@@ -46,31 +46,36 @@ class DataSection:
     remarks: tuple[str, ...]
 
 
-def system_message(*sections: str) -> tuple[str, ...]:
-    """The pieces of the first message, between which the boundary belongs: what to do."""
-    return (fit("\n\n".join((*sections, prompt_text.BOUNDARY[0]))), *prompt_text.BOUNDARY[1:])
+class SystemMessage:
+    """The first message, the same for all requests of a kind: what to do."""
 
+    def __init__(self, *sections: str) -> None:
+        """Write it; between its pieces the boundary belongs."""
+        first = fit("\n\n".join((*sections, prompt_text.BOUNDARY[0])))
+        self.pieces = (first, *prompt_text.BOUNDARY[1:])
+        self.tokens = sum(map(estimate, self.pieces))
 
-class _Pieces:
-    """Text that grows line by line; a line of our own begins with a mark."""
+    def request(
+        self, data: DataSection, schema: Mapping[str, object], about: str, sample: int = 0
+    ) -> Request:
+        """Make a question of it.
 
-    def __init__(self) -> None:
-        self._done: list[str] = []
-        self._open: list[str] = []
-
-    def mark(self, label: str, rest: str = "") -> None:
-        """A line of our own: boundary and ``label`` in brackets, then the rest."""
-        self._open.append("[")
-        self._done.append("".join(self._open))
-        self._open = [f" {label}] {rest}\n" if rest else f" {label}]\n"]
-
-    def text(self, text: str) -> None:
-        """Foreign text, on lines of its own."""
-        self._open += (text, "" if text.endswith("\n") else "\n")
-
-    def end(self) -> tuple[str, ...]:
-        """All pieces."""
-        return (*self._done, "".join(self._open))
+        Args:
+            data: The second message.
+            schema: That of the answer.
+            about: The trace's id.
+            sample: Which reading of the trace it is for.
+        """
+        marks = len(data.pieces) + len(self.pieces) - 2
+        return Request(
+            system=self.pieces,
+            user=data.pieces,
+            schema=schema,
+            tokens=self.tokens + estimate("".join(data.pieces)) + marks * BOUNDARY_TOKENS,
+            remarks=data.remarks,
+            sample=sample,
+            about=about,
+        )
 
 
 def data_section(
@@ -96,24 +101,22 @@ def data_section(
     Returns:
         The message, and what was shortened in it.
     """
-    pieces = _Pieces()
-    remarks: list[str] = []
-    pieces.mark(prompt_text.DATA_BEGINS)
-    used = FRAME_TOKENS
-    used += _task(pieces, remarks, view, window, task_room(budget))
-    used += _so_far(pieces, view, window, digest, digest_room(budget))
-    used += _facts_found(pieces, view, facts)
-    _spans(pieces, remarks, view, window, budget - used)
+    data = _Data(view, window)
+    data.mark(prompt_text.DATA_BEGINS)
+    used = FRAME_TOKENS + data.add_task(task_room(budget))
+    used += data.add_digest(digest, digest_room(budget))
+    used += data.add_facts(facts)
+    data.add_spans(budget - used)
     if window.final:
-        pieces.mark(prompt_text.RUN_ENDS)
+        data.mark(prompt_text.RUN_ENDS)
     else:
-        pieces.mark(prompt_text.RUN_GOES_ON.format(number=view.number(len(view) - 1)))
+        data.mark(prompt_text.RUN_GOES_ON.format(number=view.number(len(view) - 1)))
     for section in sections:
-        pieces.mark(section.label)
-        pieces.text(section.text)
-    pieces.mark(prompt_text.DATA_ENDS)
-    pieces.text(asked)
-    return DataSection(pieces.end(), tuple(remarks))
+        data.mark(section.label)
+        data.text(section.text)
+    data.mark(prompt_text.DATA_ENDS)
+    data.text(asked)
+    return data.end()
 
 
 def asked_about(window: Window, codes: Sequence[str]) -> str:
@@ -124,75 +127,94 @@ def asked_about(window: Window, codes: Sequence[str]) -> str:
     return " ".join(sentences)
 
 
-def _task(
-    pieces: _Pieces, remarks: list[str], view: RedactedView, window: Window, room: int
-) -> int:
-    """The task, where no span of the window is the task; what it takes in tokens."""
-    if not view.task.strip():
-        return 0
-    at = view.task_span
-    if at is not None and window.first <= at <= window.last:
-        pieces.mark(prompt_text.TASK_IS_SPAN.format(number=view.number(at)))
-        return 0
-    tokens = estimate(view.task)
-    text, count = (view.task, 0) if tokens <= room else shortened(view.task, tokens, room)
-    if count:
-        remarks.append(f"the task is shortened by {count:,} characters")
-    pieces.mark(prompt_text.TASK)
-    pieces.text(text)
-    return min(tokens, room)
+class _Data:
+    """The data of a window, as they grow line by line; a line of our own begins with a mark.
 
+    What is added tells how many tokens it takes.
+    """
 
-def _so_far(pieces: _Pieces, view: RedactedView, window: Window, digest: str, room: int) -> int:
-    """Where the window stands in the run, and what was before; what that takes in tokens."""
-    if window.first:
-        pieces.mark(prompt_text.PART_BEGINS.format(number=view.number(window.first)))
-    digest = digest.strip()
-    if not digest:
-        return 0
-    tokens = estimate(digest)
-    text = digest if tokens <= room else shortened(digest, tokens, room)[0]
-    pieces.mark(prompt_text.SO_FAR)
-    pieces.text(text)
-    return min(tokens, room)
+    def __init__(self, view: RedactedView, window: Window) -> None:
+        self._view, self._window = view, window
+        self._remarks: list[str] = []
+        self._done: list[str] = []
+        self._open: list[str] = []
 
+    def mark(self, label: str, rest: str = "") -> None:
+        """A line of our own: boundary and ``label`` in brackets, then the rest."""
+        self._open.append("[")
+        self._done.append("".join(self._open))
+        self._open = [f" {label}] {rest}\n" if rest else f" {label}]\n"]
 
-def _facts_found(pieces: _Pieces, view: RedactedView, facts: Sequence[tuple[str, Fact]]) -> int:
-    """What rules have found, a line each; what that takes in tokens."""
-    if not facts:
-        return 0
-    pieces.mark(prompt_text.FACTS)
-    lines = [
-        f"- {code}, {view.named(fact.first, fact.last)}: {fact.words[:MOST_FACT]}"
-        for code, fact in facts[:MOST_FACTS]
-    ]
-    text = "\n".join(lines)
-    pieces.text(text)
-    return estimate(text)
+    def text(self, text: str) -> None:
+        """Foreign text, on lines of its own."""
+        self._open += (text, "" if text.endswith("\n") else "\n")
 
+    def end(self) -> DataSection:
+        """All that was added."""
+        return DataSection((*self._done, "".join(self._open)), tuple(self._remarks))
 
-def _spans(
-    pieces: _Pieces, remarks: list[str], view: RedactedView, window: Window, room: int
-) -> None:
-    indices = range(window.first, window.last + 1)
-    spans = view.spans(window.first, window.last)
-    tokens = view.tokens[window.first : window.last + 1]
-    weights = [weight(index, len(view)) for index in indices]
-    most = allotted(tokens, weights, max(0, room - HEADER_TOKENS * len(indices)))
-    cut: list[tuple[int, int]] = []
-    facts: dict[tuple[object, ...], str] = {}
-    for span, wanted, allowed in zip(spans, tokens, most, strict=True):
-        index = span.index
-        pieces.mark(f"#{view.number(index)}", _known_facts(view, span, facts))
-        text, count = span.text, 0
-        if allowed < wanted:
-            text, count = shortened(text, wanted, allowed)
+    def add_task(self, room: int) -> int:
+        """The task, where no span of the window is the task."""
+        view, at = self._view, self._view.task_span
+        if not view.task.strip():
+            return 0
+        if at is not None and self._window.first <= at <= self._window.last:
+            self.mark(prompt_text.TASK_IS_SPAN.format(number=view.number(at)))
+            return 0
+        tokens = estimate(view.task)
+        text, count = (view.task, 0) if tokens <= room else shortened(view.task, tokens, room)
         if count:
-            cut.append((index, count))
-        if text:
-            pieces.text(text)
-    if cut:
-        remarks.append(_cut_remark(cut))
+            self._remarks.append(f"the task is shortened by {count:,} characters")
+        self.mark(prompt_text.TASK)
+        self.text(text)
+        return min(tokens, room)
+
+    def add_digest(self, digest: str, room: int) -> int:
+        """Where the window stands in the run, and what was before."""
+        first = self._window.first
+        if first:
+            self.mark(prompt_text.PART_BEGINS.format(number=self._view.number(first)))
+        digest = digest.strip()
+        if not digest:
+            return 0
+        tokens = estimate(digest)
+        self.mark(prompt_text.SO_FAR)
+        self.text(digest if tokens <= room else shortened(digest, tokens, room)[0])
+        return min(tokens, room)
+
+    def add_facts(self, facts: Sequence[tuple[str, Fact]]) -> int:
+        """What rules have found, a line each."""
+        if not facts:
+            return 0
+        self.mark(prompt_text.FACTS)
+        text = "\n".join(
+            f"- {code}, {self._view.named(fact.first, fact.last)}: {fact.words[:MOST_FACT]}"
+            for code, fact in facts[:MOST_FACTS]
+        )
+        self.text(text)
+        return estimate(text)
+
+    def add_spans(self, room: int) -> None:
+        """The spans, with as much of each text as fits."""
+        view, window = self._view, self._window
+        indices = range(window.first, window.last + 1)
+        spans = view.spans(window.first, window.last)
+        tokens = view.tokens[window.first : window.last + 1]
+        weights = [weight(index, len(view)) for index in indices]
+        most = allotted(tokens, weights, max(0, room - HEADER_TOKENS * len(indices)))
+        cut: list[tuple[int, int]] = []
+        facts: dict[tuple[object, ...], str] = {}
+        for span, wanted, allowed in zip(spans, tokens, most, strict=True):
+            self.mark(f"#{view.number(span.index)}", _known_facts(view, span, facts))
+            text, count = span.text, 0
+            if allowed < wanted:
+                text, count = shortened(text, wanted, allowed)
+            if count:
+                cut.append((span.index, count))
+            if text:
+                self.text(text)
+        if cut:
+            self._remarks.append(_cut_remark(cut))
 
 
 def _cut_remark(cut: Sequence[tuple[int, int]]) -> str:

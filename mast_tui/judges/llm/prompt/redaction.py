@@ -328,26 +328,16 @@ class Redacted:
 
         A place that touches what stands for a secret covers all of the secret.
         """
-        first = self._start(start)
-        return first, max(first, self._end(end))
+        first = self._original(start, is_end=False)
+        return first, max(first, self._original(end, is_end=True))
 
-    def _start(self, at: int) -> int:
+    def _original(self, at: int, *, is_end: bool) -> int:
         shift = 0
         for cut in self.cuts:
-            if at < cut.shown_start:
+            if at < cut.shown_start + is_end:
                 break
-            if at < cut.shown_end:
-                return cut.start
-            shift = cut.end - cut.shown_end
-        return at + shift
-
-    def _end(self, at: int) -> int:
-        shift = 0
-        for cut in self.cuts:
-            if at <= cut.shown_start:
-                break
-            if at <= cut.shown_end:
-                return cut.end
+            if at < cut.shown_end + is_end:
+                return cut.end if is_end else cut.start
             shift = cut.end - cut.shown_end
         return at + shift
 

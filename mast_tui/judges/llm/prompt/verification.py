@@ -21,11 +21,10 @@ from mast_tui.judges.llm.answer.parsing import (
     scale_of,
 )
 from mast_tui.judges.llm.prompt import prompt_text
-from mast_tui.judges.llm.prompt.prompt_section import Section, data_section, system_message
+from mast_tui.judges.llm.prompt.prompt_section import Section, SystemMessage, data_section
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 from mast_tui.judges.llm.prompt.taxonomy_text import mode_text
 from mast_tui.judges.llm.prompt.token_budget import FRAME_TOKENS, HEADER_TOKENS, task_room
-from mast_tui.judges.llm.prompt.tokens import BOUNDARY_TOKENS, estimate
 from mast_tui.judges.llm.request import Request, Window
 from mast_tui.labels import Doubt, Finding, VerdictValue
 from mast_tui.taxonomy.model import Mode, Taxonomy
@@ -122,11 +121,9 @@ class VerificationPrompt:
 
     def __init__(self, taxonomy: Taxonomy) -> None:
         self._taxonomy = taxonomy
-        self._system = system_message(
+        self.system = SystemMessage(
             ROLE, RULES, prompt_text.DATA_RULES, prompt_text.HEADERS, ANSWER
         )
-        self.tokens = sum(map(estimate, self._system))
-        """What stands before the data of each request."""
 
     def request(
         self, view: RedactedView, seen: Sighting, samples: Sequence[Sample], shown: int
@@ -138,9 +135,6 @@ class VerificationPrompt:
             seen: The finding, with its quote looked for.
             samples: All that was said of the trace, of which what is about the same spans is told.
             shown: About the most that the data may take, in tokens.
-
-        Returns:
-            The question.
         """
         finding = seen.finding
         mode = self._taxonomy.mode(finding.mode)
@@ -151,14 +145,7 @@ class VerificationPrompt:
             sections.append(Section(OTHERS, "\n".join(others)))
         asked = ASKED.format(mode=mode_text(mode, self._taxonomy))
         data = data_section(view, window, "", shown, asked, sections=sections)
-        marks = len(data.pieces) + len(self._system) - 2
-        return Request(
-            system=self._system,
-            user=data.pieces,
-            schema=SCHEMA,
-            tokens=self.tokens + estimate("".join(data.pieces)) + marks * BOUNDARY_TOKENS,
-            about=view.trace_id,
-        )
+        return self.system.request(data, SCHEMA, view.trace_id)
 
     def _told(self, view: RedactedView, seen: Sighting) -> str:
         """The finding in words, with its quote as it was given and as the record has it."""

@@ -69,9 +69,6 @@ def custom_id(request: Request, key: str, asked: int) -> str:
         request: What is asked.
         key: The hash of all that its answer depends on.
         asked: How many answers to it could not be used.
-
-    Returns:
-        The name.
     """
     about = hashlib.sha256(request.about.encode("utf-8", "surrogatepass")).hexdigest()[:12]
     return f"{about}-{request.sample}-{key[:_KEY_DIGITS]}-{asked}"
@@ -293,7 +290,8 @@ class Batch:
         self, setup: Setup, spent: Usage, _on_wait: Tell, on_remark: Tell
     ) -> AsyncIterator[ModelClient]:
         """Answer from the files."""
-        yield _BatchClient(self, setup, setup.budget(spent), on_remark)
+        budget = Budget(setup.allowance, prices=setup.prices, used=spent)
+        yield _BatchClient(self, setup, budget, on_remark)
 
 
 class _BatchClient(ModelClient):

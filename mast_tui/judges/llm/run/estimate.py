@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass
+from operator import add
 from typing import Final
 
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
@@ -60,6 +61,9 @@ class Estimate:
         """How many traces the model would be asked about."""
         return self.traces - self.known - self.unread
 
+    def __add__(self, other: Estimate) -> Estimate:
+        return Estimate(*map(add, astuple(self), astuple(other)))
+
     def cost(self, setup: Setup) -> float | None:
         """What that would cost, None where nobody has said the prices."""
         return None if setup.prices is None else setup.prices.cost(self.tokens_in, self.tokens_out)
@@ -77,78 +81,59 @@ def estimate_run(
 
     ``on_trace`` is told what was found so far after each of them.
     """
-    counted = _Counted(setup, workspace, again)
+    before = None if workspace is None or again else JudgedBefore(setup, workspace)
+    answer = expected_answer(setup, workspace)
+    so_far = Estimate()
     for trace in traces:
-        counted.add(trace)
-        on_trace(counted.so_far)
+        so_far += _of_trace(trace, setup, before, answer)
+        on_trace(so_far)
         del trace
-    return counted.so_far
+    return so_far
 
 
-class _Counted:
-    """The estimate as far as it has come."""
+def _of_trace(trace: Trace, setup: Setup, before: JudgedBefore | None, answer: int) -> Estimate:
+    """What judging one trace would take, with so many tokens for an answer."""
+    try:
+        read_fully(trace)
+        if before is not None and before.has(TraceRecord.of(trace)):
+            return Estimate(traces=1, known=1)
+        # What is taken out is short: without looking for it the sums are the same, and sooner.
+        view = RedactedView(trace, Redaction.none())
+        windows = plan(view, setup.prompt, setup.parameters)
+        tokens_in, shortened = _sent(setup, view, windows)
+    except OSError:
+        return Estimate(traces=1, unread=1)
+    samples = setup.parameters.samples
+    requests = len(windows) * samples
+    again = VERIFIED * len(windows) if setup.parameters.verify else 0
+    shown = min(SHOWN_TOKENS, sum(view.tokens) + HEADER_TOKENS * len(view))
+    verifying = setup.prompt.verification.system.tokens + MODE_TOKENS + shown
+    return Estimate(
+        traces=1,
+        windows=len(windows),
+        requests=requests + again,
+        tokens_in=tokens_in * samples + again * verifying,
+        tokens_out=answer * requests + again * min(answer, ANSWER_TOKENS),
+        shortened=shortened,
+    )
 
-    def __init__(self, setup: Setup, workspace: Workspace | None, again: bool) -> None:
-        self._setup = setup
-        self._before = None if workspace is None or again else JudgedBefore(setup, workspace)
-        self._answer = expected_answer(setup, workspace)
-        self._system: int | None = None
-        self.so_far = Estimate()
 
-    def add(self, trace: Trace) -> None:
-        """Count one trace."""
-        so_far = replace(self.so_far, traces=self.so_far.traces + 1)
-        try:
-            read_fully(trace)
-            if self._before is not None and self._before.has(TraceRecord.of(trace)):
-                self.so_far = replace(so_far, known=so_far.known + 1)
-                return
-            # What is taken out is short: without looking for it the sums are the same, and sooner.
-            view = RedactedView(trace, Redaction.none())
-            windows = plan(view, self._setup.prompt, self._setup.parameters)
-            tokens_in, shortened = self._sent(view, windows)
-        except OSError:
-            self.so_far = replace(so_far, unread=so_far.unread + 1)
-            return
-        requests = len(windows) * self._setup.parameters.samples
-        again = VERIFIED * len(windows) if self._setup.parameters.verify else 0
-        shown = min(SHOWN_TOKENS, sum(view.tokens) + HEADER_TOKENS * len(view))
-        self.so_far = replace(
-            so_far,
-            windows=so_far.windows + len(windows),
-            requests=so_far.requests + requests + again,
-            tokens_in=so_far.tokens_in
-            + tokens_in * self._setup.parameters.samples
-            + again * (self._setup.prompt.verification.tokens + MODE_TOKENS + shown),
-            tokens_out=so_far.tokens_out
-            + self._answer * requests
-            + again * min(self._answer, ANSWER_TOKENS),
-            shortened=so_far.shortened + shortened,
-        )
-
-    def _sent(self, view: RedactedView, windows: tuple[Window, ...]) -> tuple[int, int]:
-        """The tokens of the requests about a trace, and how many of its spans are shortened."""
-        budget = self._setup.parameters.window_tokens
-        task = min(estimate(view.task), task_room(budget))
-        alone = len(windows) == 1
-        spans = len(view)
-        most = [unit(budget) * weight(index, spans) for index in range(spans)] if not alone else []
-        total = 0
-        for window in windows:
-            tokens = view.tokens[window.first : window.last + 1]
-            shown = sum(tokens) if alone else sum(map(min, tokens, most[window.first :]))
-            data = FRAME_TOKENS + task + shown + HEADER_TOKENS * len(tokens)
-            total += self._system_tokens(view, window) + min(budget, data)
-            total += 0 if window.first == 0 else digest_room(budget)
-        cut = 0 if alone else sum(map(int.__gt__, view.tokens, most))
-        return total, cut
-
-    def _system_tokens(self, view: RedactedView, window: Window) -> int:
-        """What the words before the data take, which are the same for all requests."""
-        if self._system is None:
-            request = self._setup.prompt.request(view, replace(window, last=window.first), "")
-            self._system = sum(map(estimate, request.system))
-        return self._system
+def _sent(setup: Setup, view: RedactedView, windows: tuple[Window, ...]) -> tuple[int, int]:
+    """The tokens of the requests about a trace, and how many of its spans are shortened."""
+    budget = setup.parameters.window_tokens
+    task = min(estimate(view.task), task_room(budget))
+    alone = len(windows) == 1
+    spans = len(view)
+    most = [unit(budget) * weight(index, spans) for index in range(spans)] if not alone else []
+    total = 0
+    for window in windows:
+        tokens = view.tokens[window.first : window.last + 1]
+        shown = sum(tokens) if alone else sum(map(min, tokens, most[window.first :]))
+        data = FRAME_TOKENS + task + shown + HEADER_TOKENS * len(tokens)
+        total += setup.prompt.system.tokens + min(budget, data)
+        total += 0 if window.first == 0 else digest_room(budget)
+    cut = 0 if alone else sum(map(int.__gt__, view.tokens, most))
+    return total, cut
 
 
 def expected_answer(setup: Setup, workspace: Workspace | None) -> int:

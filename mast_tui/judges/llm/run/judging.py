@@ -101,7 +101,7 @@ class Reading:
         """The first question, until it is asked."""
         if self._windows:
             self.first = self._new_request(0, self._windows[0], "")
-            self.first.fingerprint()
+            _ = self.first.fingerprint  # so that it is at hand when the question is asked
 
     async def over(
         self,

@@ -88,7 +88,7 @@ def replaying(path: Path) -> Connect:
     return connect
 
 
-class _Recorder:
+class _Recorder(ModelClient):
     """Asks somebody else, and keeps what was answered."""
 
     def __init__(self, asks: ModelClient, parameters: Parameters, file: IO[bytes]) -> None:
@@ -98,33 +98,27 @@ class _Recorder:
         self, request: Request, answer_tokens: int, correction: Correction | None = None
     ) -> Reply:
         """Ask, and write down what came of it."""
+        key = _key(request, self._parameters, correction)
+
+        def write(**told: object) -> None:
+            line = {"request": key, "about": request.about, "room": answer_tokens, **told}
+            self._file.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+            self._file.flush()
+
         try:
             reply = await self._asks.ask(request, answer_tokens, correction)
         except ContextOverflow as error:
-            told = {"too_long": str(error), "longest_answer": error.room}
-            self._write(request, answer_tokens, correction, told)
+            write(too_long=str(error), longest_answer=error.room)
             raise
         except Unanswered as error:
-            self._write(request, answer_tokens, correction, {"unanswered": str(error)})
+            write(unanswered=str(error))
             raise
-        self._write(request, answer_tokens, correction, {"reply": asdict(reply)})
+        write(reply=asdict(reply))
         return reply
 
     def note(self, problem: str | None) -> None:
         """Pass on whether the last answer could be used."""
         self._asks.note(problem)
-
-    def _write(
-        self,
-        request: Request,
-        room: int,
-        correction: Correction | None,
-        told: Mapping[str, object],
-    ) -> None:
-        key = _key(request, self._parameters, correction)
-        line = {"request": key, "about": request.about, "room": room, **told}
-        self._file.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
-        self._file.flush()
 
 
 class _Player(ModelClient):
@@ -163,7 +157,7 @@ class _Player(ModelClient):
 
 def _key(request: Request, parameters: Parameters, correction: Correction | None) -> str:
     """What is asked of which model, and how; not the mark, and not the room for the answer."""
-    digest = hashlib.sha256(request.fingerprint().encode())
+    digest = hashlib.sha256(request.fingerprint.encode())
     corrected = None if correction is None else [correction.answer, correction.problem]
     digest.update(
         orjson.dumps(

@@ -202,47 +202,48 @@ class RunRecord:
 
     def store_part(self, trace_id: str, judgement: Judgement) -> None:
         """Keep what was found so far."""
-        store_judgement(
+        self._store(trace_id, judgement, partial=True)
+
+    def store(self, begun: Begun, result: TraceResult) -> int:
+        """Keep a judgement with what the run did there, all of it or nothing."""
+        judgement = result.judgement
+        done = RunTrace(
+            begun.trace_id,
+            len(judgement.findings),
+            quotes=result.quotes,
+            windows=result.windows,
+            remarks=result.remarks,
+        )
+        if begun.grown:
+            with self._workspace.transaction():
+                self._workspace.register_trace(begun.record)
+                count = self._store(begun.trace_id, judgement, trace=done)
+        else:
+            count = self._store(begun.trace_id, judgement, trace=done)
+        self._judged.add(begun.trace_id)
+        return count
+
+    def _store(
+        self,
+        trace_id: str,
+        judgement: Judgement,
+        *,
+        trace: RunTrace | None = None,
+        partial: bool = False,
+    ) -> int:
+        modes = self._setup.prompt.modes if judgement.judged is None else judgement.judged
+        return store_judgement(
             self._workspace,
             judge=self.judge,
             taxonomy=self._ref,
             trace_id=trace_id,
-            looks_at=self._looks_at(judgement),
+            looks_at=modes,
             findings=judgement.findings,
             unsure=judgement.unsure,
             run_id=self.run_id(),
-            partial=True,
+            trace=trace,
+            partial=partial,
         )
-
-    def store(self, begun: Begun, result: TraceResult) -> int:
-        """Keep a judgement with what the run did there, all of it or nothing."""
-        if not begun.grown:
-            return self._store(begun, result)
-        with self._workspace.transaction():
-            self._workspace.register_trace(begun.record)
-            return self._store(begun, result)
-
-    def _store(self, begun: Begun, result: TraceResult) -> int:
-        judgement = result.judgement
-        count = store_judgement(
-            self._workspace,
-            judge=self.judge,
-            taxonomy=self._ref,
-            trace_id=begun.trace_id,
-            looks_at=self._looks_at(judgement),
-            findings=judgement.findings,
-            unsure=judgement.unsure,
-            run_id=self.run_id(),
-            trace=RunTrace(
-                begun.trace_id,
-                len(judgement.findings),
-                quotes=result.quotes,
-                windows=result.windows,
-                remarks=result.remarks,
-            ),
-        )
-        self._judged.add(begun.trace_id)
-        return count
 
     def note_failed(self, trace_id: str, problem: str) -> None:
         """Note why a trace was not judged."""
@@ -256,9 +257,6 @@ class RunRecord:
     def usage(self) -> Usage:
         """What the run has used in all."""
         return Usage() if self.id is None else self._workspace.usage(self.id)
-
-    def _looks_at(self, judgement: Judgement) -> tuple[str, ...]:
-        return self._setup.prompt.modes if judgement.judged is None else judgement.judged
 
 
 class KeptAnswers:

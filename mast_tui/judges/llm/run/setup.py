@@ -17,7 +17,7 @@ from mast_tui.configuration import (
     Prices,
     prices_to_write,
 )
-from mast_tui.judges.llm.client.budget import Budget
+from mast_tui.judges.llm.client.budget import UNBOUNDED, Allowance
 from mast_tui.judges.llm.client.hosts import check_address, host_of, is_this_machine
 from mast_tui.judges.llm.client.keys import find_key
 from mast_tui.judges.llm.client.server import Server
@@ -28,18 +28,10 @@ from mast_tui.judges.quote_anchoring import CHECKING
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.labels import JUDGE_PREFIX
 from mast_tui.taxonomy.model import Taxonomy
-from mast_tui.workspace import RunSettings, Usage
+from mast_tui.workspace import RunSettings
 
 CHECKED_BY: Final = "checking"
 """The parameter of a run that names the rules by which its quotes were checked."""
-
-
-@dataclass(frozen=True, slots=True)
-class Allowance:
-    """What a run may spend, in tokens or in money; None is without bounds."""
-
-    tokens: int | None = None
-    cost: float | None = None
 
 
 @dataclass(frozen=True)
@@ -62,7 +54,7 @@ class Setup:
     concurrency: int = CONCURRENCY
     timeout: float = TIMEOUT
     allow_http: bool = False
-    allowance: Allowance = Allowance()
+    allowance: Allowance = UNBOUNDED
     noted: tuple[tuple[str, str], ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
 
@@ -108,13 +100,6 @@ class Setup:
         """The same, asked for the decisive step in the place of all modes."""
         return replace(self, parameters=replace(self.parameters, decisive=way, verify=False))
 
-    def budget(self, used: Usage) -> Budget:
-        """What may be spent, of which so much is used."""
-        allowed = self.allowance
-        return Budget(
-            max_tokens=allowed.tokens, max_cost=allowed.cost, prices=self.prices, used=used
-        )
-
     def settings(self) -> RunSettings:
         """The record of a run with this setup."""
         return RunSettings(
@@ -139,7 +124,7 @@ def configured_setup(
     configuration: JudgeConfiguration,
     *,
     base_url: str | None = None,
-    allowance: Allowance = Allowance(),
+    allowance: Allowance = UNBOUNDED,
     no_redact: bool = False,
 ) -> Setup:
     """Make the setup that a configuration describes.

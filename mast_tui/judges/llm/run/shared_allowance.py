@@ -21,9 +21,9 @@ from types import TracebackType
 from typing import Final, Self
 
 from mast_tui.configuration import Prices
-from mast_tui.judges.llm.client.budget import Budget, Reserved
+from mast_tui.judges.llm.client.budget import Allowance, Budget, Reserved
 from mast_tui.judges.llm.errors import AllowanceSpent, RunStops
-from mast_tui.judges.llm.run.setup import Allowance, Setup
+from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.shards.folder import ShardFolder
 from mast_tui.workspace import Usage
 
@@ -197,7 +197,7 @@ class SharedBudget(Budget):
         used = self.used
         for each in planned:
             used += Usage(0, each.tokens_in, each.tokens_out)
-        return share_of(self._whole, used, self._prices)
+        return self._whole.share(used, self._prices)
 
 
 @contextmanager
@@ -226,20 +226,3 @@ def shared(setup: Setup, folder: ShardFolder, host: str) -> Iterator[SharedAllow
     )
     with SharedAllowance(host, taken, note) as books:
         yield books
-
-
-def share_of(allowance: Allowance, used: Usage, prices: Prices | None) -> float:
-    """What was used, as a share of what is allowed.
-
-    Args:
-        allowance: In tokens, in money, or both: then the greater share counts.
-        used: What was used.
-        prices: What tokens cost.
-    """
-    share = 0.0
-    if allowance.tokens:
-        share = (used.tokens_in + used.tokens_out) / allowance.tokens
-    if allowance.cost and prices is not None:
-        cost = prices.cost(used.tokens_in, used.tokens_out, used.tokens_cached)
-        share = max(share, cost / allowance.cost)
-    return share
