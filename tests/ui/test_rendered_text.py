@@ -478,6 +478,7 @@ def test_what_is_marked_on_screen_is_that_of_the_raw_text(
 
 
 @given(texts, ways, st.integers(0, 100), st.integers(0, 100))
+@example("\x1b[31m\x1b[31m", MARKDOWN, 0, 0)
 def test_parts_are_inside_and_the_same_from_wherever_one_looks(
     text: str, written: str, start: int, end: int
 ) -> None:

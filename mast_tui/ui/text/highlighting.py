@@ -245,8 +245,9 @@ class Highlighter:
 
 def _within(parts: Iterable[Part], start: int, end: int) -> Iterator[Part]:
     for part in parts:
-        if part.start < end and part.end > start:
-            yield Part(max(part.start, start), min(part.end, end), part.name)
+        first, last = max(part.start, start), min(part.end, end)
+        if first < last:
+            yield Part(first, last, part.name)
 
 
 def _keep(kept: OrderedDict[Key, Value], key: Key, value: Value) -> None:
