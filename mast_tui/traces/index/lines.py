@@ -261,7 +261,7 @@ class LineSpans(IndexedSpans):
     def read_in_background(self) -> None:
         """Have the rest read by another process, where that is worth it."""
         self._begin_background(True)
-        if self._background is None:
+        if self._background is None and not self._finished:
             self.begin_background_read = None
 
     def _begin_background(self, begins: bool) -> None:
