@@ -264,7 +264,7 @@ class _Quote:
                 whole[pieces] = None
                 continue
             long_parts = tuple(p for p in pieces if word_count(p) >= WORDS_OF_A_PART)
-            if pieces == long_parts:
+            if pieces and pieces == long_parts:
                 pieced[pieces] = None
         long_parts = () if len(pieces) == 1 or pieces in pieced else long_parts
         longest = max((len(_bytes(piece)) for piece in pieces), default=0)

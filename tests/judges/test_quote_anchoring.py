@@ -215,6 +215,13 @@ def test_a_claim_without_a_quote_keeps_its_range(quote: str | None) -> None:
     assert (at.finding.rationale, at.finding.confidence) == ("as #1 shows", 0.75)
 
 
+@pytest.mark.parametrize("quote", ["…", "...", "[…]", " … … "])
+def test_a_quote_of_a_gap_alone_is_looked_for_as_it_stands(quote: str) -> None:
+    at = look(trace_of("nothing of it", f"and {quote.strip()} so on"), Claimed(quote, 1))
+    assert (at.first, at.quote) == (1, quote.strip())
+    assert not look(trace_of("nothing of it"), Claimed(quote, 0)).words.placed
+
+
 def test_short_words_count_only_where_they_were_named() -> None:
     trace = trace_of(*TEXTS)
     assert look(trace, Claimed("done", 8, 8)).span == 8
