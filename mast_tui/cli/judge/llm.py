@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable, Coroutine, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Coroutine, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -177,6 +177,8 @@ def shards_by_model(
     at_once = setup.concurrency // (1 if workers is None else workers.count)
     with shared(setup, folder, "127.0.0.1" if workers is None else workers.host) as books:
         done = judge_into_shards(
+            setup.judge,
+            setup.prompt.modes,
             JudgeUnitsByModel(
                 replace(setup, concurrency=max(1, at_once)),
                 folder,
@@ -271,11 +273,22 @@ class _ModelRun:
         return print_run(document, self._setup.taxonomy, hidden=self._hidden, as_json=as_json)
 
     async def _until_signal(self, run: Coroutine[Any, Any, ModelRunSummary]) -> ModelRunSummary:
-        def ended(name: signal.Signals) -> None:
-            self._ended_by = self._ended_by or name
+        """What comes of a run; Ctrl-C and SIGTERM cancel it."""
+        task, loop = asyncio.current_task(), asyncio.get_running_loop()
+        assert task is not None
 
-        with _ended_by_signals(ended), seldom_collecting():
-            return await run
+        def end(name: signal.Signals) -> None:
+            self._ended_by = self._ended_by or name
+            task.cancel()
+
+        for name in _ENDING:
+            loop.add_signal_handler(name, end, name)
+        try:
+            with seldom_collecting():
+                return await run
+        finally:
+            for name in _ENDING:
+                loop.remove_signal_handler(name)
 
     async def _judge(
         self, shown: Lines | BarLines, connect: Connect, *, deferred: bool
@@ -293,25 +306,6 @@ class _ModelRun:
             connect=connect,
             deferred=deferred,
         )
-
-
-@contextmanager
-def _ended_by_signals(ended: Callable[[signal.Signals], object]) -> Iterator[None]:
-    """Within, Ctrl-C and SIGTERM cancel the task, and ``ended`` is told of each."""
-    task, loop = asyncio.current_task(), asyncio.get_running_loop()
-    assert task is not None
-
-    def end(name: signal.Signals) -> None:
-        ended(name)
-        task.cancel()
-
-    for name in _ENDING:
-        loop.add_signal_handler(name, end, name)
-    try:
-        yield
-    finally:
-        for name in _ENDING:
-            loop.remove_signal_handler(name)
 
 
 def _opened_batch(

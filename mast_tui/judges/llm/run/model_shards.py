@@ -45,16 +45,6 @@ class JudgeUnitsByModel:
     folder: ShardFolder
     door: SharedAllowanceAddress | None = None
 
-    @property
-    def name(self) -> str:
-        """The judge's."""
-        return self.setup.judge
-
-    @property
-    def looks_at(self) -> tuple[str, ...]:
-        """The modes on which it gives verdicts."""
-        return self.setup.prompt.modes
-
     def __call__(self, units: Sequence[Unit]) -> list[UnitJudged]:
         """What was said of the traces of each unit."""
         bring(path for unit in units for path in unit.files)
