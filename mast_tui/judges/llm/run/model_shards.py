@@ -59,7 +59,7 @@ class JudgeUnitsByModel:
         try:
             if self.door is not None:
                 budget = SharedBudget(self.door, setup.allowance, setup.prices)
-            way = connect_to_server(setup, Usage(), _nothing, _nothing, budget)
+            way = connect_to_server(setup, Usage(), budget=budget)
             async with way as asks:
                 found = await _Judging(setup, self.folder, asks).all(units)
         except RunStops as error:
@@ -68,10 +68,6 @@ class JudgeUnitsByModel:
             if isinstance(budget, SharedBudget):
                 budget.close()
         return [replace(found[0], usage=budget.used), *found[1:]] if found else []
-
-
-def _nothing(_: str) -> None:
-    return
 
 
 class _Judging:
