@@ -73,7 +73,7 @@ Judging = Callable[[Sequence[Unit]], Sequence[UnitJudged]]
 
 
 @dataclass(slots=True, kw_only=True)
-class Written:
+class ShardTotals:
     """What came of shards: ``failed`` are paths with the reason.
 
     ``written`` counts them but for those of which there may be more to say: these were not written.
@@ -88,7 +88,7 @@ class Written:
     stopped: str | None = None
     usage: Usage = _NOTHING_USED
 
-    def take(self, other: Written) -> None:
+    def take(self, other: ShardTotals) -> None:
         """Add what came of another shard."""
         self.written += other.written
         self.traces += other.traces
@@ -100,7 +100,7 @@ class Written:
 
 
 @dataclass(slots=True, kw_only=True)
-class ShardRun(Written):
+class ShardRun(ShardTotals):
     """What came of a run; ``known`` shards were there before it."""
 
     judge: str
@@ -165,11 +165,11 @@ class WriteShards:
     manifest: Manifest
     judging: Judging
 
-    def __call__(self, shards: Sequence[Shard]) -> list[Written]:
+    def __call__(self, shards: Sequence[Shard]) -> list[ShardTotals]:
         """What came of each."""
         return [self.write(one, self.judging(one.units)) for one in shards]
 
-    def write(self, shard: Shard, found: Iterable[UnitJudged]) -> Written:
+    def write(self, shard: Shard, found: Iterable[UnitJudged]) -> ShardTotals:
         """Write what was said of the traces of a shard, each trace once.
 
         Args:
@@ -177,7 +177,7 @@ class WriteShards:
             found: What came of each of its units.
         """
         judged: dict[int, Judged] = {}
-        told = Written(written=1)
+        told = ShardTotals(written=1)
         for unit in found:
             if unit.stopped is not None or unit.unanswered:
                 told.written = 0
@@ -201,7 +201,7 @@ class WriteShards:
         return told
 
 
-def _note_unread(reports: Iterable[FileReport], told: Written) -> None:
+def _note_unread(reports: Iterable[FileReport], told: ShardTotals) -> None:
     for report in reports:
         if report.failed is not None:
             told.failed.append((str(report.path), report.failed))
@@ -270,7 +270,7 @@ def judge_into_shards(
     return run
 
 
-def _one_by_one(write: WriteShards, shard: Shard, workers: Workers | None) -> Written:
+def _one_by_one(write: WriteShards, shard: Shard, workers: Workers | None) -> ShardTotals:
     """Write a shard that has ended every process that had it, but what of it ends them."""
     found = each(write.judging, shard.units, workers)
     return write.write(
