@@ -145,7 +145,7 @@ async def connect_to_server(
 
     async with Client(
         setup.parameters,
-        setup.server(),
+        setup.endpoint(),
         budget=budget or Budget(setup.allowance, prices=setup.prices, used=spent),
         limiter=RateLimiter(setup.concurrency, ramp=RAMP, first=FIRST),
         on_wait=on_wait,
