@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
 from mast_tui.adjudication import orders_from_files, words_by_trace
-from mast_tui.configuration import read_judge_configuration
+from mast_tui.configuration import JudgeConfiguration, read_judge_configuration
 from mast_tui.judges.llm.client.budget import Allowance
 from mast_tui.judges.llm.prompt.few_shot import (
     EXAMPLES,
+    Chosen,
     FewShotError,
     GoldCase,
+    TraceAtHand,
     built_in_examples,
     choose_examples,
     noted,
@@ -23,17 +25,11 @@ from mast_tui.judges.llm.prompt.few_shot import (
     repeat_examples,
     traces_in_files,
 )
-from mast_tui.judges.llm.run.setup import configured_setup
+from mast_tui.judges.llm.request import Way
+from mast_tui.judges.llm.run.setup import Setup, configured_setup
+from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.workspace import Workspace
 from mast_tui.workspace.registers.hold_out import held_out
-
-if TYPE_CHECKING:
-    from mast_tui.configuration import JudgeConfiguration
-    from mast_tui.judges.llm.prompt.few_shot import Chosen, TraceAtHand
-    from mast_tui.judges.llm.request import Way
-    from mast_tui.judges.llm.run.setup import Setup
-    from mast_tui.taxonomy.model import Taxonomy
-    from mast_tui.workspace import Workspace
-
 
 BUILT_IN: Final = "built-in"
 
