@@ -28,8 +28,8 @@ from mast_tui.configuration import (
 )
 from mast_tui.errors import MastError
 from mast_tui.judges.llm.client.client import Client
+from mast_tui.judges.llm.client.endpoint import Endpoint
 from mast_tui.judges.llm.client.keys import find_key
-from mast_tui.judges.llm.client.server import Server
 from mast_tui.judges.llm.request import Parameters
 from mast_tui.reports.sentences import counted
 from mast_tui.safe_text import one_line
@@ -245,14 +245,14 @@ def _model(offline: bool) -> Check:
 async def _asked(judge: JudgeConfiguration, model: str) -> Check:
     """What a server says when it is asked for its models."""
     address = judge.address()
-    server = Server(
+    endpoint = Endpoint(
         address,
         find_key(address, judge.key_variable),
         judge.key_variable,
         allow_http=judge.allow_http,
         headers=judge.sent_headers(),
     )
-    async with Client(Parameters(model), server) as client:
+    async with Client(Parameters(model), endpoint) as client:
         names = await client.models()
     if model in names:
         return Check("model", State.WORKS, f"{model} at {address}")

@@ -347,23 +347,11 @@ def anchored(
     if not said.strip():
         return replace(finding, first=first, last=last, evidence=None)
     found = locate(said, named)
+    start = end = 0
     if found is not None:
         start, end = texts.to_original(found.index, found.place.start, found.place.end)
-        if start < end:
-            return _at(finding, said.strip(), trace, named, found, start, end)
-    return replace(finding, first=first, last=last, evidence=Evidence(first, said))
-
-
-def _at(
-    finding: Finding,
-    said: str,
-    trace: Trace,
-    named: tuple[int, int] | None,
-    found: Found,
-    start: int,
-    end: int,
-) -> Finding:
-    """The finding with its words there in the trace's own text."""
+    if found is None or start >= end:
+        return replace(finding, first=first, last=last, evidence=Evidence(first, said))
     shown = _mended(named, found)
     match = found.place.match
     evidence = Evidence(
@@ -373,7 +361,7 @@ def _at(
         end,
         match,
         named=None if shown == named else _keys(trace, named),
-        wording=None if match is Match.EXACT else said,
+        wording=None if match is Match.EXACT else said.strip(),
     )
     first, last = trace.span(shown[0]).key, trace.span(shown[1]).key
     return replace(finding, first=first, last=last, evidence=evidence)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 from zlib import crc32
 
 from mast_tui import __version__
@@ -68,21 +68,12 @@ class UnitJudged:
     usage: Usage = _NOTHING_USED
 
 
-class Judging(Protocol):
-    """Has a judge look at the traces of units; it can be sent to other processes.
-
-    ``name`` and ``looks_at`` are the judge's.
-    """
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def looks_at(self) -> tuple[str, ...]: ...
-    def __call__(self, units: Sequence[Unit], /) -> Sequence[UnitJudged]: ...
+Judging = Callable[[Sequence[Unit]], Sequence[UnitJudged]]
+"""Has a judge look at the traces of units; it can be sent to other processes."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Written:
+class ShardTotals:
     """What came of shards: ``failed`` are paths with the reason.
 
     ``written`` counts them but for those of which there may be more to say: these were not written.
@@ -97,7 +88,7 @@ class Written:
     stopped: str | None = None
     usage: Usage = _NOTHING_USED
 
-    def take(self, other: Written) -> None:
+    def take(self, other: ShardTotals) -> None:
         """Add what came of another shard."""
         self.written += other.written
         self.traces += other.traces
@@ -109,7 +100,7 @@ class Written:
 
 
 @dataclass(slots=True, kw_only=True)
-class ShardRun(Written):
+class ShardRun(ShardTotals):
     """What came of a run; ``known`` shards were there before it."""
 
     judge: str
@@ -122,16 +113,6 @@ class JudgeUnits:
     """Judges the traces of files; it can be sent to other processes."""
 
     judge: Judge
-
-    @property
-    def name(self) -> str:
-        """The judge's."""
-        return self.judge.name
-
-    @property
-    def looks_at(self) -> tuple[str, ...]:
-        """The modes on which it gives verdicts."""
-        return self.judge.looks_at
 
     def __call__(self, units: Sequence[Unit], /) -> list[UnitJudged]:
         """What came of each unit."""
@@ -184,11 +165,11 @@ class WriteShards:
     manifest: Manifest
     judging: Judging
 
-    def __call__(self, shards: Sequence[Shard]) -> list[Written]:
+    def __call__(self, shards: Sequence[Shard]) -> list[ShardTotals]:
         """What came of each."""
         return [self.write(one, self.judging(one.units)) for one in shards]
 
-    def write(self, shard: Shard, found: Iterable[UnitJudged]) -> Written:
+    def write(self, shard: Shard, found: Iterable[UnitJudged]) -> ShardTotals:
         """Write what was said of the traces of a shard, each trace once.
 
         Args:
@@ -196,7 +177,7 @@ class WriteShards:
             found: What came of each of its units.
         """
         judged: dict[int, Judged] = {}
-        told = Written(written=1)
+        told = ShardTotals(written=1)
         for unit in found:
             if unit.stopped is not None or unit.unanswered:
                 told.written = 0
@@ -220,7 +201,7 @@ class WriteShards:
         return told
 
 
-def _note_unread(reports: Iterable[FileReport], told: Written) -> None:
+def _note_unread(reports: Iterable[FileReport], told: ShardTotals) -> None:
     for report in reports:
         if report.failed is not None:
             told.failed.append((str(report.path), report.failed))
@@ -229,6 +210,8 @@ def _note_unread(reports: Iterable[FileReport], told: Written) -> None:
 
 
 def judge_into_shards(
+    judge: str,
+    looks_at: Sequence[str],
     judging: Judging,
     taxonomy: Taxonomy,
     paths: Iterable[Path],
@@ -243,7 +226,9 @@ def judge_into_shards(
     A shard that is written is not written again: after a death the same call goes on.
 
     Args:
-        judging: Has the judge look; with workers it can be pickled.
+        judge: Its name.
+        looks_at: The slugs on which it gives verdicts.
+        judging: Has it look; with workers it can be pickled.
         taxonomy: Only its modes count.
         paths: Files and folders.
         folder: Where the shards are written.
@@ -256,17 +241,17 @@ def judge_into_shards(
         ShardsError: The folder holds something else, or cannot be written.
     """
     known_modes = {mode.slug for mode in taxonomy.modes}
-    looks_at = tuple(slug for slug in judging.looks_at if slug in known_modes)
+    looks_at = tuple(slug for slug in looks_at if slug in known_modes)
     if not looks_at:
         raise WorkspaceError(
-            f"{judging.name} knows no mode of {taxonomy.ref}; it was made for another taxonomy"
+            f"{judge} knows no mode of {taxonomy.ref}; it was made for another taxonomy"
         )
     skipped: list[FileReport] = []
-    shards = [*_cut(paths, f"{judging.name} {taxonomy.content_hash}", files, skipped)]
-    manifest = Manifest(judging.name, taxonomy, looks_at, tuple(shard.name for shard in shards))
+    shards = [*_cut(paths, f"{judge} {taxonomy.content_hash}", files, skipped)]
+    manifest = Manifest(judge, taxonomy, looks_at, tuple(shard.name for shard in shards))
     folder.begin(manifest)
     done = folder.done(manifest)
-    run = ShardRun(judge=judging.name, shards=len(shards), known=len(done))
+    run = ShardRun(judge=judge, shards=len(shards), known=len(done))
     _note_unread(skipped, run)
     tell(run)
     write = WriteShards(folder, manifest, judging)
@@ -285,7 +270,7 @@ def judge_into_shards(
     return run
 
 
-def _one_by_one(write: WriteShards, shard: Shard, workers: Workers | None) -> Written:
+def _one_by_one(write: WriteShards, shard: Shard, workers: Workers | None) -> ShardTotals:
     """Write a shard that has ended every process that had it, but what of it ends them."""
     found = each(write.judging, shard.units, workers)
     return write.write(

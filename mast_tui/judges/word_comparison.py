@@ -102,7 +102,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class WordComparison:
     """A quote beside a text.
 
     ``start`` and ``end`` bound the words of the text that it is about. ``loose``: the first or last
@@ -233,7 +233,7 @@ def same_words(quote: str, text: str) -> bool:
     return _Words(quote).texts == _Words(text).texts
 
 
-def compare(quote: str, text: str, *, in_parts: bool = False) -> Comparison:
+def compare(quote: str, text: str, *, in_parts: bool = False) -> WordComparison:
     """Compare a quote with the stretch of text that it was found in, word by word.
 
     Args:
@@ -246,9 +246,9 @@ def compare(quote: str, text: str, *, in_parts: bool = False) -> Comparison:
     ours, theirs = _Words(quote), _Words(text, standing=True)
     if not ours:
         same = "".join(loosened(quote).split()) == "".join(loosened(text).split())
-        return Comparison(Likeness.SAME if same else Likeness.ALTERED, (), 0, len(text))
+        return WordComparison(Likeness.SAME if same else Likeness.ALTERED, (), 0, len(text))
     if ours.texts == theirs.texts:
-        return Comparison(Likeness.SAME, (), 0, len(text))
+        return WordComparison(Likeness.SAME, (), 0, len(text))
     blocks = list(_blocks(Levenshtein.opcodes(ours.texts, theirs.texts)))
     first, last = 0, len(theirs)
     if blocks and blocks[0][0] == blocks[0][1] == 0:
@@ -268,7 +268,7 @@ def compare(quote: str, text: str, *, in_parts: bool = False) -> Comparison:
     start = theirs.places[first][0] if 0 < first < len(theirs) else 0
     end = theirs.places[last - 1][1] if first < last < len(theirs) else len(text)
     loose = any(a == 0 or b == len(ours) for a, b, _, _ in blocks)
-    return Comparison(likeness, tuple(differences), start, end, loose)
+    return WordComparison(likeness, tuple(differences), start, end, loose)
 
 
 def _blocks(codes: Iterable[Opcode]) -> Iterator[tuple[int, int, int, int]]:

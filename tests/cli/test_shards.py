@@ -15,7 +15,8 @@ import fsspec
 import pytest
 
 from mast_tui.judges.rules import RulesJudge
-from mast_tui.judges.sharded import JudgeUnits, judge_into_shards
+from mast_tui.judges.sharded import JudgeUnits, ShardRun, judge_into_shards
+from mast_tui.parallel import Workers
 from mast_tui.shards.folder import ShardFolder
 from mast_tui.taxonomy.loader import load_mast
 from tests.cli.conftest import Cli
@@ -107,6 +108,14 @@ def test_a_run_goes_on_where_it_was_broken_off(cli: Cli, runs: Path, tmp_path: P
     assert judge(cli, runs)["shards"]["written"] == 0
 
 
+def into_shards(runs: Path, folder: ShardFolder, workers: Workers | None = None) -> ShardRun:
+    rules = RulesJudge()
+    units = JudgeUnits(rules)
+    return judge_into_shards(
+        rules.name, rules.looks_at, units, load_mast(), [runs], folder, workers
+    )
+
+
 def test_a_new_file_changes_one_shard(cli: Cli, runs: Path) -> None:
     judge(cli, runs)
     (runs / "run-011b.json").write_bytes((runs / "run-011.json").read_bytes() + b" ")
@@ -128,18 +137,18 @@ def test_workers_write_the_same_bytes(cli: Cli, runs: Path, tmp_path: Path) -> N
     judge(cli, runs)
     folder = ShardFolder(str(tmp_path / "others"))
     lost = PickledWorkers(lost=[2, 3, 4])  # a shard that ends each process is written file by file
-    told = judge_into_shards(JudgeUnits(RulesJudge()), load_mast(), [runs], folder, lost)
+    told = into_shards(runs, folder, lost)
     assert told.traces == RUNS
     assert files_in(tmp_path / "others") == files_in(tmp_path / "shards")
 
 
 def test_a_file_that_ends_every_process_is_told_of(runs: Path, tmp_path: Path) -> None:
     folder = ShardFolder(str(tmp_path / "shards"))
-    shards = judge_into_shards(JudgeUnits(RulesJudge()), load_mast(), [runs], folder).shards
+    shards = into_shards(runs, folder).shards
     folder = ShardFolder(str(tmp_path / "others"))
     # The first shard ends three processes, and when all others are written its first file does.
     lost = PickledWorkers(lost=[1, 2, 3, *(shards + 2 + time for time in (1, 2, 3))])
-    told = judge_into_shards(JudgeUnits(RulesJudge()), load_mast(), [runs], folder, lost)
+    told = into_shards(runs, folder, lost)
     ((path, reason),) = told.failed
     assert ("run-000" in path, "was ended" in reason) == (True, True)
     assert told.traces == RUNS - 1

@@ -130,6 +130,8 @@ def judge_command(
             return _into_workspace(command, judge, judge.covered_by, pool)
         folder, chosen = ShardFolder(out), load_chosen_taxonomy(taxonomy)
         done = judge_into_shards(
+            judge.name,
+            judge.looks_at,
             JudgeUnits(judge),
             chosen,
             paths,

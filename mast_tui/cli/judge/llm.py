@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable, Coroutine, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Coroutine, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
 from mast_tui.cli.judge.files import traces_under
+from mast_tui.cli.judge.options import JudgeCommand
 from mast_tui.cli.judge.progress import BarLines, Counting, Lines, run_progress
 from mast_tui.cli.judge.setup import SetupRequest, made_setup, with_examples
 from mast_tui.cli.judge.summary import (
@@ -32,31 +33,31 @@ from mast_tui.cli.shared.common import (
     say,
     working_taxonomy,
 )
+from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.gc_tuning import seldom_collecting
 from mast_tui.judges.llm.client.hosts import check_address
 from mast_tui.judges.llm.client.keys import find_key
 from mast_tui.judges.llm.run.batch_files import AnswerFiles, Batch, RequestFiles
 from mast_tui.judges.llm.run.consent import is_told, note_told, what_is_sent, what_is_written
-from mast_tui.judges.llm.run.estimate import estimate_run
+from mast_tui.judges.llm.run.estimate import Estimate, estimate_run
 from mast_tui.judges.llm.run.model_shards import JudgeUnitsByModel
 from mast_tui.judges.llm.run.recording import open_record, recording, replaying
-from mast_tui.judges.llm.run.running import Watch, connect_to_server, run_model_judge
+from mast_tui.judges.llm.run.running import (
+    Connect,
+    ModelRunSummary,
+    Watch,
+    connect_to_server,
+    run_model_judge,
+)
+from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.judges.llm.run.shared_allowance import SPENT, shared
 from mast_tui.judges.llm.run.vendor_batches import VendorBatches
 from mast_tui.judges.sharded import judge_into_shards
+from mast_tui.shards.folder import ShardFolder
+from mast_tui.traces.model import FileReport
+from mast_tui.workspace import Workspace
 from mast_tui.workspace.paths import find_workspace, is_url
 from mast_tui.workspace.registers.hold_out import set_aside
-
-if TYPE_CHECKING:
-    from mast_tui.cli.judge.options import JudgeCommand
-    from mast_tui.cli.shared.workers import WorkerPool
-    from mast_tui.judges.llm.run.estimate import Estimate
-    from mast_tui.judges.llm.run.running import Connect, ModelRunSummary
-    from mast_tui.judges.llm.run.setup import Setup
-    from mast_tui.shards.folder import ShardFolder
-    from mast_tui.traces.model import FileReport
-    from mast_tui.workspace import Workspace
-
 
 BY_SIGNAL: Final = 128
 """Added to a signal's number where one ended the run."""
@@ -177,6 +178,8 @@ def shards_by_model(
     at_once = setup.concurrency // (1 if workers is None else workers.count)
     with shared(setup, folder, "127.0.0.1" if workers is None else workers.host) as books:
         done = judge_into_shards(
+            setup.judge,
+            setup.prompt.modes,
             JudgeUnitsByModel(
                 replace(setup, concurrency=max(1, at_once)),
                 folder,
@@ -271,11 +274,22 @@ class _ModelRun:
         return print_run(document, self._setup.taxonomy, hidden=self._hidden, as_json=as_json)
 
     async def _until_signal(self, run: Coroutine[Any, Any, ModelRunSummary]) -> ModelRunSummary:
-        def ended(name: signal.Signals) -> None:
-            self._ended_by = self._ended_by or name
+        """What comes of a run; Ctrl-C and SIGTERM cancel it."""
+        task, loop = asyncio.current_task(), asyncio.get_running_loop()
+        assert task is not None
 
-        with _ended_by_signals(ended), seldom_collecting():
-            return await run
+        def end(name: signal.Signals) -> None:
+            self._ended_by = self._ended_by or name
+            task.cancel()
+
+        for name in _ENDING:
+            loop.add_signal_handler(name, end, name)
+        try:
+            with seldom_collecting():
+                return await run
+        finally:
+            for name in _ENDING:
+                loop.remove_signal_handler(name)
 
     async def _judge(
         self, shown: Lines | BarLines, connect: Connect, *, deferred: bool
@@ -293,25 +307,6 @@ class _ModelRun:
             connect=connect,
             deferred=deferred,
         )
-
-
-@contextmanager
-def _ended_by_signals(ended: Callable[[signal.Signals], object]) -> Iterator[None]:
-    """Within, Ctrl-C and SIGTERM cancel the task, and ``ended`` is told of each."""
-    task, loop = asyncio.current_task(), asyncio.get_running_loop()
-    assert task is not None
-
-    def end(name: signal.Signals) -> None:
-        ended(name)
-        task.cancel()
-
-    for name in _ENDING:
-        loop.add_signal_handler(name, end, name)
-    try:
-        yield
-    finally:
-        for name in _ENDING:
-            loop.remove_signal_handler(name)
 
 
 def _opened_batch(

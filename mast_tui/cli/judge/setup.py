@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
 from mast_tui.adjudication import orders_from_files, words_by_trace
-from mast_tui.configuration import read_judge_configuration
+from mast_tui.configuration import JudgeConfiguration, read_judge_configuration
 from mast_tui.judges.llm.client.budget import Allowance
 from mast_tui.judges.llm.prompt.few_shot import (
     EXAMPLES,
+    Chosen,
     FewShotError,
     GoldCase,
+    TraceAtHand,
     built_in_examples,
     choose_examples,
     noted,
@@ -23,17 +25,11 @@ from mast_tui.judges.llm.prompt.few_shot import (
     repeat_examples,
     traces_in_files,
 )
-from mast_tui.judges.llm.run.setup import configured_setup
+from mast_tui.judges.llm.request import Way
+from mast_tui.judges.llm.run.setup import Setup, configured_setup
+from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.workspace import Workspace
 from mast_tui.workspace.registers.hold_out import held_out
-
-if TYPE_CHECKING:
-    from mast_tui.configuration import JudgeConfiguration
-    from mast_tui.judges.llm.prompt.few_shot import Choice, GoldCase
-    from mast_tui.judges.llm.request import Way
-    from mast_tui.judges.llm.run.setup import Setup
-    from mast_tui.taxonomy.model import Taxonomy
-    from mast_tui.workspace import Workspace
-
 
 BUILT_IN: Final = "built-in"
 
@@ -171,11 +167,13 @@ def with_examples(setup: Setup, request: SetupRequest, place: Workspace | None) 
     if place is None:
         raise FewShotError("there is no workspace here yet, so there is no gold to show")
     count = request.examples or EXAMPLES
-    asked = (("few_shot", "gold"), ("examples", str(count)))
-    setup = replace(setup, noted=asked)
-    cases = _gold_cases(place, setup.taxonomy)
-    at_hand = traces_in_files(place)
-    begun = _begun_with(setup, place, cases)
+    setup = replace(setup, noted=(("few_shot", "gold"), ("examples", str(count))))
+    order_of, at_hand = orders_from_files(place), traces_in_files(place)
+    cases = [
+        GoldCase(trace_id, words.gold(setup.taxonomy, order_of(trace_id)), words.sides)
+        for trace_id, words in words_by_trace(place, setup.taxonomy).items()
+    ]
+    begun = _begun_with(setup, place, cases, at_hand)
     if begun is not None:
         return begun
     chosen = choose_examples(
@@ -186,41 +184,31 @@ def with_examples(setup: Setup, request: SetupRequest, place: Workspace | None) 
         count=count,
         may_use=lambda trace_id: not held_out(place, trace_id),
     )
-    return _shown(setup, [choice for choice, _ in chosen], tuple(one for _, one in chosen))
+    return _shown(setup, chosen)
 
 
-def _shown(setup: Setup, choices: list[Choice], examples: tuple[Any, ...]) -> Setup:
-    return replace(setup, examples=examples, noted=(*setup.noted, *noted(choices)))
+def _shown(setup: Setup, chosen: Chosen) -> Setup:
+    examples = tuple(example for _, example in chosen)
+    return replace(setup, examples=examples, noted=(*setup.noted, *noted(chosen)))
 
 
-def _begun_with(setup: Setup, place: Workspace, cases: list[GoldCase]) -> Setup | None:
+def _begun_with(
+    setup: Setup, place: Workspace, cases: list[GoldCase], at_hand: TraceAtHand
+) -> Setup | None:
     """The setup of the last run that was broken off with the same options, if it can go on."""
     wanted = {*setup.parameters.values(), *setup.noted}
+    ours = setup.parameters.model, setup.host, setup.taxonomy.ref
     for run in reversed(place.runs()):
         told = run.settings
         if run.finished_at is not None or told is None or not wanted <= set(told.parameters):
             continue
-        if (told.model, told.host, run.taxonomy) != (
-            setup.parameters.model,
-            setup.host,
-            setup.taxonomy.ref,
-        ):
+        if (told.model, told.host, run.taxonomy) != ours:
             continue
         choices = noted_choices(told.parameters)
-        examples = repeat_examples(
-            choices, cases, setup.taxonomy, traces_in_files(place), setup.redaction
-        )
-        if examples is None:
+        chosen = repeat_examples(choices, cases, setup.taxonomy, at_hand, setup.redaction)
+        if chosen is None:
             continue
-        again = _shown(setup, list(choices), examples)
+        again = _shown(setup, chosen)
         if again.prompt.hash == told.prompt:
             return again
     return None
-
-
-def _gold_cases(place: Workspace, taxonomy: Taxonomy) -> list[GoldCase]:
-    order_of = orders_from_files(place)
-    return [
-        GoldCase(trace_id, words.gold(taxonomy, order_of(trace_id)), words.sides)
-        for trace_id, words in words_by_trace(place, taxonomy).items()
-    ]

@@ -12,7 +12,7 @@ import click
 from mast_tui.cli.judge.progress import money, tokens
 from mast_tui.cli.shared.asking import judges_hidden
 from mast_tui.cli.shared.common import print_json, print_table, say
-from mast_tui.judges.runner import Step
+from mast_tui.judges.runner import Progress, RunSummary, Step
 from mast_tui.reports.sentences import counted
 from mast_tui.safe_text import one_line
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from mast_tui.judges.llm.run.estimate import Estimate
     from mast_tui.judges.llm.run.running import ModelRunSummary
     from mast_tui.judges.llm.run.setup import Setup
-    from mast_tui.judges.runner import Progress, RunSummary
     from mast_tui.judges.sharded import ShardRun
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.traces.model import FileReport

@@ -8,9 +8,9 @@ import pytest
 
 from mast_tui.judges.llm.client.budget import Budget
 from mast_tui.judges.llm.client.client import Client
+from mast_tui.judges.llm.client.endpoint import Endpoint
 from mast_tui.judges.llm.client.keys import NO_KEY
 from mast_tui.judges.llm.client.rate_limiter import RateLimiter
-from mast_tui.judges.llm.client.server import Server
 from mast_tui.judges.llm.errors import AskError
 from mast_tui.judges.llm.request import Parameters, Reply, Request
 from tests.judges.llm.fake_time import FakeTime
@@ -51,7 +51,7 @@ def a_client(
     heard, timing = heard or Heard(), (time or FakeTime()).timing
     return Client(
         Parameters(MODEL, temperature=temperature),
-        Server(base_url or server.base_url, key, timeout=timeout),
+        Endpoint(base_url or server.base_url, key, timeout=timeout),
         budget=budget,
         limiter=RateLimiter(at_once, timing=timing),
         tries=tries,

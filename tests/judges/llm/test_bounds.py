@@ -48,7 +48,7 @@ ROOM: Final = 1 << 30
 IN_A_PROCESS: Final = f"""
 import asyncio, resource, sys
 from mast_tui.judges.llm.client.client import Client
-from mast_tui.judges.llm.client.server import Server
+from mast_tui.judges.llm.client.endpoint import Endpoint
 from mast_tui.judges.llm.errors import AskError
 from mast_tui.judges.llm.request import Parameters
 from tests.judges.llm.asking import a_request
@@ -58,7 +58,7 @@ resource.setrlimit(resource.RLIMIT_AS, ({ROOM}, {ROOM}))
 
 async def ask(url, timeout):
     async with Client(
-        Parameters({MODEL!r}), Server(url, "none", timeout=timeout),
+        Parameters({MODEL!r}), Endpoint(url, "none", timeout=timeout),
         tries=2, timing=FakeTime().timing,
     ) as client:
         try:

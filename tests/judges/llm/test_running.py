@@ -16,7 +16,7 @@ from mast_tui.judges.llm.client import client
 from mast_tui.judges.llm.client.budget import Allowance
 from mast_tui.judges.llm.client.rate_limiter import FIRST
 from mast_tui.judges.llm.errors import RunStops, TraceFails
-from mast_tui.judges.llm.prompt.redaction import Redaction, Rule
+from mast_tui.judges.llm.prompt.redaction import Redaction, SecretRule
 from mast_tui.judges.llm.request import Parameters
 from mast_tui.judges.llm.run.run_lock import run_lock
 from mast_tui.judges.llm.run.running import ALLOWANCE_SPENT, ModelRunSummary, Watch, run_model_judge
@@ -508,7 +508,9 @@ def test_a_text_on_which_a_pattern_takes_too_long_fails_its_trace_only(
         yield from ()
 
     with ModelServer(right) as server:
-        summary = judged(server, runs, workspace, redaction=Redaction((Rule("text", places),)))
+        summary = judged(
+            server, runs, workspace, redaction=Redaction((SecretRule("text", places),))
+        )
     assert dict(summary.steps) == {Step.JUDGED: 5, Step.FAILED: 1}
     (failed,) = summary.failed
     assert failed.path.name == "run-0004.json"

@@ -12,7 +12,7 @@ from base64 import b64encode
 import pytest
 
 from mast_tui.judges.llm.client.client import Client
-from mast_tui.judges.llm.client.server import Server
+from mast_tui.judges.llm.client.endpoint import Endpoint
 from mast_tui.judges.llm.errors import AskError, RunStops
 from mast_tui.judges.llm.request import Parameters
 from tests.judges.llm.asking import ANSWER_TOKENS, Heard, a_client, a_request
@@ -120,7 +120,7 @@ IN_A_PROCESS = f"""
 import asyncio, logging, sys
 logging.basicConfig(level=logging.DEBUG)
 from mast_tui.judges.llm.client.client import Client
-from mast_tui.judges.llm.client.server import Server
+from mast_tui.judges.llm.client.endpoint import Endpoint
 from mast_tui.judges.llm.errors import AskError
 from mast_tui.judges.llm.client.keys import find_key
 from mast_tui.judges.llm.request import Parameters
@@ -128,7 +128,7 @@ from tests.judges.llm.asking import a_request
 
 async def main():
     url = sys.argv[1]
-    async with Client(Parameters({MODEL!r}), Server(url, find_key(url))) as client:
+    async with Client(Parameters({MODEL!r}), Endpoint(url, find_key(url))) as client:
         print(await client.ask(a_request(), 100))
         await client.ask(a_request(), 100)
 
@@ -183,7 +183,7 @@ async def test_proxies_of_the_environment_carry_requests_to_other_machines_only(
             await client.ask(a_request(), ANSWER_TOKENS)
         assert (len(server.chats), len(proxy.requests)) == (1, 0)
         away = "http://llm.example/v1"
-        async with Client(Parameters(MODEL), Server(away, KEY, allow_http=True)) as client:
+        async with Client(Parameters(MODEL), Endpoint(away, KEY, allow_http=True)) as client:
             await client.ask(a_request(), ANSWER_TOKENS)
         assert [seen.path for seen in proxy.requests] == [f"{away}/chat/completions"]
 
@@ -194,7 +194,7 @@ async def test_a_proxy_that_cannot_be_used_is_told_in_words(
     monkeypatch.setenv("ALL_PROXY", "nonsense://proxy:port")
     monkeypatch.setenv("all_proxy", "nonsense://proxy:port")
     with pytest.raises(RunStops, match=r"llm\.example cannot be asked") as caught:
-        Client(Parameters(MODEL), Server("https://llm.example/v1", KEY))
+        Client(Parameters(MODEL), Endpoint("https://llm.example/v1", KEY))
     assert KEY not in everything_said_by(caught.value)
 
 
@@ -216,10 +216,10 @@ async def test_other_servers_are_not_told_of_an_account_with_openai(
 @pytest.mark.parametrize("host", ["exa mple", "ex\x01mple", "xn--\u00e4", "a" * 300])
 def test_an_address_that_the_library_cannot_read_is_refused_in_words(host: str) -> None:
     with pytest.raises(RunStops):
-        Client(Parameters(MODEL), Server(f"https://{host}/v1", KEY))
+        Client(Parameters(MODEL), Endpoint(f"https://{host}/v1", KEY))
 
 
 @pytest.mark.parametrize("model", ["", "two\nlines", "half \ud83d"])
 def test_what_can_be_no_name_of_a_model_is_refused(model: str) -> None:
     with pytest.raises(RunStops, match="no name of a model"):
-        Client(Parameters(model), Server("http://127.0.0.1:1/v1", KEY))
+        Client(Parameters(model), Endpoint("http://127.0.0.1:1/v1", KEY))

@@ -10,8 +10,8 @@ import pytest
 from mast_tui.judges.llm.client.api_errors import api_error_of, asked_wait, read_api_error
 from mast_tui.judges.llm.client.budget import Budget
 from mast_tui.judges.llm.client.client import Client
+from mast_tui.judges.llm.client.endpoint import Endpoint
 from mast_tui.judges.llm.client.rate_limiter import FIRST, RateLimiter
-from mast_tui.judges.llm.client.server import Server
 from mast_tui.judges.llm.errors import ContextOverflow, RunStops, Unanswered
 from mast_tui.judges.llm.request import Correction, Parameters
 from tests.judges.llm.asking import ANSWER_TOKENS, Heard, a_client, a_request, after, ask_once
@@ -269,7 +269,7 @@ async def test_own_headers_and_parameters_are_sent() -> None:
     parameters = Parameters(MODEL, extra_body=(("reasoning_effort", "low"), ("seed", 7)))
     with ModelServer() as server:
         async with Client(
-            parameters, Server(server.base_url, "k", headers={"x-team": "sre"})
+            parameters, Endpoint(server.base_url, "k", headers={"x-team": "sre"})
         ) as client:
             await client.ask(a_request(), ANSWER_TOKENS)
         seen = server.chats[0]
@@ -307,7 +307,7 @@ async def test_at_most_eight_requests_are_sent_before_one_is_of_use(action: Acti
     with ModelServer(lambda _body, _n: action) as server:
         async with Client(
             Parameters(MODEL),
-            Server(server.base_url, "k"),
+            Endpoint(server.base_url, "k"),
             limiter=RateLimiter(16, timing=time.timing, first=FIRST),
             timing=time.timing,
         ) as client:
@@ -326,7 +326,7 @@ async def test_once_an_answer_was_of_use_all_may_ask() -> None:
     assert limiter.allowed == 1
     with ModelServer() as server:
         async with Client(
-            Parameters(MODEL), Server(server.base_url, "k"), limiter=limiter
+            Parameters(MODEL), Endpoint(server.base_url, "k"), limiter=limiter
         ) as client:
             await client.ask(a_request(), ANSWER_TOKENS)
             assert limiter.allowed == 1

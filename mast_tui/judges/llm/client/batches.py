@@ -18,7 +18,7 @@ from openai.types import Batch
 
 from mast_tui.judges.llm.client.api_errors import ErrorKind, error_kind_of, read_api_error
 from mast_tui.judges.llm.client.bounded_http import BoundedClient, connected
-from mast_tui.judges.llm.client.server import Server
+from mast_tui.judges.llm.client.endpoint import Endpoint
 from mast_tui.judges.llm.errors import RunStops
 from mast_tui.safe_text import one_line
 
@@ -68,9 +68,9 @@ class BatchClient:
         ServerUnreachable: From every method: it may do it another time.
     """
 
-    def __init__(self, server: Server) -> None:
-        self._server, self._host = server, server.host
-        self._openai = connected(server, _FileClient)
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint, self._host = endpoint, endpoint.host
+        self._openai = connected(endpoint, _FileClient)
 
     async def __aenter__(self) -> Self:
         return self
@@ -138,7 +138,7 @@ class BatchClient:
             failed=0 if counts is None else counts.failed or 0,
             total=0 if counts is None else counts.total or 0,
             files=tuple(file for file in files if file),
-            problem=self._server.clean("; ".join(error.message or "" for error in errors)),
+            problem=self._endpoint.clean("; ".join(error.message or "" for error in errors)),
         )
 
     @contextmanager
@@ -149,7 +149,7 @@ class BatchClient:
         except openai.APIStatusError as error:
             raise self._refused(error, gone) from error
         except (openai.OpenAIError, httpx2.HTTPError) as error:
-            words = self._server.clean(str(error.__cause__ or error)) or type(error).__name__
+            words = self._endpoint.clean(str(error.__cause__ or error)) or type(error).__name__
             raise ServerUnreachable(
                 f"{self._host} is not reached: {words}; the same command goes on"
             ) from error
@@ -157,7 +157,7 @@ class BatchClient:
     def _refused(self, error: openai.APIStatusError, gone: str | None) -> RunStops:
         response = error.response
         refusal = read_api_error(response.status_code, response.headers, response.content)
-        said = f"{'a web page' if refusal.page else self._server.clean(refusal.message)}"
+        said = f"{'a web page' if refusal.page else self._endpoint.clean(refusal.message)}"
         said += f" ({refusal.status})"
         error_kind = error_kind_of(refusal)
         if refusal.status in _NOT_THERE:
@@ -173,6 +173,6 @@ class BatchClient:
             )
         if error_kind in (ErrorKind.KEY, ErrorKind.DENIED):
             return RunStops(
-                f"{self._host} refuses the key that {self._server.key_variable} holds: {said}"
+                f"{self._host} refuses the key that {self._endpoint.key_variable} holds: {said}"
             )
         return RunStops(f"{self._host} refuses the batch: {said}")

@@ -10,9 +10,9 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 import httpx2
 import openai
 
+from mast_tui.judges.llm.client.endpoint import WORDS, Endpoint
 from mast_tui.judges.llm.client.hosts import is_this_machine
 from mast_tui.judges.llm.client.keys import scrub
-from mast_tui.judges.llm.client.server import WORDS, Server
 from mast_tui.judges.llm.errors import RunStops
 from mast_tui.safe_text import one_line
 
@@ -77,39 +77,39 @@ async def _content(response: httpx2.Response, most: int) -> bytes:
     return bytes(content)
 
 
-def connected(server: Server, kind: type[BoundedClient] = BoundedClient) -> openai.AsyncOpenAI:
+def connected(endpoint: Endpoint, kind: type[BoundedClient] = BoundedClient) -> openai.AsyncOpenAI:
     """Make the library's client, without its retries, redirects, and proxies to this machine.
 
     Args:
-        server: Who is asked.
+        endpoint: Who is asked.
         kind: What bounds the answers.
 
     Raises:
         RunStops: The address cannot be asked.
     """
-    address = urlsplit(server.base_url.strip())
-    headers = dict(server.headers)
+    address = urlsplit(endpoint.base_url.strip())
+    headers = dict(endpoint.headers)
     if address.hostname and address.hostname.endswith(".openai.azure.com"):
-        headers = {"api-key": server.api_key, **headers}  # its older addresses know no bearer
-    limits = openai.Timeout(server.timeout, connect=min(CONNECT, server.timeout))
+        headers = {"api-key": endpoint.api_key, **headers}  # its older addresses know no bearer
+    limits = openai.Timeout(endpoint.timeout, connect=min(CONNECT, endpoint.timeout))
     problem = None
     try:
         client = openai.AsyncOpenAI(
-            api_key=server.api_key,
+            api_key=endpoint.api_key,
             base_url=urlunsplit(address._replace(query="", fragment="")),
             timeout=limits,
             max_retries=0,
-            http_client=_connections(server.base_url, limits, kind),
+            http_client=_connections(endpoint.base_url, limits, kind),
             default_headers=headers,
             default_query=dict(parse_qsl(address.query)),
         )
     except (ValueError, ImportError, httpx2.InvalidURL, openai.OpenAIError) as error:
-        problem = one_line(scrub(str(error), server.api_key), WORDS)
+        problem = one_line(scrub(str(error), endpoint.api_key), WORDS)
     if problem is not None:
         raise RunStops(
-            f"{server.host} cannot be asked; see to the address and the proxies: {problem}"
+            f"{endpoint.host} cannot be asked; see to the address and the proxies: {problem}"
         )
-    if server.host.partition(":")[0] != "api.openai.com":
+    if endpoint.host.partition(":")[0] != "api.openai.com":
         # What the environment says of an account is meant for its vendor.
         client.organization = client.project = None
     return client

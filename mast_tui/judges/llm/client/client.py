@@ -23,10 +23,10 @@ from mast_tui.judges.llm.client.api_errors import (
 )
 from mast_tui.judges.llm.client.bounded_http import connected
 from mast_tui.judges.llm.client.budget import Budget
+from mast_tui.judges.llm.client.endpoint import Endpoint
 from mast_tui.judges.llm.client.keys import NO_KEY, KeyFilter, scrub
 from mast_tui.judges.llm.client.rate_limiter import RateLimiter, Timing, back_off
 from mast_tui.judges.llm.client.replies import LEAST_LOOKED_AT, UnusableReply, read_reply, was_cut
-from mast_tui.judges.llm.client.server import Server
 from mast_tui.judges.llm.errors import AskError, ContextOverflow, RunStops, Unanswered
 from mast_tui.judges.llm.prompt.prompt import boundary_of, messages
 from mast_tui.judges.llm.request import Correction, ModelClient, Parameters, Reply, Request
@@ -108,7 +108,7 @@ class Client(ModelClient):
     def __init__(
         self,
         parameters: Parameters,
-        server: Server,
+        endpoint: Endpoint,
         *,
         budget: Budget | None = None,
         limiter: RateLimiter | None = None,
@@ -120,14 +120,14 @@ class Client(ModelClient):
         if not parameters.model or not parameters.model.isprintable():
             raise RunStops(f"“{one_line(parameters.model, 80)}” can be no name of a model")
         self._model = parameters.model
-        self._server, self._host = server, server.host
+        self._endpoint, self._host = endpoint, endpoint.host
         self._tries = tries
         self._timing = timing or Timing()
         self._budget = budget or Budget()
         self.limiter = limiter or RateLimiter(timing=self._timing)
         """How many requests are under way."""
         self._on_wait = on_wait
-        self.capabilities = ApiCapabilities(parameters, server.host, on_remark)
+        self.capabilities = ApiCapabilities(parameters, endpoint.host, on_remark)
         """What the server takes, as far as that is known."""
         self._secret = secrets.token_bytes(32)
         self._answered = 0
@@ -139,8 +139,8 @@ class Client(ModelClient):
         """By the tokens that the server counted which request it was, and what it had."""
         self._stopped: str | None = None
         self._stopping = asyncio.Lock()
-        self._openai = connected(server)
-        self._hidden = KeyFilter(server.api_key)
+        self._openai = connected(endpoint)
+        self._hidden = KeyFilter(endpoint.api_key)
         self._hidden.watch()
 
     async def __aenter__(self) -> Self:
@@ -270,7 +270,7 @@ class Client(ModelClient):
     async def _send(self, body: dict[str, object]) -> str | ApiError | _Again:
         """The text of a right response, or what came in its place; raises nothing."""
         try:
-            async with asyncio.timeout(self._server.timeout):
+            async with asyncio.timeout(self._endpoint.timeout):
                 return await self._openai.post(
                     "/chat/completions", cast_to=str, content=orjson.dumps(body)
                 )
@@ -279,18 +279,18 @@ class Client(ModelClient):
             return read_api_error(response.status_code, response.headers, response.content)
         except TimeoutError:
             return _Again(
-                f"no whole answer within {self._server.timeout:,g} s", lost=True, late=True
+                f"no whole answer within {self._endpoint.timeout:,g} s", lost=True, late=True
             )
         except openai.APIConnectionError as error:
             return self._lost(error)
         except (openai.OpenAIError, httpx2.HTTPError, OSError, ValueError) as error:
-            return _Again(self._server.clean(str(error)) or type(error).__name__)
+            return _Again(self._endpoint.clean(str(error)) or type(error).__name__)
 
     def _lost(self, error: openai.APIConnectionError) -> _Again:
         """A request whose connection failed."""
         cause = error.__cause__ or error
         reached = not isinstance(cause, _NOT_REACHED)
-        said = self._server.clean(str(cause)) or "the connection broke off"
+        said = self._endpoint.clean(str(cause)) or "the connection broke off"
         late = isinstance(error, openai.APITimeoutError)
         if late:
             said = "no answer in time" if reached else "no connection in time"
@@ -310,9 +310,9 @@ class Client(ModelClient):
                 " OLLAMA_CONTEXT_LENGTH=32768)"
             )
         if len(reply.text) < LONG_ANSWER:
-            text = scrub(reply.text, self._server.api_key)
+            text = scrub(reply.text, self._endpoint.api_key)
         else:  # seconds, where somebody means ill
-            text = await asyncio.to_thread(scrub, reply.text, self._server.api_key)
+            text = await asyncio.to_thread(scrub, reply.text, self._endpoint.api_key)
         return reply if text == reply.text else replace(reply, text=text)
 
     def _counts_alike(self, reply: Reply, request: Request) -> bool:
@@ -345,7 +345,7 @@ class Client(ModelClient):
         self, refusal: ApiError, request_form: RequestForm, turn: int
     ) -> Reply | _Again | AskError:
         """What follows from an error of the server."""
-        words = self._server.clean(refusal.message)
+        words = self._endpoint.clean(refusal.message)
         if refusal.page:
             words = "a web page"
         said = f"{words} ({refusal.status})"
@@ -391,8 +391,8 @@ class Client(ModelClient):
         return RunStops(words)
 
     async def _why_stopped(self, error_kind: ErrorKind, refusal: ApiError, said: str) -> str:
-        variable = self._server.key_variable
-        if error_kind is ErrorKind.KEY and self._server.api_key == NO_KEY:
+        variable = self._endpoint.key_variable
+        if error_kind is ErrorKind.KEY and self._endpoint.api_key == NO_KEY:
             return f"{self._host} wants a key: set {variable} to one ({refusal.status})"
         if error_kind in (ErrorKind.KEY, ErrorKind.DENIED):
             return f"{self._host} refuses the key that {variable} holds: {said}"
@@ -401,7 +401,7 @@ class Client(ModelClient):
         if error_kind is ErrorKind.ANSWER_TOO_LONG:
             return f"{self._host} gives no answers so long; allow fewer tokens for them: {said}"
         if error_kind is ErrorKind.REDIRECT:
-            where = self._server.clean(refusal.location) or "elsewhere"
+            where = self._endpoint.clean(refusal.location) or "elsewhere"
             return (
                 f"{self._host} sends on to {where}, where neither traces nor the key are sent;"
                 " put that address in the settings if it is right"
@@ -411,7 +411,7 @@ class Client(ModelClient):
     async def _why_not_found(self, error_kind: ErrorKind, said: str) -> str:
         """Whether it is the model that is unknown, or the address that is no API."""
         names = await self._models()
-        model = self._server.clean(self._model)
+        model = self._endpoint.clean(self._model)
         if names and self._model not in names:
             shown = ", ".join(names[:NAMES_SHOWN])
             more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
@@ -434,7 +434,7 @@ class Client(ModelClient):
             refusal = read_api_error(response.status_code, response.headers, response.content)
             error_kind = error_kind_of(refusal)
             if error_kind in (ErrorKind.KEY, ErrorKind.DENIED, ErrorKind.REDIRECT):
-                said = f"{self._server.clean(refusal.message)} ({refusal.status})"
+                said = f"{self._endpoint.clean(refusal.message)} ({refusal.status})"
                 words = await self._why_stopped(error_kind, refusal, said)
                 raise RunStops(words) from error
             return []
@@ -448,7 +448,7 @@ class Client(ModelClient):
         if not isinstance(models, list):
             return []
         names = (model.get("id") for model in models if isinstance(model, dict))
-        return [self._server.clean(name) for name in names if isinstance(name, str)]
+        return [self._endpoint.clean(name) for name in names if isinstance(name, str)]
 
     async def _models(self) -> list[str]:
         """The same to explain a refusal, where a server that does not tell is no news."""

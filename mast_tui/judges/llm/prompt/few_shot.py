@@ -80,6 +80,10 @@ class Choice:
         return cls(mode, VerdictValue(verdict), trace_id)
 
 
+Chosen = tuple[tuple[Choice, Example], ...]
+"""Examples with what each is about."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Candidate:
     """``quote`` are words in a range of several spans, whose target has none."""
@@ -98,7 +102,7 @@ def choose_examples(
     *,
     count: int = EXAMPLES,
     may_use: Callable[[str], bool] = lambda _: True,
-) -> tuple[tuple[Choice, Example], ...]:
+) -> Chosen:
     """So many examples of settled gold, redacted; the same gold gives the same ones.
 
     Each is of a mode of its own as far as there are modes, and of a trace of its own as far as
@@ -203,11 +207,11 @@ def repeat_examples(
     taxonomy: Taxonomy,
     at_hand: TraceAtHand,
     redaction: Redaction,
-) -> tuple[Example, ...] | None:
+) -> Chosen | None:
     """The examples that were chosen before, or None where the gold does not say so any more."""
     by_trace = {case.trace_id: case for case in cases}
     shown = _Shown(at_hand, redaction)
-    examples = []
+    chosen: list[tuple[Choice, Example]] = []
     for choice in choices:
         case = by_trace.get(choice.trace_id)
         if case is None:
@@ -216,13 +220,13 @@ def repeat_examples(
         again = shown.of((c for c in found if c.choice == choice), 1)
         if not again:
             return None
-        examples.append(again[0][1])
-    return tuple(examples)
+        chosen += again
+    return tuple(chosen)
 
 
-def noted(choices: Sequence[Choice]) -> tuple[tuple[str, str], ...]:
-    """The choices as the settings of a run record them, by name."""
-    return tuple((f"{_NAME} {n}", choice.words()) for n, choice in enumerate(choices, 1))
+def noted(chosen: Chosen) -> tuple[tuple[str, str], ...]:
+    """What was chosen as the settings of a run record it, by name."""
+    return tuple((f"{_NAME} {n}", choice.words()) for n, (choice, _) in enumerate(chosen, 1))
 
 
 def noted_choices(parameters: Iterable[tuple[str, str]]) -> tuple[Choice, ...]:

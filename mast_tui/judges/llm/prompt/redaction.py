@@ -27,7 +27,7 @@ Places = Callable[[str], Iterator[tuple[int, int]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class SecretRule:
     """Finds one kind of secret: ``name`` stands in its place, ``places`` tells where it is.
 
     Places are code points, end exclusive, and may be in any order. ``needs`` are texts in lower
@@ -47,7 +47,9 @@ SECRET_GROUP: Final = "secret"
 """What a pattern's group of this name matches is taken out, else all that it matches."""
 
 
-def pattern_rule(name: str, pattern: str, *needs: str, flags: int = 0, sign: str = "") -> Rule:
+def pattern_rule(
+    name: str, pattern: str, *needs: str, flags: int = 0, sign: str = ""
+) -> SecretRule:
     """A rule for a regular expression of ours, matched by Python's engine.
 
     RE2, which is linear with any pattern, knows no look behind, and these need it: a key begins
@@ -62,7 +64,7 @@ def pattern_rule(name: str, pattern: str, *needs: str, flags: int = 0, sign: str
             if start < end:
                 yield start, end
 
-    return Rule(name, places, needs, pattern, sign)
+    return SecretRule(name, places, needs, pattern, sign)
 
 
 _LOCAL: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._%+-"
@@ -89,7 +91,7 @@ _BEGIN: Final = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))"
 """Not within a word; the letter of an escape such as ``\\n``, as JSON has it, is none."""
 
 # No quantifier of these overlaps what follows it, or it is possessive: the time is linear.
-DEFAULT_RULES: Final[tuple[Rule, ...]] = (
+DEFAULT_RULES: Final[tuple[SecretRule, ...]] = (
     pattern_rule(
         "private key",
         r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
@@ -178,7 +180,7 @@ DEFAULT_RULES: Final[tuple[Rule, ...]] = (
         "://",
         sign=":",
     ),
-    Rule("e-mail", _addresses, ("@",)),
+    SecretRule("e-mail", _addresses, ("@",)),
 )
 
 
@@ -200,7 +202,7 @@ class RedactionError(MastError):
     """A file of patterns cannot be used; the message says where and why."""
 
 
-def read_rules(path: Path) -> tuple[Rule, ...]:
+def read_rules(path: Path) -> tuple[SecretRule, ...]:
     """Read the rules of a file: a line is a pattern, or ``name = pattern``; ``#`` is a comment.
 
     Case counts where a pattern does not begin with ``(?i)``; ``^`` and ``$`` mean lines. A group
@@ -220,7 +222,7 @@ def read_rules(path: Path) -> tuple[Rule, ...]:
         raise RedactionError(f"{shown}: not UTF-8; save the file as UTF-8") from None
     if len(data) > MOST_BYTES:
         raise RedactionError(f"{shown}: longer than 1 MB; is this a file of patterns?")
-    rules: list[Rule] = []
+    rules: list[SecretRule] = []
     steps = 0
     for number, line in enumerate(text.splitlines(), 1):
         line = line.strip()
@@ -241,7 +243,7 @@ def read_rules(path: Path) -> tuple[Rule, ...]:
 
 def file_rule(
     name: str, pattern: str, compiled: re2._Regexp, *, now: Callable[[], float] = time.monotonic
-) -> Rule:
+) -> SecretRule:
     """Make a rule for a pattern of a file.
 
     Args:
@@ -267,7 +269,7 @@ def file_rule(
                     f" {len(text):,} characters; make it ask for less"
                 )
 
-    return Rule(name, places, pattern=pattern)
+    return SecretRule(name, places, pattern=pattern)
 
 
 def _compiled(pattern: str, place: str) -> re2._Regexp:
@@ -346,7 +348,7 @@ class Redacted:
 class Redaction:
     """What is taken out of every text that is sent: what rules find, and literal secrets."""
 
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[SecretRule, ...] = ()
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
     def __reduce__(self) -> tuple[Callable[..., Redaction], tuple[object, ...]]:
@@ -424,7 +426,7 @@ def _made_again(default: bool, own: Iterable[tuple[str, str]]) -> Redaction:
     return Redaction((*(DEFAULT_RULES if default else ()), *rules))
 
 
-def _is_needed(rule: Rule, lowered: str) -> bool:
+def _is_needed(rule: SecretRule, lowered: str) -> bool:
     if rule.sign and rule.sign not in lowered:
         return False
     # A plain loop: this runs for every rule and text, and most texts are short.

@@ -45,16 +45,6 @@ class JudgeUnitsByModel:
     folder: ShardFolder
     door: SharedAllowanceAddress | None = None
 
-    @property
-    def name(self) -> str:
-        """The judge's."""
-        return self.setup.judge
-
-    @property
-    def looks_at(self) -> tuple[str, ...]:
-        """The modes on which it gives verdicts."""
-        return self.setup.prompt.modes
-
     def __call__(self, units: Sequence[Unit]) -> list[UnitJudged]:
         """What was said of the traces of each unit."""
         bring(path for unit in units for path in unit.files)
@@ -69,7 +59,7 @@ class JudgeUnitsByModel:
         try:
             if self.door is not None:
                 budget = SharedBudget(self.door, setup.allowance, setup.prices)
-            way = connect_to_server(setup, Usage(), _nothing, _nothing, budget)
+            way = connect_to_server(setup, Usage(), budget=budget)
             async with way as asks:
                 found = await _Judging(setup, self.folder, asks).all(units)
         except RunStops as error:
@@ -78,10 +68,6 @@ class JudgeUnitsByModel:
             if isinstance(budget, SharedBudget):
                 budget.close()
         return [replace(found[0], usage=budget.used), *found[1:]] if found else []
-
-
-def _nothing(_: str) -> None:
-    return
 
 
 class _Judging:

@@ -127,7 +127,11 @@ async def run_model_judge(
 
 @asynccontextmanager
 async def connect_to_server(
-    setup: Setup, spent: Usage, on_wait: Tell, on_remark: Tell, budget: Budget | None = None
+    setup: Setup,
+    spent: Usage,
+    on_wait: Tell = _nothing,
+    on_remark: Tell = _nothing,
+    budget: Budget | None = None,
 ) -> AsyncIterator[ModelClient]:
     """A client of the server that the setup names, for as long as it is needed.
 
@@ -141,7 +145,7 @@ async def connect_to_server(
 
     async with Client(
         setup.parameters,
-        setup.server(),
+        setup.endpoint(),
         budget=budget or Budget(setup.allowance, prices=setup.prices, used=spent),
         limiter=RateLimiter(setup.concurrency, ramp=RAMP, first=FIRST),
         on_wait=on_wait,

@@ -18,9 +18,9 @@ from mast_tui.configuration import (
     prices_to_write,
 )
 from mast_tui.judges.llm.client.budget import UNBOUNDED, Allowance
+from mast_tui.judges.llm.client.endpoint import Endpoint
 from mast_tui.judges.llm.client.hosts import check_address, host_of, is_this_machine
 from mast_tui.judges.llm.client.keys import find_key
-from mast_tui.judges.llm.client.server import Server
 from mast_tui.judges.llm.prompt.prompt import Example, Prompt
 from mast_tui.judges.llm.prompt.redaction import Redaction
 from mast_tui.judges.llm.request import Parameters, Way
@@ -80,14 +80,14 @@ class Setup:
         """Whether requests go to this machine."""
         return is_this_machine(self.base_url)
 
-    def server(self) -> Server:
-        """The server that is asked, with the key to it.
+    def endpoint(self) -> Endpoint:
+        """Where the model is asked, with the key to it.
 
         Raises:
             RunStops: The address may not be asked, or there is no key for it.
         """
         check_address(self.base_url, allow_http=self.allow_http)
-        return Server(
+        return Endpoint(
             self.base_url,
             find_key(self.base_url, self.key_variable),
             self.key_variable,

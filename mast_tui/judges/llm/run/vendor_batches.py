@@ -90,7 +90,7 @@ class VendorBatches:
         Raises:
             RunStops: The server does not do it, or another process is at it.
         """
-        client = BatchClient(self._setup.server())
+        client = BatchClient(self._setup.endpoint())
         lock = run_lock(self._workspace.path, f"{self._setup.judge} batches")
         with lock, tempfile.TemporaryDirectory(prefix="mast-tui-") as folder, ExitStack() as files:
             async with client:

@@ -1,4 +1,4 @@
-"""A server that speaks the OpenAI API: where it is, and how it is asked."""
+"""The endpoint of a server that speaks the OpenAI API: where it is, and how it is asked."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WORDS: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class Endpoint:
     """Where a model is asked, and with which key.
 
     ``base_url`` is such as ``https://api.openai.com/v1`` and ``api_key`` is sent there and
