@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from functools import cache
+from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -123,11 +124,13 @@ def entry_files() -> Iterator[os.DirEntry[str]]:
             continue  # a path that is not there, or an archive
         for entry in found:
             if entry.name.endswith((".dist-info", ".egg-info")):
+                # Opened as plainly as can be: each start reads one of some hundred packages.
                 try:
-                    told = Path(entry.path, "entry_points.txt").read_bytes()
+                    with FileIO(f"{entry.path}/entry_points.txt") as told:
+                        named = mark in told.readall()
                 except OSError:
                     continue  # most packages have none
-                if mark in told:
+                if named:
                     yield entry
 
 
