@@ -75,13 +75,12 @@ _CLASS: Final = "".join(
     ]
 )
 _UNSAFE: Final = re.compile(f"[{_CLASS}]|{_JOINER_BEFORE_EMOJI}")
-_INVISIBLE: Final = re.compile(
-    f"[{''.join(f'{chr(first)}-{chr(last)}' for first, last in _HIDDEN)}]"
-)
 COLOUR_SEQUENCE: Final = re.compile("\x1b\\[([0-9;:]*)m")
 """What has a terminal change the colours that it writes in, and nothing else."""
 
-_UNSAFE_OR_COLOUR: Final = re.compile(f"{COLOUR_SEQUENCE.pattern}|{_UNSAFE.pattern}")
+_UNSAFE_OR_COLOUR: Final = f"{COLOUR_SEQUENCE.pattern}|{_UNSAFE.pattern}"
+"""Compiled when it is first asked for, as the next: each would hold up the first screen."""
+_INVISIBLE: Final = f"[{''.join(f'{chr(first)}-{chr(last)}' for first, last in _HIDDEN)}]"
 _UNSAFE_OR_BREAK: Final = re.compile(f"\r\n|[{_CLASS}]|{_JOINER_BEFORE_EMOJI}")
 
 
@@ -119,7 +118,7 @@ def _is_plain(text: str) -> bool:
 
 def invisible_in(text: str) -> str | None:
     """Name the first character in ``text`` that cannot be seen, as ``U+3164``; None without one."""
-    found = _INVISIBLE.search(text)
+    found = re.search(_INVISIBLE, text)
     return None if found is None else f"U+{ord(found[0]):04X}"
 
 
@@ -140,7 +139,7 @@ def safe_line_map(text: str, *, drops_colours: bool = False) -> tuple[str, list[
         drops_colours: Whether sequences that only set colours (``COLOUR_SEQUENCE``) are left out;
             else, as all others, they are seen.
     """
-    unsafe = _UNSAFE_OR_COLOUR if drops_colours else _UNSAFE
+    unsafe = re.compile(_UNSAFE_OR_COLOUR) if drops_colours else _UNSAFE
     if _is_plain(text) or unsafe.search(text) is None:
         return text, None
     parts: list[str] = []
