@@ -10,7 +10,6 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -41,8 +40,7 @@ class ConfigurationError(MastError):
     """The configuration cannot be used; the message says where it is wrong and what to write."""
 
 
-@dataclass(frozen=True, slots=True)
-class Prices:
+class Prices(NamedTuple):
     """What a model costs per million tokens, in and out, in whatever currency it is paid in.
 
     ``cached`` is for those in that the server knows from an earlier request, None where they cost
@@ -65,8 +63,7 @@ class Prices:
         return Prices(self.input * factor, self.output * factor, cached)
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeConfiguration:
+class JudgeConfiguration(NamedTuple):
     """The ``[judge]`` table; None where it says nothing.
 
     ``base_url`` is where the model is asked; ``key_variable`` names the environment variable that
@@ -86,12 +83,12 @@ class JudgeConfiguration:
     timeout: float = TIMEOUT
     hints: bool = True
     verify: bool = False
-    body: Mapping[str, object] = field(default_factory=dict)
-    headers: Mapping[str, str] = field(default_factory=dict)
+    body: Mapping[str, object] = {}
+    headers: Mapping[str, str] = {}
     key_variable: str = KEY_VARIABLE
     redact: Path | None = None
     allow_http: bool = False
-    prices: Mapping[str, Prices] = field(default_factory=dict)
+    prices: Mapping[str, Prices] = {}
     batch_price: float = BATCH_PRICE
 
     def sent_headers(self) -> dict[str, str]:
@@ -133,8 +130,7 @@ class Problem(NamedTuple):
     line: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Configuration:
+class Configuration(NamedTuple):
     """What ``config.toml`` says, with defaults where it says nothing or something wrong.
 
     Attributes:
@@ -152,10 +148,10 @@ class Configuration:
     annotator: str | None = None
     theme: str | None = None
     preset: str = "vim"
-    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    keys: Mapping[str, tuple[str, ...]] = {}
     judge: JudgeConfiguration = JudgeConfiguration()
     problems: tuple[Problem, ...] = ()
-    lines: Mapping[Place, int] = field(default_factory=dict)
+    lines: Mapping[Place, int] = {}
 
     @property
     def problem(self) -> str | None:
@@ -172,7 +168,7 @@ class Configuration:
         """The same with more problems, each by its place, and what is right in their stead."""
         more = [Problem(place, text, self.line_of(place)) for place, text in wrong]
         problems = sorted([*self.problems, *more], key=lambda one: one.line or 0)
-        return replace(self, problems=tuple(problems), **right)
+        return self._replace(problems=tuple(problems), **right)
 
 
 class _WrongError(Exception):
@@ -183,8 +179,7 @@ class _WrongError(Exception):
         self.place = place
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(NamedTuple):
     """One line of the file.
 
     Attributes:
@@ -451,8 +446,8 @@ def read_configuration(path: Path | None = None) -> Configuration:
     except tomllib.TOMLDecodeError as error:
         line = re.search(r"at line (\d+)", str(error))
         at: dict[Place, int] = {(): int(line[1])} if line else {}
-        return replace(empty, lines=at).without([((), f"{error}; nothing of it is used")])
-    return _read(replace(empty, lines=_lines(text)), data)
+        return empty._replace(lines=at).without([((), f"{error}; nothing of it is used")])
+    return _read(empty._replace(lines=_lines(text)), data)
 
 
 def with_theme(text: str, theme: str) -> str:

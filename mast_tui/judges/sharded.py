@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import takewhile
 from pathlib import Path
@@ -126,7 +126,7 @@ class JudgeUnits:
         reports: list[FileReport] = []
         for report in map(walk.with_outcomes, walk.read(unit)):
             judged += map(self._judged, report.traces)
-            reports.append(replace(report, traces=()))
+            reports.append(report._replace(traces=()))
         return UnitJudged(tuple(judged), tuple(reports))
 
     def _judged(self, trace: Trace) -> Judged:

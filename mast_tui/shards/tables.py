@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from importlib import import_module
 from io import BytesIO
@@ -52,7 +52,7 @@ _AS_IT_IS: Final = (
 )
 """The columns that hold what a record of a trace has under the same name."""
 
-_IDENTITY: Final = tuple(field.name for field in fields(TraceIdentity))
+_IDENTITY: Final = TraceIdentity._fields
 _EVENT: Final = {
     "id": "string",
     "key": "uint64",
@@ -181,7 +181,7 @@ def _events_schema(arrow: Any) -> Any:
 
 def _trace(judged: Judged, taxonomy: Taxonomy, looks_at: frozenset[str]) -> dict[str, Any]:
     record, onsets = judged.record, judged.onsets or {}
-    identity = {} if record.identity is None else asdict(record.identity)
+    identity = {} if record.identity is None else record.identity._asdict()
     row: dict[str, Any] = {
         **identity,
         "key": judged.key,

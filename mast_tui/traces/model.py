@@ -8,7 +8,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass
 from enum import Enum, StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -71,8 +71,7 @@ class Outcome(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class Tokens:
+class Tokens(NamedTuple):
     """What a model call took in and gave out, in tokens; None where the source does not tell."""
 
     input: int | None = None
@@ -108,8 +107,7 @@ class Span:
     tokens: Tokens | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(NamedTuple):
     """Something in a source that could not be read, and where it stands."""
 
     place: str
@@ -120,8 +118,7 @@ Named = tuple[tuple[str, str], ...]
 """Texts under their names, in the order of the source."""
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerKey:
+class AnswerKey(NamedTuple):
     """What is known of how a run should have gone and how it was scored.
 
     An annotator working blind must not see any of it. ``expected_actions`` are tool calls, the
@@ -144,10 +141,8 @@ class AnswerKey:
     other: Named = ()
 
     def sections(self) -> Iterator[tuple[str, Named]]:
-        """Yield the name of every section that holds something, and what it holds."""
-        for section in fields(self):
-            if found := getattr(self, section.name):
-                yield section.name, found
+        """The name of every section that holds something, and what it holds."""
+        return ((name, found) for name, found in self._asdict().items() if found)
 
     def entries(self) -> Named:
         """Everything in it, one section after the other."""
@@ -159,11 +154,10 @@ class AnswerKey:
             name: getattr(self, name) + tuple(e for e in found if e not in getattr(self, name))
             for name, found in other.sections()
         }
-        return replace(self, **more)
+        return self._replace(**more)
 
 
-@dataclass(frozen=True, slots=True)
-class TraceMeta:
+class TraceMeta(NamedTuple):
     """What the source tells about a run as a whole.
 
     ``task_id`` is what a benchmark calls the task, ``trial`` which of several runs of it this one
@@ -201,8 +195,7 @@ class TraceMeta:
 _NOTHING_TOLD: Final = TraceMeta()
 
 
-@dataclass(frozen=True, slots=True)
-class TraceIdentity:
+class TraceIdentity(NamedTuple):
     """By which a trace is known again, wherever its file lies.
 
     ``trace_id`` is the native id where the format makes it unique, else
@@ -219,8 +212,7 @@ class TraceIdentity:
     native: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(NamedTuple):
     """How far the index of a trace has come: ``done`` of ``total`` bytes.
 
     ``spans`` is how many spans an earlier look has found, and ``all_spans`` whether that was all
@@ -234,8 +226,7 @@ class Loaded:
     all_spans: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Thread:
+class Thread(NamedTuple):
     """Which thread of a run a file holds, where sub-agents have files of their own.
 
     ``id`` is the thread's own, ``parent`` that of the thread which began it; None for the run
@@ -748,7 +739,7 @@ class Trace:
         trace = copy(self)
         trace._renamed = trace_id
         if self._identity is not None:
-            trace._identity = replace(self._identity, trace_id=trace_id)
+            trace._identity = self._identity._replace(trace_id=trace_id)
         if self._summary is not None:
             trace._summary = self._summary._replace(trace_id=trace_id)
         return trace
@@ -781,7 +772,7 @@ class Trace:
         """Take over what reading the file has found."""
         identity = found.identity
         if self._renamed is not None:
-            identity = replace(identity, trace_id=self._renamed)
+            identity = identity._replace(trace_id=self._renamed)
         if found._also is not None:
             self._also = found._also if self._also is None else fill_in(found._also, self._also)
         self.opened, self._meta, self._problems = found.opened, found._meta, found._problems
@@ -795,15 +786,14 @@ class Trace:
 def fill_in(meta: TraceMeta, also: TraceMeta) -> TraceMeta:
     """``meta`` with what it lacks taken from ``also``."""
     told = {
-        fact.name: getattr(also, fact.name)
-        for fact in fields(meta)
-        if (known := getattr(meta, fact.name)) in (None, "") or known is Outcome.UNKNOWN
+        name: getattr(also, name)
+        for name, known in meta._asdict().items()
+        if known in (None, "") or known is Outcome.UNKNOWN
     }
-    return replace(meta, **told, answer_key=meta.answer_key.with_all_of(also.answer_key))
+    return meta._replace(**told, answer_key=meta.answer_key.with_all_of(also.answer_key))
 
 
-@dataclass(frozen=True, slots=True)
-class FileReport:
+class FileReport(NamedTuple):
     """What came of looking at one file: its traces and what could not be read.
 
     Exactly one of ``format``, ``skipped`` and ``failed`` is set: the format's name, the reason
@@ -814,7 +804,7 @@ class FileReport:
     path: Path
     format: str | None = None
     traces: tuple[Trace, ...] = ()
-    problems: tuple[Problem, ...] = field(default=())
+    problems: tuple[Problem, ...] = ()
     skipped: str | None = None
     failed: str | None = None
     thread: Thread | None = None

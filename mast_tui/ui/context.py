@@ -35,16 +35,15 @@ Result = TypeVar("Result")
 Answer = TypeVar("Answer")
 
 
-@dataclass(frozen=True, slots=True)
-class TraceLocation:
+class TraceLocation(NamedTuple):
     """Where to look in a trace: at a suggestion, at the next of a judge, else at a span by its key
-    or its ``index``; ``find`` is what to look for there."""
+    or its ``position``; ``find`` is what to look for there."""
 
     trace_id: str
     suggestion: str | None = None
     judge: str | None = None
     key: str | None = None
-    index: int | None = None
+    position: int | None = None
     find: str | None = None
 
 

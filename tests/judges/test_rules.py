@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 
@@ -247,7 +246,7 @@ class TestOverlong:
     META = TraceMeta(task="Mend the ledger.", outcome=Outcome.SUCCEEDED)
 
     def run(self, name: str, turns: int, outcome: Outcome) -> MemoryTrace:
-        trace = MemoryTrace(name, replace(self.META, outcome=outcome))
+        trace = MemoryTrace(name, self.META._replace(outcome=outcome))
         for turn in range(turns):
             trace.say(f"Step {turn} of the work on the ledger.")
         return trace

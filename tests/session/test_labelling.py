@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from mast_tui.labels import (
@@ -250,7 +248,7 @@ def test_a_judge_cannot_sit_down(desk: Desk) -> None:
 def test_the_trace_has_one_id_wherever_it_is_opened(desk: Desk) -> None:
     session = desk.open()
     assert session.trace_id == TRACE
-    other = replace(desk.trace.identity, content_hash="0" * 64)
+    other = desk.trace.identity._replace(content_hash="0" * 64)
     desk.trace._identity = other
     assert desk.open().trace_id == f"{TRACE}~2"
 

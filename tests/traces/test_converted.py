@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -30,7 +29,7 @@ from tests.traces.rollouts import call, message, meta, output, write
 words = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12).filter(str.strip)
 perhaps = st.none() | words
 named = st.lists(st.tuples(words, words), max_size=2).map(tuple)
-answer_keys = st.builds(AnswerKey, *([named] * len(fields(AnswerKey))))
+answer_keys = st.builds(AnswerKey, *([named] * len(AnswerKey._fields)))
 moments = st.none() | st.floats(0, 4e9)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -35,7 +34,7 @@ from tests.traces.same import check_same_report
 words = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12)
 perhaps = st.none() | words
 named = st.lists(st.tuples(words, words), max_size=2).map(tuple)
-answer_keys = st.builds(AnswerKey, *([named] * len(fields(AnswerKey))))
+answer_keys = st.builds(AnswerKey, *([named] * len(AnswerKey._fields)))
 moments = st.none() | st.floats(0, 4e9)
 counts = st.none() | st.integers(0, 1 << 70)
 

@@ -104,7 +104,7 @@ class Given:
         return listing
 
     def opened(self, _opened: OpenWorkspace, _row: str) -> TraceLocation:
-        return TraceLocation(self.trace, index=4)
+        return TraceLocation(self.trace, position=4)
 
     def opening(self, row: str) -> TraceLocation | None:
         return None

@@ -226,7 +226,7 @@ async def test_a_bar_follows_as_the_run_turns_out_longer_and_other_rows_stay() -
     async with bare(trace) as (pilot, counts):
         timeline = counts.timeline
         trace.change = later
-        facts = replace(timeline.facts, total=1000.0)
+        facts = timeline.facts._replace(total=1000.0)
         before = [timeline.render_line(y).text for y in range(4)]
         message = Timeline.IndexGrown(trace, facts, False)
         await counts.of(pilot, lambda: timeline.post_message(message))

@@ -97,8 +97,8 @@ class SetupRequest:
         given: dict[str, Any] = {name: getattr(self, name) or None for name in _CONFIGURED}
         given["temperature"] = self.temperature  # 0 is one
         given["hints"] = False if self.no_hints else None
-        return replace(
-            configuration, **{name: value for name, value in given.items() if value is not None}
+        return configuration._replace(
+            **{name: value for name, value in given.items() if value is not None}
         )
 
     @classmethod

@@ -6,10 +6,9 @@ from abc import abstractmethod
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from operator import gt
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from mast_tui.traces.byte_prefilter import Prefilter
 from mast_tui.traces.index.blocks import Block
@@ -30,8 +29,8 @@ from mast_tui.traces.model import (
 )
 from mast_tui.traces.preview import call_preview, preview
 
-FIRST_SLICE: Final = 256 * 1024
-"""How much of a file is read before its trace is handed out, in bytes."""
+FIRST_SLICE: Final = 128 * 1024
+"""How much of a file is read before its trace is handed out, in bytes: enough for a screen."""
 
 _CACHED_CHARS: Final = 8 << 20
 _CACHED_PREVIEWS: Final = 8192
@@ -416,11 +415,10 @@ def _no_others(_first: int, _end: int) -> Sequence[int]:
     return ()
 
 
-@dataclass(frozen=True, slots=True)
-class Lines:
+class Lines(NamedTuple):
     """The lines that hold the text of each span, from the first to the last."""
 
-    index: LineIndex
+    line_index: LineIndex
     first: array[int]
     last: array[int]
 
@@ -439,7 +437,7 @@ class Lines:
         """
         end, start, stop = self._slice(begin, limit, max_bytes)
         if prefilter is None:
-            return end, self._cut(self.index.read_range(start, stop), start, range(begin, end))
+            return end, self._cut(self.line_index.read_range(start, stop), start, range(begin, end))
         also = others(begin, end)
         if (
             stop - start > max_bytes
@@ -447,28 +445,28 @@ class Lines:
             and not self._any(prefilter, start, stop, max_bytes)
         ):
             return end, iter(())
-        block = self.index.read_range(start, stop)
+        block = self.line_index.read_range(start, stop)
         hits = self._spans_hit(prefilter.hits(block), start, begin, end)
         return end, self._cut(block, start, sorted({*hits, *also}) if also else hits)
 
     def _slice(self, begin: int, limit: int, max_bytes: int) -> tuple[int, int, int]:
         """Spans whose lines follow each other: the end of them, and the bytes they lie in."""
         line = self.first[begin]
-        start, stop = self.index.range_of(line, self.last[begin])
-        beyond = self.index.line_at(start + max_bytes)
+        start, stop = self.line_index.range_of(line, self.last[begin])
+        beyond = self.line_index.line_at(start + max_bytes)
         end, most = begin + 1, min(limit, begin + _SPANS_AT_ONCE)
         while end < most:
             firsts = self.first[end : min(most, end + _STRIDE)]
             behind = max(self.last[end : end + len(firsts)])
             if behind >= beyond or firsts[0] < line or any(map(gt, firsts, firsts[1:])):
                 break
-            stop = max(stop, self.index.range_of(line, behind)[1])
+            stop = max(stop, self.line_index.range_of(line, behind)[1])
             line = firsts[-1]
             end += len(firsts)
         most = min(most, end + _STRIDE)
         while end < most and line <= self.first[end] and self.last[end] < beyond:
             line = self.first[end]
-            stop = max(stop, self.index.range_of(line, self.last[end])[1])
+            stop = max(stop, self.line_index.range_of(line, self.last[end])[1])
             end += 1
         return end, start, stop
 
@@ -476,7 +474,7 @@ class Lines:
         """Whether a very long line may hold the needle, read piece by piece."""
         length = max(max_bytes, 2 * prefilter.overlap)
         while start < stop:
-            piece = self.index.read_range(start, min(stop, start + length))
+            piece = self.line_index.read_range(start, min(stop, start + length))
             if not piece or prefilter.hits(piece):
                 return bool(piece)
             start += length - prefilter.overlap
@@ -489,12 +487,12 @@ class Lines:
             return found
         first, last = self.first[begin:end], self.last[begin:end]
         if first == last:
-            for line in dict.fromkeys(self.index.line_at(start + hit) for hit in hits):
+            for line in dict.fromkeys(self.line_index.line_at(start + hit) for hit in hits):
                 low = bisect_left(first, line)
                 found += range(begin + low, begin + bisect_right(first, line, low))
             return found
         for index in range(begin, end):
-            low, high = self.index.range_of(self.first[index], self.last[index])
+            low, high = self.line_index.range_of(self.first[index], self.last[index])
             place = bisect_left(hits, low - start)
             if place < len(hits) and hits[place] < high - start:
                 found.append(index)
@@ -502,5 +500,5 @@ class Lines:
 
     def _cut(self, block: bytes, start: int, spans: Iterable[int]) -> Iterator[tuple[int, bytes]]:
         for index in spans:
-            low, high = self.index.range_of(self.first[index], self.last[index])
+            low, high = self.line_index.range_of(self.first[index], self.last[index])
             yield index, block[low - start : high - start].removesuffix(b"\n")

@@ -5,9 +5,8 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import nan
-from typing import Final
+from typing import Final, NamedTuple
 
 from mast_tui.traces.index.blocks import Block, Column
 from mast_tui.traces.model import STATUSES, Role, Shape, Span, SpanColumns, SpanKind, SpanStatus
@@ -34,8 +33,7 @@ def kind_of(kind: SpanKind, role: Role) -> int:
     return AGENT if role is Role.AGENT else OTHER
 
 
-@dataclass(frozen=True, slots=True)
-class Buckets:
+class Buckets(NamedTuple):
     """For each of ``KINDS`` how many spans there are in each stretch of ``1 << shift`` spans."""
 
     shift: int

@@ -13,7 +13,6 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from errno import EIO
 from io import FileIO
 from itertools import accumulate
@@ -161,9 +160,9 @@ def _columns(spans: Sequence[Step | Span], text_ends: array[int]) -> Block:
 
 def _head(trace: Trace, begin: int, texts: int, rows: int) -> dict[str, object]:
     return {
-        "identity": asdict(trace.identity),
+        "identity": trace.identity._asdict(),
         "record": trace.record,
-        "meta": asdict(trace.meta),
+        "meta": trace.meta._asdict() | {"answer_key": trace.meta.answer_key._asdict()},
         "problems": [(problem.place, problem.message) for problem in trace.problems],
         "spawned": dict(trace.spawned),
         "total": trace.loaded.total,

@@ -7,7 +7,6 @@ more of its format adds the rest itself.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
 from typing import Final, Literal, TypeGuard
 
 from mast_tui.traces.io.json_values import as_text, dump_text
@@ -182,13 +181,7 @@ def from_json(value: object) -> AnswerKey:
     """What ``as_json`` wrote; what is of another shape is left out."""
     if not isinstance(value, Mapping):
         return AnswerKey()
-    return AnswerKey(
-        **{
-            section.name: _entries(value[section.name])
-            for section in fields(AnswerKey)
-            if section.name in value
-        }
-    )
+    return AnswerKey(**{name: _entries(value[name]) for name in AnswerKey._fields if name in value})
 
 
 def _entries(value: object) -> Named:

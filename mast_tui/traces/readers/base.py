@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -52,4 +51,4 @@ def identity_of(
     found = identity_by_content(
         path, record, content, reader=reader.name, key_scheme=reader.key_scheme
     )
-    return replace(found, trace_id=native, native=True) if native else found
+    return found._replace(trace_id=native, native=True) if native else found

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mast_tui.traces.index.lines import BackgroundReader, LineSpans
 from mast_tui.traces.io.decoding import as_utf8
@@ -29,8 +28,7 @@ _LEAST_PACKING: Final = 100
 """How many times its size a compressed file is taken to hold at most without being looked into."""
 
 
-@dataclass(frozen=True, slots=True)
-class BigDocuments:
+class BigDocuments(NamedTuple):
     """How files are read that are more than ``big`` bytes; they are kept in ``folder``.
 
     Without a folder it is the user's own. Files that are read line by line are none of them: where

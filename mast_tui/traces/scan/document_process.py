@@ -9,12 +9,11 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
 from subprocess import PIPE, Popen, TimeoutExpired
 from time import monotonic
-from typing import Final
+from typing import Final, NamedTuple
 from weakref import finalize
 
 from mast_tui.traces.index.blocks import Block, blocks_in
@@ -56,8 +55,7 @@ READ_HERE_AT_MOST: Final = 64 << 20
 """How big a document may be to be read here all the same, where nothing can be kept."""
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(NamedTuple):
     """How far the reading of a document has come, in bytes; ``words`` say it for people."""
 
     done: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -54,7 +54,7 @@ class ReadAndDo(Generic[Result]):
     def _done(self, report: FileReport) -> Read[Result]:
         known = tuple((trace.record, trace.summary) for trace in report.traces)
         results = tuple(map(self.work, report.traces))
-        return Read(replace(report, traces=()), known, results)
+        return Read(report._replace(traces=()), known, results)
 
 
 def each_trace(
@@ -130,7 +130,7 @@ def _settled(
     for number, one in enumerate(found):
         file = FileToRead(str(one.report.path), (), partial(_read_again, unit, number))
         traces = [unread_trace(file, record, summary) for record, summary in one.traces]
-        reports.append(replace(one.report, traces=tuple(traces)))
+        reports.append(one.report._replace(traces=tuple(traces)))
         for trace, result in zip(traces, one.results, strict=True):
             by_trace[trace.file, trace.record] = (trace.identity.trace_id, result)
     for report in walk.settled(unit, reports):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -82,12 +81,12 @@ def _guarded(source: Source, read: Callable[[], FileReport | None]) -> FileRepor
     if report.format is None:
         return _with_remarks(report, source.remarks)
     if source.remarks:
-        report = replace(report, problems=(*report.problems, *source.remarks))
+        report = report._replace(problems=(*report.problems, *source.remarks))
     if source.broken is not None:
         problem = Problem("whole file", f"{source.broken}; what came before it was read")
-        report = replace(report, problems=(*report.problems, problem))
+        report = report._replace(problems=(*report.problems, problem))
     if source.damage and report.format != "text":
-        report = replace(report, problems=(*report.problems, *source.damage))
+        report = report._replace(problems=(*report.problems, *source.damage))
     return report
 
 
@@ -97,8 +96,8 @@ def _with_remarks(report: FileReport, remarks: Sequence[Problem]) -> FileReport:
     if not words:
         return report
     if report.skipped is not None:
-        return replace(report, skipped=f"{report.skipped}; {words}")
-    return replace(report, failed=f"{report.failed}; {words}")
+        return report._replace(skipped=f"{report.skipped}; {words}")
+    return report._replace(failed=f"{report.failed}; {words}")
 
 
 def _read_in_background(source: Source, big: BigDocuments) -> CachedDocument | None:
@@ -191,7 +190,7 @@ def read_run(path: Path, members: Sequence[Path], *, named: bool) -> FileReport:
             others.append(Member(thread, trace, name_beside(member, path)))
     own = report.thread or Thread(report.traces[0].identity.trace_id)
     run = joined(Member(own, report.traces[0], path.name), others)
-    return replace(report, traces=(run,), problems=tuple(problems))
+    return report._replace(traces=(run,), problems=tuple(problems))
 
 
 def name_beside(path: Path, other: Path) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -309,7 +308,7 @@ def _looked_at(found: Sequence[Sequence[Any]], read: ReadAgain) -> Iterator[Trac
         known = _summary(told)
         trace = unread_trace(file, record, known)
         if amended:  # a settled id, and facts that other files have told
-            trace = trace.with_id(known.trace_id).with_facts(replace(known.meta, task=None))
+            trace = trace.with_id(known.trace_id).with_facts(known.meta._replace(task=None))
         yield trace
 
 

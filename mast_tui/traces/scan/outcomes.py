@@ -9,9 +9,8 @@ a zone UTC); all but ``trace`` are optional.
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from mast_tui.traces.io.decoding import decode
 from mast_tui.traces.io.regular_files import UnreadableFile, read_beside
@@ -29,8 +28,7 @@ _OUTCOMES: Final[Mapping[str, Outcome]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Outcomes:
+class Outcomes(NamedTuple):
     """The facts of one ``outcomes.csv`` by trace, and what in it could not be read.
 
     ``lines`` are the places of the rows, by trace. ``unread`` says why there are none, where the
@@ -40,7 +38,7 @@ class Outcomes:
     facts: Mapping[str, TraceMeta]
     problems: tuple[Problem, ...] = ()
     unread: str | None = None
-    lines: Mapping[str, int] = field(default_factory=dict)
+    lines: Mapping[str, int] = {}
 
     @property
     def words(self) -> str:
@@ -88,14 +86,14 @@ class Outcomes:
         """The report with traces that know these facts too."""
         if not self.facts or not report.traces:
             return report
-        return replace(report, traces=tuple(map(self._added_to_trace, report.traces)))
+        return report._replace(traces=tuple(map(self._added_to_trace, report.traces)))
 
     def told_in(self, report: FileReport) -> FileReport:
         """The report with the problem that the file beside it cannot be read."""
         if self.unread is None or not report.traces:
             return report
         problem = Problem(FILE_NAME, f"not read: {self.unread}")
-        return replace(report, problems=(*report.problems, problem))
+        return report._replace(problems=(*report.problems, problem))
 
     def _added_to_trace(self, trace: Trace) -> Trace:
         row = next(rows_of_trace(self, trace), None)

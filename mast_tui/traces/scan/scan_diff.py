@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from mast_tui.traces.model import FileReport, Trace
 
@@ -32,7 +31,7 @@ class Differences:
         told = report.problems or report.skipped is not None or report.failed is not None
         if not changed and not told:
             return None
-        return replace(report, traces=tuple(changed))
+        return report._replace(traces=tuple(changed))
 
     def gone(self) -> list[str]:
         """Ids of traces that turned out to be no more, since this was asked before."""

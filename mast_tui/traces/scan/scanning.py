@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -83,7 +83,7 @@ class _TraceIds:
             traces.append(trace)
         if report.traces and not traces:
             return FileReport(report.path, skipped=f"the same trace as in {twin}")
-        return replace(report, traces=tuple(traces), problems=tuple(problems))
+        return report._replace(traces=tuple(traces), problems=tuple(problems))
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +284,7 @@ class Scan:
         for report in reports:
             traces = tuple(trace.with_facts(trial.facts) for trace in report.traces)
             problems = (*report.problems, *trial.problems) if traces else report.problems
-            yield replace(report, traces=traces, problems=problems)
+            yield report._replace(traces=traces, problems=problems)
         others = sum(is_regular(path) and path not in read for path in trial.folder.rglob("*"))
         if others and reports:
             files = "one other file" if others == 1 else f"{others} other files"

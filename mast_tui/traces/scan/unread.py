@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from weakref import ReferenceType, ref
 
@@ -202,4 +202,4 @@ def without_spans(report: FileReport, file: FileToRead) -> FileReport:
         trace if trace.is_unread else unread_trace(file, trace.record, trace.summary)
         for trace in report.traces
     )
-    return replace(report, traces=traces)
+    return report._replace(traces=traces)

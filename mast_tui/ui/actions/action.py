@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
+from typing import NamedTuple
 
 
 class Where(StrEnum):
@@ -27,8 +27,7 @@ class Where(StrEnum):
     SIDE_BY_SIDE = "side_by_side"
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(NamedTuple):
     """One thing that a person can do, and the keys for it.
 
     ``command`` is the Textual action that it runs; ``title`` fits the footer; ``hint`` orders the

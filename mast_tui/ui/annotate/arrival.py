@@ -51,8 +51,8 @@ class Arrival:
         if wanted is None or trace is None or not self._state.has_spans:
             return
         index = None if wanted.key is None else trace.index_of(wanted.key)
-        if index is None and wanted.index is not None and wanted.index < len(trace):
-            index = wanted.index
+        if index is None and wanted.position is not None and wanted.position < len(trace):
+            index = wanted.position
         if self._moved_on:
             self._wanted = None
         elif index is not None:

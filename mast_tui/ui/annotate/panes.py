@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from mast_tui.ui.services.view_settings import (
@@ -93,7 +92,7 @@ class Panes:
             return
         share = max(LEAST_SHARE, min(share, MOST_SHARE))
         if share != self._settings.text_share:
-            self._settings = replace(self._settings, text_share=share)
+            self._settings = self._settings._replace(text_share=share)
             self._settings.remember()
             self._divide()
         self._screen.hints.say(f"{share} % of the height for the text")
@@ -108,7 +107,7 @@ class Panes:
     def toggle_bar(self) -> None:
         """Show in each row when the step was, or leave its columns to the text."""
         shown = not self._settings.time_bar
-        self._settings = replace(self._settings, time_bar=shown)
+        self._settings = self._settings._replace(time_bar=shown)
         self._settings.remember()
         self._screen.timeline.show_bar(shown)
         where = "shown where the timeline is wide and the trace has times" if shown else "hidden"

@@ -369,7 +369,7 @@ class Suggestions:
             if found is not None and found.id in self.pending_by_id:
                 self.show(found)
                 return
-            index = self._state.trace.index_of(at.key) if at.key is not None else at.index
+            index = self._state.trace.index_of(at.key) if at.key is not None else at.position
             if found is not None:
                 index = self.index_of(found)
             if index is not None and index < len(self._state.trace):

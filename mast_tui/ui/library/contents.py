@@ -279,7 +279,7 @@ class Contents:
         trace = None if row is None else self._view.mast.catalog.traces.get(row.trace_id)
         if row is None or trace is None:
             return
-        at = TraceLocation(row.trace_id, key=row.hit.key, index=row.hit.span, find=self.needle)
+        at = TraceLocation(row.trace_id, key=row.hit.key, position=row.hit.span, find=self.needle)
         self._view.mast.go(ShowTrace(trace, at))
 
     def title(self) -> tuple[str, ...]:

@@ -232,7 +232,7 @@ def traces_table(listed: Listed, names: Mapping[str, str]) -> Table:
 
 def place_of(one: FailingTrace) -> TraceLocation:
     """Where a trace is looked at: where it fails."""
-    return TraceLocation(one.trace_id, index=one.at)
+    return TraceLocation(one.trace_id, position=one.at)
 
 
 def where_words(one: FailingTrace) -> str:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from platformdirs import user_state_path
 
@@ -17,8 +16,7 @@ MOST_SHARE: Final = 80
 SHARE: Final = 40
 
 
-@dataclass(frozen=True, slots=True)
-class ViewSettings:
+class ViewSettings(NamedTuple):
     """How the annotate screen is divided.
 
     ``text_share`` is how much of the height the text of a span has, in percent of what it shares
@@ -33,7 +31,7 @@ class ViewSettings:
         with contextlib.suppress(OSError):
             path = _file()
             make_private(path.parent)
-            path.write_text(json.dumps(asdict(self)), "utf-8")
+            path.write_text(json.dumps(self._asdict()), "utf-8")
 
 
 def remembered_settings() -> ViewSettings:
@@ -46,9 +44,9 @@ def remembered_settings() -> ViewSettings:
     if not isinstance(found, dict):
         return usual
     known = {
-        field.name: found[field.name]
-        for field in fields(ViewSettings)
-        if type(found.get(field.name)) is type(getattr(usual, field.name))
+        name: found[name]
+        for name, value in usual._asdict().items()
+        if type(found.get(name)) is type(value)
     }
     settings = ViewSettings(**known)
     if not LEAST_SHARE <= settings.text_share <= MOST_SHARE:

@@ -244,7 +244,7 @@ class SideBySideScreen(BaseScreen):
         if place is None:
             self.hints.say(f"{side.upper()} has no step here", error=True)
             return
-        at = TraceLocation(source.identity.trace_id, key=trace.span(place).key, index=place)
+        at = TraceLocation(source.identity.trace_id, key=trace.span(place).key, position=place)
         self.mast.go(ShowTrace(source, at))
 
     def action_text(self, step: int) -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+from typing import Final, NamedTuple
 
 from rich.cells import cell_len
 
@@ -16,8 +15,7 @@ from mast_tui.ui.trace_view.repeats import RepeatFinder
 from mast_tui.ui.trace_view.sub_agents import SubAgentFinder
 
 
-@dataclass(frozen=True, slots=True)
-class TraceFacts:
+class TraceFacts(NamedTuple):
     """What the first ``seen`` spans of a trace tell.
 
     ``start`` is the first time that is known, in Unix seconds; ``total`` the seconds from there to

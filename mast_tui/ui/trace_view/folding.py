@@ -5,8 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from mast_tui.traces.model import Span, SpanKind
 
@@ -17,8 +16,7 @@ MAX_REACH: Final = 2000
 """How far to each side a run is followed, in spans."""
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(NamedTuple):
     """Equal steps: spans ``first`` to ``end`` (exclusive), in cycles of ``period`` spans.
 
     ``near`` says that some of them are only nearly equal. Folded, the first cycle stays in sight.
@@ -45,8 +43,7 @@ class Run:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class Steps:
+class Steps(NamedTuple):
     """Spans ``first`` to ``end`` (exclusive) that belong together: a sub-agent's, or a step's own.
 
     Folded, they are one line that tells of ``agent``; or, where ``head`` is the step that they

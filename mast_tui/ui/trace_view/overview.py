@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from rich.segment import Segment
 from rich.style import Style
@@ -34,8 +34,7 @@ STANDS_OUT: Final = 1.5
 """Where they are many, those cells show them whose share of errors is so many times the run's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(NamedTuple):
     """A stretch of spans, ``first`` to ``end`` (exclusive), and what matters most there.
 
     ``errors`` says that some of them are errors, whatever the cell shows.

@@ -6,7 +6,7 @@ from collections.abc import Container, Mapping, Sequence, Set
 from dataclasses import dataclass
 from threading import Lock
 from time import monotonic
-from typing import Final
+from typing import Final, NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
@@ -51,8 +51,7 @@ KIND_WORDS: Final[Mapping[SpanKind, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
+class Columns(NamedTuple):
     """Cells of number, time, bar and who; 0 where a column is left out."""
 
     number: int

@@ -172,7 +172,7 @@ def with_news(known: TraceRecord, new: TraceRecord) -> TraceRecord:
     if new.outcome is not Outcome.UNKNOWN:
         changes["outcome"] = new.outcome
     if known.identity is None and new.identity is not None:
-        changes["identity"] = replace(new.identity, trace_id=known.trace_id)
+        changes["identity"] = new.identity._replace(trace_id=known.trace_id)
     return replace(known, **changes)
 
 

@@ -91,7 +91,7 @@ class _Judging:
                 for trace in report.traces:
                     await self._turns.acquire()  # no more are open than are asked about
                     tasks.append(asyncio.create_task(self._one(trace)))
-                reports.append(replace(report, traces=()))
+                reports.append(report._replace(traces=()))
             begun.append((tasks, reports))
         found = []
         for tasks, reports in begun:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Final
 
 from mast_tui.traces.index.document import Step
@@ -154,8 +153,7 @@ def _facts(record: Fields, steps: Sequence[Step]) -> TraceMeta:
     extra = record.get("extra")
     meta = facts_of_record(extra if isinstance(extra, dict) else record, steps)
     own = answer_key_of(record) if isinstance(extra, dict) else AnswerKey()
-    return replace(
-        meta,
+    return meta._replace(
         task=task_of(steps=steps),
         system=agent_name(record),
         model=_model(record),

@@ -8,7 +8,6 @@ or one message a line.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -99,7 +98,7 @@ def trace_of(
         mapper.add(message, key)
     mapper.count_tokens(conversation.usage)
     meta = _facts(conversation.record, conversation.messages, steps.steps)
-    meta = replace(meta, model=conversation.model or meta.model or mapper.model)
+    meta = meta._replace(model=conversation.model or meta.model or mapper.model)
     return trace_of_steps(
         READER, path, content, steps, meta=meta, record=record, problems=mapper.problems
     )
@@ -117,16 +116,15 @@ def _facts(record: Fields, messages: Messages, steps: Sequence[Step]) -> TraceMe
     if "history" in record and "mistake_agent" in record:
         # A correct answer is no success here: the set holds runs that failed.
         outcome = Outcome.FAILED if meta.outcome is Outcome.FAILED else Outcome.UNKNOWN
-        return replace(meta, system=system, benchmark="Who&When", outcome=outcome)
+        return meta._replace(system=system, benchmark="Who&When", outcome=outcome)
     if "traj" in record and "reward" in record:
-        return replace(
-            meta,
+        return meta._replace(
             task=task_of(steps=steps),
             system=system,
             benchmark="tau-bench",
             answer_key=meta.answer_key.with_all_of(_tau_bench_key(fields_of(record.get("info")))),
         )
-    return replace(meta, system=system)
+    return meta._replace(system=system)
 
 
 def _tau_bench_key(info: Fields) -> AnswerKey:

@@ -8,7 +8,6 @@ the item's id, else ``line N``; those of a sub-agent's thread begin with ``<thre
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from errno import ESTALE
 from typing import Final
 
@@ -223,7 +222,7 @@ class CodexParser:
         if kind == "session_meta" and self.thread is None:
             self._begin_thread(thread_of(payload), payload)
         if self.meta.model is None:
-            self.meta = replace(self.meta, model=as_text(payload.get("model")))
+            self.meta = self.meta._replace(model=as_text(payload.get("model")))
 
     def _begin_thread(self, thread: Thread | None, meta: Fields) -> None:
         if thread is None or thread.parent is None:
@@ -341,7 +340,7 @@ class CodexParser:
     def _message_shown(self, marks: Marks, task: str | None) -> None:
         self._twice.message_shown(marks)
         if task is not None and self.meta.task is None:
-            self.meta = replace(self.meta, task=task)
+            self.meta = self.meta._replace(task=task)
 
     def _name_of(self, role: Role, agent: str | None) -> str:
         return agent or _AGENT_NAMES.get(role, self._agent)

@@ -6,7 +6,6 @@ Needs pyarrow, which comes with the extra ``parquet``.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from importlib import import_module
@@ -96,7 +95,7 @@ class ParquetReader:
         report = _read(source, _rows(table, broken, rows_end))
         if report.format is None and rows_end:
             return FileReport(source.path, failed=rows_end[0].message)
-        return replace(report, problems=(*report.problems, *rows_end))
+        return report._replace(problems=(*report.problems, *rows_end))
 
 
 READER: Final = ParquetReader()

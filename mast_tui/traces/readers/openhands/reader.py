@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -187,7 +187,7 @@ def _trace_of(source: Source, run: _Run, number: int | None = None) -> Trace:
     identity = identity_of(READER, source.path, content, record=number)
     if instance := identifier(run.record.get("instance_id")):
         # Runs of several models share the instance, so that it alone is no id.
-        identity = replace(identity, trace_id=f"{instance}-{identity.content_hash[:8]}")
+        identity = identity._replace(trace_id=f"{instance}-{identity.content_hash[:8]}")
     return _trace(run, identity, source.path, number)
 
 
@@ -258,8 +258,7 @@ def _facts(record: Fields, spans: EventSpans) -> TraceMeta:
     told = facts_of_record(record, spans.steps.steps)
     llm = fields_of(metadata.get("llm_config")) or fields_of(metadata.get("llm"))
     agent = fields_at(record.get("agent"), "llm")
-    return replace(
-        told,
+    return told._replace(
         task=task_of(
             instance.get("problem_statement"), record.get("instruction"), steps=spans.steps.steps
         ),

@@ -121,7 +121,7 @@ def _meta(info: Fields, steps: Sequence[Step]) -> TraceMeta:
     meta = facts_of_record(info, steps)
     name = as_text(fields_at(info, "config", "model").get("model_name"))
     handed_in = answer_key_of(info, {"submission": "patch"})
-    return replace(meta, system=_FORMAT, model=name or meta.model, answer_key=handed_in)
+    return meta._replace(system=_FORMAT, model=name or meta.model, answer_key=handed_in)
 
 
 class _MessageSpans:

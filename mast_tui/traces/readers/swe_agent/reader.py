@@ -8,7 +8,7 @@ from there.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from mast_tui.traces.index.document import More, Step, StepList
@@ -270,8 +270,7 @@ def _facts(record: Fields, steps: Sequence[Step]) -> TraceMeta:
     problem = fields_of(config.get("problem_statement"))
     task = task_of(problem.get("text"), problem.get("problem_statement"), steps=steps)
     model = as_text(fields_at(config, "agent", "model").get("name"))
-    return replace(
-        meta,
+    return meta._replace(
         task=task,
         system="SWE-agent",
         model=model or meta.model,
