@@ -15,7 +15,6 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor, wait
 from contextvars import copy_context
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import partial, wraps
 from time import monotonic, sleep
@@ -161,11 +160,10 @@ class HeldKeys(IntEnum):
     """All: the cursor, the screen or what a key acts on may be another one afterwards."""
 
 
-@dataclass(slots=True)
 class _Write:
-    work: Callable[[], object]
-    holds: HeldKeys
-    command: Command | None = None
+    def __init__(self, work: Callable[[], object], holds: HeldKeys) -> None:
+        self.work, self.holds = work, holds
+        self.command: Command | None = None
 
 
 class Writes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -29,12 +28,12 @@ _NAME_OF_THREAD: Final = re.compile(r"rollout-|agent-|[0-9a-f]{8}-[0-9a-f]{4}-")
 _SUFFIXES: Final = (".jsonl", ".jsonl.zst", ".jsonl.gz")
 
 
-@dataclass(slots=True)
 class Threads:
     """The sub-agents among some files: of each run's file its members, in sorted order."""
 
-    members: dict[Path, list[Path]] = field(default_factory=dict)
-    run_of: dict[Path, Path] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.members: dict[Path, list[Path]] = {}
+        self.run_of: dict[Path, Path] = {}
 
 
 def may_hold_thread(path: Path) -> bool:
