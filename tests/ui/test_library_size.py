@@ -15,7 +15,7 @@ from mast_tui.ui.library import screen as library
 from mast_tui.ui.library.rows import LibraryRow
 from mast_tui.ui.library.screen import LibraryScreen
 from mast_tui.ui.services.open_workspace import OpenWorkspace
-from mast_tui.ui.services.trace_scan import CachedTraces, FilesRead
+from mast_tui.ui.services.traces import CachedTraces, FilesRead
 from tests import waiting
 from tests.ui.settle import settle
 from tests.ui.stage import SMALL, Message, Stage, stage, write_trace
@@ -116,7 +116,7 @@ async def found(on: Stage, folder: Path, *names_found: str, gone: str | None = N
         report for report in Scan([folder], keep_spans=False) if report.path.stem in names_found
     ]
     ids = [i for i, one in on.app.catalog.traces.items() if one.path.stem == gone]
-    on.app.post_message(FilesRead(reports, False, 9999, gone=ids))
+    on.app.call_later(on.app.traces.take, FilesRead(reports, False, 9999, gone=ids))
     await on.pilot.pause()
 
 
@@ -210,7 +210,7 @@ async def test_thousands_of_unreadable_files_are_listed_without_drawing_them(
     monkeypatch.setattr(catalog.FileProblem, "words", property(counted))
     broken = [FileReport(Path(f"b{number}.json"), failed="not JSON") for number in range(5000)]
     async with stage(runs) as on:
-        on.app.post_message(FilesRead(broken, True, 5011))
+        on.app.call_later(on.app.traces.take, FilesRead(broken, True, 5011))
         await on.pilot.pause()
         await on.press("G")
         assert "b4999.json" in on.text

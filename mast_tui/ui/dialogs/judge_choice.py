@@ -129,25 +129,20 @@ class JudgeChoice(KeyDialog[tuple[str, Plan | None]]):
     def _show_counted(self, traces: int) -> None:
         """Say how far the estimate is."""
         if self._plan is None:
-            self._say(f"{ESTIMATING}: {traces:,} of {len(self._traces):,} traces …")
-
-    def _say(self, words: str, *, error: bool = False) -> None:
-        hint = self.query_one(".hint", Static)
-        hint.update(plain_lines(words))
-        hint.set_class(error, "-error")
+            self.say_below(f"{ESTIMATING}: {traces:,} of {len(self._traces):,} traces …")
 
     def _show_plan(self, key: str, plan: Plan) -> None:
         """Say what asking takes; where the model was chosen already, go on with it."""
         if key == self._estimated:
             self._plan = plan
-            self._say(estimate_words(plan))
+            self.say_below(estimate_words(plan))
             if self._wanted:
                 self.dismiss((key, plan))
 
     def _cannot_estimate(self, key: str, problem: str) -> None:
         """Say why it is not known what asking takes."""
         if key == self._estimated:
-            self._say(problem, error=True)
+            self.say_below(problem, error=True)
             self._wanted, self._estimated = False, ""
 
     def take(self, key: str) -> bool:
@@ -160,7 +155,7 @@ class JudgeChoice(KeyDialog[tuple[str, Plan | None]]):
             self.dismiss((key, self._plan))
         else:
             self._wanted = True
-            self._say(f"{ESTIMATING}, then it goes on …")
+            self.say_below(f"{ESTIMATING}, then it goes on …")
             if key != self._estimated:
                 self._estimated, self._plan = key, None
                 self._estimate(self._setup)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
@@ -12,7 +11,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
-from textual.message import Message
 from textual.widgets import Input, Static
 
 from mast_tui.safe_text import one_line
@@ -85,12 +83,6 @@ class LibraryScreen(ListScreen):
         self._compared = 0
         """How many changes there were when runs were compared."""
 
-    @dataclass
-    class SameRuns(Message):
-        """Which traces are the same run as others, by their ids."""
-
-        found: Mapping[str, tuple[str, ...]]
-
     _whole = -1
     """How many widgets the screen has while it is open."""
 
@@ -146,15 +138,12 @@ class LibraryScreen(ListScreen):
             )
 
     def _look_for_same_runs(self, traces: Sequence[Trace]) -> None:
-        self.post_message(self.SameRuns(same_runs(traces, self.mast.input_priority.wait)))
+        found = same_runs(traces, self.mast.input_priority.wait)
+        self.call_later(self._same_runs_found, found)
 
-    @on(SameRuns)
-    def _same_runs_found(self, event: SameRuns) -> None:
-        event.stop()
-        before, self._same_runs = self._same_runs, event.found
-        changed = [
-            one for one in (before.keys() | event.found) if before.get(one) != event.found.get(one)
-        ]
+    def _same_runs_found(self, found: Mapping[str, tuple[str, ...]]) -> None:
+        before, self._same_runs = self._same_runs, found
+        changed = [one for one in (before.keys() | found) if before.get(one) != found.get(one)]
         if changed:
             self._list_anew(changed)
             self._arrange(still=True)
@@ -173,11 +162,6 @@ class LibraryScreen(ListScreen):
             app.trace_queue.count_finished()
         self.refresh_rows()
         self.queue.changed()
-
-    @on(ShownQueue.Read)
-    def _queue_read(self, event: ShownQueue.Read) -> None:
-        event.stop()
-        self.queue.take(event)
 
     def queue_shown(self, read: QueueRead, *, asked: bool) -> None:
         """Show the queue; what it has told that was hidden is hidden no longer."""
@@ -386,11 +370,6 @@ class LibraryScreen(ListScreen):
         self._show_title()
         self._show_empty(self.query_one("#filter", Input).value)
         self._show_about()
-
-    @on(Contents.Progress)
-    def _contents_found(self, event: Contents.Progress) -> None:
-        event.stop()
-        self.contents.take_progress(event)
 
     @on(Input.Submitted, "#contents")
     def _contents_asked(self, event: Input.Submitted) -> None:

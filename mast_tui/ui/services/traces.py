@@ -3,30 +3,125 @@
 from __future__ import annotations
 
 from asyncio import wrap_future
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from contextvars import copy_context
+from dataclasses import dataclass, field
 from functools import cached_property
+from queue import Empty, SimpleQueue
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
-from textual.message import Message
-
 from mast_tui.traces.library import read_file
+from mast_tui.traces.model import FileReport, Trace
 from mast_tui.ui.options import AppOptions
 from mast_tui.ui.services.prefetch import Prefetch
-from mast_tui.ui.services.trace_scan import (
-    TOLD_SECONDS,
-    CachedTraces,
-    FilesRead,
-    ScanThread,
-    StillReading,
-)
 
 if TYPE_CHECKING:
+    from textual.screen import Screen
+
     from mast_tui.ui.services.trace_catalog import Catalog
     from mast_tui.ui.services.trace_queue import TraceQueue
 
 LOOK_PATIENCE: Final = 0.3
 """Seconds for which the first frame waits for what was kept of the last look at a folder: it tells
 at once even that there is nothing, so that only a disk that hangs is not waited for."""
+
+
+TOLD_SECONDS: Final = 0.25
+"""How often is told how far the reading of a big document has come."""
+
+
+@dataclass
+class FilesRead:
+    """More files were looked at.
+
+    ``reports`` tell what is new since the last look, ``same`` counts files of which there is
+    nothing new; ``gone`` are the ids of traces that are no more. ``total`` is how many files there
+    are, as far as is known.
+    """
+
+    reports: list[FileReport]
+    done: bool
+    total: int = 0
+    same: int = 0
+    gone: list[str] = field(default_factory=list)
+
+
+@dataclass
+class CachedTraces:
+    """Traces that were there at the last look; what has become of them will be seen."""
+
+    traces: Sequence[Trace]
+
+
+@dataclass
+class StillReading:
+    """Another process reads a big document; ``words`` say which one, and how far it is."""
+
+    words: str
+
+
+Found = FilesRead | CachedTraces | StillReading
+"""What a look at files tells."""
+
+
+class ScanThread:
+    """A look at files in a thread, which ends with the process whatever it is at.
+
+    ``look`` gives what is found, and is told whether to stop. The first is kept for ``first``; the
+    thread goes on, and gives all of it to ``take``, when the first frame is on screen.
+    """
+
+    def __init__(
+        self,
+        look: Callable[[Callable[[], bool]], Iterator[Found]],
+        take: Callable[[Found], object],
+    ) -> None:
+        self.over: Future[None] = Future()
+        self._look = look
+        self._take = take
+        self._first: SimpleQueue[Found] = SimpleQueue()
+        self._going_on = Event()
+        self._stopped = Event()
+        Thread(target=copy_context().run, args=(self._run,), name="read", daemon=True).start()
+
+    def first(self, patience: float) -> Found | None:
+        """What was found first, which nobody else is given then; None where it takes too long."""
+        with suppress(Empty):
+            return self._first.get(timeout=patience)
+        return None
+
+    def go_on(self) -> None:
+        """The first frame is on screen."""
+        self._going_on.set()
+
+    def stop(self) -> None:
+        """Nobody wants to know any more."""
+        self._stopped.set()
+        self._going_on.set()
+
+    def _run(self) -> None:
+        self.over.set_running_or_notify_cancel()
+        try:
+            self._go_through(self._look(self._stopped.is_set))
+        except BaseException as error:
+            self.over.set_exception(error)
+            raise
+        self.over.set_result(None)
+
+    def _go_through(self, look: Iterator[Found]) -> None:
+        for number, found in enumerate(look):
+            if number:
+                self._take(found)
+            else:
+                self._first.put(found)
+                self._going_on.wait()
+                with suppress(Empty):
+                    self._take(self._first.get_nowait())
+            if self._stopped.is_set():
+                return
 
 
 @runtime_checkable
@@ -48,8 +143,12 @@ class HearsReading(Protocol):
 class TracesApp(Protocol):
     """What looking for traces asks of the app."""
 
-    def post_message(self, message: Message) -> bool:
-        """Tell the app what was found; it is given back to ``files_read`` and the others."""
+    @property
+    def screen_stack(self) -> Sequence[Screen[Any]]:
+        """All screens that are open."""
+
+    def call_later(self, callback: Callable[..., object], *args: object) -> bool:
+        """Call this on the app's thread, behind all messages that wait."""
 
     def call_after_refresh(self, callback: Callable[..., object]) -> bool:
         """Call this when the next frame is on screen."""
@@ -96,22 +195,25 @@ class TraceService:
         if early is not None:
             early = self.prefetch.report(LOOK_PATIENCE)
         if early is not None and len(early.traces) == 1:
-            self.files_read(FilesRead([early], True))
+            self.take(FilesRead([early], True))
             return
-        looking = ScanThread(self._look, self._app.post_message)
+        looking = ScanThread(self._look, self._take_later)
         self._app.call_after_refresh(looking.go_on)
         self._app.run_worker(_until_over(looking), group="read", exclusive=True)
         first = looking.first(LOOK_PATIENCE)
         if isinstance(first, CachedTraces):
-            self.cached_traces_found(first)
+            self.take(first)
 
-    def _look(self, stopped: Callable[[], bool]) -> Iterator[Message]:
+    def _take_later(self, found: Found) -> None:
+        self._app.call_later(self.take, found)
+
+    def _look(self, stopped: Callable[[], bool]) -> Iterator[Found]:
         """What is found, in a thread of its own."""
         if not self.prefetch.single:
             # Start-up: who opens a single file needs neither last looks nor a walk.
             from mast_tui.ui.services.folder_scan import scan_paths
 
-            yield from scan_paths(self._options.paths, stopped, self._app.post_message)
+            yield from scan_paths(self._options.paths, stopped, self._take_later)
             return
         yield CachedTraces(())
         while self.prefetch.report(TOLD_SECONDS) is None and self.prefetch.under_way:
@@ -120,23 +222,32 @@ class TraceService:
         report = self.prefetch.report() or read_file(self._options.paths[0], named=True)
         yield FilesRead([report], True)
 
-    def cached_traces_found(self, message: CachedTraces) -> None:
-        """Take in what was there at the last look."""
-        if message.traces:
-            self.catalog.checking = True
-            self.catalog.add_traces(message.traces)
-            self._app.traces_found()
+    def take(self, found: Found) -> None:
+        """Take in what was found, and have the screens show it."""
+        catalog = self.catalog
+        match found:
+            case StillReading(words):
+                catalog.being_read = words
+                for screen in self._app.screen_stack:
+                    if isinstance(screen, HearsReading):
+                        screen.still_reading(words)
+            case CachedTraces(traces):
+                if traces:
+                    catalog.checking = True
+                    catalog.add_traces(traces)
+                    self._app.traces_found()
+            case FilesRead():
+                self._files_read(found)
 
-    def files_read(self, message: FilesRead) -> None:
-        """Take in what was found."""
+    def _files_read(self, found: FilesRead) -> None:
         catalog = self.catalog
         catalog.being_read = ""
-        catalog.remove(message.gone)
-        for report in message.reports:
+        catalog.remove(found.gone)
+        for report in found.reports:
             catalog.add(report)
-        catalog.looked_at += message.same
-        catalog.total = max(catalog.total, message.total)
-        if message.done:
+        catalog.looked_at += found.same
+        catalog.total = max(catalog.total, found.total)
+        if found.done:
             catalog.complete, catalog.checking = True, False
             self._app.trace_queue.count_finished()
         self._app.traces_found()

@@ -4,14 +4,11 @@ refuses."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import Event, Thread
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
-
-from textual.message import Message
 
 from mast_tui.configuration import Configuration
 from mast_tui.errors import MastError, WorkspaceError, WorkspaceGone
@@ -37,57 +34,23 @@ IDLE: Final = 3.0
 """Seconds without a write after which all that is kept is brought into the one file."""
 
 
-@dataclass
-class WorkspaceChanged(Message):
-    """Another program has written to the workspace."""
-
-
-@dataclass
-class WorkspaceLost(Message):
-    """The workspace's file is not at its path any more."""
-
-
-@dataclass
-class PresenceChanged(Message):
-    """Somebody has come to where one is, or left."""
-
-
-@dataclass
-class NotSent(Message):
-    """What waits for the server cannot be sent, though it is there; it goes on waiting."""
-
-    why: str
-
-
-@dataclass
-class ChangesRefused(Message):
-    """Changes that have waited for the server cannot be taken any more."""
-
-    changes: Sequence[Change]
-
-
-@dataclass
-class DecidedMeanwhile(Message):
-    """What was decided without the server was sent, and others have decided the same."""
-
-    decisions: Sequence[Recorded]
-
-
 class WorkspaceWatcher:
     """Looks at an open workspace, and sends what waits for its server, from a thread of its own.
 
     That ends with the process.
     """
 
-    def __init__(self, workspace: Workspace, post: Callable[[Message], object]) -> None:
+    def __init__(self, workspace: Workspace, service: WorkspaceService, app: WorkspaceApp) -> None:
         """Begin to look.
 
         Args:
             workspace: The open workspace.
-            post: Takes what is seen, from the thread.
+            service: What says what is seen of one's own changes and of the file.
+            app: What tells the screens the rest; all is called on its thread.
         """
         self._workspace = workspace
-        self._post = post
+        self._service = service
+        self._app = app
         self._over = Event()
         self._whole_at = 0.0
         self._ahead_at = 0.0
@@ -107,7 +70,7 @@ class WorkspaceWatcher:
             try:
                 if self._workspace.changed_elsewhere():
                     self._news = True
-                    self._post(WorkspaceChanged())
+                    self._app.call_later(self._app.workspace_changed)
                 lost = False
                 self._look_around()
                 self._send()
@@ -115,7 +78,7 @@ class WorkspaceWatcher:
                 self._make_whole()
             except WorkspaceGone:
                 if not lost:
-                    self._post(WorkspaceLost())
+                    self._app.call_later(self._service.check_there)
                 lost = True
             except WorkspaceError:
                 continue  # whoever writes next is told, in words
@@ -125,7 +88,7 @@ class WorkspaceWatcher:
         company = () if presence is None else presence.company()
         if company != self._company:
             self._company = company
-            self._post(PresenceChanged())
+            self._app.call_later(self._app.presence_changed)
 
     def _send(self) -> None:
         """Send what has waited for the server, which has just answered."""
@@ -138,15 +101,15 @@ class WorkspaceWatcher:
         except WorkspaceError as error:
             if str(error) != self._why_not_sent:
                 self._why_not_sent = str(error)
-                self._post(NotSent(str(error)))
+                self._app.call_later(self._app.show_error, str(error))
             return
         if sent := before[: len(before) - len(outbox.waiting)]:
             self._ahead_at = 0.0
-            self._post(WorkspaceChanged())
+            self._app.call_later(self._app.workspace_changed)
             if decisions := self._workspace.decided_meanwhile(sent):
-                self._post(DecidedMeanwhile(decisions))
+                self._app.call_later(self._service.tell_decided, decisions)
         if refused:
-            self._post(ChangesRefused(refused))
+            self._app.call_later(self._service.tell_refused, refused)
 
     def _read_ahead(self) -> None:
         """Have at hand what is gone on with while the server is away."""
@@ -185,9 +148,6 @@ class WorkspaceApp(AppContext, Protocol):
     def call_later(self, callback: Callable[..., object], *args: object) -> bool:
         """Call this on the app's thread, behind all messages that wait."""
 
-    def post_message(self, message: Message) -> bool:
-        """Tell the app what is seen of the workspace's file."""
-
     def ask_key(
         self,
         title: str,
@@ -207,6 +167,12 @@ class WorkspaceApp(AppContext, Protocol):
 
     def workspace_failed(self) -> None:
         """There will be no workspace."""
+
+    def workspace_changed(self) -> None:
+        """Another program has written to the workspace."""
+
+    def presence_changed(self) -> None:
+        """Somebody has come to where one is, or left."""
 
 
 class WorkspaceService:
@@ -332,7 +298,7 @@ class WorkspaceService:
         found = opening.found_now()
         if found is not None and found.parent.parent != Path.cwd():
             self._app.say(f"Labels are kept in {one_line(str(found))}")
-        self._watch = WorkspaceWatcher(opened.workspace, self._app.post_message)
+        self._watch = WorkspaceWatcher(opened.workspace, self, self._app)
         if self._configuration.problem is not None:
             self._app.show_error(self._configuration.problem)
         opening.welcome(self._app.ask, opened)
