@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeVar, runtime_checkable
 
-from textual import events, on, work
+from textual import events, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.screen import Screen
@@ -635,7 +635,7 @@ class MastApp(TextualApp):
     @property
     def report(self) -> str:
         """How far the judge at work has come, or nothing; shown in the last line."""
-        return "" if self._judges is None else self._judges.report
+        return "" if self.judge_at_work is None else self.judge_at_work.words
 
     def judge_traces(self, traces: Sequence[Trace]) -> None:
         """Have a judge look at these traces; while one does, ask whether to cancel it."""
@@ -646,20 +646,15 @@ class MastApp(TextualApp):
             self._judges = JudgeRuns(self, self.workspace)
         self._judges.begin(traces)
 
-    @on(Judged)
-    def _judged(self, message: Judged) -> None:
-        if self._judges is not None:
-            self._judges.judged(message)
-
     def worker_failed(self, worker: Worker[Any], words: str) -> None:
         """Say that work beside the screen broke, to whatever waits for that work too."""
         match worker.group if worker.node is self else "":
             case "workspace":
                 self.call_later(self.workspace.not_opened, words)
                 return
-            case "judge":
+            case "judge" if self._judges is not None:
                 told = Judged(f"The judge stopped: {words}", done=True, problem=True)
-                self.post_message(told)
+                self.call_later(self._judges.judged, told)
                 return
             case "read":
                 self.call_later(self.traces.take, FilesRead([], True))

@@ -9,8 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
 
-from textual.message import Message
-
 if TYPE_CHECKING:
     from textual.dom import DOMNode
     from textual.events import Key
@@ -297,7 +295,7 @@ def context_of(node: DOMNode) -> AppContext:
 
 
 @dataclass
-class Judged(Message):
+class Judged:
     """How far a judge has come, in words that are fit for display.
 
     ``done`` is said once, at the end; with ``problem`` the words say what went wrong. ``more`` is

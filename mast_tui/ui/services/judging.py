@@ -1,6 +1,6 @@
 """Having a judge look at traces: which one, how far it is, cancelling it.
 
-It works in a thread and posts messages; what it finds is in the workspace before it is told.
+It works in a thread; what it finds is in the workspace before it is told.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
-from textual.message import Message
 from textual.worker import Worker, get_current_worker
 
 from mast_tui.configuration import read_judge_configuration
@@ -72,8 +71,8 @@ class JudgeApp(AppContext, Protocol):
     def size(self) -> Size:
         """The size of the terminal."""
 
-    def post_message(self, message: Message) -> bool:
-        """Tell the app how far a judge is; it is given back to ``judged``."""
+    def call_later(self, callback: Callable[..., object], *args: object) -> bool:
+        """Call this on the app's thread, behind all messages that wait."""
 
     def run_worker(
         self, work: Callable[[], None], *, group: str, exclusive: bool, thread: bool
@@ -92,11 +91,6 @@ class JudgeRuns:
         """The judge that is at work now."""
         self._app = app
         self._workspace = workspace
-
-    @property
-    def report(self) -> str:
-        """How far the judge at work has come, or nothing."""
-        return "" if self.at_work is None else self.at_work.words
 
     def begin(self, traces: Sequence[Trace]) -> None:
         """Have a judge look at these traces; while one does, ask whether to cancel it."""
@@ -180,7 +174,7 @@ class JudgeRuns:
     def _start_model(self, traces: Sequence[Trace], opened: OpenWorkspace, plan: Plan) -> None:
         def run() -> None:
             worker = get_current_worker()
-            run_model(plan, traces, opened, self._app.post_message, lambda: worker.is_cancelled)
+            run_model(plan, traces, opened, self._tell, lambda: worker.is_cancelled)
 
         self._start(plan.name, f"{plan.name} is asked about {counted(len(traces), 'trace')} …", run)
 
@@ -195,6 +189,9 @@ class JudgeRuns:
         if self.at_work is not None:
             self.at_work.words = words
         self._app.refresh_hints()
+
+    def _tell(self, message: Judged) -> None:
+        self._app.call_later(self.judged, message)
 
     def judged(self, message: Judged) -> None:
         """Show how far the judge is, and tell the screens what it has found."""
@@ -219,7 +216,7 @@ class JudgeRuns:
         for done, run in enumerate(runs):
             if worker.is_cancelled:
                 return
-            self._app.post_message(Judged(f"{TWINS}: {done} of {len(runs)} runs read"))
+            self._tell(Judged(f"{TWINS}: {done} of {len(runs)} runs read"))
             yield run
 
     def _look(
@@ -238,7 +235,7 @@ class JudgeRuns:
 
         def looked(progress: Progress) -> None:
             words = f"{name}: {progress.done} of {counted(len(traces), 'trace')} done"
-            self._app.post_message(Judged(words, trace_id=progress.trace_id))
+            self._tell(Judged(words, trace_id=progress.trace_id))
 
         try:
             summary = run_judge(
@@ -252,7 +249,7 @@ class JudgeRuns:
                 stop=lambda: worker.is_cancelled,
             )
         except WorkspaceError as error:
-            self._app.post_message(Judged(one_line(str(error)), done=True, problem=True))
+            self._tell(Judged(one_line(str(error)), done=True, problem=True))
             return
         seen = counted(sum(summary.steps.values()), "trace")
         count = summary.suggestions
@@ -266,4 +263,4 @@ class JudgeRuns:
             words = f"{name} failed on {counted(len(summary.failed), 'trace')}: " + one_line(
                 summary.failed[0].problem or ""
             )
-        self._app.post_message(Judged(words, True, bool(summary.failed), more))
+        self._tell(Judged(words, True, bool(summary.failed), more))
