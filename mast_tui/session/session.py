@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from contextlib import suppress
 from dataclasses import replace
 from enum import Enum
 from functools import partial
 from types import MappingProxyType
 from typing import Literal
 
-from mast_tui.errors import ChangedElsewhere, ChangedMeanwhile, ServerAway, SessionError
+from mast_tui.errors import ChangedElsewhere, ChangedMeanwhile, SessionError
 from mast_tui.labels import (
     AnnotatorKind,
     Answer,
@@ -29,7 +28,7 @@ from mast_tui.session.pass_state import Action, Passes
 from mast_tui.session.pending_change import PendingChange
 from mast_tui.session.read_model import ReadModel, Suggestion
 from mast_tui.session.reading import SHORT_RUN, ReadSpans
-from mast_tui.session.study_conditions import FREE, StudyConditions, conditions_for
+from mast_tui.session.retests import StudyConditions, conditions_for
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import NewEvent, TraceRecord, Workspace
@@ -104,7 +103,7 @@ class Session:
         trace_id: str,
         *,
         blind: bool,
-        conditions: StudyConditions = FREE,
+        conditions: StudyConditions,
     ) -> None:
         self.workspace = workspace
         self.trace = trace
@@ -116,9 +115,7 @@ class Session:
         self.version = 0
         self._modes = {mode.slug for mode in taxonomy.all_modes}
         self._words = Words(taxonomy, trace, self._suggestion)
-        self._said: tuple[Label, ...] = ()
-        self._judges: tuple[str, ...] = ()
-        self._read_model = ReadModel(trace, annotator, self._all_labels, self._all_judges)
+        self._read_model = ReadModel(workspace, trace, trace_id, taxonomy.ref, annotator)
         self._shown_version = -1
         self._judge_on_screen = False
         self._news = ""
@@ -134,19 +131,6 @@ class Session:
             self._read_model.follow(self._passes.current, self._passes.reviews)
             self._shown_version = self.version
         return self._read_model
-
-    def _all_labels(self) -> tuple[Label, ...]:
-        with suppress(ServerAway):  # what was known stands until it is back
-            said = self.workspace.labels(trace_id=self.trace_id, taxonomy=self.taxonomy.ref)
-            self._said = self._said if self.workspace.away else said
-        return self._said
-
-    def _all_judges(self) -> tuple[str, ...]:
-        with suppress(ServerAway):
-            judged = self.workspace.judgements(trace_id=self.trace_id, taxonomy=self.taxonomy.ref)
-            judges = tuple(dict.fromkeys(one.judge for one in judged))
-            self._judges = self._judges if self.workspace.away else judges
-        return self._judges
 
     def _suggestion(self, suggestion_id: str) -> Suggestion | None:
         if not self.suggestions_visible:

@@ -15,7 +15,6 @@ from mast_tui.session import (
     Session,
     SessionError,
     library_view,
-    may_see_others,
     resolve_sight,
     retest_progress,
     visible_traces_for_agreement,
@@ -291,7 +290,6 @@ def test_others_stay_hidden_where_a_trace_comes_back() -> None:
     room.finish(trace_id, annotator="bob", mode=THREE)
     others = [x for x in room.traces if x not in retest_traces(room.study, "alice")]
     assert visible_traces_for_agreement(room.workspace, "alice", MAST.ref) == set(others)
-    assert not may_see_others(room.workspace, "alice", trace_id, MAST.ref)
     session = room.open(trace_id)
     with pytest.raises(SessionError, match="once you have finished"):
         session.reveal()
