@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
@@ -26,7 +27,7 @@ class State(StrEnum):
 GLYPHS: Final = {State.OPEN: "◐", State.UNTOUCHED: "○", State.FINISHED: "●"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LibraryRow:
     """One trace as the library shows it; what its annotator may not see is empty here.
 
@@ -49,38 +50,25 @@ class LibraryRow:
     trial: str = ""
     same_as: tuple[str, ...] = ()
     """The names of traces that are the same run."""
-    _natural: str | None = field(default=None, init=False, repr=False, compare=False)
-    _by_task: tuple[bool, str, int] | None = field(
-        default=None, init=False, repr=False, compare=False
-    )
-    _haystack: str | None = field(default=None, init=False, repr=False, compare=False)
 
-    @property
+    @cached_property
     def natural(self) -> str:
         """The name as a sorting key by which ``2.json`` comes before ``10.json``."""
-        if self._natural is None:
-            object.__setattr__(self, "_natural", natural(self.name))
-        return self._natural or ""
+        return natural(self.name)
 
-    @property
+    @cached_property
     def by_task(self) -> tuple[bool, str, int]:
         """A sorting key by the task, then by the trial; those without a task come last."""
-        if self._by_task is None:
-            task = natural(self.task_id) if self.task_id else ""
-            key = (not self.task_id, task, int(self.trial or 0))
-            object.__setattr__(self, "_by_task", key)
-        return self._by_task or (True, "", 0)
+        task = natural(self.task_id) if self.task_id else ""
+        return not self.task_id, task, int(self.trial or 0)
 
-    @property
+    @cached_property
     def haystack(self) -> str:
         """What a filter looks at."""
-        if self._haystack is None:
-            parts = [self.name, self.system, self.model, self.benchmark, self.outcome, self.state]
-            parts += [self.task_id, f"trial {self.trial}"] if self.trial else [self.task_id]
-            parts += [word for word, holds in self._conditions if holds]
-            words = " ".join([*parts, *self.finished_by]).casefold()
-            object.__setattr__(self, "_haystack", words)
-        return self._haystack or ""
+        parts = [self.name, self.system, self.model, self.benchmark, self.outcome, self.state]
+        parts += [self.task_id, f"trial {self.trial}"] if self.trial else [self.task_id]
+        parts += [word for word, holds in self._conditions if holds]
+        return " ".join([*parts, *self.finished_by]).casefold()
 
     @property
     def _conditions(self) -> tuple[tuple[str, bool], ...]:

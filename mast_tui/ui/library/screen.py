@@ -37,7 +37,7 @@ from mast_tui.ui.trace_names import names_under
 from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.text_line import TextLine
-from mast_tui.ui.widgets.title_bar import TitleBar, sight_words
+from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import joined, plain_title
 from mast_tui.writes import HeldKeys
@@ -275,12 +275,8 @@ class LibraryScreen(ListScreen):
 
     def who(self) -> tuple[str, ...]:
         """Who works, how, and how far they have come."""
-        opened = self.mast.opened
-        if opened is None:
-            return (self.mast.waiting_words(),)
-        sight = sight_words(blind=opened.blind)
-        name = one_line(opened.annotator)
-        return (*self.mast.unsent_words(), name, sight, self.mast.trace_queue.finished_words())
+        done = (self.mast.trace_queue.finished_words(),)
+        return (*super().who(), *(done if self.mast.opened is not None else ()))
 
     def _show_empty(self, needle: str) -> None:
         contents = self.contents

@@ -79,6 +79,14 @@ class ListScreen(MovesLines, Screen[None]):
         """The first line."""
         return self.query_one(TitleBar)
 
+    def who(self) -> tuple[str, ...]:
+        """Who works, and under which sight."""
+        opened = self.mast.opened
+        if opened is None:
+            return (self.mast.waiting_words(),)
+        sight = sight_words(blind=opened.blind)
+        return (*self.mast.unsent_words(), one_line(opened.annotator), sight)
+
 
 class BaseScreen(ListScreen):
     """A main screen that another one takes the place of: panes, or words in place of them."""
@@ -122,14 +130,6 @@ class BaseScreen(ListScreen):
         """The pane that has the focus, else the main list."""
         focused = self.focused
         return focused if isinstance(focused, VirtualLines) else self.main_list
-
-    def who(self) -> tuple[str, ...]:
-        """Who works, and under which sight."""
-        opened = self.mast.opened
-        if opened is None:
-            return (self.mast.waiting_words(),)
-        sight = sight_words(blind=opened.blind)
-        return (*self.mast.unsent_words(), one_line(opened.annotator), sight)
 
     def show_words(self, words: str) -> None:
         """Say something in place of all that is shown between title and hints."""
