@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final
 
 from textual.worker import Worker, get_current_worker
 
@@ -21,7 +21,7 @@ from mast_tui.judges.runner import Progress, run_judge
 from mast_tui.judges.twins import TwinsJudge, comparable
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
-from mast_tui.ui.context import AppContext, HearsJudge, Judged
+from mast_tui.ui.context import HearsJudge, HostApp, Judged
 from mast_tui.ui.dialogs.judge_choice import choose_judge
 from mast_tui.ui.dialogs.question import Ask
 from mast_tui.ui.services.model_judge import Plan, run_model
@@ -31,10 +31,6 @@ from mast_tui.ui.services.workspace import WorkspaceService
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.wording import counted
 from mast_tui.workspace import WorkspaceError
-
-if TYPE_CHECKING:
-    from textual.geometry import Size
-    from textual.screen import Screen
 
 RULES: Final = "The rules judge"
 TWINS: Final = "The twins judge"
@@ -56,37 +52,10 @@ class UnderWay:
     stopping: bool = False
 
 
-class JudgeApp(AppContext, Protocol):
-    """What running a judge asks of the app, beside what screens ask."""
-
-    @property
-    def screen(self) -> Screen[object]:
-        """The screen on top."""
-
-    @property
-    def screen_stack(self) -> Sequence[Screen[object]]:
-        """All screens that are open."""
-
-    @property
-    def size(self) -> Size:
-        """The size of the terminal."""
-
-    def call_later(self, callback: Callable[..., object], *args: object) -> bool:
-        """Call this on the app's thread, behind all messages that wait."""
-
-    def run_worker(
-        self, work: Callable[[], None], *, group: str, exclusive: bool, thread: bool
-    ) -> Worker[None]:
-        """Run this in a thread."""
-
-    def refresh_hints(self) -> None:
-        """Draw the last line of every screen anew."""
-
-
 class JudgeRuns:
     """One judge at a time; whatever screen is open, ``J`` there asks to cancel it."""
 
-    def __init__(self, app: JudgeApp, workspace: WorkspaceService) -> None:
+    def __init__(self, app: HostApp, workspace: WorkspaceService) -> None:
         self.at_work: UnderWay | None = None
         """The judge that is at work now."""
         self._app = app

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from asyncio import wrap_future
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from contextvars import copy_context
@@ -11,18 +11,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from mast_tui.traces.library import read_file
 from mast_tui.traces.model import FileReport, Trace
+from mast_tui.ui.context import HostApp
 from mast_tui.ui.options import AppOptions
 from mast_tui.ui.services.prefetch import Prefetch
 
 if TYPE_CHECKING:
-    from textual.screen import Screen
-
     from mast_tui.ui.services.trace_catalog import Catalog
-    from mast_tui.ui.services.trace_queue import TraceQueue
 
 LOOK_PATIENCE: Final = 0.3
 """Seconds for which the first frame waits for what was kept of the last look at a folder: it tells
@@ -140,34 +138,10 @@ class HearsReading(Protocol):
         """Show these words."""
 
 
-class TracesApp(Protocol):
-    """What looking for traces asks of the app."""
-
-    @property
-    def screen_stack(self) -> Sequence[Screen[Any]]:
-        """All screens that are open."""
-
-    def call_later(self, callback: Callable[..., object], *args: object) -> bool:
-        """Call this on the app's thread, behind all messages that wait."""
-
-    def call_after_refresh(self, callback: Callable[..., object]) -> bool:
-        """Call this when the next frame is on screen."""
-
-    def run_worker(self, work: Coroutine[Any, Any, None], *, group: str, exclusive: bool) -> object:
-        """Run this beside everything else; leaving the app ends it."""
-
-    def traces_found(self) -> None:
-        """More traces are in the catalog."""
-
-    @property
-    def trace_queue(self) -> TraceQueue:
-        """The traces that one goes through, whose finished ones are counted at the end."""
-
-
 class TraceService:
     """Looks under the paths that were given, and keeps what was found."""
 
-    def __init__(self, app: TracesApp, options: AppOptions) -> None:
+    def __init__(self, app: HostApp, options: AppOptions) -> None:
         """Begin to read a single file at once; a folder waits for ``begin``.
 
         Args:

@@ -8,12 +8,12 @@ from functools import partial
 from pathlib import Path
 from threading import Event, Thread
 from time import monotonic
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from mast_tui.configuration import Configuration
 from mast_tui.errors import MastError, WorkspaceError, WorkspaceGone
 from mast_tui.safe_text import one_line
-from mast_tui.ui.context import AppContext
+from mast_tui.ui.context import HostApp
 from mast_tui.ui.options import AppOptions
 from mast_tui.writes import HeldKeys, Writes
 
@@ -40,7 +40,7 @@ class WorkspaceWatcher:
     That ends with the process.
     """
 
-    def __init__(self, workspace: Workspace, service: WorkspaceService, app: WorkspaceApp) -> None:
+    def __init__(self, workspace: Workspace, service: WorkspaceService, app: HostApp) -> None:
         """Begin to look.
 
         Args:
@@ -142,44 +142,11 @@ def place_for_a_copy(path: Path) -> Path:
 Result = TypeVar("Result")
 
 
-class WorkspaceApp(AppContext, Protocol):
-    """What opening a workspace asks of the app, beside what screens ask."""
-
-    def call_later(self, callback: Callable[..., object], *args: object) -> bool:
-        """Call this on the app's thread, behind all messages that wait."""
-
-    def ask_key(
-        self,
-        title: str,
-        question: str,
-        answers: tuple[tuple[str, str], ...],
-        answered: Callable[[str | None], None],
-        *,
-        default: str,
-    ) -> None:
-        """Ask a question that one key answers, and give that to ``answered``."""
-
-    def open_workspace(self, *, trusted: bool = False) -> object:
-        """Have ``open`` called beside the screen."""
-
-    def workspace_ready(self) -> None:
-        """The workspace is open, and who works in it is known."""
-
-    def workspace_failed(self) -> None:
-        """There will be no workspace."""
-
-    def workspace_changed(self) -> None:
-        """Another program has written to the workspace."""
-
-    def presence_changed(self) -> None:
-        """Somebody has come to where one is, or left."""
-
-
 class WorkspaceService:
     """One workspace, opened beside the screen, and whoever works in it."""
 
     def __init__(
-        self, app: WorkspaceApp, options: AppOptions, configuration: Configuration, writes: Writes
+        self, app: HostApp, options: AppOptions, configuration: Configuration, writes: Writes
     ) -> None:
         """Begin without a workspace.
 
