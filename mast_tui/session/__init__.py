@@ -12,7 +12,7 @@ from mast_tui.session.progress import (
 from mast_tui.session.queues import QueueItem, QueueKind, queue
 from mast_tui.session.read_model import Suggestion
 from mast_tui.session.retests import Retests, retest_progress
-from mast_tui.session.session import LabelsStand, Session, known_trace
+from mast_tui.session.session import Session, known_trace
 from mast_tui.session.study_setup import (
     check_changes,
     given_back,
@@ -53,7 +53,6 @@ from mast_tui.session.visibility import (
 __all__ = [
     "AnnotatorStatus",
     "Change",
-    "LabelsStand",
     "LibraryEntry",
     "Progress",
     "QueueItem",

@@ -17,7 +17,6 @@ from mast_tui.labels import (
     Origin,
     Pass,
     PassKind,
-    Review,
     Severity,
     Target,
     VerdictValue,
@@ -41,14 +40,6 @@ from mast_tui.workspace.events.types import (
     SpansRead,
     SuggestionsSeen,
 )
-
-
-class LabelsStand(SessionError):
-    """A mode cannot be called absent or unsure while ``labels`` say that it shows."""
-
-    def __init__(self, message: str, labels: tuple[Label, ...]) -> None:
-        super().__init__(message)
-        self.labels = labels
 
 
 class Keep(Enum):
@@ -236,23 +227,6 @@ class Session:
         """The same by their ids."""
         return MappingProxyType(self._shown().pending_by_id if self.suggestions_visible else {})
 
-    def review_of(self, suggestion_id: str) -> Review | None:
-        """This annotator's answer to a suggestion; of several passes the last one."""
-        for one in reversed(self._passes.answering):
-            given = one.reviews.get(suggestion_id)
-            if given is not None:
-                return Review(
-                    annotator=self.annotator,
-                    suggestion=suggestion_id,
-                    answer=given.answer,
-                    label=given.label,
-                    reason=given.reason,
-                    trace_id=self.trace_id,
-                    taxonomy=self.taxonomy.ref,
-                    pass_number=one.number,
-                )
-        return None
-
     @property
     def others_shown(self) -> bool:
         """Whether other people's labels may be shown: finished, and then asked for (``reveal``),
@@ -360,7 +334,7 @@ class Session:
     ) -> Change:
         """Call a mode absent or unsure; the same again, or None, leaves it open.
 
-        Raises ``LabelsStand`` where labels say that it shows, unless they are to be removed.
+        Raises ``SessionError`` where labels say that it shows, unless they are to be removed.
         """
         self._check_mode(mode)
         if value is VerdictValue.PRESENT:
@@ -371,9 +345,8 @@ class Session:
         labels = change.state.of_mode(mode)
         if labels and not remove_labels:
             count = "1 label" if len(labels) == 1 else f"{len(labels)} labels"
-            raise LabelsStand(
-                f"{count} of {self._words.mode(mode)} stand on this trace; remove them first",
-                labels,
+            raise SessionError(
+                f"{count} of {self._words.mode(mode)} stand on this trace; remove them first"
             )
         for label in labels:
             change.remove_label(label)
