@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mast_tui.ui.services.judging import UnderWay
     from mast_tui.ui.services.open_workspace import OpenWorkspace
     from mast_tui.ui.services.trace_catalog import Catalog
-    from mast_tui.ui.services.trace_queue import TraceQueue
+    from mast_tui.ui.services.traces import TraceQueue
     from mast_tui.ui.widgets.hint_bar import HintBar
     from mast_tui.writes import Writes
 

@@ -546,10 +546,6 @@ class LibraryScreen(ListScreen):
         """Undo belongs to an open trace."""
         self.hints.say("Undo works on an open trace: Enter opens it, u takes back")
 
-    def action_redo(self) -> None:
-        """Redo belongs to an open trace."""
-        self.action_undo()
-
     def go_to_place(self, text: str) -> bool:
         """Go to a trace by its number in the list, its id or its file name."""
         wanted = text.strip().removeprefix("#")

@@ -87,6 +87,14 @@ class ListScreen(MovesLines, Screen[None]):
         sight = sight_words(blind=opened.blind)
         return (*self.mast.unsent_words(), one_line(opened.annotator), sight)
 
+    def action_undo(self) -> None:
+        """Nothing here can be taken back."""
+        self.hints.say("There is nothing to take back here")
+
+    def action_redo(self) -> None:
+        """Nothing here can be done again."""
+        self.action_undo()
+
 
 class BaseScreen(ListScreen):
     """A main screen that another one takes the place of: panes, or words in place of them."""
@@ -150,11 +158,3 @@ class BaseScreen(ListScreen):
     def action_close(self) -> None:
         """Close what is open, as Esc does."""
         self.action_back()
-
-    def action_undo(self) -> None:
-        """Nothing here can be taken back."""
-        self.hints.say("There is nothing to take back here")
-
-    def action_redo(self) -> None:
-        """Nothing here can be done again."""
-        self.action_undo()

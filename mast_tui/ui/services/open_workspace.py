@@ -36,7 +36,7 @@ from mast_tui.traces.model import Trace
 from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.dialogs.welcome import WelcomeScreen
 from mast_tui.ui.options import AppOptions
-from mast_tui.workspace import Workspace, why_not_trusted
+from mast_tui.workspace import Workspace
 from mast_tui.workspace.paths import default_workspace_path, samples_workspace_path, suggested_name
 
 
@@ -160,12 +160,6 @@ class Opening:
             return None
         return default_workspace_path(Path.cwd())
 
-    @staticmethod
-    def doubts(found: Path) -> str | None:
-        """Why somebody else may have prepared the workspace that was found; None if nothing says
-        so."""
-        return why_not_trusted(found)
-
     def open(self) -> None:
         """Open it, with the samples' labels where it is theirs and new.
 
@@ -181,7 +175,6 @@ class Opening:
             if options.fill_new_workspace is not None:
                 options.fill_new_workspace(self.workspace)
         self.known = working_person(self.workspace, options.annotator)
-        self._suggested = suggested_name(self._configured)
 
     def name_question(self) -> NoteScreen:
         """Ask who labels, with who is here already."""
@@ -191,7 +184,7 @@ class Opening:
             question += f"\nHere already: {', '.join(map(one_line, known))}."
         return NoteScreen(
             "Who is labelling?",
-            self._suggested,
+            suggested_name(self._configured),
             question=question,
             hint="Enter begins · Esc quits",
             check=partial(unlike_others, self.workspace),

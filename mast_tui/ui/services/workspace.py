@@ -179,13 +179,15 @@ class WorkspaceService:
         """
         # Start-up: it brings SQLAlchemy.
         from mast_tui.ui.services.open_workspace import Opening
+        from mast_tui.workspace import why_not_trusted
 
         then = self._app.call_later
         opening = Opening(self._options, self._configuration.annotator)
-        doubts = None if opening.found is None or trusted else opening.doubts(opening.found)
-        if opening.found is not None and doubts is not None:
-            then(self._doubted, opening.found, doubts)
-            return
+        if opening.found is not None and not trusted:
+            doubts = why_not_trusted(opening.found)
+            if doubts is not None:
+                then(self._doubted, opening.found, doubts)
+                return
         try:
             opening.open()
         except MastError as error:
@@ -237,20 +239,17 @@ class WorkspaceService:
         )
 
     def _is_open(self, opening: Opening) -> None:
-        self._workspace = opening.workspace
-        if opening.known is None:
-            self._ask_for_name(opening)
-        else:
-            self._writes.do(partial(self._work_as, opening, opening.known))
-
-    def _ask_for_name(self, opening: Opening) -> None:
         def named(name: str | None) -> None:
             if name is None:
                 self._app.leave()
             else:
                 self._writes.do(partial(self._work_as, opening, name))
 
-        self._app.ask(opening.name_question(), named)
+        self._workspace = opening.workspace
+        if opening.known is None:
+            self._app.ask(opening.name_question(), named)
+        else:
+            named(opening.known)
 
     def _work_as(self, opening: Opening, name: str) -> None:
         opened = self.guarded(lambda: opening.attach(self._app.taxonomy, name))
