@@ -75,6 +75,8 @@ class LibraryScreen(ListScreen):
         self.sort = Sort.QUEUE
         self.queue = ShownQueue(self)
         self.contents = Contents(self)
+        self._filter = TextLine(placeholder=FILTER_WORDS, id="filter")
+        self._about = SpanView(id="about")
         self._listing = Listing()
         self._view: Mapping[str, LibraryEntry] = {}
         self._hidden_visible = False
@@ -94,17 +96,17 @@ class LibraryScreen(ListScreen):
         yield self.contents.list
         with Vertical(id="empty"):
             yield Static(id="empty-words", markup=False)
-        yield SpanView(id="about")
-        yield TextLine(placeholder=FILTER_WORDS, id="filter")
+        yield self._about
+        yield self._filter
         yield self.contents.line
         yield HintBar(self.where)
 
     def on_mount(self) -> None:
         """List what was found so far."""
         self._whole = len([*self.walk_children()])
-        for later in (self.query_one("#filter"), self.contents.line, self.contents.list):
+        for later in (self._filter, self.contents.line, self.contents.list):
             later.display = False
-        self.query_one("#about", SpanView).can_focus = False
+        self._about.can_focus = False
         self.refresh_rows()
         self.mast.when_ready(lambda _: self._labels_changed())
 
@@ -216,7 +218,7 @@ class LibraryScreen(ListScreen):
         return tuple(name_of(traces[other]) for other in others if other in traces)
 
     def _arrange(self, *, still: bool = False) -> None:
-        needle = self.query_one("#filter", Input).value
+        needle = self._filter.value
         rows = self._listing.arranged(needle, self.sort)
         ids = [row.trace_id for row in rows]
         read = self.queue.read
@@ -267,7 +269,7 @@ class LibraryScreen(ListScreen):
         """Tell how far the reading of a big document has come."""
         if self.is_mounted:
             self._show_title()
-            self._show_empty(self.query_one("#filter", Input).value)
+            self._show_empty(self._filter.value)
 
     def workspace_failed(self) -> None:
         """Nobody will work here; the traces can be read."""
@@ -284,7 +286,7 @@ class LibraryScreen(ListScreen):
         self.table.display = not empty and not contents.shown
         contents.list.display = not empty and contents.shown
         self.query_one("#heading").display = self.table.display
-        self.query_one("#about").display = not empty
+        self._about.display = not empty
         box = self.query_one("#empty")
         box.display = empty
         if not empty:
@@ -325,9 +327,9 @@ class LibraryScreen(ListScreen):
         self.query_one("#empty-words", Static).update(Content(words))
 
     def _show_about(self) -> None:
-        about = self.query_one("#about", SpanView)
+        about = self._about
         if self.contents.shown:
-            self._show_hit(about)
+            self._show_hit()
             return
         row = self.table.row
         trace = self.mast.catalog.traces.get(row.trace_id) if row else None
@@ -352,8 +354,8 @@ class LibraryScreen(ListScreen):
             lines.insert(0, f"≡ The same run as {joined(row.same_as)}")
         about.show_text("\n".join([*lines, "", task] if lines else [task]))
 
-    def _show_hit(self, about: SpanView) -> None:
-        row = self.contents.list.row
+    def _show_hit(self) -> None:
+        about, row = self._about, self.contents.list.row
         if row is None:
             about.show_text("")
             return
@@ -364,7 +366,7 @@ class LibraryScreen(ListScreen):
     def contents_changed(self) -> None:
         """Show what was found in the texts of the traces, or the traces again."""
         self._show_title()
-        self._show_empty(self.query_one("#filter", Input).value)
+        self._show_empty(self._filter.value)
         self._show_about()
 
     @on(Input.Submitted, "#contents")
@@ -405,14 +407,13 @@ class LibraryScreen(ListScreen):
     def action_filter(self) -> None:
         """Show only traces that match."""
         self.contents.leave()
-        line = self.query_one("#filter", Input)
-        line.display = True
-        self.set_focus(line)
+        self._filter.display = True
+        self.set_focus(self._filter)
         self.hints.prompt("In names · Enter keeps · Tab in contents · Esc shows all")
 
     def action_contents(self) -> None:
         """Find text in all traces; from the line where that is typed go to that for names."""
-        names = self.query_one("#filter", Input)
+        names = self._filter
         if self.contents.line.has_focus:
             typed = self.contents.line.value
             self.action_filter()
@@ -432,8 +433,7 @@ class LibraryScreen(ListScreen):
     @on(Input.Submitted, "#filter")
     def _filter_kept(self, event: Input.Submitted) -> None:
         event.stop()
-        line = self.query_one("#filter", Input)
-        line.display = bool(line.value)
+        self._filter.display = bool(self._filter.value)
         self.set_focus(self.table)
         self.hints.clear()
 
@@ -443,7 +443,7 @@ class LibraryScreen(ListScreen):
             self.hints.say("q quits · ? shows all keys")
 
     def _leave_a_search(self) -> bool:
-        line = self.query_one("#filter", Input)
+        line = self._filter
         if self.contents.leave():
             self.set_focus(self.table)
             self.hints.clear()

@@ -14,6 +14,7 @@ from textual.worker import Worker, get_current_worker
 
 from mast_tui.configuration import read_judge_configuration
 from mast_tui.errors import MastError
+from mast_tui.judges.llm.run.consent import is_told, note_told, what_is_sent
 from mast_tui.judges.llm.run.setup import configured_setup
 from mast_tui.judges.protocol import Judge
 from mast_tui.judges.rules import RulesJudge
@@ -22,15 +23,22 @@ from mast_tui.judges.twins import TwinsJudge, comparable
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
 from mast_tui.ui.context import HearsJudge, HostApp, Judged
-from mast_tui.ui.dialogs.judge_choice import choose_judge
-from mast_tui.ui.dialogs.question import Ask
-from mast_tui.ui.services.model_judge import Plan, run_model
+from mast_tui.ui.dialogs.judge_choice import (
+    RULES_KEY,
+    TWINS_KEY,
+    WAYS,
+    JudgeChoice,
+    tokens_of,
+)
+from mast_tui.ui.dialogs.note import NoteScreen
+from mast_tui.ui.services.model_judge import Plan, estimate_words, run_model
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_catalog import OneByOne
 from mast_tui.ui.services.workspace import WorkspaceService
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.wording import counted
 from mast_tui.workspace import WorkspaceError
+from mast_tui.writes import HeldKeys
 
 RULES: Final = "The rules judge"
 TWINS: Final = "The twins judge"
@@ -83,15 +91,75 @@ class JudgeRuns:
         if setup is None and not twins:
             self._start_rules(traces, opened, more)
             return
-        choose_judge(
-            self._app,
-            setup,
-            opened,
-            traces,
-            rules=lambda: self._start_rules(traces, opened, more),
-            twins=(lambda: self._start_twins(traces, opened, twins)) if twins else None,
-            model=lambda plan: self._start_model(traces, opened, plan),
-        )
+        setting = f"judge.chosen:{opened.annotator}"
+        before = self._app.guarded(lambda: opened.workspace.get_setting(setting))
+
+        def answered(chosen: tuple[str, Plan | None] | None) -> None:
+            if chosen is None:
+                return
+            key, plan = chosen
+            remember = partial(opened.workspace.set_setting, setting, key)
+            self._app.writes.do(partial(self._app.guarded, remember), HeldKeys.NOTHING)
+            if plan is not None:
+                self._confirm(traces, opened, plan)
+            elif key == TWINS_KEY:
+                self._start_twins(traces, opened, twins)
+            else:
+                self._start_rules(traces, opened, more)
+
+        choices = {TWINS_KEY: bool(twins), **dict.fromkeys(WAYS, setup is not None)}
+        default = before if before is not None and choices.get(before) else RULES_KEY
+        choice = JudgeChoice(setup, opened, traces, twins=bool(twins), default=default)
+        self._app.ask(choice, answered)
+
+    def _confirm(self, traces: Sequence[Trace], opened: OpenWorkspace, plan: Plan) -> None:
+        """Begin at once where little is at stake; else ask what may be sent and spent."""
+        app, to_judge, allowed = self._app, plan.estimate.to_judge, plan.usual_allowance()
+        if not to_judge:
+            app.say(f"{estimate_words(plan)} mast-tui judge --again asks anew.", seconds=8)
+            return
+        told = app.guarded(lambda: is_told(opened.workspace, plan.setup))
+        if told is None:
+            return
+
+        def go(tokens: int) -> None:
+            def note() -> None:
+                app.guarded(lambda: note_told(opened.workspace, plan.setup))
+                self._start_model(traces, opened, plan.allowing(tokens))
+
+            app.writes.do(note)
+
+        def answered(answer: str | None) -> None:
+            if answer == "y":
+                go(allowed)
+
+        def written(text: str | None) -> None:
+            if text is not None:
+                go(int(text))
+
+        sent = what_is_sent(plan.setup)
+        if to_judge > 1:
+            allowance = NoteScreen(
+                f"Ask {plan.name} about {to_judge:,} traces?",
+                f"{allowed:,}",
+                question=("" if told else f"{sent}\n\n") + f"{estimate_words(plan)}\n\n"
+                "It stops when so many tokens are spent, in and out together:",
+                hint="Enter begins · Esc asks nothing",
+                check=tokens_of,
+                offered=True,
+            )
+            app.ask(allowance, written)
+        elif told:
+            go(allowed)
+        else:
+            app.ask_key(
+                f"Send this trace to {one_line(plan.setup.host, 60)}?",
+                f"{sent}\n\n{estimate_words(plan)} It stops at {allowed:,} tokens."
+                "\n\nThis is asked once for this server and workspace.",
+                (("y", f"send it and ask {plan.name}"), ("n", "send nothing")),
+                answered,
+                default="n",
+            )
 
     def _runs_beside(self, traces: Sequence[Trace]) -> Sequence[Trace]:
         """All known runs of the tasks of these traces that have failed and succeeded."""
@@ -103,26 +171,20 @@ class JudgeRuns:
 
     def _ask_to_cancel(self, at_work: UnderWay) -> None:
         def answered(answer: str | None) -> None:
-            if answer == "y" and self.at_work is at_work:
-                self._cancel(at_work)
+            # It may have ended meanwhile.
+            if answer == "y" and self.at_work is at_work and at_work.worker is not None:
+                at_work.stopping = True
+                at_work.worker.cancel()
+                self._show_report(f"{at_work.name}: stopping …")
 
-        self._app.ask(
-            Ask(
-                f"{at_work.name} is at work",
-                f"{at_work.words}\n\nWhat it has found and what was answered is kept; "
-                "J has it go on later.",
-                (("y", "cancel it"), ("n", "let it go on")),
-                default="n",
-            ),
+        self._app.ask_key(
+            f"{at_work.name} is at work",
+            f"{at_work.words}\n\nWhat it has found and what was answered is kept; "
+            "J has it go on later.",
+            (("y", "cancel it"), ("n", "let it go on")),
             answered,
+            default="n",
         )
-
-    def _cancel(self, at_work: UnderWay) -> None:
-        """Have the judge at work stop; it says so when it has."""
-        if at_work.worker is not None:
-            at_work.stopping = True
-            at_work.worker.cancel()
-            self._show_report(f"{at_work.name}: stopping …")
 
     def _start_rules(self, traces: Sequence[Trace], opened: OpenWorkspace, more: str) -> None:
         def run() -> None:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from mast_tui.errors import MastError
@@ -90,18 +91,11 @@ def plan_for(
     were. Raises ``WorkspaceError``."""
     estimate = estimate_run(
         setup,
-        _until(traces, stopped),
+        takewhile(lambda _: not stopped(), traces),
         opened.workspace,
         on_trace=lambda so_far: on_trace(so_far.traces),
     )
     return Plan(setup, estimate)
-
-
-def _until(traces: Sequence[Trace], stopped: Callable[[], bool]) -> Iterator[Trace]:
-    for trace in traces:
-        if stopped():
-            return
-        yield trace
 
 
 def estimate_words(plan: Plan) -> str:
