@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from enum import Enum
-from functools import partial
 from types import MappingProxyType
 from typing import Literal
 
@@ -26,7 +25,7 @@ from mast_tui.session.messages import Change, Words
 from mast_tui.session.pass_state import Action, Passes
 from mast_tui.session.pending_change import PendingChange
 from mast_tui.session.read_model import ReadModel, Suggestion
-from mast_tui.session.reading import SHORT_RUN, ReadSpans
+from mast_tui.session.reading import SHORT_RUN
 from mast_tui.session.retests import StudyConditions, conditions_for
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
@@ -371,9 +370,7 @@ class Session:
     def accept(self, suggestion_id: str) -> Change:
         """Make a label of one's own of a suggestion; one that is there already will do."""
         suggestion = self._visible(suggestion_id)
-        return self._take_over(
-            suggestion, suggestion.mode, suggestion.target, Answer.ACCEPT, Origin.ACCEPTED
-        )
+        return self._take_over(suggestion, suggestion.mode, suggestion.target, Answer.ACCEPT)
 
     def edit(self, suggestion_id: str, mode: str, target: Target) -> Change:
         """Accept a suggestion with another mode or place; with its own it is accepted as is."""
@@ -382,7 +379,7 @@ class Session:
         target = self._checked_target(target)
         if (mode, target) == (suggestion.mode, suggestion.target):
             return self.accept(suggestion_id)
-        return self._take_over(suggestion, mode, target, Answer.EDIT, Origin.EDITED)
+        return self._take_over(suggestion, mode, target, Answer.EDIT)
 
     def reject(self, suggestion_id: str, reason: str = "") -> Change:
         """Say that a suggestion is wrong; says nothing about its mode otherwise.
@@ -408,7 +405,7 @@ class Session:
             if answer is Answer.REJECT:
                 self._reject(change, one)
             else:
-                self._take(change, one, one.mode, one.target, answer, Origin.ACCEPTED)
+                self._take(change, one, one.mode, one.target, answer)
         return self._commit_answer(change, suggestions[-1])
 
     def _reject(self, change: PendingChange, suggestion: Suggestion, reason: str = "") -> None:
@@ -418,12 +415,12 @@ class Session:
         change.set_review(suggestion.id, ReviewGiven(Answer.REJECT, reason=reason.strip()))
 
     def _take_over(
-        self, suggestion: Suggestion, mode: str, target: Target, answer: Answer, origin: Origin
+        self, suggestion: Suggestion, mode: str, target: Target, answer: Answer
     ) -> Change:
         self._check_mode(mode)
         self._judge_on_screen = True
         change = self._begin()
-        self._take(change, suggestion, mode, target, answer, origin)
+        self._take(change, suggestion, mode, target, answer)
         return self._commit_answer(change, suggestion)
 
     def _take(
@@ -433,14 +430,13 @@ class Session:
         mode: str,
         target: Target,
         answer: Answer,
-        origin: Origin,
     ) -> None:
+        origin = Origin.ACCEPTED if answer is Answer.ACCEPT else Origin.EDITED
         made = self._label_made_of(change, suggestion)
         label = change.state.find(mode, target)
         if label is None and made is not None:
-            label = change.change_label(
-                made, replace(made, mode=mode, target=target, origin=origin)
-            )
+            after = replace(made, mode=mode, target=target, origin=origin)
+            label = change.change_label(made, after)
         elif label is None:
             label = change.add_label(
                 mode,
@@ -463,10 +459,8 @@ class Session:
 
     def _label_made_of(self, change: PendingChange, suggestion: Suggestion) -> Label | None:
         """The label that came of an earlier answer to this suggestion, not one's own before it."""
-        for label in change.state.labels.values():
-            if label.suggestion == suggestion.id:
-                return label
-        return None
+        made = (x for x in change.state.labels.values() if x.suggestion == suggestion.id)
+        return next(made, None)
 
     # What is only noted
 
@@ -636,16 +630,11 @@ class Session:
         return news
 
     def _load(self) -> Passes:
+        ref = self.taxonomy.ref
         events = self.workspace.events(
-            trace_id=self.trace_id, annotator=self.annotator, taxonomy=self.taxonomy.ref
+            trace_id=self.trace_id, annotator=self.annotator, taxonomy=ref
         )
-        passes = Passes(
-            self.annotator,
-            self.trace_id,
-            self.taxonomy.ref,
-            partial(ReadSpans, self.trace),
-            events,
-        )
+        passes = Passes(self.annotator, self.trace_id, ref, self.trace, events)
         # Begun on another screen, it is gone on with here: nothing else may change meanwhile.
         self._in_retest = self._in_retest or passes.retest_open
         passes.in_retest = self._in_retest
@@ -669,12 +658,9 @@ class Session:
         """Write a change; its last fact is what is told of it."""
         told = self._words.change(change.facts)
         if change.opens_second_look:
-            kept = (
-                "your first stays frozen" if change.state.number == 2 else "the others stay frozen"
-            )
-            told = replace(
-                told, message=f"{told.message} · new pass ({change.state.number}); {kept}"
-            )
+            number = change.state.number
+            kept = "your first stays" if number == 2 else "the others stay"
+            told = replace(told, message=f"{told.message} · new pass ({number}); {kept} frozen")
         self._write(change.facts, change.state.number)
         return told
 

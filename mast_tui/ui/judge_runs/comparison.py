@@ -294,22 +294,15 @@ def about_words(found: Compared, *, gold: bool) -> str:
     count = found.traces
     words = [f"{count} trace{'' if count == 1 else 's'} compared"]
     if found.examples:
-        stood = (
-            "1 left out, an example"
-            if found.examples == 1
-            else (f"{found.examples} left out, examples")
-        )
-        words.append(f"{stood} in a prompt")
+        stood = "an example" if found.examples == 1 else "examples"
+        words.append(f"{found.examples} left out, {stood} in a prompt")
     if found.hidden:
         words.append(f"{found.hidden} hidden until you have finished them")
     if gold and found.judge_seen:
         some = f"{found.judge_seen} verdict{'' if found.judge_seen == 1 else 's'}"
-        if found.with_seen:
-            words.append(
-                f"{some} settled with a judge on screen counted too: no independent figure"
-            )
-        else:
-            words.append(f"{some} settled with a judge on screen left out (o counts them)")
+        counted = "counted too: no independent figure"
+        became = counted if found.with_seen else "left out (o counts them)"
+        words.append(f"{some} settled with a judge on screen {became}")
     return " · ".join(words)
 
 

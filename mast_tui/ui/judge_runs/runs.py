@@ -200,10 +200,8 @@ def _settings(settings: RunSettings) -> Iterator[str]:
         )
     if settings.examples:
         count = len(settings.examples)
-        these = (
-            "1 trace stands as an example" if count == 1 else f"{count} traces stand as examples"
-        )
-        yield f"{these} in the prompt."
+        stand = "trace stands as an example" if count == 1 else "traces stand as examples"
+        yield f"{count} {stand} in the prompt."
 
 
 NO_RUNS = """No judge has run in this workspace yet.
@@ -302,19 +300,20 @@ class RunsScreen(TableScreen):
 
     def action_open(self) -> None:
         """The traces of the run under the cursor."""
-        if self.view is None:
-            self._say_no_run()
-            return
-        self.app.push_screen(RunScreen(self.view, self._names))
+        view = self._chosen_run()
+        if view is not None:
+            self.app.push_screen(RunScreen(view, self._names))
 
-    def _say_no_run(self) -> None:
-        self.hints.say("There is no run under the cursor")
+    def _chosen_run(self) -> RunView | None:
+        """The run under the cursor; where there is none that is said."""
+        if self.view is None:
+            self.hints.say("There is no run under the cursor")
+        return self.view
 
     def action_mark(self) -> None:
         """Mark the run under the cursor, or take the mark off it."""
-        view = self.view
+        view = self._chosen_run()
         if view is None:
-            self._say_no_run()
             return
         self._marked = None if self._marked == view.run.id else view.run.id
         self._show_rows()
@@ -326,9 +325,8 @@ class RunsScreen(TableScreen):
 
     def action_compare(self) -> None:
         """Compare the marked run with the one under the cursor."""
-        view, marked = self.view, self._views.get(self._marked or "")
+        view, marked = self._chosen_run(), self._views.get(self._marked or "")
         if view is None:
-            self._say_no_run()
             return
         if marked is None:
             self.hints.say("v marks a run, = then compares it with another; c compares with gold")
@@ -345,10 +343,9 @@ class RunsScreen(TableScreen):
 
     def action_gold(self) -> None:
         """Compare the run under the cursor with the gold."""
-        if self.view is None:
-            self._say_no_run()
-            return
-        self._open_comparison(self.view, None)
+        view = self._chosen_run()
+        if view is not None:
+            self._open_comparison(view, None)
 
     def _open_comparison(self, first: RunView, second: RunView | None) -> None:
         if first.run.taxonomy != self.mast.taxonomy.ref:

@@ -23,7 +23,7 @@ from mast_tui.ui.context import ShowTrace, TraceLocation
 from mast_tui.ui.trace_names import names_under
 from mast_tui.ui.widgets.text_line import TextLine
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import last_cells, name_within, shortened
+from mast_tui.ui.wording import counted, last_cells, name_within, shortened
 
 if TYPE_CHECKING:
     from mast_tui.ui.library.screen import LibraryScreen
@@ -99,9 +99,7 @@ class HitList(VirtualLines):
     def render_row(self, row: int, width: int) -> Strip:
         """The trace, the span's number and kind, and the text around the match."""
         item, hit = self.rows[row], self.rows[row].hit
-        base = self.rich_style
-        if row == self.cursor:
-            base += self._part("cursor")
+        base = self.row_style(row)
         name_cells = min(self._widths[0], NAME_CELLS, width // 3)
         again = row > 0 and self.rows[row - 1].trace_id == item.trace_id
         told = name_within(one_line(item.name.rpartition("/")[2]), name_cells)
@@ -259,9 +257,7 @@ class Contents:
         """What is looked for, how much was found, and how far it is."""
         search, rows = self._search, self.list.rows
         spans, traces = len(rows), len({row.trace_id for row in rows})
-        found = f"{spans:,} span{'' if spans == 1 else 's'}"
-        found += f" in {traces:,} trace{'' if traces == 1 else 's'}"
-        parts = [found, self.words]
+        parts = [f"{counted(spans, 'span')} in {counted(traces, 'trace')}", self.words]
         if search is not None and not self.done:
             parts.append(f"{search.looked_at:,} of {search.total:,} files …")
         elif spans >= MOST_HITS:

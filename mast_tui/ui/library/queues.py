@@ -16,13 +16,12 @@ from textual.worker import get_current_worker
 
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
-from mast_tui.study import random_sample
+from mast_tui.study import Study, random_sample
 from mast_tui.ui.dialogs.dialog import KeyDialog, KeyRow
 from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.wording import plain_lines, plain_title
 
 if TYPE_CHECKING:
-    from mast_tui.study import Study
     from mast_tui.ui.library.screen import LibraryScreen
     from mast_tui.ui.services.open_workspace import OpenWorkspace
 
@@ -110,7 +109,8 @@ class QueueRead:
     ``trace_ids`` stand in the order in which to take them where it is ``in_order``, else the
     library sorts them; None is every trace. ``modes`` are the slugs for which a trace is there.
     ``anew`` come before what one would go on to, and are never told apart from others on screen.
-    ``told`` says how sure the figures are for which the traces were chosen.
+    ``told`` says how sure the figures are for which the traces were chosen. ``outside`` is whoever
+    is no annotator of the study.
     """
 
     wanted: Wanted
@@ -118,8 +118,8 @@ class QueueRead:
     in_order: bool = True
     modes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     anew: frozenset[str] = frozenset()
-    study: bool = False
     told: str = ""
+    outside: bool = False
 
 
 EVERYTHING: Final = QueueRead(Wanted())
@@ -132,11 +132,11 @@ def read_queue(opened: OpenWorkspace, wanted: Wanted | None, known: Sequence[str
     ``SessionError`` or ``WorkspaceError`` in words.
     """
     study = opened.study()
+    outside = study is not None and opened.annotator not in study.annotators
     if wanted is None:
-        own = study is not None and opened.annotator in study.annotators
-        wanted = Wanted(QueueName.MINE if own else QueueName.ALL)
+        wanted = Wanted(QueueName.ALL if study is None or outside else QueueName.MINE)
     if wanted.name is QueueName.ALL:
-        return QueueRead(wanted, study=study is not None)
+        return QueueRead(wanted)
     if study is None and wanted.name is QueueName.MINE:
         done = opened.finished()
         left = tuple(trace_id for trace_id in known if trace_id not in done)
@@ -150,8 +150,8 @@ def read_queue(opened: OpenWorkspace, wanted: Wanted | None, known: Sequence[str
         tuple(item.trace_id for item in items),
         modes={item.trace_id: item.modes for item in items if item.modes},
         anew=frozenset(item.trace_id for item in items if item.retest),
-        study=study is not None,
         told=told,
+        outside=outside,
     )
 
 
@@ -227,11 +227,11 @@ def count_words(name: QueueName, counts: Counts | None, shown: Mapping[QueueName
     return "…" if size is None else f"{size:,}"
 
 
-def empty_words(read: QueueRead, *, annotates: bool) -> str:
+def empty_words(read: QueueRead) -> str:
     """Why a queue shows nothing, and what to do."""
     name = read.wanted.name
     words = QUEUES[name].empty
-    if name is QueueName.MINE and read.study and not annotates:
+    if name is QueueName.MINE and read.outside:
         words = "You are no annotator of this study, so nothing is yours to label."
     if read.trace_ids:
         count = len(read.trace_ids)

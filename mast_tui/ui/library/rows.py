@@ -119,18 +119,8 @@ def _in_order(rows: Iterable[LibraryRow], sort: Sort) -> list[LibraryRow]:
     return by_name
 
 
-def _holding(rows: Iterable[LibraryRow], words: Sequence[str]) -> list[LibraryRow]:
-    for word in words:
-        rows = [row for row in rows if word in row.haystack]
-    return list(rows)
-
-
-def _spelling(rows: Iterable[LibraryRow], words: Sequence[str]) -> list[LibraryRow]:
-    """The rows that hold the letters of every word in their order."""
-    return [row for row in rows if all(_spells(row.haystack, word) for word in words)]
-
-
 def _spells(text: str, word: str) -> bool:
+    """Whether a text holds the letters of a word in their order."""
     at = 0
     for letter in word:
         at = text.find(letter, at) + 1
@@ -147,10 +137,6 @@ class _Arranged:
     sort: Sort
     rows: list[LibraryRow]
     spelled: bool = False
-
-    def may_hold(self, needle: str, sort: Sort) -> bool:
-        """Whether whatever matches ``needle`` is among these rows."""
-        return sort is self.sort and needle.startswith(self.needle)
 
 
 class Listing:
@@ -186,7 +172,7 @@ class Listing:
         among = None if trace_ids is None else tuple(trace_ids)
         if (among, in_order) != (self._among, self._in_order):
             self._among, self._in_order = among, in_order
-            self._all = self._last = None
+            self._forget()
 
     def _ordered(self, sort: Sort) -> list[LibraryRow]:
         if self._among is None:
@@ -209,14 +195,17 @@ class Listing:
         words = needle.split()
         if not words:
             return self._all.rows
-        among = self._all
-        if self._last is not None and self._last.may_hold(needle, sort):
-            among = self._last
-        found = [] if among.spelled else _holding(among.rows, words)
+        last, among = self._last, self._all
+        if last is not None and last.sort is sort and needle.startswith(last.needle):
+            among = last
+        found = [] if among.spelled else among.rows
+        for word in words:
+            found = [row for row in found if word in row.haystack]
         spelled = not found
         if spelled:
             # Rows that hold a shorter needle as it stands are not all that spell this one.
-            found = _spelling(among.rows if among.spelled else self._all.rows, words)
+            rows = among.rows if among.spelled else self._all.rows
+            found = [row for row in rows if all(_spells(row.haystack, word) for word in words)]
         self._last = _Arranged(needle, sort, found, spelled)
         return found
 

@@ -229,7 +229,7 @@ class LibraryScreen(ListScreen):
         self.table.show(rows, () if needle else self.mast.catalog.unreadable, still=still)
         self._show_heading()
         self._show_title()
-        self._show_empty(needle)
+        self._show_empty()
         self._show_about()
 
     @on(VirtualLines.Resized)
@@ -269,7 +269,7 @@ class LibraryScreen(ListScreen):
         """Tell how far the reading of a big document has come."""
         if self.is_mounted:
             self._show_title()
-            self._show_empty(self._filter.value)
+            self._show_empty()
 
     def workspace_failed(self) -> None:
         """Nobody will work here; the traces can be read."""
@@ -280,8 +280,8 @@ class LibraryScreen(ListScreen):
         done = (self.mast.trace_queue.finished_words(),)
         return (*super().who(), *(done if self.mast.opened is not None else ()))
 
-    def _show_empty(self, needle: str) -> None:
-        contents = self.contents
+    def _show_empty(self) -> None:
+        contents, needle = self.contents, self._filter.value
         empty = not (contents.list.rows if contents.shown else self.table.rows)
         self.table.display = not empty and not contents.shown
         contents.list.display = not empty and contents.shown
@@ -299,9 +299,7 @@ class LibraryScreen(ListScreen):
                 f"No trace matches “{one_line(needle, 60)}”.\n\nEsc shows all {len(self._listing)}."
             )
         elif self.queue.read.wanted.name is not QueueName.ALL and self._listing:
-            opened = self.mast.opened
-            annotates = opened is not None and self.mast.guarded(lambda: opened.annotates)
-            words = empty_words(self.queue.read, annotates=bool(annotates))
+            words = empty_words(self.queue.read)
         elif not catalog.complete:
             words = f"Looking for traces …\n\n{one_line(catalog.being_read)}".rstrip()
         else:
@@ -366,7 +364,7 @@ class LibraryScreen(ListScreen):
     def contents_changed(self) -> None:
         """Show what was found in the texts of the traces, or the traces again."""
         self._show_title()
-        self._show_empty(self._filter.value)
+        self._show_empty()
         self._show_about()
 
     @on(Input.Submitted, "#contents")

@@ -171,9 +171,7 @@ class PageLines(VirtualLines):
     def render_row(self, row: int, width: int) -> Strip:
         """One row of the page."""
         line = self._rows[row]
-        base = self.rich_style
-        if row == self.cursor:
-            base += self._part("cursor")
+        base = self.row_style(row)
         bar = Segment("▌" if row == self.cursor else " ", base + self._part("case"))
         text = Segment(line.text, base + self._part(line.style))
         return Strip([bar, text]).adjust_cell_length(width, base)
