@@ -250,6 +250,17 @@ class AppContext(Protocol):
     def ask(self, screen: Screen[Answer], answered: Callable[[Answer | None], None]) -> None:
         """Show a dialog above the open screen, and give its answer to ``answered``."""
 
+    def ask_key(
+        self,
+        title: str,
+        question: str,
+        answers: tuple[tuple[str, str], ...],
+        answered: Callable[[str | None], None],
+        *,
+        default: str,
+    ) -> None:
+        """Ask a question that one key answers, and give that to ``answered``."""
+
     def say(self, words: str, *, seconds: float | None = None) -> None:
         """Show a short message on whatever screen is open."""
 
@@ -311,17 +322,6 @@ class HostApp(AppContext, Protocol):
 
     def refresh_hints(self) -> None:
         """Draw the last line of every screen anew."""
-
-    def ask_key(
-        self,
-        title: str,
-        question: str,
-        answers: tuple[tuple[str, str], ...],
-        answered: Callable[[str | None], None],
-        *,
-        default: str,
-    ) -> None:
-        """Ask a question that one key answers, and give that to ``answered``."""
 
     def traces_found(self) -> None:
         """More traces are in the catalog."""

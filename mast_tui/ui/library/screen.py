@@ -18,7 +18,6 @@ from mast_tui.traces.same_runs import same_runs
 from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.context import Judged, ShowSideBySide, ShowTrace
 from mast_tui.ui.dialogs.finder import Choice, Finder
-from mast_tui.ui.dialogs.question import Ask
 from mast_tui.ui.library.contents import Contents, HitList
 from mast_tui.ui.library.queues import (
     TELLS_HIDDEN,
@@ -464,13 +463,13 @@ class LibraryScreen(ListScreen):
             if answer == "q":
                 self.mast.leave()
 
-        question = Ask(
+        self.mast.ask_key(
             "Quit mast_tui?",
             "Everything is saved already.",
             (("q", "quit"), ("n", "go on")),
+            answered,
             default="q",
         )
-        self.mast.ask(question, answered)
 
     def queue_changed(self) -> None:
         """Read the queue anew: what is to do has changed."""
