@@ -123,9 +123,7 @@ class Session:
         return self._read_model
 
     def _suggestion(self, suggestion_id: str) -> Suggestion | None:
-        if not self.suggestions_visible:
-            return None
-        return self._read_model.suggestion(suggestion_id)
+        return self._read_model.suggestion(suggestion_id) if self.suggestions_visible else None
 
     @property
     def current(self) -> Pass | None:
@@ -205,9 +203,7 @@ class Session:
 
         Those whose quote was not found come last.
         """
-        if not self.suggestions_visible:
-            return ()
-        return self._shown().suggestions
+        return self._shown().suggestions if self.suggestions_visible else ()
 
     @property
     def judged_by(self) -> tuple[str, ...]:
@@ -217,9 +213,7 @@ class Session:
     @property
     def pending(self) -> tuple[Suggestion, ...]:
         """The suggestions that wait for this annotator's answer, in the same order."""
-        if not self.suggestions_visible:
-            return ()
-        return self._shown().pending
+        return self._shown().pending if self.suggestions_visible else ()
 
     @property
     def pending_by_id(self) -> Mapping[str, Suggestion]:
@@ -235,9 +229,7 @@ class Session:
     @property
     def others(self) -> tuple[Label, ...]:
         """Other people's labels; none before ``reveal``."""
-        if not self.others_shown:
-            return ()
-        return self._shown().others
+        return self._shown().others if self.others_shown else ()
 
     @property
     def span_notes(self) -> Mapping[str, str]:
