@@ -96,7 +96,7 @@ def queue(
 
 
 class _Work:
-    """An annotator's work, by which their queues are told, each asked for once."""
+    """What the queues of one annotator are told by, each asked for once."""
 
     def __init__(self, workspace: Workspace, taxonomy: Taxonomy, annotator: str) -> None:
         self.workspace = workspace

@@ -51,7 +51,8 @@ from mast_tui.ui.crashes import log_error
 from mast_tui.ui.input_priority import InputPriority, switch_threads_often
 from mast_tui.ui.options import AppOptions
 from mast_tui.ui.services.key_queue import KeyQueue
-from mast_tui.ui.services.traces import FilesRead, ListsTraces, TraceQueue, TraceService
+from mast_tui.ui.services.trace_scan import FilesRead
+from mast_tui.ui.services.traces import ListsTraces, TraceQueue, TraceService
 from mast_tui.ui.services.workspace import WorkspaceService
 from mast_tui.ui.signals import EndingSignals
 from mast_tui.ui.styles import ANNOTATE, FIRST_SPANS, WIDE

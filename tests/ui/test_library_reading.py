@@ -16,7 +16,7 @@ from mast_tui.traces.scan import file_reader as one_file
 from mast_tui.traces.scan.library_cache import FIRST_PART, NEXT_PARTS
 from mast_tui.ui.services.folder_scan import scan_paths
 from mast_tui.ui.services.trace_catalog import Catalog, OneByOne
-from mast_tui.ui.services.traces import CachedTraces, FilesRead, ScanThread
+from mast_tui.ui.services.trace_scan import CachedTraces, FilesRead, ScanThread
 from tests.ui.stage import SMALL, write_runs, write_trace
 
 

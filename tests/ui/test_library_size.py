@@ -15,7 +15,7 @@ from mast_tui.ui.library import screen as library
 from mast_tui.ui.library.rows import LibraryRow
 from mast_tui.ui.library.screen import LibraryScreen
 from mast_tui.ui.services.open_workspace import OpenWorkspace
-from mast_tui.ui.services.traces import CachedTraces, FilesRead
+from mast_tui.ui.services.trace_scan import CachedTraces, FilesRead
 from tests import waiting
 from tests.ui.settle import settle
 from tests.ui.stage import Stage, stage, write_runs

@@ -16,7 +16,7 @@ from textual.worker import get_current_worker
 
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
-from mast_tui.study import Study, random_sample
+from mast_tui.study import random_sample
 from mast_tui.ui.dialogs.dialog import KeyDialog, KeyRow
 from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.wording import plain_lines, plain_title
@@ -122,9 +122,6 @@ class QueueRead:
     outside: bool = False
 
 
-EVERYTHING: Final = QueueRead(Wanted())
-
-
 def read_queue(opened: OpenWorkspace, wanted: Wanted | None, known: Sequence[str]) -> QueueRead:
     """What a queue holds now, or the one to begin with where none is wanted. Slow: for workers.
 
@@ -144,7 +141,12 @@ def read_queue(opened: OpenWorkspace, wanted: Wanted | None, known: Sequence[str
     if study is None and wanted.name is QueueName.SAMPLE:
         return QueueRead(wanted, random_sample(known, wanted.seed or 0, wanted.n))
     items = opened.queue(wanted.name.value, n=wanted.n, seed=wanted.seed)
-    told = _width_told(opened, study) if wanted.name is QueueName.WORTH else ""
+    told = ""
+    if wanted.name is QueueName.WORTH:
+        # Brings numpy, which the library does without.
+        from mast_tui.ui.library.sample_width import width_told
+
+        told = width_told(opened, study)
     return QueueRead(
         wanted,
         tuple(item.trace_id for item in items),
@@ -155,76 +157,37 @@ def read_queue(opened: OpenWorkspace, wanted: Wanted | None, known: Sequence[str
     )
 
 
-def _width_told(opened: OpenWorkspace, study: Study | None) -> str:
-    """Say of the mode whose prevalence is least sure how sure it is, and what it takes.
-
-    Nothing is said to whom what judges say is hidden. Slow: for workers.
-
-    Args:
-        opened: The workspace.
-        study: Its study, with the draws by which traces came into it.
-    """
-    drawn = [] if study is None else [draw for draw in study.draws if draw.chances]
-    if not drawn or opened.judges_hidden:
-        return ""
-    # Brings numpy, which the library does without.
-    from mast_tui.adjudication import words_by_trace
-    from mast_tui.figures.judge.input import judge_input_from_workspace
-    from mast_tui.figures.judge.report import judge_report
-    from mast_tui.gold import no_order
-    from mast_tui.reports.judge import widest_words
-    from mast_tui.session import visible_traces_for_agreement
-
-    workspace, taxonomy = opened.workspace, opened.taxonomy
-    gold = {
-        trace: said.gold(taxonomy, no_order)
-        for trace, said in words_by_trace(workspace, taxonomy).items()
-    }
-    given = judge_input_from_workspace(
-        workspace,
-        taxonomy,
-        drawn[-1].judge,
-        gold=gold,
-        traces=visible_traces_for_agreement(workspace, opened.annotator, taxonomy.ref),
-    )
-    return widest_words(judge_report(given, rounds=0)["prevalence"])
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """How many traces are in the queues that tell nothing hidden; ``finished`` is what those
-    that do would look into."""
-
-    sizes: Mapping[QueueName, int]
-    finished: int
-
-
-def count_queues(opened: OpenWorkspace, known: Sequence[str]) -> Counts:
-    """Count the queues without telling what is hidden, and so without recording anything. Slow:
-    for workers."""
+def count_queues(opened: OpenWorkspace, known: Sequence[str]) -> Mapping[QueueName, int]:
+    """Count the queues without telling what is hidden, and so without recording anything; of those
+    that tell it, the finished traces that they would look into. Slow: for workers."""
     sizes = {QueueName.ALL: len(known)}
     for name in (QueueName.MINE, QueueName.UNSURE, QueueName.CHANGED):
         sizes[name] = len(read_queue(opened, Wanted(name), known).trace_ids or ())
     sizes[QueueName.WORTH] = len(opened.queue(QueueName.WORTH.value, n=SAMPLE_SIZE, seed=None))
-    return Counts(sizes, len(opened.finished()))
+    return sizes | dict.fromkeys(TELLS_HIDDEN, len(opened.finished()))
 
 
-def count_words(name: QueueName, counts: Counts | None, shown: Mapping[QueueName, int]) -> str:
+def count_words(
+    name: QueueName, counts: Mapping[QueueName, int], shown: Mapping[QueueName, int]
+) -> str:
     """What stands behind a queue's name where one chooses: its count, or what it looks into.
 
-    ``shown`` are the sizes of queues that were looked at already.
+    Args:
+        name: The queue.
+        counts: What ``count_queues`` has counted; empty before it has.
+        shown: The sizes of queues that were looked at already.
     """
-    if name in TELLS_HIDDEN:
-        looks = "looking is recorded"
-        if name in shown:
-            return f"{shown[name]:,}"
-        if counts is None:
-            return looks
-        return f"in your {counts.finished:,} finished; {looks}" if counts.finished else "0"
     if name is QueueName.SAMPLE:
         return "asks how many"
-    size = None if counts is None else counts.sizes.get(name)
-    return "…" if size is None else f"{size:,}"
+    count = counts.get(name)
+    if name not in TELLS_HIDDEN:
+        return "…" if count is None else f"{count:,}"
+    if name in shown:
+        return f"{shown[name]:,}"
+    looks = "looking is recorded"
+    if count is None:
+        return looks
+    return f"in your {count:,} finished; {looks}" if count else "0"
 
 
 def empty_words(read: QueueRead) -> str:
@@ -316,7 +279,7 @@ class QueueChoice(KeyDialog[QueueName]):
 
     def on_mount(self) -> None:
         """Count in the background."""
-        self._show(None)
+        self._show({})
         self._count()
 
     @work(thread=True, group="queues", exclusive=True)
@@ -328,7 +291,7 @@ class QueueChoice(KeyDialog[QueueName]):
             return
         self.call_later(self._show, counts)
 
-    def _show(self, counts: Counts | None) -> None:
+    def _show(self, counts: Mapping[QueueName, int]) -> None:
         for name, told in QUEUES.items():
             count = count_words(name, counts, self._looked_at)
             mark = "  ↵" if name is self._current else ""
@@ -346,7 +309,7 @@ class ShownQueue:
     """The queue that is shown. A study's annotators begin with what is theirs to do."""
 
     def __init__(self, screen: LibraryScreen) -> None:
-        self.read = EVERYTHING
+        self.read = QueueRead(Wanted())
         """What is shown."""
         self._screen = screen
         self._wanted: Wanted | None = None

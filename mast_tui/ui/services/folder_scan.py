@@ -12,7 +12,13 @@ from mast_tui.traces.library import read_again
 from mast_tui.traces.library import scan as walk
 from mast_tui.traces.scan.library_cache import LibraryCache, Looked, library_cache_path
 from mast_tui.traces.scan.scan_diff import Differences
-from mast_tui.ui.services.traces import TOLD_SECONDS, CachedTraces, FilesRead, Found, StillReading
+from mast_tui.ui.services.trace_scan import (
+    TOLD_SECONDS,
+    CachedTraces,
+    FilesRead,
+    Found,
+    StillReading,
+)
 from mast_tui.ui.trace_names import names_under, natural
 
 if TYPE_CHECKING:

@@ -36,7 +36,7 @@ from mast_tui.traces.model import Trace
 from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.dialogs.welcome import WelcomeScreen
 from mast_tui.ui.options import AppOptions
-from mast_tui.workspace import Workspace
+from mast_tui.workspace import Workspace, why_not_trusted
 from mast_tui.workspace.paths import default_workspace_path, samples_workspace_path, suggested_name
 
 
@@ -159,6 +159,11 @@ class Opening:
         if self._options.workspace is not None or self._options.samples:
             return None
         return default_workspace_path(Path.cwd())
+
+    def doubts(self) -> str | None:
+        """Why somebody else may have prepared the workspace that was found; None if nothing says
+        so."""
+        return None if self.found is None else why_not_trusted(self.found)
 
     def open(self) -> None:
         """Open it, with the samples' labels where it is theirs and new.

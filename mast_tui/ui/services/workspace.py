@@ -179,15 +179,13 @@ class WorkspaceService:
         """
         # Start-up: it brings SQLAlchemy.
         from mast_tui.ui.services.open_workspace import Opening
-        from mast_tui.workspace import why_not_trusted
 
         then = self._app.call_later
         opening = Opening(self._options, self._configuration.annotator)
-        if opening.found is not None and not trusted:
-            doubts = why_not_trusted(opening.found)
-            if doubts is not None:
-                then(self._doubted, opening.found, doubts)
-                return
+        doubts = None if trusted else opening.doubts()
+        if doubts is not None:
+            then(self._doubted, str(opening.found), doubts)
+            return
         try:
             opening.open()
         except MastError as error:
@@ -195,7 +193,7 @@ class WorkspaceService:
             return
         then(self._is_open, opening)
 
-    def _doubted(self, path: Path, reason: str) -> None:
+    def _doubted(self, path: str, reason: str) -> None:
         def answered(answer: str | None) -> None:
             if answer == "o":
                 self._app.open_workspace(trusted=True)
@@ -206,7 +204,7 @@ class WorkspaceService:
 
         self._app.ask_key(
             "Open this workspace?",
-            f"{one_line(str(path))} was found here, and {one_line(reason)}: "
+            f"{one_line(path)} was found here, and {one_line(reason)}: "
             "somebody else may have prepared it, with a name, labels and settings in it. "
             "--workspace PATH opens one without asking.",
             (
