@@ -19,7 +19,7 @@ from mast_tui.study import (
     annotators_of,
     retest_traces,
     retests_due,
-    withheld,
+    withheld_traces,
 )
 from mast_tui.workspace import Workspace
 
@@ -142,4 +142,5 @@ def conditions_for(
         OpenModes.LEAVE: "leave",
         OpenModes.ABSENT: "absent",
     }
-    return StudyConditions(withheld(study, annotator, trace_id), due, answers.get(study.open_modes))
+    kept_back = trace_id in withheld_traces(study, annotator)
+    return StudyConditions(kept_back, due, answers.get(study.open_modes))

@@ -19,7 +19,7 @@ from mast_tui.session import (
     retest_progress,
     visible_traces_for_agreement,
 )
-from mast_tui.study import OpenModes, retest_traces, withheld
+from mast_tui.study import OpenModes, retest_traces, withheld_traces
 from mast_tui.workspace.events.types import SightSet
 from tests.session.build import content, finding, put, span
 from tests.session.studies import Class, study_of
@@ -30,7 +30,7 @@ ONE, TWO, THREE = MODES[:3]
 
 def withheld_and_other(room: Class) -> tuple[str, str]:
     """A trace of alice without suggestions, and one with."""
-    held = [x for x in room.order() if withheld(room.study, "alice", x)]
+    held = [x for x in room.order() if x in withheld_traces(room.study, "alice")]
     return held[0], next(x for x in room.order() if x not in held)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import Final
 
 from textual import work
@@ -13,11 +14,12 @@ from textual.worker import get_current_worker
 
 from mast_tui.errors import MastError
 from mast_tui.judges.llm.request import Way
+from mast_tui.judges.llm.run.estimate import Estimate, estimate_run
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
 from mast_tui.ui.dialogs.dialog import KeyDialog, KeyRow
-from mast_tui.ui.services.model_judge import Plan, estimate_words, model_name, plan_for
+from mast_tui.ui.services.model_judge import Plan, estimate_words, model_name
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.wording import plain_lines, plain_title
 from mast_tui.workspace import WorkspaceError
@@ -102,17 +104,18 @@ class JudgeChoice(KeyDialog[tuple[str, Plan | None]]):
         key = self._estimated
         setup = setup.deciding(WAYS[key]) if WAYS[key] else setup
 
-        def counted(traces: int) -> None:
-            if traces % TOLD_EVERY == 0:
-                self.call_later(self._show_counted, traces)
+        def counted(so_far: Estimate) -> None:
+            if so_far.traces % TOLD_EVERY == 0:
+                self.call_later(self._show_counted, so_far.traces)
 
+        traces = takewhile(lambda _: not worker.is_cancelled, self._traces)
         try:
-            plan = plan_for(setup, self._traces, self._opened, lambda: worker.is_cancelled, counted)
+            estimate = estimate_run(setup, traces, self._opened.workspace, on_trace=counted)
         except (WorkspaceError, OSError) as error:
             self.call_later(self._cannot_estimate, key, str(error))
             return
         if not worker.is_cancelled:
-            self.call_later(self._show_plan, key, plan)
+            self.call_later(self._show_plan, key, Plan(setup, estimate))
 
     def _show_counted(self, traces: int) -> None:
         """Say how far the estimate is."""

@@ -9,12 +9,11 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from mast_tui.errors import MastError
 from mast_tui.judges.llm.client.budget import Allowance
-from mast_tui.judges.llm.run.estimate import Estimate, estimate_run
+from mast_tui.judges.llm.run.estimate import Estimate
 from mast_tui.judges.llm.run.run_journal import RunRecord
 from mast_tui.judges.llm.run.running import ModelRunSummary, Watch, run_model_judge
 from mast_tui.judges.llm.run.setup import Setup
@@ -78,24 +77,6 @@ class Plan:
 def model_name(setup: Setup) -> str:
     """The model that is asked, fit for display."""
     return one_line(setup.parameters.model, 40)
-
-
-def plan_for(
-    setup: Setup,
-    traces: Sequence[Trace],
-    opened: OpenWorkspace,
-    stopped: Callable[[], bool],
-    on_trace: Callable[[int], object],
-) -> Plan:
-    """What judging these traces would take; each is read once, and ``on_trace`` told how many
-    were. Raises ``WorkspaceError``."""
-    estimate = estimate_run(
-        setup,
-        takewhile(lambda _: not stopped(), traces),
-        opened.workspace,
-        on_trace=lambda so_far: on_trace(so_far.traces),
-    )
-    return Plan(setup, estimate)
 
 
 def estimate_words(plan: Plan) -> str:
