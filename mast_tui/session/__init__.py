@@ -1,19 +1,18 @@
 """What an annotator can do: label, answer suggestions, take back, finish."""
 
-from mast_tui.errors import ChangedMeanwhile, SessionError
+from mast_tui.errors import SessionError
 from mast_tui.session.messages import Change
 from mast_tui.session.progress import (
     AnnotatorStatus,
     Progress,
-    StatusReport,
     anybody_finished,
     progress,
     status,
 )
 from mast_tui.session.queues import QueueItem, QueueKind, queue
 from mast_tui.session.read_model import Suggestion
-from mast_tui.session.retests import Retests
-from mast_tui.session.session import LabelsStand, Session, known_trace
+from mast_tui.session.retests import Retests, retest_progress
+from mast_tui.session.session import Session, known_trace
 from mast_tui.session.study_setup import (
     check_changes,
     given_back,
@@ -44,10 +43,8 @@ from mast_tui.session.visibility import (
     LibraryEntry,
     WithinSight,
     library_view,
-    may_see_others,
     record_reveal,
     resolve_sight,
-    retest_progress,
     said_by,
     visible_traces_for_agreement,
     within_sight,
@@ -56,8 +53,6 @@ from mast_tui.session.visibility import (
 __all__ = [
     "AnnotatorStatus",
     "Change",
-    "ChangedMeanwhile",
-    "LabelsStand",
     "LibraryEntry",
     "Progress",
     "QueueItem",
@@ -65,7 +60,6 @@ __all__ = [
     "Retests",
     "Session",
     "SessionError",
-    "StatusReport",
     "Suggestion",
     "Viewer",
     "WithinSight",
@@ -76,7 +70,6 @@ __all__ = [
     "known_person",
     "known_trace",
     "library_view",
-    "may_see_others",
     "progress",
     "queue",
     "record_reveal",

@@ -8,12 +8,13 @@ What can be taken back stands here alone.
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from mast_tui.labels import Label, Pass, PassKind, Target, VerdictValue
 from mast_tui.session.reading import ReadSpans
+from mast_tui.traces.model import Trace
 from mast_tui.workspace.events.model import IMPORT_PREFIX, Event
 from mast_tui.workspace.events.types import (
     Decided,
@@ -78,10 +79,8 @@ class PassState:
 
     def find(self, mode: str, target: Target) -> Label | None:
         """The label with exactly this mode and target."""
-        for label in self.labels.values():
-            if label.mode == mode and label.target == target:
-                return label
-        return None
+        labels = self.labels.values()
+        return next((x for x in labels if x.mode == mode and x.target == target), None)
 
     def of_mode(self, mode: str) -> tuple[Label, ...]:
         """All labels of a mode."""
@@ -132,8 +131,8 @@ class Passes:
         annotator: str,
         trace_id: str,
         taxonomy: str,
-        new_read: Callable[[], ReadSpans],
-        events: Iterable[Event] = (),
+        trace: Trace,
+        events: Iterable[Event],
     ) -> None:
         self.annotator = annotator
         self.trace_id = trace_id
@@ -142,8 +141,8 @@ class Passes:
         self.last_seq = 0
         self._done: list[Action] = []
         self._undone: list[Action] = []
-        self._read = new_read()
-        self._read_again = new_read()
+        self._read = ReadSpans(trace)
+        self._read_again = ReadSpans(trace)
         self._by_number: dict[int, PassState] = {}
         self._said_by: dict[str, str] = {}
         """The event by which each label says what it says."""

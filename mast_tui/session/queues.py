@@ -74,28 +74,28 @@ def queue(
     recorded, and traces that are still to come back are left out. The number of queries does not
     depend on that of the traces.
     """
-    desk = _Desk(workspace, taxonomy, annotator)
+    work = _Work(workspace, taxonomy, annotator)
     match kind:
         case QueueKind.MINE:
-            return desk.mine()
+            return work.mine()
         case QueueKind.RETESTS:
-            return desk.items([*sorted(desk.retests.begun), *desk.retests.due])
+            return work.items([*sorted(work.retests.begun), *work.retests.due])
         case QueueKind.SAMPLE:
-            chosen = desk.study.seed if seed is None and desk.study is not None else seed or 0
-            return desk.items(random_sample(desk.traces(), chosen, n))
+            chosen = work.study.seed if seed is None and work.study is not None else seed or 0
+            return work.items(random_sample(work.traces(), chosen, n))
         case QueueKind.UNSURE:
-            return desk.unsure()
+            return work.unsure()
         case QueueKind.CHANGED:
-            return desk.changed()
+            return work.changed()
         case QueueKind.WORTH:
-            return desk.worth()
+            return work.worth()
         case QueueKind.DISAGREEMENTS:
-            return desk.differing(Kind.HUMAN)
+            return work.differing(Kind.HUMAN)
         case QueueKind.JUDGE:
-            return desk.differing(Kind.JUDGE)
+            return work.differing(Kind.JUDGE)
 
 
-class _Desk:
+class _Work:
     """What the queues of one annotator are told by, each asked for once."""
 
     def __init__(self, workspace: Workspace, taxonomy: Taxonomy, annotator: str) -> None:

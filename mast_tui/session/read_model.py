@@ -5,10 +5,12 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Set
+from contextlib import suppress
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
+from mast_tui.errors import ServerAway
 from mast_tui.labels import (
     AnnotatorKind,
     Doubt,
@@ -20,6 +22,7 @@ from mast_tui.labels import (
 )
 from mast_tui.session.pass_state import PassState
 from mast_tui.traces.model import Trace
+from mast_tui.workspace import Workspace
 
 NOWHERE: Final = 1 << 60
 """Sorts what points to a span that is not here (yet) to the end."""
@@ -218,25 +221,28 @@ class Suggested:
 class ReadModel:
     """What a session shows: a pass, and what others say of the trace, in reading order.
 
+    What others say is asked once until ``forget_others``; while the server is away what was known
+    of it stands.
+
     Args:
+        workspace: Where others have spoken.
         trace: Its spans give the order; those that come later change it.
+        trace_id: Its id in the workspace.
+        taxonomy: Under which taxonomy, as ``id@version``.
         annotator: Whose pass it is.
-        said: All labels on the trace, by anybody; asked once until ``forget_others``.
-        judged: The judges that have looked at it; asked once as well.
     """
 
     def __init__(
-        self,
-        trace: Trace,
-        annotator: str,
-        said: Callable[[], Iterable[Label]],
-        judged: Callable[[], tuple[str, ...]],
+        self, workspace: Workspace, trace: Trace, trace_id: str, taxonomy: str, annotator: str
     ) -> None:
+        self._workspace = workspace
         self._trace = trace
         self._annotator = annotator
-        self._said = said
-        self._ask_judges = judged
-        self._judges: tuple[str, ...] | None = None
+        self._trace_id = trace_id
+        self._taxonomy = taxonomy
+        self._said: tuple[Label, ...] = ()
+        self._judges: tuple[str, ...] = ()
+        self._asked_for_judges = False
         self._own = OwnLabels(self._place_of_label)
         self._answered: frozenset[str] = frozenset()
         self._suggested: Suggested | None = None
@@ -257,13 +263,20 @@ class ReadModel:
 
     def forget_others(self) -> None:
         """Look again at what judges and others say."""
-        self._suggested = self._others = self._judges = None
+        self._suggested = self._others = None
+        self._asked_for_judges = False
 
     @property
     def judges(self) -> tuple[str, ...]:
         """The judges that have looked at the trace."""
-        if self._judges is None:
-            self._judges = self._ask_judges()
+        if not self._asked_for_judges:
+            self._asked_for_judges = True
+            with suppress(ServerAway):
+                judged = self._workspace.judgements(
+                    trace_id=self._trace_id, taxonomy=self._taxonomy
+                )
+                if not self._workspace.away:
+                    self._judges = tuple(dict.fromkeys(one.judge for one in judged))
         return self._judges
 
     @property
@@ -297,7 +310,7 @@ class ReadModel:
         if self._others is None:
             found = [
                 label
-                for label in self._said()
+                for label in self._labels()
                 if label.annotator != self._annotator
                 and annotator_kind(label.annotator) is not AnnotatorKind.JUDGE
             ]
@@ -308,11 +321,19 @@ class ReadModel:
         if self._suggested is None:
             judged = (
                 label
-                for label in self._said()
+                for label in self._labels()
                 if annotator_kind(label.annotator) is AnnotatorKind.JUDGE
             )
             self._suggested = Suggested(map(Suggestion.of, judged), self._place_of_suggestion)
         return self._suggested
+
+    def _labels(self) -> tuple[Label, ...]:
+        """All labels on the trace, by anybody."""
+        with suppress(ServerAway):
+            said = self._workspace.labels(trace_id=self._trace_id, taxonomy=self._taxonomy)
+            if not self._workspace.away:
+                self._said = said
+        return self._said
 
     def _index(self, key: str) -> int:
         index = self._trace.index_of(key)

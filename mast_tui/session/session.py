@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from contextlib import suppress
 from dataclasses import replace
 from enum import Enum
-from functools import partial
 from types import MappingProxyType
 from typing import Literal
 
-from mast_tui.errors import ChangedElsewhere, ChangedMeanwhile, ServerAway, SessionError
+from mast_tui.errors import ChangedElsewhere, ChangedMeanwhile, SessionError
 from mast_tui.labels import (
     AnnotatorKind,
     Answer,
@@ -18,7 +16,6 @@ from mast_tui.labels import (
     Origin,
     Pass,
     PassKind,
-    Review,
     Severity,
     Target,
     VerdictValue,
@@ -28,8 +25,8 @@ from mast_tui.session.messages import Change, Words
 from mast_tui.session.pass_state import Action, Passes
 from mast_tui.session.pending_change import PendingChange
 from mast_tui.session.read_model import ReadModel, Suggestion
-from mast_tui.session.reading import SHORT_RUN, ReadSpans
-from mast_tui.session.study_conditions import FREE, StudyConditions, conditions_for
+from mast_tui.session.reading import SHORT_RUN
+from mast_tui.session.retests import StudyConditions, conditions_for
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import NewEvent, TraceRecord, Workspace
@@ -42,14 +39,6 @@ from mast_tui.workspace.events.types import (
     SpansRead,
     SuggestionsSeen,
 )
-
-
-class LabelsStand(SessionError):
-    """A mode cannot be called absent or unsure while ``labels`` say that it shows."""
-
-    def __init__(self, message: str, labels: tuple[Label, ...]) -> None:
-        super().__init__(message)
-        self.labels = labels
 
 
 class Keep(Enum):
@@ -104,7 +93,7 @@ class Session:
         trace_id: str,
         *,
         blind: bool,
-        conditions: StudyConditions = FREE,
+        conditions: StudyConditions,
     ) -> None:
         self.workspace = workspace
         self.trace = trace
@@ -116,9 +105,7 @@ class Session:
         self.version = 0
         self._modes = {mode.slug for mode in taxonomy.all_modes}
         self._words = Words(taxonomy, trace, self._suggestion)
-        self._said: tuple[Label, ...] = ()
-        self._judges: tuple[str, ...] = ()
-        self._read_model = ReadModel(trace, annotator, self._all_labels, self._all_judges)
+        self._read_model = ReadModel(workspace, trace, trace_id, taxonomy.ref, annotator)
         self._shown_version = -1
         self._judge_on_screen = False
         self._news = ""
@@ -135,23 +122,8 @@ class Session:
             self._shown_version = self.version
         return self._read_model
 
-    def _all_labels(self) -> tuple[Label, ...]:
-        with suppress(ServerAway):  # what was known stands until it is back
-            said = self.workspace.labels(trace_id=self.trace_id, taxonomy=self.taxonomy.ref)
-            self._said = self._said if self.workspace.away else said
-        return self._said
-
-    def _all_judges(self) -> tuple[str, ...]:
-        with suppress(ServerAway):
-            judged = self.workspace.judgements(trace_id=self.trace_id, taxonomy=self.taxonomy.ref)
-            judges = tuple(dict.fromkeys(one.judge for one in judged))
-            self._judges = self._judges if self.workspace.away else judges
-        return self._judges
-
     def _suggestion(self, suggestion_id: str) -> Suggestion | None:
-        if not self.suggestions_visible:
-            return None
-        return self._read_model.suggestion(suggestion_id)
+        return self._read_model.suggestion(suggestion_id) if self.suggestions_visible else None
 
     @property
     def current(self) -> Pass | None:
@@ -231,9 +203,7 @@ class Session:
 
         Those whose quote was not found come last.
         """
-        if not self.suggestions_visible:
-            return ()
-        return self._shown().suggestions
+        return self._shown().suggestions if self.suggestions_visible else ()
 
     @property
     def judged_by(self) -> tuple[str, ...]:
@@ -243,31 +213,12 @@ class Session:
     @property
     def pending(self) -> tuple[Suggestion, ...]:
         """The suggestions that wait for this annotator's answer, in the same order."""
-        if not self.suggestions_visible:
-            return ()
-        return self._shown().pending
+        return self._shown().pending if self.suggestions_visible else ()
 
     @property
     def pending_by_id(self) -> Mapping[str, Suggestion]:
         """The same by their ids."""
         return MappingProxyType(self._shown().pending_by_id if self.suggestions_visible else {})
-
-    def review_of(self, suggestion_id: str) -> Review | None:
-        """This annotator's answer to a suggestion; of several passes the last one."""
-        for one in reversed(self._passes.answering):
-            given = one.reviews.get(suggestion_id)
-            if given is not None:
-                return Review(
-                    annotator=self.annotator,
-                    suggestion=suggestion_id,
-                    answer=given.answer,
-                    label=given.label,
-                    reason=given.reason,
-                    trace_id=self.trace_id,
-                    taxonomy=self.taxonomy.ref,
-                    pass_number=one.number,
-                )
-        return None
 
     @property
     def others_shown(self) -> bool:
@@ -278,9 +229,7 @@ class Session:
     @property
     def others(self) -> tuple[Label, ...]:
         """Other people's labels; none before ``reveal``."""
-        if not self.others_shown:
-            return ()
-        return self._shown().others
+        return self._shown().others if self.others_shown else ()
 
     @property
     def span_notes(self) -> Mapping[str, str]:
@@ -376,7 +325,7 @@ class Session:
     ) -> Change:
         """Call a mode absent or unsure; the same again, or None, leaves it open.
 
-        Raises ``LabelsStand`` where labels say that it shows, unless they are to be removed.
+        Raises ``SessionError`` where labels say that it shows, unless they are to be removed.
         """
         self._check_mode(mode)
         if value is VerdictValue.PRESENT:
@@ -387,9 +336,8 @@ class Session:
         labels = change.state.of_mode(mode)
         if labels and not remove_labels:
             count = "1 label" if len(labels) == 1 else f"{len(labels)} labels"
-            raise LabelsStand(
-                f"{count} of {self._words.mode(mode)} stand on this trace; remove them first",
-                labels,
+            raise SessionError(
+                f"{count} of {self._words.mode(mode)} stand on this trace; remove them first"
             )
         for label in labels:
             change.remove_label(label)
@@ -414,9 +362,7 @@ class Session:
     def accept(self, suggestion_id: str) -> Change:
         """Make a label of one's own of a suggestion; one that is there already will do."""
         suggestion = self._visible(suggestion_id)
-        return self._take_over(
-            suggestion, suggestion.mode, suggestion.target, Answer.ACCEPT, Origin.ACCEPTED
-        )
+        return self._take_over(suggestion, suggestion.mode, suggestion.target, Answer.ACCEPT)
 
     def edit(self, suggestion_id: str, mode: str, target: Target) -> Change:
         """Accept a suggestion with another mode or place; with its own it is accepted as is."""
@@ -425,7 +371,7 @@ class Session:
         target = self._checked_target(target)
         if (mode, target) == (suggestion.mode, suggestion.target):
             return self.accept(suggestion_id)
-        return self._take_over(suggestion, mode, target, Answer.EDIT, Origin.EDITED)
+        return self._take_over(suggestion, mode, target, Answer.EDIT)
 
     def reject(self, suggestion_id: str, reason: str = "") -> Change:
         """Say that a suggestion is wrong; says nothing about its mode otherwise.
@@ -451,7 +397,7 @@ class Session:
             if answer is Answer.REJECT:
                 self._reject(change, one)
             else:
-                self._take(change, one, one.mode, one.target, answer, Origin.ACCEPTED)
+                self._take(change, one, one.mode, one.target, answer)
         return self._commit_answer(change, suggestions[-1])
 
     def _reject(self, change: PendingChange, suggestion: Suggestion, reason: str = "") -> None:
@@ -461,12 +407,12 @@ class Session:
         change.set_review(suggestion.id, ReviewGiven(Answer.REJECT, reason=reason.strip()))
 
     def _take_over(
-        self, suggestion: Suggestion, mode: str, target: Target, answer: Answer, origin: Origin
+        self, suggestion: Suggestion, mode: str, target: Target, answer: Answer
     ) -> Change:
         self._check_mode(mode)
         self._judge_on_screen = True
         change = self._begin()
-        self._take(change, suggestion, mode, target, answer, origin)
+        self._take(change, suggestion, mode, target, answer)
         return self._commit_answer(change, suggestion)
 
     def _take(
@@ -476,14 +422,13 @@ class Session:
         mode: str,
         target: Target,
         answer: Answer,
-        origin: Origin,
     ) -> None:
+        origin = Origin.ACCEPTED if answer is Answer.ACCEPT else Origin.EDITED
         made = self._label_made_of(change, suggestion)
         label = change.state.find(mode, target)
         if label is None and made is not None:
-            label = change.change_label(
-                made, replace(made, mode=mode, target=target, origin=origin)
-            )
+            after = replace(made, mode=mode, target=target, origin=origin)
+            label = change.change_label(made, after)
         elif label is None:
             label = change.add_label(
                 mode,
@@ -506,10 +451,8 @@ class Session:
 
     def _label_made_of(self, change: PendingChange, suggestion: Suggestion) -> Label | None:
         """The label that came of an earlier answer to this suggestion, not one's own before it."""
-        for label in change.state.labels.values():
-            if label.suggestion == suggestion.id:
-                return label
-        return None
+        made = (x for x in change.state.labels.values() if x.suggestion == suggestion.id)
+        return next(made, None)
 
     # What is only noted
 
@@ -679,16 +622,11 @@ class Session:
         return news
 
     def _load(self) -> Passes:
+        ref = self.taxonomy.ref
         events = self.workspace.events(
-            trace_id=self.trace_id, annotator=self.annotator, taxonomy=self.taxonomy.ref
+            trace_id=self.trace_id, annotator=self.annotator, taxonomy=ref
         )
-        passes = Passes(
-            self.annotator,
-            self.trace_id,
-            self.taxonomy.ref,
-            partial(ReadSpans, self.trace),
-            events,
-        )
+        passes = Passes(self.annotator, self.trace_id, ref, self.trace, events)
         # Begun on another screen, it is gone on with here: nothing else may change meanwhile.
         self._in_retest = self._in_retest or passes.retest_open
         passes.in_retest = self._in_retest
@@ -712,12 +650,9 @@ class Session:
         """Write a change; its last fact is what is told of it."""
         told = self._words.change(change.facts)
         if change.opens_second_look:
-            kept = (
-                "your first stays frozen" if change.state.number == 2 else "the others stay frozen"
-            )
-            told = replace(
-                told, message=f"{told.message} · new pass ({change.state.number}); {kept}"
-            )
+            number = change.state.number
+            kept = "your first stays" if number == 2 else "the others stay"
+            told = replace(told, message=f"{told.message} · new pass ({number}); {kept} frozen")
         self._write(change.facts, change.state.number)
         return told
 

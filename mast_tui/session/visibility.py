@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from mast_tui.errors import SessionError
 from mast_tui.labels import AnnotatorKind, Pass, PassKind, annotator_kind
-from mast_tui.session.retests import Retests, by_trace, retest_open, retests_of
+from mast_tui.session.retests import by_trace, retest_open, retests_of
 from mast_tui.study import withheld_traces
 from mast_tui.workspace import NewEvent, Workspace
 from mast_tui.workspace.events.types import Revealed, SightSet
@@ -69,7 +69,7 @@ def library_view(
         visible = not blind or revealed
         kept_back = not revealed and suggestions_withheld(own, trace_id in without)
         view[trace_id] = LibraryEntry(
-            state=_state_again(own) if trace_id in again else _state(own),
+            state=_state(own, again=trace_id in again),
             finished_by=_finished_by(here, but=annotator if trace_id in again else None),
             own_labels=0 if trace_id in again else labels.get(trace_id, 0),
             waiting=counts.get(trace_id, 0) if visible and not kept_back else 0,
@@ -79,15 +79,13 @@ def library_view(
     return view
 
 
-def _state(own: list[Pass]) -> State:
+def _state(own: list[Pass], *, again: bool) -> State:
+    if again:
+        return "open" if retest_open(own) else "untouched"
     mine = [one for one in own if one.kind.is_reading]
     if not mine:
         return "untouched"
     return "finished" if mine[-1].finished else "open"
-
-
-def _state_again(own: list[Pass]) -> State:
-    return "open" if retest_open(own) else "untouched"
 
 
 def suggestions_withheld(own: Sequence[Pass], planned: bool) -> bool:
@@ -116,20 +114,6 @@ def _has_revealed(own: Iterable[Pass]) -> bool:
     )
 
 
-def _may_see(own: Iterable[Pass]) -> bool:
-    return any(one.kind is PassKind.ADJUDICATION or one.finished for one in own)
-
-
-def may_see_others(workspace: Workspace, annotator: str, trace_id: str, taxonomy: str) -> bool:
-    """Whether an annotator may see what others say of a trace: finished, or adjudicating it.
-
-    Not while it is to be labelled once more. Whoever shows it calls ``record_reveal`` first.
-    """
-    own = by_trace(workspace.passes(annotator=annotator, taxonomy=taxonomy))
-    again = retests_of(workspace.study(taxonomy), annotator, own).now
-    return trace_id not in again and _may_see(own.get(trace_id, ()))
-
-
 def visible_traces_for_agreement(
     workspace: Workspace, annotator: str, taxonomy: str
 ) -> frozenset[str]:
@@ -141,7 +125,10 @@ def visible_traces_for_agreement(
     own = by_trace(workspace.passes(annotator=annotator, taxonomy=taxonomy))
     untaken = retests_of(workspace.study(taxonomy), annotator, own).untaken
     return frozenset(
-        trace_id for trace_id, passes in own.items() if _may_see(passes) and trace_id not in untaken
+        trace_id
+        for trace_id, passes in own.items()
+        if trace_id not in untaken
+        and any(one.kind is PassKind.ADJUDICATION or one.finished for one in passes)
     )
 
 
@@ -213,12 +200,6 @@ def within_sight(
     return WithinSight(shown, judged - shown, seen & judged & others)
 
 
-def retest_progress(workspace: Workspace, annotator: str, taxonomy: str) -> Retests:
-    """How far an annotator's retests have come under the study of a taxonomy (``id@version``)."""
-    own = by_trace(workspace.passes(annotator=annotator, taxonomy=taxonomy))
-    return retests_of(workspace.study(taxonomy), annotator, own)
-
-
 def record_reveal(
     workspace: Workspace,
     annotator: str,
@@ -232,9 +213,7 @@ def record_reveal(
 
     Raises ``SessionError`` where one of them is neither finished nor adjudicated by them.
     """
-    own: dict[str, list[Pass]] = {}
-    for one in workspace.passes(annotator=annotator, taxonomy=taxonomy):
-        own.setdefault(one.trace_id, []).append(one)
+    own = by_trace(workspace.passes(annotator=annotator, taxonomy=taxonomy))
     events = []
     for trace_id in dict.fromkeys(trace_ids):
         passes = own.get(trace_id, [])

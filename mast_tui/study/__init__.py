@@ -11,18 +11,15 @@ from mast_tui.study.model import (
     changes_to_figures,
 )
 from mast_tui.study.plan import (
-    RETEST_GAP,
     annotators_of,
     assigned,
     overlap_traces,
     retest_traces,
     retests_due,
-    withheld,
     withheld_traces,
 )
 
 __all__ = [
-    "RETEST_GAP",
     "Assignment",
     "Draw",
     "Membership",
@@ -38,6 +35,5 @@ __all__ = [
     "retests_due",
     "stratified_sample",
     "weighted_sample",
-    "withheld",
     "withheld_traces",
 ]

@@ -39,13 +39,8 @@ def overlap_traces(study: Study) -> tuple[str, ...]:
     return _plan(study).overlap
 
 
-def withheld(study: Study, annotator: str, trace_id: str) -> bool:
-    """Whether an annotator labels a trace without the suggestions that are there."""
-    return trace_id in _plan(study).withheld.get(annotator, ())
-
-
 def withheld_traces(study: Study, annotator: str) -> frozenset[str]:
-    """The ids of all traces that an annotator labels so; quicker than one by one."""
+    """The ids of the traces that an annotator labels without the suggestions that are there."""
     return _plan(study).withheld.get(annotator, frozenset())
 
 

@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeVar, runtime_checkable
 
-from textual import events, on, work
+from textual import events, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.screen import Screen
@@ -51,18 +51,9 @@ from mast_tui.ui.crashes import log_error
 from mast_tui.ui.input_priority import InputPriority, switch_threads_often
 from mast_tui.ui.options import AppOptions
 from mast_tui.ui.services.key_queue import KeyQueue
-from mast_tui.ui.services.trace_queue import TraceQueue
-from mast_tui.ui.services.trace_scan import CachedTraces, FilesRead, StillReading
-from mast_tui.ui.services.traces import HearsReading, ListsTraces, TraceService
-from mast_tui.ui.services.workspace import (
-    ChangesRefused,
-    DecidedMeanwhile,
-    NotSent,
-    PresenceChanged,
-    WorkspaceChanged,
-    WorkspaceLost,
-    WorkspaceService,
-)
+from mast_tui.ui.services.trace_scan import FilesRead
+from mast_tui.ui.services.traces import ListsTraces, TraceQueue, TraceService
+from mast_tui.ui.services.workspace import WorkspaceService
 from mast_tui.ui.signals import EndingSignals
 from mast_tui.ui.styles import ANNOTATE, FIRST_SPANS, WIDE
 from mast_tui.ui.textual_internals import TextualApp
@@ -516,21 +507,6 @@ class MastApp(TextualApp):
         """The traces that were found."""
         return self.traces.catalog
 
-    @on(CachedTraces)
-    def _last_looked(self, message: CachedTraces) -> None:
-        self.traces.cached_traces_found(message)
-
-    @on(FilesRead)
-    def _files_read(self, message: FilesRead) -> None:
-        self.traces.files_read(message)
-
-    @on(StillReading)
-    def _still_reading(self, message: StillReading) -> None:
-        self.catalog.being_read = message.words
-        for screen in self.screen_stack:
-            if isinstance(screen, HearsReading):
-                screen.still_reading(message.words)
-
     def traces_found(self) -> None:
         """Show what was found: the one trace of a single file, else the library."""
         screens: list[Screen[Any]] = self.screen_stack
@@ -599,35 +575,19 @@ class MastApp(TextualApp):
             if isinstance(screen, NeedsWorkspace):
                 screen.workspace_failed()
 
-    @on(WorkspaceLost)
-    def _workspace_lost(self) -> None:
-        self.workspace.check_there()
-
-    @on(WorkspaceChanged)
-    def _workspace_changed(self) -> None:
+    def workspace_changed(self) -> None:
+        """Tell the screens that another program has written to the workspace."""
         for screen in self.screen_stack:
             if isinstance(screen, TraceScreen) and screen.session is None:
                 self._attach_session(screen)  # the server was away when it was opened
             elif isinstance(screen, HearsOthers):
                 screen.written_elsewhere()
 
-    @on(PresenceChanged)
-    def _company_changed(self) -> None:
+    def presence_changed(self) -> None:
+        """Tell the screens that somebody has come to where one is, or left."""
         for screen in self.screen_stack:
             if isinstance(screen, ShowsPresence):
                 screen.presence_changed()
-
-    @on(NotSent)
-    def _not_sent(self, message: NotSent) -> None:
-        self.show_error(message.why)
-
-    @on(DecidedMeanwhile)
-    def _decided_meanwhile(self, message: DecidedMeanwhile) -> None:
-        self.workspace.tell_decided(message.decisions)
-
-    @on(ChangesRefused)
-    def _changes_refused(self, message: ChangesRefused) -> None:
-        self.workspace.tell_refused(message.changes)
 
     def _writes_changed(self) -> None:
         """Something was written, or takes long: say so, and let the keys in that waited for it."""
@@ -675,7 +635,7 @@ class MastApp(TextualApp):
     @property
     def report(self) -> str:
         """How far the judge at work has come, or nothing; shown in the last line."""
-        return "" if self._judges is None else self._judges.report
+        return "" if self.judge_at_work is None else self.judge_at_work.words
 
     def judge_traces(self, traces: Sequence[Trace]) -> None:
         """Have a judge look at these traces; while one does, ask whether to cancel it."""
@@ -686,23 +646,18 @@ class MastApp(TextualApp):
             self._judges = JudgeRuns(self, self.workspace)
         self._judges.begin(traces)
 
-    @on(Judged)
-    def _judged(self, message: Judged) -> None:
-        if self._judges is not None:
-            self._judges.judged(message)
-
     def worker_failed(self, worker: Worker[Any], words: str) -> None:
         """Say that work beside the screen broke, to whatever waits for that work too."""
         match worker.group if worker.node is self else "":
             case "workspace":
                 self.call_later(self.workspace.not_opened, words)
                 return
-            case "judge":
+            case "judge" if self._judges is not None:
                 told = Judged(f"The judge stopped: {words}", done=True, problem=True)
-                self.post_message(told)
+                self.call_later(self._judges.judged, told)
                 return
             case "read":
-                self.post_message(FilesRead([], True))
+                self.call_later(self.traces.take, FilesRead([], True))
         self.show_error(f"Something went wrong in the background: {words}")
 
 

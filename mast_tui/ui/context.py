@@ -5,16 +5,16 @@ Screens import this, never the app and never each other; the app alone knows the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
-
-from textual.message import Message
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
 
 if TYPE_CHECKING:
     from textual.dom import DOMNode
     from textual.events import Key
+    from textual.geometry import Size
     from textual.screen import Screen
+    from textual.worker import Worker
 
     from mast_tui.adjudication.guidelines import Case
     from mast_tui.configuration import Configuration
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mast_tui.ui.services.judging import UnderWay
     from mast_tui.ui.services.open_workspace import OpenWorkspace
     from mast_tui.ui.services.trace_catalog import Catalog
-    from mast_tui.ui.services.trace_queue import TraceQueue
+    from mast_tui.ui.services.traces import TraceQueue
     from mast_tui.ui.widgets.hint_bar import HintBar
     from mast_tui.writes import Writes
 
@@ -249,6 +249,17 @@ class AppContext(Protocol):
     def ask(self, screen: Screen[Answer], answered: Callable[[Answer | None], None]) -> None:
         """Show a dialog above the open screen, and give its answer to ``answered``."""
 
+    def ask_key(
+        self,
+        title: str,
+        question: str,
+        answers: tuple[tuple[str, str], ...],
+        answered: Callable[[str | None], None],
+        *,
+        default: str,
+    ) -> None:
+        """Ask a question that one key answers, and give that to ``answered``."""
+
     def say(self, words: str, *, seconds: float | None = None) -> None:
         """Show a short message on whatever screen is open."""
 
@@ -277,6 +288,59 @@ class AppContext(Protocol):
         """Have a judge look at these traces; while one does, ask whether to cancel it."""
 
 
+class HostApp(AppContext, Protocol):
+    """The app, as the services know it that it owns."""
+
+    @property
+    def screen(self) -> Screen[Any]:
+        """The screen on top."""
+
+    @property
+    def screen_stack(self) -> list[Screen[Any]]:
+        """All screens that are open."""
+
+    @property
+    def size(self) -> Size:
+        """The size of the terminal."""
+
+    def call_later(self, callback: Callable[..., object], *args: object) -> bool:
+        """Call this on the app's thread, behind all messages that wait."""
+
+    def call_after_refresh(self, callback: Callable[..., object]) -> bool:
+        """Call this when the next frame is on screen."""
+
+    def run_worker(
+        self,
+        work: Coroutine[Any, Any, None] | Callable[[], None],
+        *,
+        group: str,
+        exclusive: bool,
+        thread: bool = False,
+    ) -> Worker[None]:
+        """Run this beside everything else, where it is told in a ``thread``; leaving ends it."""
+
+    def refresh_hints(self) -> None:
+        """Draw the last line of every screen anew."""
+
+    def traces_found(self) -> None:
+        """More traces are in the catalog."""
+
+    def open_workspace(self, *, trusted: bool = False) -> object:
+        """Have the workspace opened beside the screen."""
+
+    def workspace_ready(self) -> None:
+        """The workspace is open, and who works in it is known."""
+
+    def workspace_failed(self) -> None:
+        """There will be no workspace."""
+
+    def workspace_changed(self) -> None:
+        """Another program has written to the workspace."""
+
+    def presence_changed(self) -> None:
+        """Somebody has come to where one is, or left."""
+
+
 @runtime_checkable
 class HasKeys(Protocol):
     """An app that hands keys out in order; parts that are tried without one do without."""
@@ -296,7 +360,7 @@ def context_of(node: DOMNode) -> AppContext:
 
 
 @dataclass
-class Judged(Message):
+class Judged:
     """How far a judge has come, in words that are fit for display.
 
     ``done`` is said once, at the end; with ``problem`` the words say what went wrong. ``more`` is

@@ -26,6 +26,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
+from unittest.mock import Mock
 from urllib.parse import urlsplit
 
 from mast_tui.errors import ChangedElsewhere, ServerAway
@@ -105,7 +106,7 @@ def _opened(who: Who, folder: Path) -> Workspace:
             except BaseException:
                 workspace.close()
                 raise
-            WorkspaceWatcher(workspace, lambda _: None)
+            WorkspaceWatcher(workspace, Mock(), Mock())
             return workspace
         except ServerAway:
             time.sleep(0.05)

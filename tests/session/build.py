@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mast_tui.labels import Finding, Target
+from mast_tui.labels import Finding, Review, Target
 from mast_tui.session import Session
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import Workspace, store_judgement
@@ -29,6 +29,17 @@ def finding(mode: str, first: int, last: int | None = None) -> Finding:
     """A finding on a range of spans, without a quote."""
     end = first if last is None else last
     return Finding(mode, f"k{first}", f"k{end}", "because", 0.5)
+
+
+def review_of(session: Session, suggestion_id: str) -> Review | None:
+    """The annotator's last answer to a suggestion, as the workspace keeps it."""
+    kept = session.workspace.reviews(
+        annotator=session.annotator,
+        trace_id=session.trace_id,
+        taxonomy=session.taxonomy.ref,
+        pass_number=None,
+    )
+    return next((one for one in reversed(kept) if one.suggestion == suggestion_id), None)
 
 
 @dataclass(slots=True)

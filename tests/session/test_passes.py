@@ -9,7 +9,7 @@ from mast_tui.session import Session, SessionError
 from mast_tui.traces.model import Loaded
 from mast_tui.workspace import NewEvent
 from mast_tui.workspace.events.types import LabelAdded, PassFinished, PassStarted
-from tests.session.build import TEXTS, Desk, content, finding, put, span
+from tests.session.build import TEXTS, Desk, content, finding, put, review_of, span
 from tests.workspace.build import MAST, MODES, TRACE, event, label, state
 
 ONE, TWO, THREE = MODES[:3]
@@ -187,7 +187,7 @@ def test_answers_of_a_finished_pass_stay_with_it(desk: Desk) -> None:
     assert [x.suggestion for x in session.labels] == [first.id]
     session.reject(first.id)
     assert session.labels == ()
-    review = session.review_of(first.id)
+    review = review_of(session, first.id)
     assert review is not None
     assert (review.answer, review.pass_number) == (Answer.REJECT, 2)
     kept = desk.workspace.reviews(pass_number=1)

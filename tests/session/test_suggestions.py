@@ -9,7 +9,7 @@ import pytest
 from mast_tui.labels import Answer, Evidence, Finding, Match, Origin, Severity, VerdictValue
 from mast_tui.session import Session, SessionError, Suggestion
 from mast_tui.workspace import store_judgement
-from tests.session.build import JUDGE, Desk, content, finding, put, span, spans
+from tests.session.build import JUDGE, Desk, content, finding, put, review_of, span, spans
 from tests.workspace.build import MAST, MODES, TRACE, state
 
 ONE, TWO, THREE = MODES[:3]
@@ -26,7 +26,7 @@ def by_mode(session: Session) -> dict[str, Suggestion]:
 
 
 def answers(session: Session) -> dict[str, Answer | None]:
-    reviews = {s.mode: session.review_of(s.id) for s in session.suggestions}
+    reviews = {s.mode: review_of(session, s.id) for s in session.suggestions}
     return {mode: None if r is None else r.answer for mode, r in reviews.items()}
 
 
@@ -112,7 +112,7 @@ def test_accepting_makes_a_label_of_ones_own(desk: Desk, session: Session) -> No
     assert label.saw_suggestions
     assert [s.mode for s in session.pending] == [TWO]
     (review,) = desk.workspace.reviews()
-    assert review == session.review_of(suggestion.id)
+    assert review == review_of(session, suggestion.id)
     assert (review.answer, review.label) == (Answer.ACCEPT, label.id)
     assert session.current is not None
     assert session.current.judge_seen
@@ -130,7 +130,7 @@ def test_a_label_that_is_there_already_will_do(session: Session) -> None:
     session.accept(suggestion.id)
     assert [x.id for x in session.labels] == [label_id]
     assert session.labels[0].origin is Origin.MANUAL
-    review = session.review_of(suggestion.id)
+    review = review_of(session, suggestion.id)
     assert review is not None
     assert review.label == label_id
     session.reject(suggestion.id)
@@ -140,7 +140,7 @@ def test_a_label_that_is_there_already_will_do(session: Session) -> None:
 def test_rejecting_says_nothing_of_the_mode(session: Session) -> None:
     suggestion = by_mode(session)[ONE]
     session.reject(suggestion.id, " polling ")
-    review = session.review_of(suggestion.id)
+    review = review_of(session, suggestion.id)
     assert review is not None
     assert (review.answer, review.reason, review.label) == (Answer.REJECT, "polling", None)
     assert session.verdict(ONE) is None

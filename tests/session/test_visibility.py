@@ -10,7 +10,6 @@ from mast_tui.session import (
     LibraryEntry,
     SessionError,
     library_view,
-    may_see_others,
     record_reveal,
     resolve_sight,
     status,
@@ -115,20 +114,17 @@ def test_another_taxonomy_is_another_work(desk: Desk) -> None:
 def test_others_may_be_seen_once_one_has_finished(desk: Desk) -> None:
     session = desk.open()
     put(session, ONE, span(0))
-    assert not may_see_others(desk.workspace, "alice", TRACE, MAST.ref)
     assert visible_traces_for_agreement(desk.workspace, "alice", MAST.ref) == frozenset()
     session.finish(open_modes="leave")
-    assert may_see_others(desk.workspace, "alice", TRACE, MAST.ref)
     assert visible_traces_for_agreement(desk.workspace, "alice", MAST.ref) == {TRACE}
-    assert not may_see_others(desk.workspace, "bob", TRACE, MAST.ref)
+    assert visible_traces_for_agreement(desk.workspace, "bob", MAST.ref) == frozenset()
     session.undo()
-    assert not may_see_others(desk.workspace, "alice", TRACE, MAST.ref)
+    assert visible_traces_for_agreement(desk.workspace, "alice", MAST.ref) == frozenset()
 
 
 def test_an_adjudicator_sees_what_was_said(desk: Desk) -> None:
     start = PassStarted(PassKind.ADJUDICATION)
     desk.workspace.append([event(start, annotator="carol")])
-    assert may_see_others(desk.workspace, "carol", TRACE, MAST.ref)
     assert visible_traces_for_agreement(desk.workspace, "carol", MAST.ref) == {TRACE}
     assert entry(desk, "carol", blind=True).hidden_visible
     desk.workspace.append([event(PassFinished(), annotator="carol")])

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mast_tui.study import (
-    RETEST_GAP,
     Assignment,
     Membership,
     Release,
@@ -24,10 +23,10 @@ from mast_tui.study import (
     random_sample,
     retest_traces,
     retests_due,
-    withheld,
     withheld_traces,
 )
 from mast_tui.study.model import InvalidStudy
+from mast_tui.study.plan import RETEST_GAP
 
 SHARES = st.sampled_from([0.0, 0.1, 0.2, 0.25, 0.3, 0.5, 0.9, 1.0])
 NAMES = ("alice", "bob", "čeněk", "dora", "eve")
@@ -106,7 +105,7 @@ def test_a_further_lot_changes_nothing_for_earlier_ones(study: Study, more: int)
     for name in study.annotators:
         own, now = assigned(study, name), assigned(grown, name)
         assert now[: len(own)] == own
-        assert [withheld(grown, name, x) for x in own] == [withheld(study, name, x) for x in own]
+        assert withheld_traces(grown, name).intersection(own) == withheld_traces(study, name)
         back, back_now = retest_traces(study, name), retest_traces(grown, name)
         assert back_now[: len(back)] == back
 
@@ -116,7 +115,7 @@ def test_a_further_lot_changes_nothing_for_earlier_ones(study: Study, more: int)
 def test_shares_are_exact_to_rounding(study: Study) -> None:
     for name in study.annotators:
         own = assigned(study, name)
-        held = [x for x in own if withheld(study, name, x)]
+        held = [x for x in own if x in withheld_traces(study, name)]
         assert len(held) == to_nearest(study.withheld, len(own))
         back = retest_traces(study, name)
         assert len(set(back)) == len(back) == to_nearest(study.retests, len(own))
@@ -165,15 +164,15 @@ def test_withheld_ones_lie_over_the_whole_queue() -> None:
     study = simple(100, blind=False, withheld=0.2)
     own = assigned(study, "alice")
     for start in range(0, 100, 5):
-        assert sum(withheld(study, "alice", x) for x in own[start : start + 5]) == 1
-    other = [x for x in own if withheld(study, "bob", x)]
-    assert other != [x for x in own if withheld(study, "alice", x)]
+        assert sum(x in withheld_traces(study, "alice") for x in own[start : start + 5]) == 1
+    other = [x for x in own if x in withheld_traces(study, "bob")]
+    assert other != [x for x in own if x in withheld_traces(study, "alice")]
 
 
 def test_who_is_not_in_the_study_has_nothing() -> None:
     study = simple(blind=False, withheld=0.5, retests=0.5)
     assert assigned(study, "mallory") == retest_traces(study, "mallory") == ()
-    assert not withheld(study, "mallory", study.traces[0])
+    assert withheld_traces(study, "mallory") == frozenset()
     assert annotators_of(study, "elsewhere") == ()
 
 

@@ -15,6 +15,7 @@ from textual.widgets import Input
 
 from mast_tui.ui import app as ui_app
 from tests.ui.settle import draw_at_rest, still
+from tests.ui.stage import write_runs
 
 
 @pytest.fixture(autouse=True)
@@ -44,6 +45,13 @@ def _no_look_for_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
 def _still_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
     """A blinking cursor would make two pictures of one screen differ."""
     monkeypatch.setattr(Input, "cursor_blink", False)
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """A folder of eleven traces."""
+    write_runs(tmp_path / "runs", *(f"run-{number}" for number in range(11)))
+    return tmp_path / "runs"
 
 
 @pytest.fixture

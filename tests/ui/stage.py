@@ -77,6 +77,13 @@ def write_trace(path: Path, messages: Sequence[Message] = SMALL, **fields: objec
     return path
 
 
+def write_runs(folder: Path, *names: str) -> None:
+    """Small traces of these names, each with a task of its own."""
+    for name in names:
+        steps: list[Message] = [{"role": "user", "content": f"task of {name}"}, *SMALL[1:]]
+        write_trace(folder / f"{name}.json", steps, model="m-1")
+
+
 def read_trace(path: Path) -> Trace:
     """The one trace of a file, read to its end."""
     trace = read_file(path, named=True).traces[0]

@@ -64,7 +64,7 @@ def screen_class(where: Where) -> type[Screen[None]]:
         Where.AGREEMENT_TRACES: "reports.screen",
         Where.SIGNATURE_TRACES: "reports.screen",
         Where.RUNS: "judge_runs.runs",
-        Where.RUN: "judge_runs.run",
+        Where.RUN: "judge_runs.runs",
         Where.COMPARISON: "judge_runs.comparison",
         Where.GUIDELINES: "study.guidelines",
     }

@@ -10,6 +10,7 @@ import pytest
 from mast_tui.labels import Answer, Evidence, Finding, Match, Origin
 from mast_tui.session import Suggestion
 from mast_tui.ui.annotate.suggestions import Suggestions
+from tests.session.build import review_of
 from tests.ui.stage import (
     CODES,
     SLUGS,
@@ -47,7 +48,7 @@ def judged(small: Path, tmp_path: Path) -> Path:
 
 def answers(on: Stage) -> list[Answer | None]:
     """What was said of the three suggestions, in the order of their evidence."""
-    given = [on.session.review_of(s.id) for s in on.session.suggestions]
+    given = [review_of(on.session, s.id) for s in on.session.suggestions]
     return [None if review is None else review.answer for review in given]
 
 

@@ -26,11 +26,11 @@ def test_every_action_of_the_screen_and_of_everywhere_is_explained_once(where: W
             if action.name.startswith(("digit_", "side_")):
                 continue
             keys = "  ".join(shown(key) for key in action.keys)
-            assert found.count(Entry(keys, action.help)) == 1
+            assert found.count((keys, action.help)) == 1
 
 
 def test_every_sign_of_a_row_and_of_the_overview_is_explained() -> None:
-    keys = " ".join(entry.key for entry in entries_of(Where.ANNOTATE))
+    keys = " ".join(key for key, _ in entries_of(Where.ANNOTATE))
     for sign in (*GLYPHS.values(), *STRIP.values(), FIRST, BETWEEN, LAST, CURSOR, "⋮", "┃"):
         assert sign.strip() in keys
 
@@ -43,7 +43,7 @@ def test_each_section_stands_once(where: Where) -> None:
 
 @pytest.mark.parametrize(("where", "keys"), [(Where.ANNOTATE, "0…9"), (Where.ADJUDICATE, "1…9")])
 def test_digits_take_one_line(where: Where, keys: str) -> None:
-    assert sum(keys in entry.key for entry in entries_of(where)) == 1
+    assert sum(keys in key for key, _ in entries_of(where)) == 1
 
 
 def test_other_screens_are_left_out() -> None:
@@ -52,18 +52,20 @@ def test_other_screens_are_left_out() -> None:
 
 def test_keys_of_ones_own_stand_in_place_of_ours() -> None:
     sections = sections_of(Where.ANNOTATE, {"annotate.note": ("ctrl+n", "i")})
-    (note,) = [e for s in sections for e in s.entries if e.words.startswith("Write a note")]
-    assert note.key.split() == ["^n", "i"]
+    (keys,) = [
+        key for s in sections for key, words in s.entries if words.startswith("Write a note")
+    ]
+    assert keys.split() == ["^n", "i"]
 
 
 def test_what_is_looked_for_is_found_in_keys_words_and_headings() -> None:
     sections = [
-        Section("Move", [Entry("j", "One line down"), Entry("k", "One line up")]),
-        Section("Label", [Entry("t", "Label the whole trace")]),
+        Section("Move", [("j", "One line down"), ("k", "One line up")]),
+        Section("Label", [("t", "Label the whole trace")]),
     ]
-    assert [*matching(sections, "DOWN")] == [Section("Move", [Entry("j", "One line down")])]
+    assert [*matching(sections, "DOWN")] == [Section("Move", [("j", "One line down")])]
     assert [*matching(sections, " move ")] == sections[:1]
-    assert [*matching(sections, "k ")] == [Section("Move", [Entry("k", "One line up")])]
+    assert [*matching(sections, "k ")] == [Section("Move", [("k", "One line up")])]
     assert [*matching(sections, "")] == sections
     assert [*matching(sections, "nowhere")] == []
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -14,8 +14,7 @@ from mast_tui.judges.llm.run.estimate import Estimate
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.labels import Evidence, Finding, Match, QuoteCounts
 from mast_tui.traces.model import Trace
-from mast_tui.ui.services.model_judge import Plan
-from mast_tui.ui.services.open_workspace import OpenWorkspace, remember_welcome
+from mast_tui.ui.services.open_workspace import remember_welcome
 from mast_tui.workspace import RunTrace, TraceRecord, Workspace, store_judgement
 from tests.ui.stage import MAST, SLUGS, finding, read_trace
 from tests.ui.test_looks import SAMPLE, app, pressing
@@ -142,13 +141,12 @@ def test_the_choice_of_a_judge(
         '[judge]\nmodel = "gpt-oss-120b"\nbase_url = "https://models.example/v1"\n'
         '[judge.prices."gpt-oss-120b"]\ninput = 0.25\noutput = 2\n'
     )
-    monkeypatch.setattr("mast_tui.ui.dialogs.judge_choice.plan_for", planned)
+    monkeypatch.setattr("mast_tui.ui.dialogs.judge_choice.estimate_run", estimated)
     opened = app(SAMPLE, workspace=judged)
     assert snap_compare(opened, terminal_size=NARROW, run_before=pressing("J", "m"))
 
 
-def planned(setup: Setup, traces: Sequence[Trace], opened: OpenWorkspace, *_: object) -> Plan:
+def estimated(setup: Setup, traces: Iterable[Trace], *_: object, **options: object) -> Estimate:
     """An estimate that no word of the prompt changes."""
-    return Plan(
-        setup, Estimate(len(traces), windows=2, requests=2, tokens_in=31_000, tokens_out=900)
-    )
+    count = sum(1 for _ in traces)
+    return Estimate(count, windows=2, requests=2, tokens_in=31_000, tokens_out=900)

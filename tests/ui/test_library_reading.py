@@ -17,21 +17,7 @@ from mast_tui.traces.scan.library_cache import FIRST_PART, NEXT_PARTS
 from mast_tui.ui.services.folder_scan import scan_paths
 from mast_tui.ui.services.trace_catalog import Catalog, OneByOne
 from mast_tui.ui.services.trace_scan import CachedTraces, FilesRead, ScanThread
-from tests.ui.stage import SMALL, Message, write_trace
-
-
-def write(folder: Path, *names: str) -> None:
-    """Small traces of these names, each with a task of its own."""
-    for name in names:
-        steps: list[Message] = [{"role": "user", "content": f"task of {name}"}, *SMALL[1:]]
-        write_trace(folder / f"{name}.json", steps, model="m-1")
-
-
-@pytest.fixture
-def runs(tmp_path: Path) -> Path:
-    """A folder of eleven traces."""
-    write(tmp_path / "runs", *(f"run-{number}" for number in range(11)))
-    return tmp_path / "runs"
+from tests.ui.stage import SMALL, write_runs, write_trace
 
 
 def looks(folder: Path) -> list[FilesRead | CachedTraces]:
@@ -66,7 +52,7 @@ def test_the_last_look_is_told_first_and_in_the_order_of_the_names(runs: Path) -
 
 def test_the_walk_tells_only_what_has_come_changed_or_gone(runs: Path) -> None:
     looks(runs)
-    write(runs, "run-3", "new")
+    write_runs(runs, "run-3", "new")
     write_trace(runs / "run-4.json", SMALL[:3])
     (runs / "run-5.json").unlink()
     (runs / "run-6.json").write_text("{broken")
@@ -216,7 +202,7 @@ def test_messages_of_a_look_come_in_order_whether_the_first_was_asked_for_or_not
 def test_what_reading_has_told_of_a_trace_is_listed_when_it_is_left(
     tmp_path: Path,
 ) -> None:
-    write(tmp_path / "runs", "a")
+    write_runs(tmp_path / "runs", "a")
     catalog = filled(tmp_path / "runs")
     (trace,) = catalog.traces.values()
     seen = len(catalog.changes)

@@ -18,23 +18,9 @@ from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_scan import CachedTraces, FilesRead
 from tests import waiting
 from tests.ui.settle import settle
-from tests.ui.stage import SMALL, Message, Stage, stage, write_trace
+from tests.ui.stage import Stage, stage, write_runs
 
 pytestmark = pytest.mark.usefixtures("every_frame")
-
-
-def write(folder: Path, *names: str) -> None:
-    """Small traces of these names, each with a task of its own."""
-    for name in names:
-        steps: list[Message] = [{"role": "user", "content": f"task of {name}"}, *SMALL[1:]]
-        write_trace(folder / f"{name}.json", steps, model="m-1")
-
-
-@pytest.fixture
-def runs(tmp_path: Path) -> Path:
-    """A folder of eleven traces."""
-    write(tmp_path / "runs", *(f"run-{number}" for number in range(11)))
-    return tmp_path / "runs"
 
 
 @pytest.fixture
@@ -86,7 +72,7 @@ async def test_the_first_frame_shows_the_last_look_and_what_is_gone_goes(
     async with stage(runs):
         pass
     (runs / "run-2.json").unlink()
-    write(runs, "run-20")
+    write_runs(runs, "run-20")
     gate = threading.Event()
     from mast_tui.traces.scan import scanning
 
@@ -116,7 +102,7 @@ async def found(on: Stage, folder: Path, *names_found: str, gone: str | None = N
         report for report in Scan([folder], keep_spans=False) if report.path.stem in names_found
     ]
     ids = [i for i, one in on.app.catalog.traces.items() if one.path.stem == gone]
-    on.app.post_message(FilesRead(reports, False, 9999, gone=ids))
+    on.app.call_later(on.app.traces.take, FilesRead(reports, False, 9999, gone=ids))
     await on.pilot.pause()
 
 
@@ -124,14 +110,14 @@ async def test_the_trace_under_the_cursor_stays_on_its_line_while_others_come(
     tmp_path: Path, made: Counter[str]
 ) -> None:
     folder = tmp_path / "runs"
-    write(folder, *(f"run-{number}" for number in range(100, 160)))
+    write_runs(folder, *(f"run-{number}" for number in range(100, 160)))
     async with stage(folder) as on:
         table = the_library(on).table
         await on.press(*"jjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjj")
         assert table.row is not None
         assert table.row.name == "run-144.json"
         line = next(place for place, text in enumerate(on.lines) if "run-144" in text)
-        write(folder, "run-1", "run-2", "run-150b", "run-3")
+        write_runs(folder, "run-1", "run-2", "run-150b", "run-3")
         made.clear()
         await found(on, folder, "run-1", "run-2", "run-150b", "run-3", gone="run-105")
         assert made["rows"] == 4
@@ -143,7 +129,7 @@ async def test_the_trace_under_the_cursor_stays_on_its_line_while_others_come(
         table.scroll_to(y=5, animate=False, immediate=True)
         await on.pilot.pause()
         first = table.rows[5].name
-        write(folder, "run-4", "run-5")
+        write_runs(folder, "run-4", "run-5")
         await found(on, folder, "run-4", "run-5")
         assert table.rows[round(table.scroll_y)].name == first
         assert table.row.name == "run-144.json"
@@ -153,7 +139,7 @@ async def test_the_cursor_stays_where_it_is_among_unreadable_files_and_where_its
     tmp_path: Path,
 ) -> None:
     folder = tmp_path / "runs"
-    write(folder, *(f"run-{number}" for number in range(100, 160)))
+    write_runs(folder, *(f"run-{number}" for number in range(100, 160)))
     for number in range(50):
         (folder / f"broken-{number}.json").write_text("{")
     async with stage(folder) as on:
@@ -161,7 +147,7 @@ async def test_the_cursor_stays_where_it_is_among_unreadable_files_and_where_its
         await on.press("G", "k", "k", "k")
         assert table.trouble is not None
         path, line = table.trouble.path, table.cursor - round(table.scroll_y)
-        write(folder, "run-1", "run-2")
+        write_runs(folder, "run-1", "run-2")
         await found(on, folder, "run-1", "run-2", gone="run-105")
         assert table.trouble is not None
         assert table.trouble.path == path
@@ -176,7 +162,7 @@ async def test_a_key_draws_few_rows_of_many(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "runs"
-    write(folder, *(f"run-{number}" for number in range(200)))
+    write_runs(folder, *(f"run-{number}" for number in range(200)))
     async with stage(folder, size=(80, 24)) as on:
         table = the_library(on).table
         drawn: list[int] = []
@@ -210,7 +196,7 @@ async def test_thousands_of_unreadable_files_are_listed_without_drawing_them(
     monkeypatch.setattr(catalog.FileProblem, "words", property(counted))
     broken = [FileReport(Path(f"b{number}.json"), failed="not JSON") for number in range(5000)]
     async with stage(runs) as on:
-        on.app.post_message(FilesRead(broken, True, 5011))
+        on.app.call_later(on.app.traces.take, FilesRead(broken, True, 5011))
         await on.pilot.pause()
         await on.press("G")
         assert "b4999.json" in on.text

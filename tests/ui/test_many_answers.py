@@ -10,6 +10,7 @@ import pytest
 from mast_tui.labels import Answer, Finding
 from mast_tui.traces.model import Trace
 from mast_tui.ui.suggestion_wording import rule_words
+from tests.session.build import review_of
 from tests.ui.stage import CODES, Stage, finding, read_trace, stage, suggest, write_trace
 
 STEPS = [{"role": "user", "content": f"step {n}"} for n in range(30)]
@@ -77,7 +78,7 @@ async def test_all_of_a_rule_a_mode_or_a_judge_are_answered_in_one_step(
         assert "×30" in on.text
         await on.press(*keys)
         assert pending(on) == left
-        reviews = [on.session.review_of(s.id) for s in on.session.suggestions]
+        reviews = [review_of(on.session, s.id) for s in on.session.suggestions]
         given = [review.answer for review in reviews if review is not None]
         wanted = {"x": Answer.REJECT, "a": Answer.ACCEPT}.get(keys[-1])
         assert given == ([] if wanted is None else [wanted] * (31 - sum(left.values())))
@@ -138,7 +139,7 @@ async def test_an_answer_goes_on_to_each_trace_that_is_opened_until_it_is_ended(
         await on.press(">")
         assert pending(on) == {"3.1": 1}
         assert "as asked" in on.message
-        reviews = [on.session.review_of(s.id) for s in on.session.suggestions]
+        reviews = [review_of(on.session, s.id) for s in on.session.suggestions]
         assert [r.answer for r in reviews if r is not None] == [Answer.REJECT] * 30
         await on.press("u")
         assert pending(on) == {"1.3": 30, "3.1": 1}
@@ -165,7 +166,7 @@ async def test_an_answer_that_goes_on_is_not_given_once_it_was_ended_nor_where_o
         await on.press("enter", "X", "m", "q", "x", ">")
         assert on.session.finished
         assert "as asked" not in on.message
-        assert not any(map(on.session.review_of, (s.id for s in on.session.suggestions)))
+        assert not any(review_of(on.session, s.id) for s in on.session.suggestions)
 
 
 async def test_a_number_stays_while_others_are_answered(files: tuple[Path, Path]) -> None:

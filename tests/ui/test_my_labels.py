@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.labels import Answer, VerdictValue
+from tests.session.build import review_of
 from tests.ui.stage import JUDGE, SLUGS, Stage, finding, read_trace, stage, suggest, write_trace
 
 WIDE = (120, 40)
@@ -134,7 +135,7 @@ async def test_a_label_taken_off_there_leaves_its_suggestion_waiting(
     suggest(place, trace, [finding(trace, "1.5", 1, 1)])
     async with stage(small, workspace=place) as on:
         await on.press("]", "a")
-        review = on.session.review_of(on.session.suggestions[0].id)
+        review = review_of(on.session, on.session.suggestions[0].id)
         assert review is not None
         assert review.answer is Answer.ACCEPT
         await on.press("M", "backspace")

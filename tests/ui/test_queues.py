@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from mast_tui.errors import MastError
 from mast_tui.ui.library.queues import (
-    Counts,
     QueueName,
     QueueRead,
     Wanted,
@@ -91,14 +90,15 @@ class TestReading:
         room.finish("t00", annotator="bob")
         put(room.open("t02"), MODES[1], span(0))
         counts = count_queues(opened_by(room), list(room.traces))
-        assert counts.sizes == {
+        assert counts == {
             QueueName.ALL: 3,
             QueueName.MINE: 1,
             QueueName.UNSURE: 0,
             QueueName.CHANGED: 0,
             QueueName.WORTH: 0,
+            QueueName.DISAGREEMENTS: 2,
+            QueueName.JUDGE: 2,
         }
-        assert counts.finished == 2
 
         def reveals() -> int:
             return sum(isinstance(event.fact, Revealed) for event in room.workspace.events())
@@ -112,18 +112,18 @@ class TestReading:
 
 class TestWords:
     def test_what_would_tell_of_others_is_counted_once_it_was_looked_at(self) -> None:
-        counts = Counts({QueueName.ALL: 9, QueueName.MINE: 4, QueueName.UNSURE: 0}, 3)
+        counts = {QueueName.ALL: 9, QueueName.MINE: 4, QueueName.DISAGREEMENTS: 3}
         assert count_words(QueueName.MINE, counts, {}) == "4"
         assert "3 finished" in count_words(QueueName.DISAGREEMENTS, counts, {})
         assert count_words(QueueName.DISAGREEMENTS, counts, {QueueName.DISAGREEMENTS: 2}) == "2"
-        assert count_words(QueueName.UNSURE, None, {}) == "…"
+        assert count_words(QueueName.UNSURE, {}, {}) == "…"
 
     def test_an_empty_queue_says_why(self) -> None:
         mine = Wanted(QueueName.MINE)
-        assert "Nothing is left" in empty_words(QueueRead(mine, ()), annotates=True)
-        other = empty_words(QueueRead(mine, (), study=True), annotates=False)
+        assert "Nothing is left" in empty_words(QueueRead(mine, ()))
+        other = empty_words(QueueRead(mine, (), outside=True))
         assert "no annotator of this study" in other
-        assert "not here" in empty_words(QueueRead(mine, ("t1", "t2")), annotates=True)
+        assert "not here" in empty_words(QueueRead(mine, ("t1", "t2")))
 
     @given(st.integers(1, 1_000_000), st.none() | st.integers(0, 10**17))
     def test_a_sample_is_written_with_or_without_a_seed(self, n: int, seed: int | None) -> None:

@@ -10,8 +10,7 @@ import pytest
 from mast_tui.labels import Finding, QuoteCounts, VerdictValue
 from mast_tui.session import Session
 from mast_tui.ui.judge_runs.comparison import ComparisonScreen
-from mast_tui.ui.judge_runs.run import RunScreen
-from mast_tui.ui.judge_runs.runs import RunsScreen
+from mast_tui.ui.judge_runs.runs import RunScreen, RunsScreen
 from mast_tui.ui.widgets.column_table import ColumnTable
 from mast_tui.workspace import RunSettings, RunTrace, TraceRecord, Workspace, store_judgement
 from tests.ui.office import Office, said

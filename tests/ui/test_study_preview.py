@@ -8,8 +8,13 @@ from pathlib import Path
 from mast_tui.session import check_changes, taken_away
 from mast_tui.study import Study, assigned
 from mast_tui.traces.model import Trace
-from mast_tui.ui.study.preview import EFFECTS, assignment_words, preview_words, work_words
-from mast_tui.ui.study.setup import lots_here
+from mast_tui.ui.study.setup import (
+    EFFECTS,
+    assignment_words,
+    lots_here,
+    preview_words,
+    work_words,
+)
 from tests.session.build import put, span
 from tests.session.studies import Class, study_of
 from tests.ui.office import Office

@@ -14,6 +14,7 @@ from textual.widgets import Static
 from mast_tui.ui.screens.base_screen import MovesLines
 from mast_tui.ui.styles import DIALOGS
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
+from mast_tui.ui.wording import plain_lines
 
 Result = TypeVar("Result")
 
@@ -27,6 +28,12 @@ class Dialog(ModalScreen[Result | None]):
     def action_leave(self) -> None:
         """No answer."""
         self.dismiss(None)
+
+    def say_below(self, words: str, *, error: bool = False) -> None:
+        """Put other words on the lines of hints."""
+        hint = self.query_one(".hint", Static)
+        hint.update(plain_lines(words))
+        hint.set_class(error, "-error")
 
 
 class KeyDialog(Dialog[Result]):

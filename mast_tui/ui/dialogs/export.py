@@ -98,52 +98,15 @@ def fields_of(file_format: str, names: Sequence[str]) -> tuple[Field, ...]:
         file_format: The format.
         names: Who has labelled here, judges among them.
     """
-    file = _file_field("folder" if file_format == "huggingface" else "file")
-    pseudonyms = Field(
-        "pseudonyms",
-        "names",
-        "People's names as they are, or letters, the same in every export of this workspace.",
-        ("as they are", "letters"),
-    )
-    if file_format == "jsonl":
-        return (file,)
-    if file_format == "codebook":
-        return (file, pseudonyms)
-    which = Field(
-        "which",
-        "pass",
-        "Which reading counts, where somebody has labelled a trace again.",
-        ("first", "last"),
-    )
-    majority = Field(
-        "majority",
-        "majority",
-        "Whether more than half settle a verdict of the gold that nobody has decided.",
-        ("no", "yes"),
-    )
-    if file_format in GOLD_FORMATS:
-        return (
-            file,
-            Field(
-                "gold",
-                "gold",
-                "All of it, or only what two agreed on or somebody decided.",
-                ("all", "settled"),
-            ),
-            Field("annotators", "annotators", "The sides of the gold, with commas. Empty: all."),
-            majority,
-            which,
-            Field(
-                "datasheet",
-                "datasheet",
-                "Who labelled, licence, contact and such (TOML). Empty: datasheet.toml beside the "
-                "workspace, where there is one.",
-                path=True,
-            ),
-            pseudonyms,
-        )
-    return (
-        file,
+    every = (
+        _file_field("folder" if file_format == "huggingface" else "file"),
+        Field(
+            "gold",
+            "gold",
+            "All of it, or only what two agreed on or somebody decided.",
+            ("all", "settled"),
+        ),
+        Field("annotators", "annotators", "The sides of the gold, with commas. Empty: all."),
         Field(
             "labels",
             "whose labels",
@@ -151,10 +114,42 @@ def fields_of(file_format: str, names: Sequence[str]) -> tuple[Field, ...]:
             "traces that you have not finished.",
             (GOLD, ALL, *names),
         ),
-        which,
-        majority,
-        pseudonyms,
+        Field(
+            "majority",
+            "majority",
+            "Whether more than half settle a verdict of the gold that nobody has decided.",
+            ("no", "yes"),
+        ),
+        Field(
+            "which",
+            "pass",
+            "Which reading counts, where somebody has labelled a trace again.",
+            ("first", "last"),
+        ),
+        Field(
+            "datasheet",
+            "datasheet",
+            "Who labelled, licence, contact and such (TOML). Empty: datasheet.toml beside the "
+            "workspace, where there is one.",
+            path=True,
+        ),
+        Field(
+            "pseudonyms",
+            "names",
+            "People's names as they are, or letters, the same in every export of this workspace.",
+            ("as they are", "letters"),
+        ),
     )
+    if file_format == "jsonl":
+        wanted = "file"
+    elif file_format == "codebook":
+        wanted = "file pseudonyms"
+    elif file_format in GOLD_FORMATS:
+        wanted = "file gold annotators majority which datasheet pseudonyms"
+    else:
+        wanted = "file labels which majority pseudonyms"
+    by_name = {field.name: field for field in every}
+    return tuple(by_name[name] for name in wanted.split())
 
 
 def _file_field(title: str) -> Field:

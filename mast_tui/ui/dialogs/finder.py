@@ -60,9 +60,7 @@ class ChoiceList(VirtualLines):
     def render_row(self, row: int, width: int) -> Strip:
         """Code, name, and a part of the detail."""
         choice = self.choices[row]
-        base = self.rich_style
-        if row == self.cursor:
-            base += self._part("cursor")
+        base = self.row_style(row)
         code = base + self._part("code")
         detail = base + self._part("detail")
         wide = max((cell_len(item.code) for item in self.choices), default=0)

@@ -222,15 +222,10 @@ class Form(Dialog[None]):
             return
         self._stands_on = field.name
         if field.name == name:
-            self._say(words, error=True)
+            self.say_below(words, error=True)
         else:
             self._refused = ("", "")
-            self._say(field.help)
-
-    def _say(self, words: str, *, error: bool = False) -> None:
-        about = self.query_one("#about", Static)
-        about.update(plain_lines(words))
-        about.set_class(error, "-error")
+            self.say_below(field.help)
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
@@ -272,7 +267,7 @@ class Form(Dialog[None]):
         name = (*names, self._stands_on)[0]
         # The field says it again when it gets the cursor, which may come later.
         self._refused = (name, one_line(words, 600))
-        self._say(self._refused[1], error=True)
+        self.say_below(self._refused[1], error=True)
         self.show_fields(name)
 
     # Words in their place

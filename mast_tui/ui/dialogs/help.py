@@ -49,12 +49,8 @@ HOW_TO_HAVE_A_MODEL: Final = (
 """How ``config.toml`` has a model asked, paragraph by paragraph."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A key, or a sign, with what it does or means."""
-
-    key: str
-    words: str
+Entry = tuple[str, str]
+"""A key, or a sign, with what it does or means."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,45 +71,43 @@ LEGEND: Final[Mapping[Where, Sequence[Section]]] = MappingProxyType(
             Section(
                 "Signs in the timeline",
                 (
-                    Entry("bold number", "A span that you have not read yet; dim ones are read"),
-                    Entry("▌  ┃", "The cursor; the range that is being marked"),
-                    Entry("▕ ▌   ▏", "The run from left to right, and when in it the step was"),
-                    Entry(f"1.3 {_OWN}", "Your label on this span: its mode"),
-                    Entry(f"1.3 {_WAITS}", "A suggestion of a judge that waits for an answer"),
-                    Entry(f"1.3 {_OTHER}", "A label of somebody else, or one that the file holds"),
-                    Entry(_NOTE, "Your note on the span"),
-                    Entry(
+                    ("bold number", "A span that you have not read yet; dim ones are read"),
+                    ("▌  ┃", "The cursor; the range that is being marked"),
+                    ("▕ ▌   ▏", "The run from left to right, and when in it the step was"),
+                    (f"1.3 {_OWN}", "Your label on this span: its mode"),
+                    (f"1.3 {_WAITS}", "A suggestion of a judge that waits for an answer"),
+                    (f"1.3 {_OTHER}", "A label of somebody else, or one that the file holds"),
+                    (_NOTE, "Your note on the span"),
+                    (
                         f"{FIRST}  {BETWEEN}  {LAST}",
                         "A range of spans with such a mark begins, goes on, ends",
                     ),
-                    Entry(f"{_OWN}2  +2", "Two such marks on one span; two more than are shown"),
-                    Entry(
-                        "repeated 3×", "So often these steps are; or 3 calls at once. Space folds"
-                    ),
-                    Entry("⋮", "Steps that are folded or filtered out"),
+                    (f"{_OWN}2  +2", "Two such marks on one span; two more than are shown"),
+                    ("repeated 3×", "So often these steps are; or 3 calls at once. Space folds"),
+                    ("⋮", "Steps that are folded or filtered out"),
                 ),
             ),
             Section(
                 "Signs in the strip beside it, which is the whole run",
                 (
-                    Entry(f"{CURSOR}  {ON_SCREEN}", "The cursor; what the timeline shows"),
-                    Entry(STRIP[CellContent.MATCH], "Something that was searched for stands there"),
-                    Entry(f"{_OWN}  {_WAITS}", "A label; a suggestion"),
-                    Entry(STRIP[CellContent.ERROR], "A step failed"),
-                    Entry(STRIP[CellContent.USER], "Mostly the user acted there"),
-                    Entry(STRIP[CellContent.AGENT], "Mostly agents"),
-                    Entry(STRIP[CellContent.TOOL], "Mostly tools"),
-                    Entry(STRIP[CellContent.OTHER], "Anything else"),
+                    (f"{CURSOR}  {ON_SCREEN}", "The cursor; what the timeline shows"),
+                    (STRIP[CellContent.MATCH], "Something that was searched for stands there"),
+                    (f"{_OWN}  {_WAITS}", "A label; a suggestion"),
+                    (STRIP[CellContent.ERROR], "A step failed"),
+                    (STRIP[CellContent.USER], "Mostly the user acted there"),
+                    (STRIP[CellContent.AGENT], "Mostly agents"),
+                    (STRIP[CellContent.TOOL], "Mostly tools"),
+                    (STRIP[CellContent.OTHER], "Anything else"),
                 ),
             ),
             Section(
                 "Signs elsewhere",
                 (
-                    Entry(f"{_OWN}2 {_WAITS}1", "Your labels of a mode, and what waits of it"),
-                    Entry("✓", "You have finished the trace"),
-                    Entry("≈  ≠", "The judge quotes in other words; in words that say otherwise"),
-                    Entry("⋯  ↷", "It quotes in parts; it named another span than the quote's"),
-                    Entry("✗  !", "Its quote is nowhere; it says this decided how the run ended"),
+                    (f"{_OWN}2 {_WAITS}1", "Your labels of a mode, and what waits of it"),
+                    ("✓", "You have finished the trace"),
+                    ("≈  ≠", "The judge quotes in other words; in words that say otherwise"),
+                    ("⋯  ↷", "It quotes in parts; it named another span than the quote's"),
+                    ("✗  !", "Its quote is nowhere; it says this decided how the run ended"),
                 ),
             ),
         ),
@@ -121,10 +115,10 @@ LEGEND: Final[Mapping[Where, Sequence[Section]]] = MappingProxyType(
             Section(
                 "Signs",
                 (
-                    Entry("○  ◐  ●", "You have not begun the trace; begun it; finished it"),
-                    Entry("●2  ◌3", "Your labels; suggestions of judges that wait for an answer"),
-                    Entry("≡", "The same run is listed in another format, which its lines name"),
-                    Entry("✗", "A file that could not be read; its line says why"),
+                    ("○  ◐  ●", "You have not begun the trace; begun it; finished it"),
+                    ("●2  ◌3", "Your labels; suggestions of judges that wait for an answer"),
+                    ("≡", "The same run is listed in another format, which its lines name"),
+                    ("✗", "A file that could not be read; its line says why"),
                 ),
             ),
         ),
@@ -149,11 +143,11 @@ def sections_of(where: Where, keymap: Keymap) -> Iterator[Section]:
                     continue
                 keys = "0…9  0…9" if action.name.startswith("digit_") else "1…9"
             title = action.section or place.value.capitalize().replace("_", " ")
-            grouped.setdefault(title, []).append(Entry(keys, action.help))
+            grouped.setdefault(title, []).append((keys, action.help))
         yield from (Section(title, entries) for title, entries in grouped.items())
     yield from LEGEND.get(where, ())
     if where in RUNS_A_JUDGE:
-        yield Section("A model as judge", [Entry("", words) for words in HOW_TO_HAVE_A_MODEL])
+        yield Section("A model as judge", [("", words) for words in HOW_TO_HAVE_A_MODEL])
 
 
 def matching(sections: Iterable[Section], wanted: str) -> Iterator[Section]:
@@ -162,7 +156,7 @@ def matching(sections: Iterable[Section], wanted: str) -> Iterator[Section]:
     for section in sections:
         entries = section.entries
         if wanted not in section.title.casefold():
-            entries = [one for one in entries if wanted in f"{one.key} {one.words}".casefold()]
+            entries = [one for one in entries if wanted in " ".join(one).casefold()]
         if entries:
             yield Section(section.title, entries)
 
@@ -199,9 +193,9 @@ class HelpLines(VirtualLines):
             if number:
                 yield "", ""
             yield section.title, ""
-            for entry in section.entries:
-                key = f"{'':{INDENT}}{entry.key:<{KEY_CELLS}} " if entry.key else " " * INDENT
-                lines = wrap(entry.words, max(20, width - len(key)), drop_whitespace=True)
+            for told, words in section.entries:
+                key = f"{'':{INDENT}}{told:<{KEY_CELLS}} " if told else " " * INDENT
+                lines = wrap(words, max(20, width - len(key)), drop_whitespace=True)
                 for line in lines or [""]:
                     yield key, line
                     key = " " * len(key)

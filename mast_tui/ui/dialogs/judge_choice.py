@@ -1,10 +1,9 @@
-"""Which judge: one that asks no model at once, or a model, after what that takes and sends was
-said."""
+"""Which judge: one that asks no model at once, or a model, after what that takes was said."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import Final
 
 from textual import work
@@ -15,19 +14,15 @@ from textual.worker import get_current_worker
 
 from mast_tui.errors import MastError
 from mast_tui.judges.llm.request import Way
-from mast_tui.judges.llm.run.consent import is_told, note_told, what_is_sent
+from mast_tui.judges.llm.run.estimate import Estimate, estimate_run
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
-from mast_tui.ui.context import AppContext
 from mast_tui.ui.dialogs.dialog import KeyDialog, KeyRow
-from mast_tui.ui.dialogs.note import NoteScreen
-from mast_tui.ui.dialogs.question import Ask
-from mast_tui.ui.services.model_judge import Plan, estimate_words, model_name, plan_for
+from mast_tui.ui.services.model_judge import Plan, estimate_words, model_name
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.wording import plain_lines, plain_title
 from mast_tui.workspace import WorkspaceError
-from mast_tui.writes import HeldKeys
 
 RULES_KEY: Final = "r"
 TWINS_KEY: Final = "t"
@@ -39,8 +34,6 @@ ESTIMATING: Final = "Estimating what the model would take"
 
 TOLD_EVERY: Final = 20
 """Traces after which it is told how far the estimate is."""
-
-_CHOSEN: Final = "judge.chosen"
 
 
 class JudgeChoice(KeyDialog[tuple[str, Plan | None]]):
@@ -111,43 +104,36 @@ class JudgeChoice(KeyDialog[tuple[str, Plan | None]]):
         key = self._estimated
         setup = setup.deciding(WAYS[key]) if WAYS[key] else setup
 
-        def counted(traces: int) -> None:
-            if traces % TOLD_EVERY == 0:
-                self.call_later(self._show_counted, traces)
+        def counted(so_far: Estimate) -> None:
+            if so_far.traces % TOLD_EVERY == 0:
+                self.call_later(self._show_counted, so_far.traces)
 
-        def stopped() -> bool:
-            return worker.is_cancelled
-
+        traces = takewhile(lambda _: not worker.is_cancelled, self._traces)
         try:
-            plan = plan_for(setup, self._traces, self._opened, stopped, counted)
+            estimate = estimate_run(setup, traces, self._opened.workspace, on_trace=counted)
         except (WorkspaceError, OSError) as error:
             self.call_later(self._cannot_estimate, key, str(error))
             return
         if not worker.is_cancelled:
-            self.call_later(self._show_plan, key, plan)
+            self.call_later(self._show_plan, key, Plan(setup, estimate))
 
     def _show_counted(self, traces: int) -> None:
         """Say how far the estimate is."""
         if self._plan is None:
-            self._say(f"{ESTIMATING}: {traces:,} of {len(self._traces):,} traces …")
-
-    def _say(self, words: str, *, error: bool = False) -> None:
-        hint = self.query_one(".hint", Static)
-        hint.update(plain_lines(words))
-        hint.set_class(error, "-error")
+            self.say_below(f"{ESTIMATING}: {traces:,} of {len(self._traces):,} traces …")
 
     def _show_plan(self, key: str, plan: Plan) -> None:
         """Say what asking takes; where the model was chosen already, go on with it."""
         if key == self._estimated:
             self._plan = plan
-            self._say(estimate_words(plan))
+            self.say_below(estimate_words(plan))
             if self._wanted:
                 self.dismiss((key, plan))
 
     def _cannot_estimate(self, key: str, problem: str) -> None:
         """Say why it is not known what asking takes."""
         if key == self._estimated:
-            self._say(problem, error=True)
+            self.say_below(problem, error=True)
             self._wanted, self._estimated = False, ""
 
     def take(self, key: str) -> bool:
@@ -160,122 +146,11 @@ class JudgeChoice(KeyDialog[tuple[str, Plan | None]]):
             self.dismiss((key, self._plan))
         else:
             self._wanted = True
-            self._say(f"{ESTIMATING}, then it goes on …")
+            self.say_below(f"{ESTIMATING}, then it goes on …")
             if key != self._estimated:
                 self._estimated, self._plan = key, None
                 self._estimate(self._setup)
         return True
-
-
-def choose_judge(
-    context: AppContext,
-    setup: Setup | None,
-    opened: OpenWorkspace,
-    traces: Sequence[Trace],
-    *,
-    rules: Callable[[], None],
-    twins: Callable[[], None] | None,
-    model: Callable[[Plan], None],
-) -> None:
-    """Ask which judge; before a model is asked, say what is sent where, and what it may take.
-
-    Args:
-        context: Where to ask.
-        setup: How a model is asked; None where none can be.
-        opened: Where it is remembered what was chosen.
-        traces: What is judged.
-        rules: Has the rules look at them.
-        twins: Has their runs compared; None where there is nothing to compare.
-        model: Has a model asked, as planned.
-    """
-    setting = f"{_CHOSEN}:{opened.annotator}"
-    before = context.guarded(lambda: opened.workspace.get_setting(setting))
-
-    def answered(chosen: tuple[str, Plan | None] | None) -> None:
-        if chosen is None:
-            return
-        key, plan = chosen
-        remember = partial(opened.workspace.set_setting, setting, key)
-        context.writes.do(partial(context.guarded, remember), HeldKeys.NOTHING)
-        if plan is not None:
-            confirm(context, opened, plan, model)
-        elif key == TWINS_KEY and twins is not None:
-            twins()
-        else:
-            rules()
-
-    choices = {TWINS_KEY: twins is not None, **dict.fromkeys(WAYS, setup is not None)}
-    default = before if before is not None and choices.get(before) else RULES_KEY
-    choice = JudgeChoice(setup, opened, traces, twins=twins is not None, default=default)
-    context.ask(choice, answered)
-
-
-def confirm(
-    context: AppContext, opened: OpenWorkspace, plan: Plan, model: Callable[[Plan], None]
-) -> None:
-    """Begin at once where little is at stake; else ask what may be sent and spent."""
-    if not plan.estimate.to_judge:
-        context.say(f"{estimate_words(plan)} mast-tui judge --again asks anew.", seconds=8)
-        return
-    told = context.guarded(lambda: is_told(opened.workspace, plan.setup))
-    if told is None:
-        return
-
-    def go(tokens: int) -> None:
-        def note() -> None:
-            context.guarded(lambda: note_told(opened.workspace, plan.setup))
-            model(plan.allowing(tokens))
-
-        context.writes.do(note)
-
-    if plan.estimate.to_judge > 1:
-        _ask_for_allowance(context, plan, go, told=told)
-    elif told:
-        go(plan.usual_allowance())
-    else:
-        _ask_to_send(context, plan, go)
-
-
-def _ask_to_send(context: AppContext, plan: Plan, go: Callable[[int], None]) -> None:
-    allowed = plan.usual_allowance()
-
-    def answered(answer: str | None) -> None:
-        if answer == "y":
-            go(allowed)
-
-    context.ask(
-        Ask(
-            f"Send this trace to {one_line(plan.setup.host, 60)}?",
-            f"{what_is_sent(plan.setup)}\n\n{estimate_words(plan)} It stops at {allowed:,} tokens."
-            "\n\nThis is asked once for this server and workspace.",
-            (("y", f"send it and ask {plan.name}"), ("n", "send nothing")),
-            default="n",
-        ),
-        answered,
-    )
-
-
-def _ask_for_allowance(
-    context: AppContext, plan: Plan, go: Callable[[int], None], *, told: bool
-) -> None:
-    sent = "" if told else f"{what_is_sent(plan.setup)}\n\n"
-
-    def written(text: str | None) -> None:
-        if text is not None:
-            go(int(text))
-
-    context.ask(
-        NoteScreen(
-            f"Ask {plan.name} about {plan.estimate.to_judge:,} traces?",
-            f"{plan.usual_allowance():,}",
-            question=f"{sent}{estimate_words(plan)}\n\n"
-            "It stops when so many tokens are spent, in and out together:",
-            hint="Enter begins · Esc asks nothing",
-            check=tokens_of,
-            offered=True,
-        ),
-        written,
-    )
 
 
 def tokens_of(text: str) -> str:

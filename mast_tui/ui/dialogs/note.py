@@ -101,12 +101,7 @@ class NoteScreen(TypingDialog):
         try:
             self.dismiss(self._check(text))
         except MastError as error:
-            self._say(str(error))
-
-    def _say(self, words: str) -> None:
-        hint = self.query_one(".hint", Static)
-        hint.update(plain_lines(words))
-        hint.add_class("-error")
+            self.say_below(str(error), error=True)
 
     def action_editor(self) -> None:
         """Write in the person's own editor; what comes back is kept."""
@@ -117,8 +112,10 @@ class NoteScreen(TypingDialog):
             with self.app.suspend():
                 text = edited(before, editor_command(os.environ))
         except SuspendNotSupported:
-            self._say("This terminal cannot be lent to an editor; write on this line")
+            self.say_below(
+                "This terminal cannot be lent to an editor; write on this line", error=True
+            )
         except MastError as error:
-            self._say(str(error))
+            self.say_below(str(error), error=True)
         else:
             self._keep(text)

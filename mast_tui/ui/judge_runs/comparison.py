@@ -50,104 +50,85 @@ class Compared:
 
     ``traces`` were compared. ``examples`` of the traces are left out because they stood in a
     prompt, ``hidden`` because the annotator may not know of them yet. ``judge_seen`` verdicts
-    were settled with a judge on screen and are left out unless ``with_seen``. ``problem`` is why
-    nothing could be compared.
+    were settled with a judge on screen and are left out unless ``with_seen``.
     """
 
-    comparison: Comparison | None = None
-    at_hand: TraceLoader | None = None
-    traces: int = 0
-    examples: int = 0
-    hidden: int = 0
+    comparison: Comparison
+    at_hand: TraceLoader
+    traces: int
+    examples: int
+    hidden: int
     judge_seen: int = 0
     with_seen: bool = False
-    problem: str | None = None
 
 
 def compare_runs(
     opened: OpenWorkspace, first: Run, second: Run, known: Sequence[Trace]
 ) -> Compared:
-    """Two runs over the traces that both have judged. Slow: for workers only."""
+    """Two runs over the traces that both have judged. Slow: for workers only.
+
+    Raises ``WorkspaceError``.
+    """
     workspace, ref = opened.workspace, opened.taxonomy.ref
-    try:
-        view = library_view(workspace, opened.annotator, ref, blind=opened.blind)
-        shared = _judged_in(opened, first) & _judged_in(opened, second)
-        visible = {t for t in shared if t in view and view[t].suggestions_visible}
-        shown_before = workspace.run_examples(first.judge) | workspace.run_examples(second.judge)
-        counted = visible - shown_before
-        at_hand = TraceLoader(workspace, known)
-        found = compare(
-            _side_of_judge(opened, first.judge),
-            _side_of_judge(opened, second.judge),
-            counted,
-            [mode.slug for mode in opened.taxonomy.modes],
-            at_hand.order_of,
-        )
-    except WorkspaceError as error:
-        return Compared(problem=str(error))
-    return Compared(
-        found,
-        at_hand,
-        traces=len(counted),
-        examples=len(visible & shown_before),
-        hidden=len(shared - visible),
+    view = library_view(workspace, opened.annotator, ref, blind=opened.blind)
+    shared = _judged_in(opened, first) & _judged_in(opened, second)
+    visible = {t for t in shared if t in view and view[t].suggestions_visible}
+    examples = workspace.run_examples(first.judge) | workspace.run_examples(second.judge)
+    counted = visible - examples
+    at_hand = TraceLoader(workspace, known)
+    found = compare(
+        _side_of_judge(opened, first.judge),
+        _side_of_judge(opened, second.judge),
+        counted,
+        [mode.slug for mode in opened.taxonomy.modes],
+        at_hand.order_of,
     )
+    return Compared(found, at_hand, len(counted), len(visible & examples), len(shared - visible))
 
 
 def compare_with_gold(
-    opened: OpenWorkspace, run: Run, known: Sequence[Trace], *, with_seen: bool = False
+    opened: OpenWorkspace, run: Run, known: Sequence[Trace], *, with_seen: bool
 ) -> Compared:
     """A run beside the gold, over traces that the annotator has finished or adjudicated.
 
     That it is shown is recorded where it tells what was hidden. Verdicts that were settled with a
-    judge on screen count only ``with_seen``. Slow: for workers only.
+    judge on screen count only ``with_seen``. Slow: for workers only. Raises ``MastError``.
     """
     workspace, taxonomy = opened.workspace, opened.taxonomy
-    try:
-        words = words_by_trace(workspace, taxonomy)
-        with_gold = _judged_in(opened, run) & words.keys()
-        visible = with_gold & visible_traces_for_agreement(
-            workspace, opened.annotator, taxonomy.ref
-        )
-        examples = workspace.run_examples(run.judge)
-        counted = visible - examples
-        at_hand = TraceLoader(workspace, known)
-        verdicts: dict[tuple[str, str], VerdictValue] = {}
-        marks: dict[tuple[str, str], tuple[Mark, ...]] = {}
-        seen: set[tuple[str, str]] = set()
-        for trace_id in counted:
-            gold = words[trace_id].gold(taxonomy, at_hand.order_of(trace_id))
-            for verdict in gold.verdicts:
-                if verdict.value is None:
-                    continue
-                verdicts[trace_id, verdict.mode] = verdict.value
-                if verdict.judge_seen:
-                    seen.add((trace_id, verdict.mode))
-            for label in gold.labels:
-                key = (trace_id, label.mode)
-                marks[key] = (*marks.get(key, ()), Mark(label.target))
-        found = compare(
-            _side_of_judge(opened, run.judge),
-            Side(verdicts, marks),
-            counted,
-            [mode.slug for mode in taxonomy.modes],
-            at_hand.order_of,
-            left_out=frozenset() if with_seen else seen,
-        )
-        kept_back = counted if opened.blind else opened.withheld()
-        told = [t for t in counted if t in kept_back or _others_spoke(opened, words[t])]
-        record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(told))
-    except MastError as error:
-        return Compared(problem=str(error))
-    return Compared(
-        found,
-        at_hand,
-        traces=len(counted),
-        examples=len(visible & examples),
-        hidden=len(with_gold - visible),
-        judge_seen=len(seen),
-        with_seen=with_seen,
+    words = words_by_trace(workspace, taxonomy)
+    with_gold = _judged_in(opened, run) & words.keys()
+    visible = with_gold & visible_traces_for_agreement(workspace, opened.annotator, taxonomy.ref)
+    examples = workspace.run_examples(run.judge)
+    counted = visible - examples
+    at_hand = TraceLoader(workspace, known)
+    verdicts: dict[tuple[str, str], VerdictValue] = {}
+    marks: dict[tuple[str, str], tuple[Mark, ...]] = {}
+    seen: set[tuple[str, str]] = set()
+    for trace_id in counted:
+        gold = words[trace_id].gold(taxonomy, at_hand.order_of(trace_id))
+        for verdict in gold.verdicts:
+            if verdict.value is None:
+                continue
+            verdicts[trace_id, verdict.mode] = verdict.value
+            if verdict.judge_seen:
+                seen.add((trace_id, verdict.mode))
+        for label in gold.labels:
+            key = (trace_id, label.mode)
+            marks[key] = (*marks.get(key, ()), Mark(label.target))
+    found = compare(
+        _side_of_judge(opened, run.judge),
+        Side(verdicts, marks),
+        counted,
+        [mode.slug for mode in taxonomy.modes],
+        at_hand.order_of,
+        left_out=frozenset() if with_seen else seen,
     )
+    kept_back = counted if opened.blind else opened.withheld()
+    told = [t for t in counted if t in kept_back or _others_spoke(opened, words[t])]
+    record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(told))
+    hidden = len(with_gold - visible)
+    examples_left_out = len(visible & examples)
+    return Compared(found, at_hand, len(counted), examples_left_out, hidden, len(seen), with_seen)
 
 
 def _others_spoke(opened: OpenWorkspace, words: TraceWords) -> bool:
@@ -313,29 +294,20 @@ def about_words(found: Compared, *, gold: bool) -> str:
     count = found.traces
     words = [f"{count} trace{'' if count == 1 else 's'} compared"]
     if found.examples:
-        stood = (
-            "1 left out, an example"
-            if found.examples == 1
-            else (f"{found.examples} left out, examples")
-        )
-        words.append(f"{stood} in a prompt")
+        stood = "an example" if found.examples == 1 else "examples"
+        words.append(f"{found.examples} left out, {stood} in a prompt")
     if found.hidden:
         words.append(f"{found.hidden} hidden until you have finished them")
     if gold and found.judge_seen:
         some = f"{found.judge_seen} verdict{'' if found.judge_seen == 1 else 's'}"
-        if found.with_seen:
-            words.append(
-                f"{some} settled with a judge on screen counted too: no independent figure"
-            )
-        else:
-            words.append(f"{some} settled with a judge on screen left out (o counts them)")
+        counted = "counted too: no independent figure"
+        became = counted if found.with_seen else "left out (o counts them)"
+        words.append(f"{some} settled with a judge on screen {became}")
     return " · ".join(words)
 
 
 def nothing_words(found: Compared, *, gold: bool) -> str:
     """Why there is nothing to compare, and what to do."""
-    if found.problem is not None:
-        return one_line(found.problem)
     if gold:
         lines = [
             "No trace of this run has gold that you may see and that is independent.\n",
@@ -379,13 +351,11 @@ class ComparisonScreen(OpensTraces):
 
     def compose_panes(self) -> ComposeResult:
         """The counts, and the traces behind them."""
-        columns = GOLD_COLUMNS if self._gold else RUN_COLUMNS
-        case_columns = GOLD_CASE_COLUMNS if self._gold else CASE_COLUMNS
         yield Static(id="about", markup=False)
         yield Static(id="counts-heading", classes="heading", markup=False)
-        yield ColumnTable(columns, id="counts")
+        yield ColumnTable(GOLD_COLUMNS if self._gold else RUN_COLUMNS, id="counts")
         yield Static(id="cases-heading", classes="heading", markup=False)
-        yield ColumnTable(case_columns, id="cases")
+        yield ColumnTable(GOLD_CASE_COLUMNS if self._gold else CASE_COLUMNS, id="cases")
 
     @property
     def main_list(self) -> ColumnTable:
@@ -415,22 +385,28 @@ class ComparisonScreen(OpensTraces):
     @work(thread=True, group="comparison", exclusive=True)
     def _compare(self, opened: OpenWorkspace) -> None:
         known = list(self.mast.catalog.traces.values())
-        if self._second is None:
-            found = compare_with_gold(opened, self._first, known, with_seen=self._with_seen)
-        else:
-            found = compare_runs(opened, self._first, self._second, known)
+        try:
+            if self._second is None:
+                found = compare_with_gold(opened, self._first, known, with_seen=self._with_seen)
+            else:
+                found = compare_runs(opened, self._first, self._second, known)
+        except MastError as error:
+            self.call_later(self._show_problem, one_line(str(error)))
+            return
         self.call_later(self._show_found, found)
+
+    def _show_problem(self, words: str) -> None:
+        self._found = None
+        self.show_words(words)
 
     def _show_found(self, found: Compared) -> None:
         self._found = found
-        comparison = found.comparison
-        nothing = comparison is None or not (found.traces and comparison.total.compared)
-        if comparison is None or (nothing and not found.judge_seen):
+        if not (found.judge_seen or (found.traces and found.comparison.total.compared)):
             self.show_words(nothing_words(found, gold=self._gold))
             return
         self.remove_class("-empty")
         self.query_one("#about", Static).update(Content(about_words(found, gold=self._gold)))
-        self.main_list.show(count_rows(comparison, self.mast.taxonomy))
+        self.main_list.show(count_rows(found.comparison, self.mast.taxonomy))
         if self.focused is None:
             self.main_list.focus()
         self._show_cases()
@@ -444,17 +420,17 @@ class ComparisonScreen(OpensTraces):
         return "" if row is None else row.id
 
     def _cases_here(self) -> list[Case]:
-        comparison = self._found.comparison if self._found is not None else None
-        if comparison is None:
+        if self._found is None:
             return []
+        by_mode = self._found.comparison.cases
         if self._mode:
-            return list(comparison.cases.get(self._mode, ()))
-        every = [case for cases in comparison.cases.values() for case in cases]
+            return list(by_mode.get(self._mode, ()))
+        every = [case for cases in by_mode.values() for case in cases]
         return sorted(every, key=lambda case: not case.differs)
 
     def _show_cases(self, *, read: bool = True) -> None:
         found = self._found
-        if found is None or found.at_hand is None:
+        if found is None:
             return
         cases = self._cases_here()
         self.cases.show(
@@ -518,7 +494,7 @@ class ComparisonScreen(OpensTraces):
                 self.hints.say("Neither has found this mode in any trace")
             return
         cases, found = self._cases_here(), self._found
-        if cases and found is not None and found.at_hand is not None:
+        if cases and found is not None:
             case = cases[self.cases.cursor]
             self.open_at(evidence_of(case, found.at_hand.known_order(case.trace_id)))
 

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from os import cpu_count
 from pathlib import Path
 from time import monotonic
-from typing import Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
-from textual.app import App
-from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 from textual.worker import get_current_worker
 
 from mast_tui.errors import MastError
@@ -23,12 +19,14 @@ from mast_tui.safe_text import one_line
 from mast_tui.traces.model import SpanKind, SpanStatus, Trace
 from mast_tui.traces.search.query import Hit, NotSearched, Query
 from mast_tui.traces.search.search_processes import ManyFilesSearch
-from mast_tui.ui.context import AppContext, ShowTrace, TraceLocation
+from mast_tui.ui.context import ShowTrace, TraceLocation
 from mast_tui.ui.trace_names import names_under
-from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.text_line import TextLine
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import last_cells, name_within, shortened
+from mast_tui.ui.wording import counted, last_cells, name_within, shortened
+
+if TYPE_CHECKING:
+    from mast_tui.ui.library.screen import LibraryScreen
 
 MOST_HITS: Final = 10_000
 """A search ends when so many spans were found."""
@@ -101,9 +99,7 @@ class HitList(VirtualLines):
     def render_row(self, row: int, width: int) -> Strip:
         """The trace, the span's number and kind, and the text around the match."""
         item, hit = self.rows[row], self.rows[row].hit
-        base = self.rich_style
-        if row == self.cursor:
-            base += self._part("cursor")
+        base = self.row_style(row)
         name_cells = min(self._widths[0], NAME_CELLS, width // 3)
         again = row > 0 and self.rows[row - 1].trace_id == item.trace_id
         told = name_within(one_line(item.name.rpartition("/")[2]), name_cells)
@@ -139,36 +135,10 @@ class HitList(VirtualLines):
         ]
 
 
-class ContentsView(Protocol):
-    """A screen on which contents are searched."""
-
-    @property
-    def mast(self) -> AppContext: ...
-    @property
-    def app(self) -> App[object]: ...
-    @property
-    def hints(self) -> HintBar: ...
-    def post_message(self, message: Message) -> bool: ...
-    def set_focus(self, widget: Widget | None) -> None: ...
-    def run_worker(
-        self, work: Callable[[], None], *, group: str, exclusive: bool, thread: bool
-    ) -> object: ...
-    def contents_changed(self) -> None: ...
-
-
 class Contents:
     """The search of contents: a line to type on, and the hits in the place of the traces."""
 
-    @dataclass
-    class Progress(Message):
-        """What was found since it was told last."""
-
-        search: ManyFilesSearch
-        hits: list[Hit] = field(default_factory=list)
-        not_searched: list[NotSearched] = field(default_factory=list)
-        over: bool = False
-
-    def __init__(self, view: ContentsView) -> None:
+    def __init__(self, view: LibraryScreen) -> None:
         self.line = TextLine(
             placeholder="text to look for in all traces; /…/ is a regular expression", id="contents"
         )
@@ -233,34 +203,35 @@ class Contents:
 
     def _look(self, search: ManyFilesSearch) -> None:
         worker = get_current_worker()
-        news, told, count = self.Progress(search), 0.0, 0
+        news: list[Hit | NotSearched] = []
+        told, count = 0.0, 0
         for found in search.results(patience=TOLD_EVERY):
             # Another search, or none, is wanted: its processes end with it.
             if worker.is_cancelled or self._search is not search or count == MOST_HITS:
                 break
-            if isinstance(found, Hit):
-                news.hits.append(found)
-                count += 1
-            elif found is not None:
-                news.not_searched.append(found)
+            if found is not None:
+                news.append(found)
+                count += isinstance(found, Hit)
             if count == 1 or monotonic() - told > TOLD_EVERY:
-                self._view.post_message(news)
-                news, told = self.Progress(search), monotonic()
+                self._view.call_later(self._take, search, news)
+                news, told = [], monotonic()
         search.close()
-        news.over = True
-        self._view.post_message(news)
+        self._view.call_later(self._take, search, news, over=True)
 
-    def take_progress(self, message: Progress) -> None:
-        """Show what was found."""
-        if message.search is not self._search:
+    def _take(
+        self, search: ManyFilesSearch, news: Sequence[Hit | NotSearched], *, over: bool = False
+    ) -> None:
+        """Show what was found since it was told last."""
+        if search is not self._search:
             return
-        rows = [row for row in map(self._row, message.hits) if row is not None]
+        hits = (one for one in news if isinstance(one, Hit))
+        rows = [row for row in map(self._row, hits) if row is not None]
         if rows:
             self.list.add(rows)
-        self._not_searched += message.not_searched
-        self.done |= message.over
+        self._not_searched += [one for one in news if isinstance(one, NotSearched)]
+        self.done |= over
         self._view.contents_changed()
-        if message.over and self._not_searched:
+        if over and self._not_searched:
             first, count = self._not_searched[0], len(self._not_searched)
             more = f" · and {count - 1} more" if count > 1 else ""
             words = f"Not searched: {Path(first.path).name}: {first.reason}{more}"
@@ -286,9 +257,7 @@ class Contents:
         """What is looked for, how much was found, and how far it is."""
         search, rows = self._search, self.list.rows
         spans, traces = len(rows), len({row.trace_id for row in rows})
-        found = f"{spans:,} span{'' if spans == 1 else 's'}"
-        found += f" in {traces:,} trace{'' if traces == 1 else 's'}"
-        parts = [found, self.words]
+        parts = [f"{counted(spans, 'span')} in {counted(traces, 'trace')}", self.words]
         if search is not None and not self.done:
             parts.append(f"{search.looked_at:,} of {search.total:,} files …")
         elif spans >= MOST_HITS:

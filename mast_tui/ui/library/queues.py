@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, ClassVar, Final, Protocol
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 from textual import work
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.message import Message
 from textual.widgets import Static
 from textual.worker import get_current_worker
 
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 from mast_tui.study import random_sample
-from mast_tui.ui.context import AppContext
 from mast_tui.ui.dialogs.dialog import KeyDialog, KeyRow
 from mast_tui.ui.dialogs.note import NoteScreen
-from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.wording import plain_lines, plain_title
 
 if TYPE_CHECKING:
+    from mast_tui.ui.library.screen import LibraryScreen
     from mast_tui.ui.services.open_workspace import OpenWorkspace
 
 
@@ -48,26 +46,44 @@ class QueueName(StrEnum):
 TELLS_HIDDEN: Final = frozenset((QueueName.DISAGREEMENTS, QueueName.JUDGE))
 """Queues that tell what others say: that they were looked at is recorded."""
 
-_WORDS: Final = {
-    QueueName.ALL: "all traces",
-    QueueName.MINE: "mine to do",
-    QueueName.DISAGREEMENTS: "disagreements",
-    QueueName.JUDGE: "the judge against me",
-    QueueName.UNSURE: "unsure",
-    QueueName.CHANGED: "codebook changed",
-    QueueName.WORTH: "most worth labelling",
-    QueueName.SAMPLE: "random sample",
-}
 
-_EMPTY: Final = {
-    QueueName.MINE: "Nothing is left for you to do.",
-    QueueName.DISAGREEMENTS: "Nobody else says otherwise on the traces that you have finished.",
-    QueueName.JUDGE: "No judge says otherwise on the traces that you have finished.",
-    QueueName.UNSURE: "You have called no mode unsure.",
-    QueueName.CHANGED: "No change of the codebook asks you to look again.",
-    QueueName.WORTH: "Nothing that was chosen by what its labels would tell is left for you.\n\n"
-    "mast-tui study add --sample N --judge NAME chooses such traces.",
-    QueueName.SAMPLE: "There are no traces to draw from.",
+class _Told(NamedTuple):
+    """What is told of a queue: the key that chooses it, its name where one chooses, what is said
+    where it is empty, and its name in a title where that is another one."""
+
+    key: str
+    choice: str
+    empty: str
+    title: str | None = None
+
+
+QUEUES: Final[Mapping[QueueName, _Told]] = {
+    QueueName.ALL: _Told("a", "all traces", "There are no traces."),
+    QueueName.MINE: _Told("m", "mine to do", "Nothing is left for you to do."),
+    QueueName.DISAGREEMENTS: _Told(
+        "d",
+        "disagreements with others",
+        "Nobody else says otherwise on the traces that you have finished.",
+        "disagreements",
+    ),
+    QueueName.JUDGE: _Told(
+        "j",
+        "the judge against me",
+        "No judge says otherwise on the traces that you have finished.",
+    ),
+    QueueName.UNSURE: _Told("u", "unsure", "You have called no mode unsure."),
+    QueueName.CHANGED: _Told(
+        "c", "codebook changed", "No change of the codebook asks you to look again."
+    ),
+    QueueName.WORTH: _Told(
+        "w",
+        "most worth labelling",
+        "Nothing that was chosen by what its labels would tell is left for you.\n\n"
+        "mast-tui study add --sample N --judge NAME chooses such traces.",
+    ),
+    QueueName.SAMPLE: _Told(
+        "s", "a random sample", "There are no traces to draw from.", "random sample"
+    ),
 }
 
 
@@ -82,10 +98,8 @@ class Wanted:
     @property
     def words(self) -> str:
         """What it is called in a title."""
-        if self.name is not QueueName.SAMPLE:
-            return _WORDS[self.name]
         drawn = "" if self.seed is None else f", seed {self.seed}"
-        return f"random sample{drawn}"
+        return f"{QUEUES[self.name].title or QUEUES[self.name].choice}{drawn}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +109,8 @@ class QueueRead:
     ``trace_ids`` stand in the order in which to take them where it is ``in_order``, else the
     library sorts them; None is every trace. ``modes`` are the slugs for which a trace is there.
     ``anew`` come before what one would go on to, and are never told apart from others on screen.
-    ``told`` says how sure the figures are for which the traces were chosen.
+    ``told`` says how sure the figures are for which the traces were chosen. ``outside`` is whoever
+    is no annotator of the study.
     """
 
     wanted: Wanted
@@ -103,11 +118,8 @@ class QueueRead:
     in_order: bool = True
     modes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     anew: frozenset[str] = frozenset()
-    study: bool = False
     told: str = ""
-
-
-EVERYTHING: Final = QueueRead(Wanted())
+    outside: bool = False
 
 
 def read_queue(opened: OpenWorkspace, wanted: Wanted | None, known: Sequence[str]) -> QueueRead:
@@ -117,11 +129,11 @@ def read_queue(opened: OpenWorkspace, wanted: Wanted | None, known: Sequence[str
     ``SessionError`` or ``WorkspaceError`` in words.
     """
     study = opened.study()
+    outside = study is not None and opened.annotator not in study.annotators
     if wanted is None:
-        own = study is not None and opened.annotator in study.annotators
-        wanted = Wanted(QueueName.MINE if own else QueueName.ALL)
+        wanted = Wanted(QueueName.ALL if study is None or outside else QueueName.MINE)
     if wanted.name is QueueName.ALL:
-        return QueueRead(wanted, study=study is not None)
+        return QueueRead(wanted)
     if study is None and wanted.name is QueueName.MINE:
         done = opened.finished()
         left = tuple(trace_id for trace_id in known if trace_id not in done)
@@ -140,53 +152,49 @@ def read_queue(opened: OpenWorkspace, wanted: Wanted | None, known: Sequence[str
         tuple(item.trace_id for item in items),
         modes={item.trace_id: item.modes for item in items if item.modes},
         anew=frozenset(item.trace_id for item in items if item.retest),
-        study=study is not None,
         told=told,
+        outside=outside,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """How many traces are in the queues that tell nothing hidden; ``finished`` is what those
-    that do would look into."""
-
-    sizes: Mapping[QueueName, int]
-    finished: int
-
-
-def count_queues(opened: OpenWorkspace, known: Sequence[str]) -> Counts:
-    """Count the queues without telling what is hidden, and so without recording anything. Slow:
-    for workers."""
+def count_queues(opened: OpenWorkspace, known: Sequence[str]) -> Mapping[QueueName, int]:
+    """Count the queues without telling what is hidden, and so without recording anything; of those
+    that tell it, the finished traces that they would look into. Slow: for workers."""
     sizes = {QueueName.ALL: len(known)}
     for name in (QueueName.MINE, QueueName.UNSURE, QueueName.CHANGED):
         sizes[name] = len(read_queue(opened, Wanted(name), known).trace_ids or ())
     sizes[QueueName.WORTH] = len(opened.queue(QueueName.WORTH.value, n=SAMPLE_SIZE, seed=None))
-    return Counts(sizes, len(opened.finished()))
+    return sizes | dict.fromkeys(TELLS_HIDDEN, len(opened.finished()))
 
 
-def count_words(name: QueueName, counts: Counts | None, shown: Mapping[QueueName, int]) -> str:
+def count_words(
+    name: QueueName, counts: Mapping[QueueName, int], shown: Mapping[QueueName, int]
+) -> str:
     """What stands behind a queue's name where one chooses: its count, or what it looks into.
 
-    ``shown`` are the sizes of queues that were looked at already.
+    Args:
+        name: The queue.
+        counts: What ``count_queues`` has counted; empty before it has.
+        shown: The sizes of queues that were looked at already.
     """
-    if name in TELLS_HIDDEN:
-        looks = "looking is recorded"
-        if name in shown:
-            return f"{shown[name]:,}"
-        if counts is None:
-            return looks
-        return f"in your {counts.finished:,} finished; {looks}" if counts.finished else "0"
     if name is QueueName.SAMPLE:
         return "asks how many"
-    size = None if counts is None else counts.sizes.get(name)
-    return "…" if size is None else f"{size:,}"
+    count = counts.get(name)
+    if name not in TELLS_HIDDEN:
+        return "…" if count is None else f"{count:,}"
+    if name in shown:
+        return f"{shown[name]:,}"
+    looks = "looking is recorded"
+    if count is None:
+        return looks
+    return f"in your {count:,} finished; {looks}" if count else "0"
 
 
-def empty_words(read: QueueRead, *, annotates: bool) -> str:
+def empty_words(read: QueueRead) -> str:
     """Why a queue shows nothing, and what to do."""
     name = read.wanted.name
-    words = _EMPTY.get(name, "There are no traces.")
-    if name is QueueName.MINE and read.study and not annotates:
+    words = QUEUES[name].empty
+    if name is QueueName.MINE and read.outside:
         words = "You are no annotator of this study, so nothing is yours to label."
     if read.trace_ids:
         count = len(read.trace_ids)
@@ -232,18 +240,6 @@ def going_on(
     ]
 
 
-KEYS: Final[Mapping[QueueName, tuple[str, str]]] = {
-    QueueName.ALL: ("a", "all traces"),
-    QueueName.MINE: ("m", "mine to do"),
-    QueueName.DISAGREEMENTS: ("d", "disagreements with others"),
-    QueueName.JUDGE: ("j", "the judge against me"),
-    QueueName.UNSURE: ("u", "unsure"),
-    QueueName.CHANGED: ("c", "codebook changed"),
-    QueueName.WORTH: ("w", "most worth labelling"),
-    QueueName.SAMPLE: ("s", "a random sample"),
-}
-"""By queue its key and what it is called here."""
-
 _NAME_CELLS: Final = 28
 
 
@@ -251,13 +247,6 @@ class QueueChoice(KeyDialog[QueueName]):
     """Gives back the queue, or None after Escape. ``shown`` are sizes that were shown before."""
 
     dialog_keys: ClassVar = (("Enter", "stays with this one"), ("Esc", "leaves"))
-
-    @dataclass
-    class Counted(Message):
-        """The counts, or why there are none."""
-
-        counts: Counts | None
-        problem: str = ""
 
     def __init__(
         self,
@@ -270,8 +259,8 @@ class QueueChoice(KeyDialog[QueueName]):
         self._opened = opened
         self._known = known
         self._current = current
-        self.default = KEYS[current][0]
-        self._queue_rows = {name: KeyRow(key) for name, (key, _) in KEYS.items()}
+        self.default = QUEUES[current].key
+        self._queue_rows = {name: KeyRow(told.key) for name, told in QUEUES.items()}
         self._looked_at = shown
 
     def compose(self) -> ComposeResult:
@@ -290,7 +279,7 @@ class QueueChoice(KeyDialog[QueueName]):
 
     def on_mount(self) -> None:
         """Count in the background."""
-        self._show(None)
+        self._show({})
         self._count()
 
     @work(thread=True, group="queues", exclusive=True)
@@ -298,63 +287,29 @@ class QueueChoice(KeyDialog[QueueName]):
         try:
             counts = count_queues(self._opened, self._known)
         except MastError as error:
-            self.post_message(self.Counted(None, str(error)))
+            self.call_later(self.say_below, str(error), error=True)
             return
-        self.post_message(self.Counted(counts))
+        self.call_later(self._show, counts)
 
-    def on_queue_choice_counted(self, message: Counted) -> None:
-        """Show the counts."""
-        self._show(message.counts)
-        if message.problem:
-            hint = self.query_one(".hint", Static)
-            hint.update(plain_lines(message.problem))
-            hint.add_class("-error")
-
-    def _show(self, counts: Counts | None) -> None:
-        for name, (_, words) in KEYS.items():
+    def _show(self, counts: Mapping[QueueName, int]) -> None:
+        for name, told in QUEUES.items():
             count = count_words(name, counts, self._looked_at)
             mark = "  ↵" if name is self._current else ""
-            self._queue_rows[name].show(f" {words:<{_NAME_CELLS}}{count}{mark}")
+            self._queue_rows[name].show(f" {told.choice:<{_NAME_CELLS}}{count}{mark}")
 
     def take(self, key: str) -> bool:
         """Take the queue of a key."""
-        name = next((name for name, (own, _) in KEYS.items() if own == key), None)
+        name = next((name for name, told in QUEUES.items() if told.key == key), None)
         if name is not None:
             self.dismiss(name)
         return name is not None
 
 
-class ShowsQueues(Protocol):
-    """A screen that shows one queue at a time."""
-
-    @property
-    def app(self) -> App[object]: ...
-    @property
-    def mast(self) -> AppContext: ...
-    @property
-    def hints(self) -> HintBar: ...
-    @property
-    def is_mounted(self) -> bool: ...
-    def post_message(self, message: Message) -> bool: ...
-    def run_worker(
-        self, work: Callable[[], None], *, group: str, exclusive: bool, thread: bool
-    ) -> object: ...
-    def queue_shown(self, read: QueueRead, *, asked: bool) -> None: ...
-
-
 class ShownQueue:
     """The queue that is shown. A study's annotators begin with what is theirs to do."""
 
-    @dataclass
-    class Read(Message):
-        """What the queue holds, or why it could not be read; ``asked`` by a key."""
-
-        read: QueueRead | None
-        asked: bool = False
-        problem: str = ""
-
-    def __init__(self, screen: ShowsQueues) -> None:
-        self.read = EVERYTHING
+    def __init__(self, screen: LibraryScreen) -> None:
+        self.read = QueueRead(Wanted())
         """What is shown."""
         self._screen = screen
         self._wanted: Wanted | None = None
@@ -381,25 +336,22 @@ class ShownQueue:
             try:
                 read = read_queue(opened, wanted, known)
             except MastError as error:
-                self._screen.post_message(self.Read(None, asked, str(error)))
+                words = one_line(str(error))
+                self._screen.call_later(lambda: self._screen.hints.say(words, error=True))
                 return
             if not worker.is_cancelled:
-                self._screen.post_message(self.Read(read, asked))
+                self._screen.call_later(self._take, read, asked=asked)
 
         self._screen.run_worker(work, group="queue", exclusive=True, thread=True)
 
-    def take(self, message: Read) -> None:
+    def _take(self, read: QueueRead, *, asked: bool) -> None:
         """Show what was read, unless another queue was chosen meanwhile."""
-        read = message.read
-        if read is None:
-            self._screen.hints.say(one_line(message.problem), error=True)
-            return
         if self._wanted is not None and read.wanted != self._wanted:
             return
         self.read = read
         if read.trace_ids is not None:
             self._sizes[read.wanted.name] = len(read.trace_ids)
-        self._screen.queue_shown(read, asked=message.asked)
+        self._screen.queue_shown(read, asked=asked)
 
     def choose(self) -> None:
         """Ask for another queue."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
@@ -26,7 +27,7 @@ class State(StrEnum):
 GLYPHS: Final = {State.OPEN: "◐", State.UNTOUCHED: "○", State.FINISHED: "●"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LibraryRow:
     """One trace as the library shows it; what its annotator may not see is empty here.
 
@@ -49,38 +50,25 @@ class LibraryRow:
     trial: str = ""
     same_as: tuple[str, ...] = ()
     """The names of traces that are the same run."""
-    _natural: str | None = field(default=None, init=False, repr=False, compare=False)
-    _by_task: tuple[bool, str, int] | None = field(
-        default=None, init=False, repr=False, compare=False
-    )
-    _haystack: str | None = field(default=None, init=False, repr=False, compare=False)
 
-    @property
+    @cached_property
     def natural(self) -> str:
         """The name as a sorting key by which ``2.json`` comes before ``10.json``."""
-        if self._natural is None:
-            object.__setattr__(self, "_natural", natural(self.name))
-        return self._natural or ""
+        return natural(self.name)
 
-    @property
+    @cached_property
     def by_task(self) -> tuple[bool, str, int]:
         """A sorting key by the task, then by the trial; those without a task come last."""
-        if self._by_task is None:
-            task = natural(self.task_id) if self.task_id else ""
-            key = (not self.task_id, task, int(self.trial or 0))
-            object.__setattr__(self, "_by_task", key)
-        return self._by_task or (True, "", 0)
+        task = natural(self.task_id) if self.task_id else ""
+        return not self.task_id, task, int(self.trial or 0)
 
-    @property
+    @cached_property
     def haystack(self) -> str:
         """What a filter looks at."""
-        if self._haystack is None:
-            parts = [self.name, self.system, self.model, self.benchmark, self.outcome, self.state]
-            parts += [self.task_id, f"trial {self.trial}"] if self.trial else [self.task_id]
-            parts += [word for word, holds in self._conditions if holds]
-            words = " ".join([*parts, *self.finished_by]).casefold()
-            object.__setattr__(self, "_haystack", words)
-        return self._haystack or ""
+        parts = [self.name, self.system, self.model, self.benchmark, self.outcome, self.state]
+        parts += [self.task_id, f"trial {self.trial}"] if self.trial else [self.task_id]
+        parts += [word for word, holds in self._conditions if holds]
+        return " ".join([*parts, *self.finished_by]).casefold()
 
     @property
     def _conditions(self) -> tuple[tuple[str, bool], ...]:
@@ -131,18 +119,8 @@ def _in_order(rows: Iterable[LibraryRow], sort: Sort) -> list[LibraryRow]:
     return by_name
 
 
-def _holding(rows: Iterable[LibraryRow], words: Sequence[str]) -> list[LibraryRow]:
-    for word in words:
-        rows = [row for row in rows if word in row.haystack]
-    return list(rows)
-
-
-def _spelling(rows: Iterable[LibraryRow], words: Sequence[str]) -> list[LibraryRow]:
-    """The rows that hold the letters of every word in their order."""
-    return [row for row in rows if all(_spells(row.haystack, word) for word in words)]
-
-
 def _spells(text: str, word: str) -> bool:
+    """Whether a text holds the letters of a word in their order."""
     at = 0
     for letter in word:
         at = text.find(letter, at) + 1
@@ -159,10 +137,6 @@ class _Arranged:
     sort: Sort
     rows: list[LibraryRow]
     spelled: bool = False
-
-    def may_hold(self, needle: str, sort: Sort) -> bool:
-        """Whether whatever matches ``needle`` is among these rows."""
-        return sort is self.sort and needle.startswith(self.needle)
 
 
 class Listing:
@@ -198,7 +172,7 @@ class Listing:
         among = None if trace_ids is None else tuple(trace_ids)
         if (among, in_order) != (self._among, self._in_order):
             self._among, self._in_order = among, in_order
-            self._all = self._last = None
+            self._forget()
 
     def _ordered(self, sort: Sort) -> list[LibraryRow]:
         if self._among is None:
@@ -221,14 +195,17 @@ class Listing:
         words = needle.split()
         if not words:
             return self._all.rows
-        among = self._all
-        if self._last is not None and self._last.may_hold(needle, sort):
-            among = self._last
-        found = [] if among.spelled else _holding(among.rows, words)
+        last, among = self._last, self._all
+        if last is not None and last.sort is sort and needle.startswith(last.needle):
+            among = last
+        found = [] if among.spelled else among.rows
+        for word in words:
+            found = [row for row in found if word in row.haystack]
         spelled = not found
         if spelled:
             # Rows that hold a shorter needle as it stands are not all that spell this one.
-            found = _spelling(among.rows if among.spelled else self._all.rows, words)
+            rows = among.rows if among.spelled else self._all.rows
+            found = [row for row in rows if all(_spells(row.haystack, word) for word in words)]
         self._last = _Arranged(needle, sort, found, spelled)
         return found
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
@@ -12,7 +11,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
-from textual.message import Message
 from textual.widgets import Input, Static
 
 from mast_tui.safe_text import one_line
@@ -20,7 +18,6 @@ from mast_tui.traces.same_runs import same_runs
 from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.context import Judged, ShowSideBySide, ShowTrace
 from mast_tui.ui.dialogs.finder import Choice, Finder
-from mast_tui.ui.dialogs.question import Ask
 from mast_tui.ui.library.contents import Contents, HitList
 from mast_tui.ui.library.queues import (
     TELLS_HIDDEN,
@@ -39,7 +36,7 @@ from mast_tui.ui.trace_names import names_under
 from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.text_line import TextLine
-from mast_tui.ui.widgets.title_bar import TitleBar, sight_words
+from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import joined, plain_title
 from mast_tui.writes import HeldKeys
@@ -77,6 +74,8 @@ class LibraryScreen(ListScreen):
         self.sort = Sort.QUEUE
         self.queue = ShownQueue(self)
         self.contents = Contents(self)
+        self._filter = TextLine(placeholder=FILTER_WORDS, id="filter")
+        self._about = SpanView(id="about")
         self._listing = Listing()
         self._view: Mapping[str, LibraryEntry] = {}
         self._hidden_visible = False
@@ -84,12 +83,6 @@ class LibraryScreen(ListScreen):
         self._same_runs: Mapping[str, tuple[str, ...]] = {}
         self._compared = 0
         """How many changes there were when runs were compared."""
-
-    @dataclass
-    class SameRuns(Message):
-        """Which traces are the same run as others, by their ids."""
-
-        found: Mapping[str, tuple[str, ...]]
 
     _whole = -1
     """How many widgets the screen has while it is open."""
@@ -102,17 +95,17 @@ class LibraryScreen(ListScreen):
         yield self.contents.list
         with Vertical(id="empty"):
             yield Static(id="empty-words", markup=False)
-        yield SpanView(id="about")
-        yield TextLine(placeholder=FILTER_WORDS, id="filter")
+        yield self._about
+        yield self._filter
         yield self.contents.line
         yield HintBar(self.where)
 
     def on_mount(self) -> None:
         """List what was found so far."""
         self._whole = len([*self.walk_children()])
-        for later in (self.query_one("#filter"), self.contents.line, self.contents.list):
+        for later in (self._filter, self.contents.line, self.contents.list):
             later.display = False
-        self.query_one("#about", SpanView).can_focus = False
+        self._about.can_focus = False
         self.refresh_rows()
         self.mast.when_ready(lambda _: self._labels_changed())
 
@@ -146,15 +139,12 @@ class LibraryScreen(ListScreen):
             )
 
     def _look_for_same_runs(self, traces: Sequence[Trace]) -> None:
-        self.post_message(self.SameRuns(same_runs(traces, self.mast.input_priority.wait)))
+        found = same_runs(traces, self.mast.input_priority.wait)
+        self.call_later(self._same_runs_found, found)
 
-    @on(SameRuns)
-    def _same_runs_found(self, event: SameRuns) -> None:
-        event.stop()
-        before, self._same_runs = self._same_runs, event.found
-        changed = [
-            one for one in (before.keys() | event.found) if before.get(one) != event.found.get(one)
-        ]
+    def _same_runs_found(self, found: Mapping[str, tuple[str, ...]]) -> None:
+        before, self._same_runs = self._same_runs, found
+        changed = [one for one in (before.keys() | found) if before.get(one) != found.get(one)]
         if changed:
             self._list_anew(changed)
             self._arrange(still=True)
@@ -173,11 +163,6 @@ class LibraryScreen(ListScreen):
             app.trace_queue.count_finished()
         self.refresh_rows()
         self.queue.changed()
-
-    @on(ShownQueue.Read)
-    def _queue_read(self, event: ShownQueue.Read) -> None:
-        event.stop()
-        self.queue.take(event)
 
     def queue_shown(self, read: QueueRead, *, asked: bool) -> None:
         """Show the queue; what it has told that was hidden is hidden no longer."""
@@ -232,7 +217,7 @@ class LibraryScreen(ListScreen):
         return tuple(name_of(traces[other]) for other in others if other in traces)
 
     def _arrange(self, *, still: bool = False) -> None:
-        needle = self.query_one("#filter", Input).value
+        needle = self._filter.value
         rows = self._listing.arranged(needle, self.sort)
         ids = [row.trace_id for row in rows]
         read = self.queue.read
@@ -243,7 +228,7 @@ class LibraryScreen(ListScreen):
         self.table.show(rows, () if needle else self.mast.catalog.unreadable, still=still)
         self._show_heading()
         self._show_title()
-        self._show_empty(needle)
+        self._show_empty()
         self._show_about()
 
     @on(VirtualLines.Resized)
@@ -283,7 +268,7 @@ class LibraryScreen(ListScreen):
         """Tell how far the reading of a big document has come."""
         if self.is_mounted:
             self._show_title()
-            self._show_empty(self.query_one("#filter", Input).value)
+            self._show_empty()
 
     def workspace_failed(self) -> None:
         """Nobody will work here; the traces can be read."""
@@ -291,20 +276,16 @@ class LibraryScreen(ListScreen):
 
     def who(self) -> tuple[str, ...]:
         """Who works, how, and how far they have come."""
-        opened = self.mast.opened
-        if opened is None:
-            return (self.mast.waiting_words(),)
-        sight = sight_words(blind=opened.blind)
-        name = one_line(opened.annotator)
-        return (*self.mast.unsent_words(), name, sight, self.mast.trace_queue.finished_words())
+        done = (self.mast.trace_queue.finished_words(),)
+        return (*super().who(), *(done if self.mast.opened is not None else ()))
 
-    def _show_empty(self, needle: str) -> None:
-        contents = self.contents
+    def _show_empty(self) -> None:
+        contents, needle = self.contents, self._filter.value
         empty = not (contents.list.rows if contents.shown else self.table.rows)
         self.table.display = not empty and not contents.shown
         contents.list.display = not empty and contents.shown
         self.query_one("#heading").display = self.table.display
-        self.query_one("#about").display = not empty
+        self._about.display = not empty
         box = self.query_one("#empty")
         box.display = empty
         if not empty:
@@ -317,9 +298,7 @@ class LibraryScreen(ListScreen):
                 f"No trace matches “{one_line(needle, 60)}”.\n\nEsc shows all {len(self._listing)}."
             )
         elif self.queue.read.wanted.name is not QueueName.ALL and self._listing:
-            opened = self.mast.opened
-            annotates = opened is not None and self.mast.guarded(lambda: opened.annotates)
-            words = empty_words(self.queue.read, annotates=bool(annotates))
+            words = empty_words(self.queue.read)
         elif not catalog.complete:
             words = f"Looking for traces …\n\n{one_line(catalog.being_read)}".rstrip()
         else:
@@ -345,9 +324,9 @@ class LibraryScreen(ListScreen):
         self.query_one("#empty-words", Static).update(Content(words))
 
     def _show_about(self) -> None:
-        about = self.query_one("#about", SpanView)
+        about = self._about
         if self.contents.shown:
-            self._show_hit(about)
+            self._show_hit()
             return
         row = self.table.row
         trace = self.mast.catalog.traces.get(row.trace_id) if row else None
@@ -372,8 +351,8 @@ class LibraryScreen(ListScreen):
             lines.insert(0, f"≡ The same run as {joined(row.same_as)}")
         about.show_text("\n".join([*lines, "", task] if lines else [task]))
 
-    def _show_hit(self, about: SpanView) -> None:
-        row = self.contents.list.row
+    def _show_hit(self) -> None:
+        about, row = self._about, self.contents.list.row
         if row is None:
             about.show_text("")
             return
@@ -384,13 +363,8 @@ class LibraryScreen(ListScreen):
     def contents_changed(self) -> None:
         """Show what was found in the texts of the traces, or the traces again."""
         self._show_title()
-        self._show_empty(self.query_one("#filter", Input).value)
+        self._show_empty()
         self._show_about()
-
-    @on(Contents.Progress)
-    def _contents_found(self, event: Contents.Progress) -> None:
-        event.stop()
-        self.contents.take_progress(event)
 
     @on(Input.Submitted, "#contents")
     def _contents_asked(self, event: Input.Submitted) -> None:
@@ -430,14 +404,13 @@ class LibraryScreen(ListScreen):
     def action_filter(self) -> None:
         """Show only traces that match."""
         self.contents.leave()
-        line = self.query_one("#filter", Input)
-        line.display = True
-        self.set_focus(line)
+        self._filter.display = True
+        self.set_focus(self._filter)
         self.hints.prompt("In names · Enter keeps · Tab in contents · Esc shows all")
 
     def action_contents(self) -> None:
         """Find text in all traces; from the line where that is typed go to that for names."""
-        names = self.query_one("#filter", Input)
+        names = self._filter
         if self.contents.line.has_focus:
             typed = self.contents.line.value
             self.action_filter()
@@ -457,8 +430,7 @@ class LibraryScreen(ListScreen):
     @on(Input.Submitted, "#filter")
     def _filter_kept(self, event: Input.Submitted) -> None:
         event.stop()
-        line = self.query_one("#filter", Input)
-        line.display = bool(line.value)
+        self._filter.display = bool(self._filter.value)
         self.set_focus(self.table)
         self.hints.clear()
 
@@ -468,7 +440,7 @@ class LibraryScreen(ListScreen):
             self.hints.say("q quits · ? shows all keys")
 
     def _leave_a_search(self) -> bool:
-        line = self.query_one("#filter", Input)
+        line = self._filter
         if self.contents.leave():
             self.set_focus(self.table)
             self.hints.clear()
@@ -491,13 +463,13 @@ class LibraryScreen(ListScreen):
             if answer == "q":
                 self.mast.leave()
 
-        question = Ask(
+        self.mast.ask_key(
             "Quit mast_tui?",
             "Everything is saved already.",
             (("q", "quit"), ("n", "go on")),
+            answered,
             default="q",
         )
-        self.mast.ask(question, answered)
 
     def queue_changed(self) -> None:
         """Read the queue anew: what is to do has changed."""
@@ -570,10 +542,6 @@ class LibraryScreen(ListScreen):
     def action_undo(self) -> None:
         """Undo belongs to an open trace."""
         self.hints.say("Undo works on an open trace: Enter opens it, u takes back")
-
-    def action_redo(self) -> None:
-        """Redo belongs to an open trace."""
-        self.action_undo()
 
     def go_to_place(self, text: str) -> bool:
         """Go to a trace by its number in the list, its id or its file name."""

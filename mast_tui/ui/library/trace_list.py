@@ -196,9 +196,7 @@ class LibraryList(VirtualLines):
         if row >= len(self.rows):
             return self._render_trouble(row, width)
         item = self.rows[row]
-        base = self.rich_style
-        if row == self.cursor:
-            base += self._part("cursor")
+        base = self.row_style(row)
         done = item.state is State.FINISHED
         glyph = base + self._part(
             "done" if done else "own" if item.state is State.OPEN else "quiet"
@@ -230,8 +228,7 @@ class LibraryList(VirtualLines):
             text = f"   {n} file{'' if n == 1 else 's'} could not be read"
             parts = [Segment(text, base + self._part("quiet"))]
         else:
-            if row == self.cursor:
-                base += self._part("cursor")
+            base = self.row_style(row)
             trouble = self.troubles[place]
             name = one_line(trouble.path)
             message = shortened(one_line(trouble.message), max(1, width - 5 - cell_len(name)))

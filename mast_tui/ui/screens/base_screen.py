@@ -79,6 +79,22 @@ class ListScreen(MovesLines, Screen[None]):
         """The first line."""
         return self.query_one(TitleBar)
 
+    def who(self) -> tuple[str, ...]:
+        """Who works, and under which sight."""
+        opened = self.mast.opened
+        if opened is None:
+            return (self.mast.waiting_words(),)
+        sight = sight_words(blind=opened.blind)
+        return (*self.mast.unsent_words(), one_line(opened.annotator), sight)
+
+    def action_undo(self) -> None:
+        """Nothing here can be taken back."""
+        self.hints.say("There is nothing to take back here")
+
+    def action_redo(self) -> None:
+        """Nothing here can be done again."""
+        self.action_undo()
+
 
 class BaseScreen(ListScreen):
     """A main screen that another one takes the place of: panes, or words in place of them."""
@@ -123,14 +139,6 @@ class BaseScreen(ListScreen):
         focused = self.focused
         return focused if isinstance(focused, VirtualLines) else self.main_list
 
-    def who(self) -> tuple[str, ...]:
-        """Who works, and under which sight."""
-        opened = self.mast.opened
-        if opened is None:
-            return (self.mast.waiting_words(),)
-        sight = sight_words(blind=opened.blind)
-        return (*self.mast.unsent_words(), one_line(opened.annotator), sight)
-
     def show_words(self, words: str) -> None:
         """Say something in place of all that is shown between title and hints."""
         self.add_class("-empty")
@@ -150,11 +158,3 @@ class BaseScreen(ListScreen):
     def action_close(self) -> None:
         """Close what is open, as Esc does."""
         self.action_back()
-
-    def action_undo(self) -> None:
-        """Nothing here can be taken back."""
-        self.hints.say("There is nothing to take back here")
-
-    def action_redo(self) -> None:
-        """Nothing here can be done again."""
-        self.action_undo()

@@ -8,13 +8,17 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
-from textual.message import Message
-
 from mast_tui.traces.library import read_again
 from mast_tui.traces.library import scan as walk
 from mast_tui.traces.scan.library_cache import LibraryCache, Looked, library_cache_path
 from mast_tui.traces.scan.scan_diff import Differences
-from mast_tui.ui.services.trace_scan import TOLD_SECONDS, CachedTraces, FilesRead, StillReading
+from mast_tui.ui.services.trace_scan import (
+    TOLD_SECONDS,
+    CachedTraces,
+    FilesRead,
+    Found,
+    StillReading,
+)
 from mast_tui.ui.trace_names import names_under, natural
 
 if TYPE_CHECKING:
@@ -28,12 +32,12 @@ BATCH_FILES: Final = 500
 
 
 def scan_paths(
-    paths: Sequence[Path], stopped: Callable[[], bool], post: Callable[[Message], object]
+    paths: Sequence[Path], stopped: Callable[[], bool], take: Callable[[Found], object]
 ) -> Iterator[FilesRead | CachedTraces]:
     """What was under the paths the last time, and then what is there now, as it is found.
 
-    The first message tells of the last time, even where nothing is known of it. While a big
-    document is read, what is known so far and how far that has come is given to ``post``.
+    The first tells of the last time, even where nothing is known of it. While a big
+    document is read, what is known so far and how far that has come is given to ``take``.
     """
     with LibraryCache(library_cache_path()) as library:
         news = Differences()
@@ -48,12 +52,12 @@ def scan_paths(
         def wait(process: DocumentProcess) -> None:
             nonlocal batch
             batch.total, batch.gone = scan.total, news.gone()
-            post(batch)
+            take(batch)
             batch = FilesRead([], False)
             while not process.wait(TOLD_SECONDS):
                 if stopped():
                     process.stop()
-                post(StillReading(f"{process.path.name}: {process.progress.words}"))
+                take(StillReading(f"{process.path.name}: {process.progress.words}"))
 
         scan = walk(paths, library=library, keep_spans=False, wait=wait)
         due = monotonic() + BATCH_SECONDS

@@ -1,6 +1,6 @@
 """Having a judge look at traces: which one, how far it is, cancelling it.
 
-It works in a thread and posts messages; what it finds is in the workspace before it is told.
+It works in a thread; what it finds is in the workspace before it is told.
 """
 
 from __future__ import annotations
@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final
 
-from textual.message import Message
 from textual.worker import Worker, get_current_worker
 
 from mast_tui.configuration import read_judge_configuration
 from mast_tui.errors import MastError
+from mast_tui.judges.llm.run.consent import is_told, note_told, what_is_sent
 from mast_tui.judges.llm.run.setup import configured_setup
 from mast_tui.judges.protocol import Judge
 from mast_tui.judges.rules import RulesJudge
@@ -22,20 +22,23 @@ from mast_tui.judges.runner import Progress, run_judge
 from mast_tui.judges.twins import TwinsJudge, comparable
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
-from mast_tui.ui.context import AppContext, HearsJudge, Judged
-from mast_tui.ui.dialogs.judge_choice import choose_judge
-from mast_tui.ui.dialogs.question import Ask
-from mast_tui.ui.services.model_judge import Plan, run_model
+from mast_tui.ui.context import HearsJudge, HostApp, Judged
+from mast_tui.ui.dialogs.judge_choice import (
+    RULES_KEY,
+    TWINS_KEY,
+    WAYS,
+    JudgeChoice,
+    tokens_of,
+)
+from mast_tui.ui.dialogs.note import NoteScreen
+from mast_tui.ui.services.model_judge import Plan, estimate_words, run_model
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_catalog import OneByOne
 from mast_tui.ui.services.workspace import WorkspaceService
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.wording import counted
 from mast_tui.workspace import WorkspaceError
-
-if TYPE_CHECKING:
-    from textual.geometry import Size
-    from textual.screen import Screen
+from mast_tui.writes import HeldKeys
 
 RULES: Final = "The rules judge"
 TWINS: Final = "The twins judge"
@@ -57,46 +60,14 @@ class UnderWay:
     stopping: bool = False
 
 
-class JudgeApp(AppContext, Protocol):
-    """What running a judge asks of the app, beside what screens ask."""
-
-    @property
-    def screen(self) -> Screen[object]:
-        """The screen on top."""
-
-    @property
-    def screen_stack(self) -> Sequence[Screen[object]]:
-        """All screens that are open."""
-
-    @property
-    def size(self) -> Size:
-        """The size of the terminal."""
-
-    def post_message(self, message: Message) -> bool:
-        """Tell the app how far a judge is; it is given back to ``judged``."""
-
-    def run_worker(
-        self, work: Callable[[], None], *, group: str, exclusive: bool, thread: bool
-    ) -> Worker[None]:
-        """Run this in a thread."""
-
-    def refresh_hints(self) -> None:
-        """Draw the last line of every screen anew."""
-
-
 class JudgeRuns:
     """One judge at a time; whatever screen is open, ``J`` there asks to cancel it."""
 
-    def __init__(self, app: JudgeApp, workspace: WorkspaceService) -> None:
+    def __init__(self, app: HostApp, workspace: WorkspaceService) -> None:
         self.at_work: UnderWay | None = None
         """The judge that is at work now."""
         self._app = app
         self._workspace = workspace
-
-    @property
-    def report(self) -> str:
-        """How far the judge at work has come, or nothing."""
-        return "" if self.at_work is None else self.at_work.words
 
     def begin(self, traces: Sequence[Trace]) -> None:
         """Have a judge look at these traces; while one does, ask whether to cancel it."""
@@ -120,15 +91,75 @@ class JudgeRuns:
         if setup is None and not twins:
             self._start_rules(traces, opened, more)
             return
-        choose_judge(
-            self._app,
-            setup,
-            opened,
-            traces,
-            rules=lambda: self._start_rules(traces, opened, more),
-            twins=(lambda: self._start_twins(traces, opened, twins)) if twins else None,
-            model=lambda plan: self._start_model(traces, opened, plan),
-        )
+        setting = f"judge.chosen:{opened.annotator}"
+        before = self._app.guarded(lambda: opened.workspace.get_setting(setting))
+
+        def answered(chosen: tuple[str, Plan | None] | None) -> None:
+            if chosen is None:
+                return
+            key, plan = chosen
+            remember = partial(opened.workspace.set_setting, setting, key)
+            self._app.writes.do(partial(self._app.guarded, remember), HeldKeys.NOTHING)
+            if plan is not None:
+                self._confirm(traces, opened, plan)
+            elif key == TWINS_KEY:
+                self._start_twins(traces, opened, twins)
+            else:
+                self._start_rules(traces, opened, more)
+
+        choices = {TWINS_KEY: bool(twins), **dict.fromkeys(WAYS, setup is not None)}
+        default = before if before is not None and choices.get(before) else RULES_KEY
+        choice = JudgeChoice(setup, opened, traces, twins=bool(twins), default=default)
+        self._app.ask(choice, answered)
+
+    def _confirm(self, traces: Sequence[Trace], opened: OpenWorkspace, plan: Plan) -> None:
+        """Begin at once where little is at stake; else ask what may be sent and spent."""
+        app, to_judge, allowed = self._app, plan.estimate.to_judge, plan.usual_allowance()
+        if not to_judge:
+            app.say(f"{estimate_words(plan)} mast-tui judge --again asks anew.", seconds=8)
+            return
+        told = app.guarded(lambda: is_told(opened.workspace, plan.setup))
+        if told is None:
+            return
+
+        def go(tokens: int) -> None:
+            def note() -> None:
+                app.guarded(lambda: note_told(opened.workspace, plan.setup))
+                self._start_model(traces, opened, plan.allowing(tokens))
+
+            app.writes.do(note)
+
+        def answered(answer: str | None) -> None:
+            if answer == "y":
+                go(allowed)
+
+        def written(text: str | None) -> None:
+            if text is not None:
+                go(int(text))
+
+        sent = what_is_sent(plan.setup)
+        if to_judge > 1:
+            allowance = NoteScreen(
+                f"Ask {plan.name} about {to_judge:,} traces?",
+                f"{allowed:,}",
+                question=("" if told else f"{sent}\n\n") + f"{estimate_words(plan)}\n\n"
+                "It stops when so many tokens are spent, in and out together:",
+                hint="Enter begins · Esc asks nothing",
+                check=tokens_of,
+                offered=True,
+            )
+            app.ask(allowance, written)
+        elif told:
+            go(allowed)
+        else:
+            app.ask_key(
+                f"Send this trace to {one_line(plan.setup.host, 60)}?",
+                f"{sent}\n\n{estimate_words(plan)} It stops at {allowed:,} tokens."
+                "\n\nThis is asked once for this server and workspace.",
+                (("y", f"send it and ask {plan.name}"), ("n", "send nothing")),
+                answered,
+                default="n",
+            )
 
     def _runs_beside(self, traces: Sequence[Trace]) -> Sequence[Trace]:
         """All known runs of the tasks of these traces that have failed and succeeded."""
@@ -140,26 +171,20 @@ class JudgeRuns:
 
     def _ask_to_cancel(self, at_work: UnderWay) -> None:
         def answered(answer: str | None) -> None:
-            if answer == "y" and self.at_work is at_work:
-                self._cancel(at_work)
+            # It may have ended meanwhile.
+            if answer == "y" and self.at_work is at_work and at_work.worker is not None:
+                at_work.stopping = True
+                at_work.worker.cancel()
+                self._show_report(f"{at_work.name}: stopping …")
 
-        self._app.ask(
-            Ask(
-                f"{at_work.name} is at work",
-                f"{at_work.words}\n\nWhat it has found and what was answered is kept; "
-                "J has it go on later.",
-                (("y", "cancel it"), ("n", "let it go on")),
-                default="n",
-            ),
+        self._app.ask_key(
+            f"{at_work.name} is at work",
+            f"{at_work.words}\n\nWhat it has found and what was answered is kept; "
+            "J has it go on later.",
+            (("y", "cancel it"), ("n", "let it go on")),
             answered,
+            default="n",
         )
-
-    def _cancel(self, at_work: UnderWay) -> None:
-        """Have the judge at work stop; it says so when it has."""
-        if at_work.worker is not None:
-            at_work.stopping = True
-            at_work.worker.cancel()
-            self._show_report(f"{at_work.name}: stopping …")
 
     def _start_rules(self, traces: Sequence[Trace], opened: OpenWorkspace, more: str) -> None:
         def run() -> None:
@@ -180,7 +205,7 @@ class JudgeRuns:
     def _start_model(self, traces: Sequence[Trace], opened: OpenWorkspace, plan: Plan) -> None:
         def run() -> None:
             worker = get_current_worker()
-            run_model(plan, traces, opened, self._app.post_message, lambda: worker.is_cancelled)
+            run_model(plan, traces, opened, self._tell, lambda: worker.is_cancelled)
 
         self._start(plan.name, f"{plan.name} is asked about {counted(len(traces), 'trace')} …", run)
 
@@ -195,6 +220,9 @@ class JudgeRuns:
         if self.at_work is not None:
             self.at_work.words = words
         self._app.refresh_hints()
+
+    def _tell(self, message: Judged) -> None:
+        self._app.call_later(self.judged, message)
 
     def judged(self, message: Judged) -> None:
         """Show how far the judge is, and tell the screens what it has found."""
@@ -219,7 +247,7 @@ class JudgeRuns:
         for done, run in enumerate(runs):
             if worker.is_cancelled:
                 return
-            self._app.post_message(Judged(f"{TWINS}: {done} of {len(runs)} runs read"))
+            self._tell(Judged(f"{TWINS}: {done} of {len(runs)} runs read"))
             yield run
 
     def _look(
@@ -238,7 +266,7 @@ class JudgeRuns:
 
         def looked(progress: Progress) -> None:
             words = f"{name}: {progress.done} of {counted(len(traces), 'trace')} done"
-            self._app.post_message(Judged(words, trace_id=progress.trace_id))
+            self._tell(Judged(words, trace_id=progress.trace_id))
 
         try:
             summary = run_judge(
@@ -252,7 +280,7 @@ class JudgeRuns:
                 stop=lambda: worker.is_cancelled,
             )
         except WorkspaceError as error:
-            self._app.post_message(Judged(one_line(str(error)), done=True, problem=True))
+            self._tell(Judged(one_line(str(error)), done=True, problem=True))
             return
         seen = counted(sum(summary.steps.values()), "trace")
         count = summary.suggestions
@@ -266,4 +294,4 @@ class JudgeRuns:
             words = f"{name} failed on {counted(len(summary.failed), 'trace')}: " + one_line(
                 summary.failed[0].problem or ""
             )
-        self._app.post_message(Judged(words, True, bool(summary.failed), more))
+        self._tell(Judged(words, True, bool(summary.failed), more))

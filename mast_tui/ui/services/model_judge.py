@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from mast_tui.errors import MastError
 from mast_tui.judges.llm.client.budget import Allowance
-from mast_tui.judges.llm.run.estimate import Estimate, estimate_run
+from mast_tui.judges.llm.run.estimate import Estimate
 from mast_tui.judges.llm.run.run_journal import RunRecord
 from mast_tui.judges.llm.run.running import ModelRunSummary, Watch, run_model_judge
 from mast_tui.judges.llm.run.setup import Setup
@@ -77,31 +77,6 @@ class Plan:
 def model_name(setup: Setup) -> str:
     """The model that is asked, fit for display."""
     return one_line(setup.parameters.model, 40)
-
-
-def plan_for(
-    setup: Setup,
-    traces: Sequence[Trace],
-    opened: OpenWorkspace,
-    stopped: Callable[[], bool],
-    on_trace: Callable[[int], object],
-) -> Plan:
-    """What judging these traces would take; each is read once, and ``on_trace`` told how many
-    were. Raises ``WorkspaceError``."""
-    estimate = estimate_run(
-        setup,
-        _until(traces, stopped),
-        opened.workspace,
-        on_trace=lambda so_far: on_trace(so_far.traces),
-    )
-    return Plan(setup, estimate)
-
-
-def _until(traces: Sequence[Trace], stopped: Callable[[], bool]) -> Iterator[Trace]:
-    for trace in traces:
-        if stopped():
-            return
-        yield trace
 
 
 def estimate_words(plan: Plan) -> str:
@@ -197,31 +172,29 @@ async def unless_cancelled(
 
 def ended(plan: Plan, summary: ModelRunSummary, *, blind: bool) -> Judged:
     """How a run has ended, in words."""
-    name, steps = plan.name, summary.steps
+    name, judged = plan.name, summary.steps.get(Step.JUDGED, 0)
+    problem = bool(summary.stopped is not None or summary.ending is not None or summary.failed)
     if summary.stopped is not None:
         why = one_line(summary.stopped).replace("the same command goes on", "J goes on")
-        return Judged(f"{name}: {why}", done=True, problem=True)
-    if summary.ending is not None:
+        words = f"{name}: {why}"
+    elif summary.ending is not None:
         words = f"{name}: {one_line(summary.ending)}; what was answered is kept, J goes on"
-        return Judged(words, done=True, problem=True)
-    if summary.failed:
+    elif summary.failed:
         first = one_line(summary.failed[0].problem or "")
         some = "" if plan.estimate.traces == 1 else f" on {counted(len(summary.failed), 'trace')}"
-        return Judged(f"{name} failed{some}: {first}", done=True, problem=True)
-    judged = steps.get(Step.JUDGED, 0)
-    if not judged:
-        return Judged(
-            f"{name} had judged {counted(steps.get(Step.KNOWN, 0), 'trace')} before", done=True
-        )
-    parts = [f"{name} has judged {counted(judged, 'trace')}"]
-    if not blind:
-        parts.append(f"{summary.suggestions} found")
-        if summary.quotes.altered:
-            parts.append(f"{summary.quotes.altered} with an altered quote")
-        missing = summary.quotes.not_found
-        if missing:
-            parts.append(f"{missing} without {'its' if missing == 1 else 'their'} quote")
-    return Judged(" · ".join(parts), done=True)
+        words = f"{name} failed{some}: {first}"
+    elif not judged:
+        words = f"{name} had judged {counted(summary.steps.get(Step.KNOWN, 0), 'trace')} before"
+    else:
+        parts = [f"{name} has judged {counted(judged, 'trace')}"]
+        if not blind:
+            altered, missing = summary.quotes.altered, summary.quotes.not_found
+            parts.append(f"{summary.suggestions} found")
+            parts += [f"{altered} with an altered quote"] if altered else []
+            its = "its" if missing == 1 else "their"
+            parts += [f"{missing} without {its} quote"] if missing else []
+        words = " · ".join(parts)
+    return Judged(words, done=True, problem=problem)
 
 
 class _Told:

@@ -160,11 +160,10 @@ class Opening:
             return None
         return default_workspace_path(Path.cwd())
 
-    @staticmethod
-    def doubts(found: Path) -> str | None:
+    def doubts(self) -> str | None:
         """Why somebody else may have prepared the workspace that was found; None if nothing says
         so."""
-        return why_not_trusted(found)
+        return None if self.found is None else why_not_trusted(self.found)
 
     def open(self) -> None:
         """Open it, with the samples' labels where it is theirs and new.
@@ -181,7 +180,6 @@ class Opening:
             if options.fill_new_workspace is not None:
                 options.fill_new_workspace(self.workspace)
         self.known = working_person(self.workspace, options.annotator)
-        self._suggested = suggested_name(self._configured)
 
     def name_question(self) -> NoteScreen:
         """Ask who labels, with who is here already."""
@@ -191,7 +189,7 @@ class Opening:
             question += f"\nHere already: {', '.join(map(one_line, known))}."
         return NoteScreen(
             "Who is labelling?",
-            self._suggested,
+            suggested_name(self._configured),
             question=question,
             hint="Enter begins · Esc quits",
             check=partial(unlike_others, self.workspace),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, overload
 from weakref import WeakValueDictionary
 
-from mast_tui.traces.model import FileReport, Problem, Trace
+from mast_tui.traces.model import FileReport, Trace
 
 READ_AT_ONCE: Final = 1 << 20
 """Bytes of a trace's file up to which it is read before its screen is shown."""
@@ -63,7 +63,7 @@ class Catalog:
             trouble = FileProblem(name, "", report.failed)
             self.unreadable.append(trouble)
             self.troubles.append(trouble)
-        self.troubles += [_trouble(name, problem) for problem in report.problems]
+        self.troubles += [FileProblem(name, p.place, p.message) for p in report.problems]
         self.add_traces(report.traces)
 
     def add_traces(self, traces: Iterable[Trace]) -> None:
@@ -148,7 +148,3 @@ def _is_small(trace: Trace) -> bool:
     except OSError:
         return True
     return max(size, trace.loaded.total) <= READ_AT_ONCE
-
-
-def _trouble(name: str, problem: Problem) -> FileProblem:
-    return FileProblem(name, problem.place, problem.message)

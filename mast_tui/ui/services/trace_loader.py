@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from threading import Lock
 
 from mast_tui.gold import Order
@@ -88,20 +89,18 @@ class TraceLoader:
         for name in names:
             for trace in self._open.get(name, ()):
                 if self._is(trace, trace_id):
-                    return trace if trace.loaded.complete else self._read_anew(trace, trace_id)
+                    complete = trace.loaded.complete
+                    return trace if complete else self._read_from(trace.path, trace_id, trace)
         if record is None or record.path is None:
             return None
-        for trace in read_file(record.path, named=True).traces:
-            if self._is(trace, trace_id):
+        return self._read_from(record.path, trace_id)
+
+    def _read_from(self, path: Path, trace_id: str, anew: Trace | None = None) -> Trace | None:
+        """The trace of a file; of several with this id the one that is read ``anew``."""
+        for trace in read_file(path, named=True).traces:
+            if (anew is None or trace.record == anew.record) and self._is(trace, trace_id):
                 read_fully(trace)
                 return trace
-        return None
-
-    def _read_anew(self, trace: Trace, trace_id: str) -> Trace | None:
-        for copy in read_file(trace.path, named=True).traces:
-            if copy.record == trace.record and self._is(copy, trace_id):
-                read_fully(copy)
-                return copy
         return None
 
     def _is(self, trace: Trace, trace_id: str) -> bool:

@@ -11,8 +11,6 @@ from queue import Empty, SimpleQueue
 from threading import Event, Thread
 from typing import Final
 
-from textual.message import Message
-
 from mast_tui.traces.model import FileReport, Trace
 
 TOLD_SECONDS: Final = 0.25
@@ -20,7 +18,7 @@ TOLD_SECONDS: Final = 0.25
 
 
 @dataclass
-class FilesRead(Message):
+class FilesRead:
     """More files were looked at.
 
     ``reports`` tell what is new since the last look, ``same`` counts files of which there is
@@ -36,41 +34,45 @@ class FilesRead(Message):
 
 
 @dataclass
-class CachedTraces(Message):
+class CachedTraces:
     """Traces that were there at the last look; what has become of them will be seen."""
 
     traces: Sequence[Trace]
 
 
 @dataclass
-class StillReading(Message):
+class StillReading:
     """Another process reads a big document; ``words`` say which one, and how far it is."""
 
     words: str
 
 
+Found = FilesRead | CachedTraces | StillReading
+"""What a look at files tells."""
+
+
 class ScanThread:
     """A look at files in a thread, which ends with the process whatever it is at.
 
-    ``look`` gives messages, and is told whether to stop. The first one is kept for ``first``; the
-    thread goes on, and posts them all, when the first frame is on screen.
+    ``look`` gives what is found, and is told whether to stop. The first is kept for ``first``; the
+    thread goes on, and gives all of it to ``take``, when the first frame is on screen.
     """
 
     def __init__(
         self,
-        look: Callable[[Callable[[], bool]], Iterator[Message]],
-        post: Callable[[Message], object],
+        look: Callable[[Callable[[], bool]], Iterator[Found]],
+        take: Callable[[Found], object],
     ) -> None:
         self.over: Future[None] = Future()
         self._look = look
-        self._post = post
-        self._first: SimpleQueue[Message] = SimpleQueue()
+        self._take = take
+        self._first: SimpleQueue[Found] = SimpleQueue()
         self._going_on = Event()
         self._stopped = Event()
         Thread(target=copy_context().run, args=(self._run,), name="read", daemon=True).start()
 
-    def first(self, patience: float) -> Message | None:
-        """The first message, which is then posted no more; None where it takes too long."""
+    def first(self, patience: float) -> Found | None:
+        """What was found first, which nobody else is given then; None where it takes too long."""
         with suppress(Empty):
             return self._first.get(timeout=patience)
         return None
@@ -93,14 +95,14 @@ class ScanThread:
             raise
         self.over.set_result(None)
 
-    def _go_through(self, messages: Iterator[Message]) -> None:
-        for number, message in enumerate(messages):
+    def _go_through(self, look: Iterator[Found]) -> None:
+        for number, found in enumerate(look):
             if number:
-                self._post(message)
+                self._take(found)
             else:
-                self._first.put(message)
+                self._first.put(found)
                 self._going_on.wait()
                 with suppress(Empty):
-                    self._post(self._first.get_nowait())
+                    self._take(self._first.get_nowait())
             if self._stopped.is_set():
                 return

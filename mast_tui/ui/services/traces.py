@@ -1,28 +1,29 @@
-"""The traces of the app: those that were found, and how the looking for them goes on."""
+"""The traces of the app: looking for them, those that were found, and going through them."""
 
 from __future__ import annotations
 
 from asyncio import wrap_future
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator, Set
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
-
-from textual.message import Message
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from mast_tui.traces.library import read_file
+from mast_tui.traces.model import Trace
+from mast_tui.ui.context import HostApp
 from mast_tui.ui.options import AppOptions
 from mast_tui.ui.services.prefetch import Prefetch
 from mast_tui.ui.services.trace_scan import (
     TOLD_SECONDS,
     CachedTraces,
     FilesRead,
+    Found,
     ScanThread,
     StillReading,
 )
 
 if TYPE_CHECKING:
     from mast_tui.ui.services.trace_catalog import Catalog
-    from mast_tui.ui.services.trace_queue import TraceQueue
+    from mast_tui.ui.services.workspace import WorkspaceService
 
 LOOK_PATIENCE: Final = 0.3
 """Seconds for which the first frame waits for what was kept of the last look at a folder: it tells
@@ -45,30 +46,10 @@ class HearsReading(Protocol):
         """Show these words."""
 
 
-class TracesApp(Protocol):
-    """What looking for traces asks of the app."""
-
-    def post_message(self, message: Message) -> bool:
-        """Tell the app what was found; it is given back to ``files_read`` and the others."""
-
-    def call_after_refresh(self, callback: Callable[..., object]) -> bool:
-        """Call this when the next frame is on screen."""
-
-    def run_worker(self, work: Coroutine[Any, Any, None], *, group: str, exclusive: bool) -> object:
-        """Run this beside everything else; leaving the app ends it."""
-
-    def traces_found(self) -> None:
-        """More traces are in the catalog."""
-
-    @property
-    def trace_queue(self) -> TraceQueue:
-        """The traces that one goes through, whose finished ones are counted at the end."""
-
-
 class TraceService:
     """Looks under the paths that were given, and keeps what was found."""
 
-    def __init__(self, app: TracesApp, options: AppOptions) -> None:
+    def __init__(self, app: HostApp, options: AppOptions) -> None:
         """Begin to read a single file at once; a folder waits for ``begin``.
 
         Args:
@@ -96,22 +77,25 @@ class TraceService:
         if early is not None:
             early = self.prefetch.report(LOOK_PATIENCE)
         if early is not None and len(early.traces) == 1:
-            self.files_read(FilesRead([early], True))
+            self.take(FilesRead([early], True))
             return
-        looking = ScanThread(self._look, self._app.post_message)
+        looking = ScanThread(self._look, self._take_later)
         self._app.call_after_refresh(looking.go_on)
         self._app.run_worker(_until_over(looking), group="read", exclusive=True)
         first = looking.first(LOOK_PATIENCE)
         if isinstance(first, CachedTraces):
-            self.cached_traces_found(first)
+            self.take(first)
 
-    def _look(self, stopped: Callable[[], bool]) -> Iterator[Message]:
+    def _take_later(self, found: Found) -> None:
+        self._app.call_later(self.take, found)
+
+    def _look(self, stopped: Callable[[], bool]) -> Iterator[Found]:
         """What is found, in a thread of its own."""
         if not self.prefetch.single:
             # Start-up: who opens a single file needs neither last looks nor a walk.
             from mast_tui.ui.services.folder_scan import scan_paths
 
-            yield from scan_paths(self._options.paths, stopped, self._app.post_message)
+            yield from scan_paths(self._options.paths, stopped, self._take_later)
             return
         yield CachedTraces(())
         while self.prefetch.report(TOLD_SECONDS) is None and self.prefetch.under_way:
@@ -120,23 +104,32 @@ class TraceService:
         report = self.prefetch.report() or read_file(self._options.paths[0], named=True)
         yield FilesRead([report], True)
 
-    def cached_traces_found(self, message: CachedTraces) -> None:
-        """Take in what was there at the last look."""
-        if message.traces:
-            self.catalog.checking = True
-            self.catalog.add_traces(message.traces)
-            self._app.traces_found()
+    def take(self, found: Found) -> None:
+        """Take in what was found, and have the screens show it."""
+        catalog = self.catalog
+        match found:
+            case StillReading(words):
+                catalog.being_read = words
+                for screen in self._app.screen_stack:
+                    if isinstance(screen, HearsReading):
+                        screen.still_reading(words)
+            case CachedTraces(traces):
+                if traces:
+                    catalog.checking = True
+                    catalog.add_traces(traces)
+                    self._app.traces_found()
+            case FilesRead():
+                self._files_read(found)
 
-    def files_read(self, message: FilesRead) -> None:
-        """Take in what was found."""
+    def _files_read(self, found: FilesRead) -> None:
         catalog = self.catalog
         catalog.being_read = ""
-        catalog.remove(message.gone)
-        for report in message.reports:
+        catalog.remove(found.gone)
+        for report in found.reports:
             catalog.add(report)
-        catalog.looked_at += message.same
-        catalog.total = max(catalog.total, message.total)
-        if message.done:
+        catalog.looked_at += found.same
+        catalog.total = max(catalog.total, found.total)
+        if found.done:
             catalog.complete, catalog.checking = True, False
             self._app.trace_queue.count_finished()
         self._app.traces_found()
@@ -148,3 +141,40 @@ async def _until_over(looking: ScanThread) -> None:
         await wrap_future(looking.over)
     finally:
         looking.stop()
+
+
+class TraceQueue:
+    """Goes on from trace to trace, as the library lists them and as a study has it."""
+
+    def __init__(self, traces: TraceService, workspace: WorkspaceService) -> None:
+        self.ids: list[str] = []
+        """Ids of the traces that one goes through, as the library lists them."""
+        self._traces = traces
+        self._workspace = workspace
+        self._finished: Set[str] = frozenset()
+        self._own: Set[str] | None = None
+
+    def neighbour(self, trace: Trace | None, step: int) -> Trace | None:
+        """The trace ``step`` places on in the queue, or None where there is no other."""
+        if trace is None:
+            return None
+        here, known = trace.identity.trace_id, self._traces.catalog.traces
+        queue = self.ids if here in self.ids else list(known)
+        if here not in queue or len(queue) < 2:
+            return None
+        return known[queue[(queue.index(here) + step) % len(queue)]]
+
+    def count_finished(self) -> None:
+        """Count anew how many of their traces the annotator has finished."""
+        opened = self._workspace.opened
+        if opened is None:
+            return
+        found = self._workspace.guarded(lambda: (opened.finished(), opened.own_traces()))
+        if found is not None:
+            self._finished, self._own = found
+
+    def finished_words(self) -> str:
+        """How many of the traces here, or under a study of one's own, are finished."""
+        known = self._traces.catalog.traces
+        wanted = known.keys() if self._own is None else self._own
+        return f"{len(wanted & self._finished)} of {len(wanted)} finished"

@@ -4,19 +4,16 @@ refuses."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import Event, Thread
 from time import monotonic
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
-
-from textual.message import Message
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from mast_tui.configuration import Configuration
 from mast_tui.errors import MastError, WorkspaceError, WorkspaceGone
 from mast_tui.safe_text import one_line
-from mast_tui.ui.context import AppContext
+from mast_tui.ui.context import HostApp
 from mast_tui.ui.options import AppOptions
 from mast_tui.writes import HeldKeys, Writes
 
@@ -37,57 +34,23 @@ IDLE: Final = 3.0
 """Seconds without a write after which all that is kept is brought into the one file."""
 
 
-@dataclass
-class WorkspaceChanged(Message):
-    """Another program has written to the workspace."""
-
-
-@dataclass
-class WorkspaceLost(Message):
-    """The workspace's file is not at its path any more."""
-
-
-@dataclass
-class PresenceChanged(Message):
-    """Somebody has come to where one is, or left."""
-
-
-@dataclass
-class NotSent(Message):
-    """What waits for the server cannot be sent, though it is there; it goes on waiting."""
-
-    why: str
-
-
-@dataclass
-class ChangesRefused(Message):
-    """Changes that have waited for the server cannot be taken any more."""
-
-    changes: Sequence[Change]
-
-
-@dataclass
-class DecidedMeanwhile(Message):
-    """What was decided without the server was sent, and others have decided the same."""
-
-    decisions: Sequence[Recorded]
-
-
 class WorkspaceWatcher:
     """Looks at an open workspace, and sends what waits for its server, from a thread of its own.
 
     That ends with the process.
     """
 
-    def __init__(self, workspace: Workspace, post: Callable[[Message], object]) -> None:
+    def __init__(self, workspace: Workspace, service: WorkspaceService, app: HostApp) -> None:
         """Begin to look.
 
         Args:
             workspace: The open workspace.
-            post: Takes what is seen, from the thread.
+            service: What says what is seen of one's own changes and of the file.
+            app: What tells the screens the rest; all is called on its thread.
         """
         self._workspace = workspace
-        self._post = post
+        self._service = service
+        self._app = app
         self._over = Event()
         self._whole_at = 0.0
         self._ahead_at = 0.0
@@ -107,7 +70,7 @@ class WorkspaceWatcher:
             try:
                 if self._workspace.changed_elsewhere():
                     self._news = True
-                    self._post(WorkspaceChanged())
+                    self._app.call_later(self._app.workspace_changed)
                 lost = False
                 self._look_around()
                 self._send()
@@ -115,7 +78,7 @@ class WorkspaceWatcher:
                 self._make_whole()
             except WorkspaceGone:
                 if not lost:
-                    self._post(WorkspaceLost())
+                    self._app.call_later(self._service.check_there)
                 lost = True
             except WorkspaceError:
                 continue  # whoever writes next is told, in words
@@ -125,7 +88,7 @@ class WorkspaceWatcher:
         company = () if presence is None else presence.company()
         if company != self._company:
             self._company = company
-            self._post(PresenceChanged())
+            self._app.call_later(self._app.presence_changed)
 
     def _send(self) -> None:
         """Send what has waited for the server, which has just answered."""
@@ -138,15 +101,15 @@ class WorkspaceWatcher:
         except WorkspaceError as error:
             if str(error) != self._why_not_sent:
                 self._why_not_sent = str(error)
-                self._post(NotSent(str(error)))
+                self._app.call_later(self._app.show_error, str(error))
             return
         if sent := before[: len(before) - len(outbox.waiting)]:
             self._ahead_at = 0.0
-            self._post(WorkspaceChanged())
+            self._app.call_later(self._app.workspace_changed)
             if decisions := self._workspace.decided_meanwhile(sent):
-                self._post(DecidedMeanwhile(decisions))
+                self._app.call_later(self._service.tell_decided, decisions)
         if refused:
-            self._post(ChangesRefused(refused))
+            self._app.call_later(self._service.tell_refused, refused)
 
     def _read_ahead(self) -> None:
         """Have at hand what is gone on with while the server is away."""
@@ -179,41 +142,11 @@ def place_for_a_copy(path: Path) -> Path:
 Result = TypeVar("Result")
 
 
-class WorkspaceApp(AppContext, Protocol):
-    """What opening a workspace asks of the app, beside what screens ask."""
-
-    def call_later(self, callback: Callable[..., object], *args: object) -> bool:
-        """Call this on the app's thread, behind all messages that wait."""
-
-    def post_message(self, message: Message) -> bool:
-        """Tell the app what is seen of the workspace's file."""
-
-    def ask_key(
-        self,
-        title: str,
-        question: str,
-        answers: tuple[tuple[str, str], ...],
-        answered: Callable[[str | None], None],
-        *,
-        default: str,
-    ) -> None:
-        """Ask a question that one key answers, and give that to ``answered``."""
-
-    def open_workspace(self, *, trusted: bool = False) -> object:
-        """Have ``open`` called beside the screen."""
-
-    def workspace_ready(self) -> None:
-        """The workspace is open, and who works in it is known."""
-
-    def workspace_failed(self) -> None:
-        """There will be no workspace."""
-
-
 class WorkspaceService:
     """One workspace, opened beside the screen, and whoever works in it."""
 
     def __init__(
-        self, app: WorkspaceApp, options: AppOptions, configuration: Configuration, writes: Writes
+        self, app: HostApp, options: AppOptions, configuration: Configuration, writes: Writes
     ) -> None:
         """Begin without a workspace.
 
@@ -249,9 +182,9 @@ class WorkspaceService:
 
         then = self._app.call_later
         opening = Opening(self._options, self._configuration.annotator)
-        doubts = None if opening.found is None or trusted else opening.doubts(opening.found)
-        if opening.found is not None and doubts is not None:
-            then(self._doubted, opening.found, doubts)
+        doubts = None if trusted else opening.doubts()
+        if doubts is not None:
+            then(self._doubted, str(opening.found), doubts)
             return
         try:
             opening.open()
@@ -260,7 +193,7 @@ class WorkspaceService:
             return
         then(self._is_open, opening)
 
-    def _doubted(self, path: Path, reason: str) -> None:
+    def _doubted(self, path: str, reason: str) -> None:
         def answered(answer: str | None) -> None:
             if answer == "o":
                 self._app.open_workspace(trusted=True)
@@ -271,7 +204,7 @@ class WorkspaceService:
 
         self._app.ask_key(
             "Open this workspace?",
-            f"{one_line(str(path))} was found here, and {one_line(reason)}: "
+            f"{one_line(path)} was found here, and {one_line(reason)}: "
             "somebody else may have prepared it, with a name, labels and settings in it. "
             "--workspace PATH opens one without asking.",
             (
@@ -304,20 +237,17 @@ class WorkspaceService:
         )
 
     def _is_open(self, opening: Opening) -> None:
-        self._workspace = opening.workspace
-        if opening.known is None:
-            self._ask_for_name(opening)
-        else:
-            self._writes.do(partial(self._work_as, opening, opening.known))
-
-    def _ask_for_name(self, opening: Opening) -> None:
         def named(name: str | None) -> None:
             if name is None:
                 self._app.leave()
             else:
                 self._writes.do(partial(self._work_as, opening, name))
 
-        self._app.ask(opening.name_question(), named)
+        self._workspace = opening.workspace
+        if opening.known is None:
+            self._app.ask(opening.name_question(), named)
+        else:
+            named(opening.known)
 
     def _work_as(self, opening: Opening, name: str) -> None:
         opened = self.guarded(lambda: opening.attach(self._app.taxonomy, name))
@@ -332,7 +262,7 @@ class WorkspaceService:
         found = opening.found_now()
         if found is not None and found.parent.parent != Path.cwd():
             self._app.say(f"Labels are kept in {one_line(str(found))}")
-        self._watch = WorkspaceWatcher(opened.workspace, self._app.post_message)
+        self._watch = WorkspaceWatcher(opened.workspace, self, self._app)
         if self._configuration.problem is not None:
             self._app.show_error(self._configuration.problem)
         opening.welcome(self._app.ask, opened)

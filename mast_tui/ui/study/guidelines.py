@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Final, TypeVar
+from typing import Final, NamedTuple
 
 from rich.segment import Segment
 from textual import on, work
@@ -37,24 +36,17 @@ MOST_PLACES = 3
 """Places of a case that are named."""
 
 
-class BlockKind(StrEnum):
-    """What a block of the page is."""
-
-    HEADING = "heading"
-    TEXT = "text"
-    GUIDELINE = "guideline"
-    CASE = "case"
-
-
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A paragraph of the page: a first line, and lines that stand under it more quietly."""
+    """A paragraph of the page: a first line in a style, and lines that stand under it more quietly.
 
-    kind: BlockKind
+    ``entry`` is the guideline or the case that it is about.
+    """
+
+    style: str
     text: str
     below: tuple[str, ...] = ()
-    guideline: Guideline | None = None
-    case: Case | None = None
+    entry: Guideline | Case | None = None
 
 
 def page_blocks(
@@ -67,22 +59,22 @@ def page_blocks(
 ) -> list[Block]:
     """The blocks of a page. ``name_of`` and ``order_of`` are of a trace, by its id."""
     blocks = [
-        Block(BlockKind.HEADING, "Definition"),
-        Block(BlockKind.TEXT, definition_of(page.mode, taxonomy)),
-        Block(BlockKind.HEADING, "What we agreed"),
+        Block("heading", "Definition"),
+        Block("text", definition_of(page.mode, taxonomy)),
+        Block("heading", "What we agreed"),
     ]
     blocks += [_guideline_block(one, name_of) for one in page.guidelines]
     if not page.guidelines:
-        blocks.append(Block(BlockKind.TEXT, f"Nothing is written down yet.{how_to_write}"))
+        blocks.append(Block("text", f"Nothing is written down yet.{how_to_write}"))
     count = len(page.cases)
-    blocks.append(Block(BlockKind.HEADING, f"Decided cases: {count}" if count else "Decided cases"))
+    blocks.append(Block("heading", f"Decided cases: {count}" if count else "Decided cases"))
     blocks += [_case_block(case, name_of, order_of(case.trace_id)) for case in page.cases]
     if page.hidden:
         more = "more case is" if page.hidden == 1 else "more cases are"
         words = f"{page.hidden} {more} in traces that you have not finished."
-        blocks.append(Block(BlockKind.TEXT, words))
+        blocks.append(Block("text", words))
     elif not page.cases:
-        blocks.append(Block(BlockKind.TEXT, "None yet."))
+        blocks.append(Block("text", "None yet."))
     return blocks
 
 
@@ -90,7 +82,7 @@ def _guideline_block(guideline: Guideline, name_of: Callable[[str], str]) -> Blo
     below = f"{one_line(guideline.written_by)} · {guideline.written_at[:10]}"
     if guideline.trace_id is not None:
         below += f" · at {one_line(name_of(guideline.trace_id))}"
-    return Block(BlockKind.GUIDELINE, guideline.text, (below,), guideline=guideline)
+    return Block("guideline", guideline.text, (below,), guideline)
 
 
 def _case_block(case: Case, name_of: Callable[[str], str], order: Order) -> Block:
@@ -103,7 +95,7 @@ def _case_block(case: Case, name_of: Callable[[str], str], order: Order) -> Bloc
         words += f" at {', '.join(places)}{more}"
     below = [decision.reason] if decision.reason else []
     below.append(f"{one_line(decision.decided_by)} · {decision.decided_at[:10]}")
-    return Block(BlockKind.CASE, words, tuple(below), case=case)
+    return Block("case", words, tuple(below), case)
 
 
 INDENT: Final = 2
@@ -113,11 +105,10 @@ MOST_LINES: Final = 200
 WIDEST: Final = 100
 """Cells beyond which lines are hard to read."""
 
-_GLYPHS: Final = {BlockKind.GUIDELINE: "• ", BlockKind.CASE: "→ "}
+_GLYPHS: Final = {"guideline": "• ", "case": "→ "}
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(NamedTuple):
     """One row: its block, None between two of them, and what it shows."""
 
     block: Block | None
@@ -160,7 +151,7 @@ class PageLines(VirtualLines):
         width = min(WIDEST, self.lines_area.width)
         rows: list[_Row] = []
         for block in self.blocks:
-            if rows and block.kind is BlockKind.HEADING:
+            if rows and block.style == "heading":
                 rows.append(_Row(None, "", "text"))
             rows += _rows_of(block, width)
         self._rows = rows
@@ -172,7 +163,7 @@ class PageLines(VirtualLines):
         for distance in range(1, len(self._rows) + 1):
             row = (self.cursor + distance) % len(self._rows)
             block = self._rows[row].block
-            if block is not None and block is not here and block.kind in _GLYPHS:
+            if block is not None and block is not here and block.entry is not None:
                 self.move_to(row)
                 return True
         return False
@@ -180,34 +171,27 @@ class PageLines(VirtualLines):
     def render_row(self, row: int, width: int) -> Strip:
         """One row of the page."""
         line = self._rows[row]
-        base = self.rich_style
-        if row == self.cursor:
-            base += self._part("cursor")
+        base = self.row_style(row)
         bar = Segment("▌" if row == self.cursor else " ", base + self._part("case"))
         text = Segment(line.text, base + self._part(line.style))
         return Strip([bar, text]).adjust_cell_length(width, base)
 
 
 def _rows_of(block: Block, width: int) -> list[_Row]:
-    style = block.kind.value
-    glyph = _GLYPHS.get(block.kind, "")
-    if block.kind is BlockKind.HEADING:
-        return [_Row(block, block.text, style)]
+    if block.style == "heading":
+        return [_Row(block, block.text, block.style)]
     cells = max(8, width - 1 - INDENT)
     rows = []
+    head = _GLYPHS.get(block.style, "  ")
     for line in block.text.split("\n"):
-        rows += [
-            _Row(block, f"  {part}", style) for part in wrapped(line, cells, MOST_LINES) or [""]
-        ]
-    if glyph and rows:
-        rows[0] = _Row(block, glyph + rows[0].text[INDENT:], style)
+        for part in wrapped(line, cells, MOST_LINES) or [""]:
+            rows.append(_Row(block, head + part, block.style))
+            head = "  "
     for words in block.below:
         for line in display_lines(words):
             rows += [_Row(block, f"  {part}", "below") for part in wrapped(line, cells, MOST_LINES)]
     return rows
 
-
-Result = TypeVar("Result")
 
 MOST_READ: Final = 40
 """Traces that are read so that a page can name places by their numbers."""
@@ -359,10 +343,10 @@ class GuidelinesScreen(OpensTraces):
     def action_open(self) -> None:
         """Go to the decided case under the cursor."""
         block = self.main_list.block
-        if block is None or block.case is None:
+        case = None if block is None else block.entry
+        if not isinstance(case, Case):
             self.hints.say("Enter goes to a decided case: Tab finds one")
             return
-        case = block.case
         if self._go is not None and self._go(case):
             self.app.pop_screen()
             return
@@ -408,10 +392,11 @@ class GuidelinesScreen(OpensTraces):
             self.hints.say(READ_ONLY)
             return None
         block = self.main_list.block
-        if block is None or block.guideline is None:
-            self.hints.say("There is no guideline under the cursor: Tab finds one, m writes one")
-            return None
-        return block.guideline
+        chosen = None if block is None else block.entry
+        if isinstance(chosen, Guideline):
+            return chosen
+        self.hints.say("There is no guideline under the cursor: Tab finds one, m writes one")
+        return None
 
     def _ask(
         self, value: str, step: Callable[[GuidelineBook, str], Guideline | None], words: str
@@ -425,40 +410,35 @@ class GuidelinesScreen(OpensTraces):
         title = f"What we agreed {mode.code} {mode.name} means here"
         self.app.push_screen(NoteScreen(title, value), written)
 
-    @writes
     def _step(self, *, back: bool) -> None:
+        mode = self.mode_slug
         if not self.may_write:
             self.hints.say(READ_ONLY)
-            return
-        mode = self.mode_slug
-        steps = self._attempt(lambda book: (book.undo if back else book.redo)(mode))
-        if steps is not None and steps[0] is not None:
-            self.hints.say("Taken back: U does it again" if back else "Done again")
-            self.mast.when_ready(self._read)
-        elif steps is not None:
-            here = "on this page"
-            self.hints.say(
-                f"Nothing of yours to take back {here}" if back else "Nothing to do again"
-            )
+        elif back:
+            nothing = "Nothing of yours to take back on this page"
+            self._change(lambda book: book.undo(mode), "Taken back: U does it again", nothing)
+        else:
+            self._change(lambda book: book.redo(mode), "Done again", "Nothing to do again")
 
     @writes
-    def _change(self, step: Callable[[GuidelineBook], object], words: str) -> None:
-        if self._attempt(step) is not None:
-            self.hints.say(words)
-            self.show_title()  # where it waits for a server
-            self.mast.when_ready(self._read)
-
-    def _attempt(self, step: Callable[[GuidelineBook], Result]) -> tuple[Result] | None:
-        """Do ``step``; what it gave, or None where it could not be done, which is said."""
+    def _change(
+        self, step: Callable[[GuidelineBook], object], words: str, nothing: str | None = None
+    ) -> None:
+        """Do ``step`` and say so; or say ``nothing`` where it gives nothing."""
         opened = self.mast.opened
         if opened is None:
-            return None
+            return
         try:
-            book = GuidelineBook(opened.workspace, opened.taxonomy, opened.annotator)
-            return (step(book),)
+            done = step(GuidelineBook(opened.workspace, opened.taxonomy, opened.annotator))
         except MastError as error:
             self.say_error(error)
-            return None
+            return
+        if done is None and nothing is not None:
+            self.hints.say(nothing)
+            return
+        self.hints.say(words)
+        self.show_title()  # where it waits for a server
+        self.mast.when_ready(self._read)
 
 
 def _counts(page: ModePage) -> str:

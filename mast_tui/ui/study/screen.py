@@ -27,12 +27,10 @@ from mast_tui.study import Study, annotators_of, overlap_traces
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.dialogs.note import NoteScreen
-from mast_tui.ui.dialogs.question import Ask
 from mast_tui.ui.screens.table_screen import TableScreen
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_loader import TraceLoader
-from mast_tui.ui.study.preview import assignment_words
-from mast_tui.ui.study.setup import Lot, StudySetup, Wanted, lots_here
+from mast_tui.ui.study.setup import Lot, StudySetup, Wanted, assignment_words, lots_here
 from mast_tui.ui.styles import BASE_SCREEN, RUNS, STUDY
 from mast_tui.ui.widgets.column_table import Column, TableRow
 from mast_tui.ui.wording import counted, joined, plain_title
@@ -430,22 +428,18 @@ class StudyScreen(TableScreen):
 
         first = next(iter(offered.values()))
         after = with_traces(study, first.ids)
-        self.app.push_screen(
-            Ask(
-                f"Take in {counted(len(after.traces) - len(there), 'trace')}?",
-                "They come as a further lot, after the others in every queue. Who labels those "
-                "stays as it is. Traces cannot be taken out again once somebody has finished one."
-                f"\n\n{assignment_words(study, after)}",
-                (
-                    *(
-                        (key, f"take in those of {lot.title}" if key != "y" else "take them in")
-                        for key, lot in offered.items()
-                    ),
-                    ("n", "leave the study as it is"),
-                ),
-                default="y",
-            ),
+        taking = (
+            (key, f"take in those of {lot.title}" if key != "y" else "take them in")
+            for key, lot in offered.items()
+        )
+        self.mast.ask_key(
+            f"Take in {counted(len(after.traces) - len(there), 'trace')}?",
+            "They come as a further lot, after the others in every queue. Who labels those "
+            "stays as it is. Traces cannot be taken out again once somebody has finished one."
+            f"\n\n{assignment_words(study, after)}",
+            (*taking, ("n", "leave the study as it is")),
             answered,
+            default="y",
         )
 
     # Who is there
@@ -520,14 +514,12 @@ class StudyScreen(TableScreen):
                 self.hints.prompt("Changing the study …")
                 self.set_up(opened, after, None)
 
-        self.app.push_screen(
-            Ask(
-                one_line(title),
-                f"{words}\n\n{assignment_words(before, after)}",
-                (("y", "yes, change the study"), ("n", "leave the study as it is")),
-                default="n",
-            ),
+        self.mast.ask_key(
+            one_line(title),
+            f"{words}\n\n{assignment_words(before, after)}",
+            (("y", "yes, change the study"), ("n", "leave the study as it is")),
             answered,
+            default="n",
         )
 
     @work(thread=True, group="take-in", exclusive=True)

@@ -134,9 +134,7 @@ class ColumnTable(VirtualLines):
     def render_row(self, row: int, width: int) -> Strip:
         """One row."""
         item = self.rows[row]
-        base = self.rich_style
-        if row == self.cursor and self.has_focus:
-            base += self._part("cursor")
+        base = self.row_style(row)
         parts = [
             Segment("▌" if row == self.cursor else " ", base + self._part("name")),
             Segment(

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
+from rich.style import Style
 from textual import events
 from textual.binding import BindingType
 from textual.cache import LRUCache
@@ -82,6 +83,11 @@ class VirtualLines(ScrollView, RenderCache, can_focus=True, inherit_bindings=Fal
     @abstractmethod
     def render_row(self, row: int, width: int) -> Strip:
         """The row as a strip of exactly ``width`` cells."""
+
+    def row_style(self, row: int) -> Style:
+        """The style of a row that is rendered: another one where the cursor is."""
+        at_cursor = row == self.cursor and (self.has_focus or not self.tells_focus)
+        return self.rich_style + self._part("cursor") if at_cursor else self.rich_style
 
     @property
     def lines_area(self) -> Size:
