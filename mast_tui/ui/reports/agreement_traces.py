@@ -17,8 +17,9 @@ from mast_tui.labels import VerdictValue
 from mast_tui.reports.model import Column, Kind, Row, Table
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.context import ShowDisagreements, TraceLocation
-from mast_tui.ui.reports.source import MOST, Listing
+from mast_tui.ui.reports.screen import MOST, Listing, TracesScreen
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.suggestion_wording import judge_name
 from mast_tui.ui.wording import counted
@@ -28,6 +29,12 @@ MOST_PLACES: Final = 4
 
 OPEN: Final = "open"
 UNFINISHED: Final = "not finished"
+
+
+class AgreementTracesScreen(TracesScreen):
+    """What the sides say of each trace: where they differ, first."""
+
+    where = Where.AGREEMENT_TRACES
 
 
 @dataclass(frozen=True, slots=True)

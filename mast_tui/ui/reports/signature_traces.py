@@ -19,8 +19,9 @@ from mast_tui.figures.signatures.model import (
 from mast_tui.figures.signatures.onset import Chain, onsets
 from mast_tui.reports.model import Behind, Column, Kind, Row, Table
 from mast_tui.safe_text import one_line
+from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.context import TraceLocation
-from mast_tui.ui.reports.source import MOST, Listing
+from mast_tui.ui.reports.screen import MOST, Listing, TracesScreen
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.wording import counted
 
@@ -52,6 +53,12 @@ _SHAPES: Final[Mapping[str, str]] = {
 
 Placed = list[tuple[str, int, int]]
 """The modes of one trace by onset: code, index of the first span, number of the step from 0."""
+
+
+class SignatureTracesScreen(TracesScreen):
+    """How each trace fails."""
+
+    where = Where.SIGNATURE_TRACES
 
 
 @dataclass(frozen=True, slots=True)
