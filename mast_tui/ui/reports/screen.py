@@ -12,7 +12,6 @@ from typing import ClassVar, Final, TypeVar
 from textual import on, work
 from textual.app import ComposeResult
 from textual.content import Content
-from textual.message import Message
 from textual.screen import ModalScreen
 from textual.widgets import Static
 from textual.worker import get_current_worker
@@ -26,12 +25,12 @@ from mast_tui.ui.context import Destination, ReportToWrite, TraceLocation
 from mast_tui.ui.dialogs.question import Ask
 from mast_tui.ui.reports.cells import choosable, notes_words, row_title, row_words
 from mast_tui.ui.reports.lines import ReportLines
+from mast_tui.ui.screens.table_screen import DetailScreen
 from mast_tui.ui.screens.trace_opening import OpensTraces
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.styles import BASE_SCREEN, REPORTS
 from mast_tui.ui.trace_view.span_view import TITLE_FRAME, SpanView
 from mast_tui.ui.widgets.page_bar import PageBar
-from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import counted, plain_title
 from mast_tui.writes import writes
 
@@ -88,7 +87,7 @@ class Page:
     keys: tuple[str, ...] = ()
 
 
-class TablesScreen(OpensTraces):
+class TablesScreen(OpensTraces, DetailScreen):
     """Tables, the row under their cursor in words, or words in place of both."""
 
     CSS_PATH: ClassVar[list[str | PurePath]] = [
@@ -104,19 +103,13 @@ class TablesScreen(OpensTraces):
         yield SpanView(id="detail", classes="detail")
 
     def on_mount(self) -> None:
-        """Keys move the cursor of the tables, wherever one clicks."""
-        self.detail.can_focus = False
+        """Nothing is said over the tables yet."""
         self.show_about("")
 
     @property
     def main_list(self) -> ReportLines:
         """The tables."""
         return self.query_one(ReportLines)
-
-    @property
-    def detail(self) -> SpanView:
-        """The row under the cursor in words."""
-        return self.query_one("#detail", SpanView)
 
     def show_about(self, words: str) -> None:
         """Say one line over the tables, or nothing."""
@@ -133,20 +126,6 @@ class ReportScreen(TablesScreen):
 
     traces: ClassVar[type[TracesScreen]]
     """What lists the traces behind a figure."""
-
-    @dataclass
-    class Counted(Message):
-        """A stage of counting has found something; ``turn`` is the counting that it comes from."""
-
-        group: str
-        turn: int
-        take: Callable[[], None]
-
-    @dataclass
-    class Said(Message):
-        """What has been finished and decided by now."""
-
-        said: frozenset[object]
 
     def __init__(self) -> None:
         super().__init__()
@@ -205,7 +184,6 @@ class ReportScreen(TablesScreen):
 
     def on_mount(self) -> None:
         """Count as soon as the workspace is open."""
-        super().on_mount()
         self.show_words("Opening the workspace …")
         self.show_title()
         self.mast.when_ready(self.start)
@@ -244,13 +222,13 @@ class ReportScreen(TablesScreen):
             }
             for trace_id, decisions in workspace.all_decisions(ref).items():
                 said |= {(trace_id, one.item, one.decided_at) for one in decisions}
-            self.post_message(self.Said(frozenset(said)))
+            self.call_later(self._show_new, frozenset(said))
 
-    def on_report_screen_said(self, message: Said) -> None:
-        """Say how much is new since it was counted."""
+    def _show_new(self, said: frozenset[object]) -> None:
+        """Say how much was finished or decided since it was counted."""
         if self._counted is None:
-            self._counted = message.said
-        new = max(len(message.said - self._counted), len(self._counted - message.said))
+            self._counted = said
+        new = max(len(said - self._counted), len(self._counted - said))
         if new:
             self.hints.say(f"{new:,} new since, finished or decided · O counts anew")
 
@@ -283,7 +261,7 @@ class ReportScreen(TablesScreen):
 
             def found(stage: Stage) -> None:
                 if not worker.is_cancelled:
-                    self.post_message(self.Counted(group, turn, lambda: take(stage)))
+                    self.call_later(self._take_in, group, turn, take, stage)
 
             try:
                 for stage in counting(lambda: worker.is_cancelled):
@@ -300,10 +278,10 @@ class ReportScreen(TablesScreen):
         self._turns[group] = self._turns.get(group, 0) + 1
         self.workers.cancel_group(self, group)
 
-    def on_report_screen_counted(self, message: Counted) -> None:
-        """Take in what was counted last."""
-        if message.turn == self._turns[message.group]:
-            message.take()
+    def _take_in(self, group: str, turn: int, take: Callable[[Stage], None], stage: Stage) -> None:
+        """Take in a stage, unless the group's counting has begun anew since."""
+        if turn == self._turns[group]:
+            take(stage)
 
     def offer_adjudication(self, hidden: Sequence[str]) -> None:
         """Ask whether to count traces as their adjudicator, and count them anew if so."""
@@ -364,7 +342,7 @@ class ReportScreen(TablesScreen):
             section.parts, pending=shown.pending, place=self._stood.get(self._place)
         )
         self.main_list.focus()
-        self._show_detail()
+        self.show_detail()
 
     @property
     def _place(self) -> str:
@@ -372,7 +350,8 @@ class ReportScreen(TablesScreen):
         section = self._shown.section
         return self.page if section is None else section.id
 
-    def _show_detail(self) -> None:
+    def show_detail(self) -> None:
+        """Put the row under the cursor into words, with what its figures rest on."""
         table, row, folds = self.main_list.table, self.main_list.row, self.main_list.folds
         shown = self._shown
         notes = (*(shown.section.notes if shown.section else ()), *shown.notes)
@@ -407,20 +386,14 @@ class ReportScreen(TablesScreen):
             keys.pop()
         return keys
 
-    @on(VirtualLines.Moved, "#table")
-    def _moved(self, event: VirtualLines.Moved) -> None:
-        event.stop()
+    def row_moved(self) -> None:
+        """Remember the row, and put it into words."""
         place = self.main_list.place
         if place is not None:
             self._stood[self._place] = place
-        self._show_detail()
+        self.show_detail()
         if not self._shown.pending:
             self.hints.clear()
-
-    @on(VirtualLines.Chosen, "#table")
-    def _chosen(self, event: VirtualLines.Chosen) -> None:
-        event.stop()
-        self.action_open()
 
     @on(PageBar.Chosen)
     def _page_chosen(self, event: PageBar.Chosen) -> None:
@@ -448,14 +421,10 @@ class ReportScreen(TablesScreen):
         if not self.main_list.move_across(delta):
             self.hints.say("There is no other cell to choose in this row")
 
-    def action_text(self, delta: int) -> None:
-        """Scroll what the figures rest on."""
-        self.detail.move_page(delta)
-
     def action_open(self) -> None:
         """The traces behind the row or cell under the cursor, or the trace that it is."""
         if self._shown.section is not None and self.main_list.unfold():
-            self._show_detail()
+            self.show_detail()
             return
         row = self.row
         if row is None:
@@ -475,13 +444,6 @@ class ReportScreen(TablesScreen):
 class TracesScreen(TablesScreen):
     """One row per trace; Enter opens it at its place, Escape comes back to the figure."""
 
-    @dataclass
-    class Found(Message):
-        """The traces behind the figure, None where it is being counted anew."""
-
-        listing: Listing | None
-        problem: str | None = None
-
     def __init__(self, figure: str, find: Callable[[OpenWorkspace], Listing | None]) -> None:
         """Show the traces behind a figure.
 
@@ -499,30 +461,24 @@ class TracesScreen(TablesScreen):
 
     def on_mount(self) -> None:
         """Find the traces."""
-        super().on_mount()
         self.show_words("Finding the traces …")
         self._show_title()
-        self.mast.when_ready(self._start)
-
-    def _start(self, opened: OpenWorkspace) -> None:
-        self._look(opened)
+        self.mast.when_ready(self._look)
 
     @work(thread=True, group="behind", exclusive=True)
     def _look(self, opened: OpenWorkspace) -> None:
         try:
-            self.post_message(self.Found(self._find(opened)))
+            self.call_later(self._show_found, self._find(opened))
         except MastError as error:
-            self.post_message(self.Found(None, str(error)))
+            self.call_later(self._show_found, None, one_line(str(error)))
 
-    def on_traces_screen_found(self, message: Found) -> None:
-        """List the traces, and do what was asked for while they were looked for."""
-        self._listing, self._looking = message.listing, False
-        if message.problem is not None:
-            self.show_words(one_line(message.problem))
-        elif message.listing is None or not message.listing.table.rows:
-            self.show_words(NOTHING)
+    def _show_found(self, listing: Listing | None, words: str = NOTHING) -> None:
+        """List the traces, or say why not, and do what was asked for while they were looked for."""
+        self._listing, self._looking = listing, False
+        if listing is None or not listing.table.rows:
+            self.show_words(words)
         else:
-            self._show_rows(message.listing)
+            self._show_rows(listing)
         self._show_title()
         then, self._then = self._then, []
         for step in then:
@@ -542,9 +498,10 @@ class TracesScreen(TablesScreen):
         self.remove_class("-empty")
         self.main_list.show((table,))
         self.main_list.focus()
-        self._show_detail()
+        self.show_detail()
 
-    def _show_detail(self) -> None:
+    def show_detail(self) -> None:
+        """Put the trace under the cursor into words."""
         table, row, listing = self.main_list.table, self.main_list.row, self._listing
         if table is None or row is None or listing is None:
             return
@@ -554,17 +511,6 @@ class TracesScreen(TablesScreen):
             keys.append("v only where they differ")
         self.detail.border_subtitle = plain_title(" · ".join(keys))
         self.detail.show_text(row_words(table, row))
-
-    @on(VirtualLines.Moved, "#table")
-    def _moved(self, event: VirtualLines.Moved) -> None:
-        event.stop()
-        self.hints.clear()
-        self._show_detail()
-
-    @on(VirtualLines.Chosen, "#table")
-    def _chosen(self, event: VirtualLines.Chosen) -> None:
-        event.stop()
-        self.action_open()
 
     # Keys
 
