@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mast_tui.figures.agreement.report import StudyInput, table_of
+from mast_tui.figures.agreement.report import StudyInput
 from mast_tui.figures.agreement.verdict_table import PRESENT, VALUE_OF
 from mast_tui.labels import VerdictValue
 
@@ -48,7 +48,7 @@ def traces_behind(
         raise ValueError(f"{unknown[0]!r} is not among the annotators of the figures")
     if all(slug != mode_slug for slug, _, _ in study.modes):
         raise ValueError(f"{study.taxonomy_ref} has no mode {mode_slug!r}")
-    table = table_of(study)
+    table = study.verdicts
     people = [study.annotators.index(name) for name in names]
     cells = table.said[people, :, table.slugs.index(mode_slug)]
     rated, present = (cells >= 0).sum(axis=0), (cells == PRESENT).sum(axis=0)
