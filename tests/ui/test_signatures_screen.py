@@ -207,15 +207,8 @@ async def test_a_judges_share_is_corrected_by_how_it_errs_beside_the_gold(office
     ids=["modes", "onset", "together"],
 )
 def test_the_signatures_screen(
-    snap_compare: Compare,
-    samples: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    page: str,
-    size: tuple[int, int],
+    snap_compare: Compare, samples: Path, page: str, size: tuple[int, int]
 ) -> None:
-    for name in ("COLUMNS", "LINES", "TERM", "COLORTERM", "NO_COLOR", "TEXTUAL_THEME"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
     opened = app(samples_folder(), workspace=samples, annotator="mira")
     run = pressing("S", "vvvv", page, "j")
     assert snap_compare(opened, terminal_size=size, run_before=run)
