@@ -352,8 +352,8 @@ class ReportScreen(TablesScreen):
 
     def show_detail(self) -> None:
         """Put the row under the cursor into words, with what its figures rest on."""
-        table, row, folds = self.main_list.table, self.main_list.row, self.main_list.folds
-        shown = self._shown
+        line, shown = self.main_list.line, self._shown
+        table, row, folds = line.table, line.row, line.folds
         notes = (*(shown.section.notes if shown.section else ()), *shown.notes)
         if table is not None and row is not None:
             title = row_title(table, row)
@@ -373,13 +373,13 @@ class ReportScreen(TablesScreen):
     def _keys_here(self) -> Sequence[str]:
         """What keys do on the row under the cursor, as much of it as there is room for."""
         lines, keys = self.main_list, []
-        if lines.folds is not None:
+        if lines.line.folds is not None:
             keys.append("Enter: fold, unfold")
         elif lines.behind is not None:
             keys.append("Enter: the traces behind")
         elif lines.row is not None and self.opening(lines.row.id) is not None:
             keys.append("Enter: open it")
-        if lines.table is not None and len(choosable(lines.table)) > 1:
+        if lines.line.table is not None and len(choosable(lines.line.table)) > 1:
             keys.append("← → column")
         keys += [*self._shown.keys, "d b scroll"]
         while len(" · ".join(keys)) > self.size.width - 2 * TITLE_FRAME:
@@ -502,7 +502,8 @@ class TracesScreen(TablesScreen):
 
     def show_detail(self) -> None:
         """Put the trace under the cursor into words."""
-        table, row, listing = self.main_list.table, self.main_list.row, self._listing
+        line, listing = self.main_list.line, self._listing
+        table, row = line.table, line.row
         if table is None or row is None or listing is None:
             return
         self.detail.border_title = plain_title(listing.titles.get(row.id, row.id))

@@ -113,14 +113,9 @@ class Signatures:
     problem: str | None = None
 
     @property
-    def groups(self) -> tuple[str, ...]:
-        """The names of the groups."""
-        return () if self.report is None else tuple(self.report["groups"])
-
-    def group(self, name: str) -> GroupJson:
-        """The table of a group."""
-        assert self.report is not None
-        return self.report["groups"][name]
+    def groups(self) -> Mapping[str, GroupJson]:
+        """The tables of the groups by their names."""
+        return {} if self.report is None else self.report["groups"]
 
 
 class SignaturesScreen(ReportScreen):
@@ -168,12 +163,8 @@ class SignaturesScreen(ReportScreen):
     def _take(self, found: Signatures) -> None:
         """Show the figures, with the hint that fits."""
         known = self.found
-        if (
-            found.pending
-            and known is not None
-            and known.choice == found.choice
-            and not known.pending
-        ):
+        counted_before = known is not None and known.choice == found.choice and not known.pending
+        if found.pending and counted_before:
             # Counted again: until all of it is there, what stands there is nearer to the truth.
             return
         self.found = found
@@ -194,7 +185,7 @@ class SignaturesScreen(ReportScreen):
         found = self.found
         if found is None or self.group not in found.groups:
             return ("Signatures", whose_words(self.choice.labels))
-        table, groups, by = found.group(self.group), found.groups, found.choice.by
+        table, groups, by = found.groups[self.group], [*found.groups], found.choice.by
         name = "all traces" if by == "all" else f"{by} {one_line(self.group, 40)}"
         place = f" ({groups.index(self.group) + 1} of {len(groups)})" if len(groups) > 1 else ""
         outcomes = [f"{table[key]:,} {key}" for key in ("failed", "succeeded") if table[key]]
@@ -231,7 +222,7 @@ class SignaturesScreen(ReportScreen):
         return Page(section, pending=found.pending, notes=notes, about=about, keys=keys)
 
     def _of_all(self, found: Signatures) -> bool:
-        return self.every or not found.group(self.group)["failed"]
+        return self.every or not found.groups[self.group]["failed"]
 
     def _report(self, found: Signatures) -> tuple[model.Report, Listed]:
         """The report on the group and its traces, made once."""
@@ -254,7 +245,7 @@ class SignaturesScreen(ReportScreen):
         return self._made[1:]
 
     def _about(self, found: Signatures, report: model.Report) -> str:
-        table = found.group(self.group)
+        table = found.groups[self.group]
         if not table["failed"] and not table["succeeded"]:
             if found.veiled:
                 return f"{veiled_words(found.veiled)}."
@@ -322,9 +313,13 @@ class SignaturesScreen(ReportScreen):
 
     # Choices
 
+    @property
+    def _groups(self) -> Mapping[str, GroupJson]:
+        return {} if self.found is None else self.found.groups
+
     def action_next_group(self, step: int) -> None:
         """The next group, around the end."""
-        groups = self.found.groups if self.found is not None else ()
+        groups = [*self._groups]
         if not groups:
             self.hints.say(NO_GROUP)
             return
@@ -340,8 +335,7 @@ class SignaturesScreen(ReportScreen):
 
     def action_choose_group(self) -> None:
         """A group by its name."""
-        found = self.found
-        if found is None or found.report is None or not found.groups:
+        if not self._groups:
             self.hints.say(NO_GROUP)
             return
         choices = [
@@ -352,7 +346,7 @@ class SignaturesScreen(ReportScreen):
                 f"{counted(table['traces'], 'trace')}, {table['failed']:,} failed, "
                 f"{table['succeeded']:,} succeeded",
             )
-            for name, table in found.report["groups"].items()
+            for name, table in self._groups.items()
         ]
         self._ask(f"Signatures by {self.choice.by}", choices, "name", self._show_group)
 
@@ -398,15 +392,11 @@ class SignaturesScreen(ReportScreen):
 
     def action_every(self) -> None:
         """Count failed traces only, or all of them."""
-        found = self.found
+        shown = self._groups.get(self.group)
         if self.page == "modes":
             self.hints.say("Both outcomes stand here side by side")
             return
-        if (
-            found is not None
-            and self.group in found.groups
-            and not found.group(self.group)["failed"]
-        ):
+        if shown is not None and not shown["failed"]:
             self.hints.say("No trace here is known to have failed; all are counted")
             return
         self.every = not self.every
@@ -447,10 +437,9 @@ class SignaturesScreen(ReportScreen):
 
 def _first_group(found: Signatures) -> str:
     """The group with most traces that have failed."""
-    if found.report is None or not found.groups:
-        return ""
-    groups = found.report["groups"]
-    return max(groups, key=lambda name: (groups[name]["failed"], groups[name]["traces"]))
+    groups = found.groups
+    order = sorted(groups, key=lambda name: (-groups[name]["failed"], -groups[name]["traces"]))
+    return order[0] if order else ""
 
 
 # Counting in a worker, within what the annotator may see
