@@ -14,6 +14,7 @@ from mast_tui.adjudication.trace_files import SpanPlaces, traces_from_files
 from mast_tui.errors import MastError
 from mast_tui.figures.agreement import report as people_figures
 from mast_tui.figures.agreement.report import StudyInput
+from mast_tui.figures.bootstrap import ROUNDS
 from mast_tui.figures.judge.confusion import Compared, compared
 from mast_tui.figures.judge.input import GOLD, JudgeInput, judge_input_from_workspace
 from mast_tui.figures.judge.report import JudgeReport, judge_report
@@ -445,15 +446,14 @@ def count_people(opened: OpenWorkspace, passes: PassChoice) -> Iterator[People]:
         workspace, taxonomy, annotators=names, which=passes, traces=visible
     )
     record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(shared & visible))
-    count = people_figures.agreement_report
-    for pending in (True, False):
-        figures = count(study, rounds=0) if pending else count(study)
+    for rounds in (0, ROUNDS):
+        figures = people_figures.agreement_report(study, rounds=rounds)
         report = agreement_report(figures, sight=_sight(opened, found))
         yield replace(
             found,
             report=figures,
             study=study,
-            pending=pending,
+            pending=not rounds,
             sections={section.id: section for section in report.sections},
             notes=tuple(note for note in report.notes if note.reason not in ELSEWHERE),
         )
@@ -500,10 +500,9 @@ def count_spans(
         which=passes,
         traces=people.visible,
     )
-    report = span_report(given, rounds=0)
-    yield Spans(report, given, places_section(report), pending=True)
-    report = span_report(given)
-    yield Spans(report, given, places_section(report))
+    for rounds in (0, ROUNDS):
+        report = span_report(given, rounds=rounds)
+        yield Spans(report, given, places_section(report), pending=not rounds)
 
 
 def count_judge(
@@ -543,15 +542,11 @@ def count_judge(
             gold=gold, order_of=order_of, which=passes, traces=visible,
         )  # fmt: skip
 
-    def held(given: JudgeInput, *, pending: bool) -> Judge:
-        seen = choice.with_seen
-        report = (
-            judge_report(given, rounds=0, with_seen=seen)
-            if pending
-            else judge_report(given, with_seen=seen)
-        )
-        found, section = compared(given, with_seen=seen), judge_section(report)
-        return Judge(report, given, found, section, judges, references, hidden, pending)
+    def held(given: JudgeInput, rounds: int) -> Judge:
+        report = judge_report(given, rounds=rounds, with_seen=choice.with_seen)
+        found = compared(given, with_seen=choice.with_seen)
+        section = judge_section(report)
+        return Judge(report, given, found, section, judges, references, hidden, not rounds)
 
     given = made(lambda _: no_order)
     hidden = len(given.unlabelled - allowed)
@@ -565,9 +560,9 @@ def count_judge(
     told = {trace for trace in visible & judged if trace in spoken or trace not in allowed}
     record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(told))
     given = replace(given, unlabelled=given.unlabelled & allowed)
-    yield held(given, pending=True)
+    yield held(given, 0)
     again = made(until(stopped, orders_from_files(workspace)))
-    yield held(replace(again, unlabelled=given.unlabelled), pending=False)
+    yield held(replace(again, unlabelled=given.unlabelled), ROUNDS)
 
 
 def _who_there_is(opened: OpenWorkspace) -> tuple[tuple[str, ...], tuple[str, ...]]:

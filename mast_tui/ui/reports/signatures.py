@@ -14,6 +14,7 @@ from typing import ClassVar, Final
 from mast_tui.adjudication import OrderOf, orders_from_files
 from mast_tui.adjudication.for_signatures import corrected_prevalence, extras_for, gold_of
 from mast_tui.errors import MastError
+from mast_tui.figures.bootstrap import ROUNDS
 from mast_tui.figures.signatures.groups import GroupJson
 from mast_tui.figures.signatures.model import SignatureInput
 from mast_tui.figures.signatures.report import Report, signature_report
@@ -477,7 +478,7 @@ def count_signatures(
         hidden=tuple(sorted(sight.hidden)),
         names=trace_names(workspace.traces()),
     )
-    for rounds in (0, 2000):
+    for rounds in (0, ROUNDS):
         order_of = until(stopped, orders(workspace)) if rounds else (lambda _: no_order)
         given = input_from_workspace(
             workspace,
