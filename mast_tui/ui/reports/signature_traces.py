@@ -34,21 +34,14 @@ COLUMNS: Final = (
     Column("chain", "by onset", Kind.TEXT, keeps=90),
 )
 
-_SIGNS: Final[Mapping[str, str]] = {
-    "isolated": "·",
-    "between": "+",
-    "cascading": "»",
-    "open": "?",
-    "none": "",
+_SHAPES: Final[Mapping[str, tuple[str, str]]] = {
+    "isolated": ("·", "Isolated: it fails by one or two modes."),
+    "between": ("+", "Between isolated and cascading: three modes."),
+    "cascading": ("»", "Cascading: four modes or more."),
+    "open": ("?", "Open: modes that are not judged, or unsure, could change its shape."),
+    "none": ("", "No mode shows in it."),
 }
-
-_SHAPES: Final[Mapping[str, str]] = {
-    "isolated": "Isolated: it fails by one or two modes.",
-    "between": "Between isolated and cascading: three modes.",
-    "cascading": "Cascading: four modes or more.",
-    "open": "Open: modes that are not judged, or unsure, could change its shape.",
-    "none": "No mode shows in it.",
-}
+"""The sign before a trace of each shape, and the shape in words."""
 
 
 Placed = list[tuple[str, int, int]]
@@ -102,6 +95,11 @@ class FailingTrace:
     first: int | None
     at: int | None
     spans: int
+
+    @property
+    def location(self) -> TraceLocation:
+        """Where it is looked at: where it fails."""
+        return TraceLocation(self.trace_id, index=self.at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +203,7 @@ def listing_of(listed: Listed, names: Mapping[str, str]) -> Listing:
     cut = (f"the first {MOST:,} are listed",) if listed.total > MOST else ()
 
     def opening(_opened: OpenWorkspace, row: str) -> TraceLocation:
-        return place_of(by_id[row])
+        return by_id[row].location
 
     return Listing(
         traces_table(listed, names),
@@ -229,17 +227,12 @@ def traces_table(listed: Listed, names: Mapping[str, str]) -> Table:
                 "first": where_words(one),
                 "chain": chain_words(one),
             },
-            _SIGNS.get(one.shape, ""),
+            _SHAPES[one.shape][0],
             tuple(_words_of(one)),
         )
         for one in listed.traces
     )
     return Table("traces", "How each trace fails", COLUMNS, (rows,))
-
-
-def place_of(one: FailingTrace) -> TraceLocation:
-    """Where a trace is looked at: where it fails."""
-    return TraceLocation(one.trace_id, index=one.at)
 
 
 def where_words(one: FailingTrace) -> str:
@@ -259,7 +252,7 @@ def chain_words(one: FailingTrace) -> str:
 
 def _words_of(one: FailingTrace) -> list[str]:
     """How a trace fails, in words."""
-    lines = [f"{one.trace_id} · outcome {one.outcome or 'unknown'}", _SHAPES[one.shape]]
+    lines = [f"{one.trace_id} · outcome {one.outcome or 'unknown'}", _SHAPES[one.shape][1]]
     if one.modes:
         lines.append(f"Modes by onset: {chain_words(one)}")
         lines.append("A → B: B sets on next after A. A+B: both set on at the same span.")

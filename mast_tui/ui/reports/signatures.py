@@ -52,7 +52,6 @@ from mast_tui.ui.reports.signature_traces import (
     SignatureTracesScreen,
     Wanted,
     listing_of,
-    place_of,
     traces_behind,
     traces_table,
 )
@@ -310,7 +309,7 @@ class SignaturesScreen(ReportScreen):
         if self.page != TRACES or self._made is None:
             return None
         one = next((one for one in self._made[2].traces if one.trace_id == row), None)
-        return None if one is None else place_of(one)
+        return None if one is None else one.location
 
     # Choices
 
