@@ -134,7 +134,7 @@ class Behind:
     """Which traces stand behind a row or a cell: those of these ``modes``.
 
     Modes are named as in the report's document: slugs of agreement, codes of signatures. ``which``
-    narrows them by whatever the report's source understands (an outcome, a pair, a tenth of the
+    narrows them by whatever the report's screen understands (an outcome, a pair, a tenth of the
     run). It is compared and passed on, never shown.
     """
 
