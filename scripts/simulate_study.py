@@ -55,7 +55,6 @@ from mast_tui.figures.agreement.verdict_table import ABSENT, PRESENT, Said
 from mast_tui.figures.bootstrap import interval
 from mast_tui.figures.judge.input import JudgeInput, Reference
 from mast_tui.figures.judge.report import judge_report
-from mast_tui.figures.prevalence import CorrectedJson
 from mast_tui.figures.two_by_two import cohen_kappa, gwet_ac1
 from mast_tui.labels import VerdictValue
 
@@ -177,7 +176,7 @@ def verdicts(traces: Sequence[str], said: Flags) -> Iterator[tuple[str, VerdictV
         yield trace, VerdictValue.PRESENT if present else VerdictValue.ABSENT
 
 
-def ends(figure: CoefficientJson | CorrectedJson) -> Interval | None:
+def ends(figure: CoefficientJson) -> Interval | None:
     """A figure's interval, None where it has none."""
     interval = figure.get("ci")
     return None if interval is None else (interval[0], interval[1])

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import Final, Literal, NamedTuple, NotRequired, TypedDict
+from typing import Final, NamedTuple, TypedDict
 
 import numpy as np
 
-from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson, Withheld
+from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson, Undefined
 from mast_tui.figures.bootstrap import Interval, interval, ratio, resampled_sums
 from mast_tui.figures.intervals import MARGIN, Z, share, wilson_of
 from mast_tui.figures.judge.confusion import TraceSums
@@ -18,28 +18,11 @@ from mast_tui.figures.judge.input import JudgeInput
 from mast_tui.figures.two_by_two import Tables, Values, true_negative_rate, true_positive_rate
 from mast_tui.labels import VerdictValue
 
-Refused = Literal["no_unlabelled", "no_positives", "no_negatives", "no_better_than_chance"]
-"""Why a prevalence cannot be corrected.
-
-No trace was seen by the judge alone; the reference calls the mode present, or absent, nowhere; or
-TPR + TNR ≤ 1, so that the judge's word says nothing of the truth.
-"""
-
 _LEAST_LABELLED: Final = 10
 """Labelled traces below which the rates of the judge tell too little for an interval."""
 
 _SEEDS_APART: Final = 1
 """The two sets are drawn apart from each other, so from seeds of their own."""
-
-
-class CorrectedJson(TypedDict):
-    """A prevalence between 0 and 1 with its interval, or why there is none."""
-
-    value: float | None
-    ci: NotRequired[list[float] | None]
-    ci_withheld: NotRequired[Withheld]
-    ci_needs: NotRequired[int]
-    undefined: NotRequired[Refused]
 
 
 _UNSEEN_ERRORS: Final = 0.2
@@ -64,7 +47,7 @@ class PrevalenceJson(TypedDict):
     n_positives: int
     n_negatives: int
     apparent: CoefficientJson
-    corrected: CorrectedJson
+    corrected: CoefficientJson
     overall: OverallJson
 
 
@@ -98,7 +81,7 @@ def rogan_gladen(apparent: Values, tpr: Values, tnr: Values) -> Values:
 
 def corrected_prevalence(
     labelled: Tables, unlabelled: Tables, labelled_resampled: Tables, unlabelled_resampled: Tables
-) -> CorrectedJson:
+) -> CoefficientJson:
     """Correct the prevalence of one mode, or tell why it cannot be.
 
     Args:
@@ -114,18 +97,12 @@ def corrected_prevalence(
     """
     refused = _refused(labelled, unlabelled)
     if refused is not None:
-        return {"value": None, "undefined": refused}
+        return Coefficient(undefined=refused).to_json()
     value = float(_theta(labelled, unlabelled))
     if len(labelled_resampled) and labelled.sum() < _LEAST_LABELLED:
-        return {
-            "value": value,
-            "ci": None,
-            "ci_withheld": "few_traces",
-            "ci_needs": _LEAST_LABELLED,
-        }
+        return Coefficient(value, withheld=("few_traces", _LEAST_LABELLED)).to_json()
     values = _theta(labelled_resampled, unlabelled_resampled)
-    ends = _interval(value, values) if values.size else None
-    return {"value": value, "ci": None if ends is None else list(ends)}
+    return Coefficient(value, ci=_interval(value, values) if values.size else None).to_json()
 
 
 def prevalence(
@@ -250,7 +227,7 @@ def powered(labelled: Tables, unlabelled: Tables, weighted: Weighted | None = No
         "n_labelled": n,
         "weighted": weighted is not None,
         "people": share(int(labelled[0] + labelled[2]), n).to_json(),
-        "powered": {"value": None, "undefined": "no_overlap"},
+        "powered": Coefficient(undefined="no_overlap").to_json(),
         "judge_weight": None,
         "more_labels": None,
     }
@@ -262,14 +239,14 @@ def powered(labelled: Tables, unlabelled: Tables, weighted: Weighted | None = No
         one = _of_chances(labelled, unlabelled, weighted)
     value = one.value
     found["people"], found["judge_weight"] = one.people, one.judge_weight
-    found["powered"] = {"value": value, "ci": None}
     if n < _LEAST_POWERED:
-        found["powered"] |= {"ci_withheld": "few_traces", "ci_needs": _LEAST_POWERED}
+        withheld = Coefficient(value, withheld=("few_traces", _LEAST_POWERED))
+        found["powered"] = withheld.to_json()
         return found
     told = value * (1 - value) / one.variance if one.variance else float(n + further)
     effective = min(max(told, one.least), n + further)
     ends = wilson_of(value, effective)
-    found["powered"]["ci"] = [float(end) for end in ends]
+    found["powered"] = Coefficient(value, ci=(float(ends[0]), float(ends[1]))).to_json()
     wanted = Z**2 * value * (1 - value) / MARGIN**2
     if ends[1] - ends[0] > 2 * MARGIN:
         found["more_labels"] = min(further, max(0, ceil(n * (wanted / effective - 1))))
@@ -356,7 +333,7 @@ def _resampled_counts(counts: Tables, rounds: int, seed: int) -> Tables:
     return np.stack(drawn, axis=1)
 
 
-def _refused(labelled: Tables, unlabelled: Tables) -> Refused | None:
+def _refused(labelled: Tables, unlabelled: Tables) -> Undefined | None:
     tp, fp, fn, tn = labelled
     if not unlabelled.sum():
         return "no_unlabelled"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from functools import partial
 from operator import add
 from typing import Any, Final, NotRequired, TypedDict
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mast_tui.figures.judge.input import JudgedBeyond
 from mast_tui.figures.signatures.model import ALL, FAILED, NO_VALUE, SUCCEEDED, UNKNOWN, Rules
-from mast_tui.figures.signatures.modes import Counts, ModeJson, tables_of_counts
+from mast_tui.figures.signatures.modes import Counts, ModeJson, mode_tables
 from mast_tui.figures.signatures.report import stated_for
 from mast_tui.parallel import LostItem, Workers, each
 from mast_tui.shards.folder import Manifest, ShardFolder, ShardsError, traces_file
@@ -147,7 +147,7 @@ def shard_report(
     if files:
         keys = []
         some = [files[start : start + _FILES] for start in range(0, len(files), _FILES)]
-        count = _CountFiles(folder, manifest, by, failed_below)
+        count = partial(_count_files, folder, manifest, by, failed_below)
         for number, found in enumerate(each(count, some, workers)):
             if isinstance(found, LostItem):
                 raise ShardsError(f"{folder.place}: {some[number][0]} and so on: {found.reason}")
@@ -369,7 +369,7 @@ class _Counts:
         everything = self._counted(cells)
         stated = stated_for(self._manifest.taxonomy.ref)
         classes = {} if stated is None else stated.classes
-        tables = tables_of_counts(
+        tables = mode_tables(
             everything,
             lost,
             won,
@@ -437,26 +437,21 @@ class _Counts:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class _CountFiles:
-    """Counts the rows of some files, wherever it is sent."""
-
-    folder: ShardFolder
-    manifest: Manifest
-    by: str
-    failed_below: float | None
-
-    def __call__(
-        self, batch: Sequence[Sequence[str]]
-    ) -> Iterator[tuple[NDArray[np.uint64], _Counts]]:
-        """Give the keys in each item's files, and the sums over their rows."""
-        for files in batch:
-            counts = _Counts(self.manifest, self.by, self.failed_below)
-            keys = []
-            for table in _tables(self.folder, files, counts.columns):
-                keys.append(table["key"].to_numpy().copy())
-                counts.add(table, np.ones(table.num_rows, dtype=bool))
-            yield np.concatenate(keys), counts
+def _count_files(
+    folder: ShardFolder,
+    manifest: Manifest,
+    by: str,
+    failed_below: float | None,
+    batch: Sequence[Sequence[str]],
+) -> Iterator[tuple[NDArray[np.uint64], _Counts]]:
+    """Give the keys in each item's files, and the sums over their rows, wherever it is sent."""
+    for files in batch:
+        counts = _Counts(manifest, by, failed_below)
+        keys = []
+        for table in _tables(folder, files, counts.columns):
+            keys.append(table["key"].to_numpy().copy())
+            counts.add(table, np.ones(table.num_rows, dtype=bool))
+        yield np.concatenate(keys), counts
 
 
 def _longer(counts: NDArray[np.int64], more: int) -> NDArray[np.int64]:

@@ -14,6 +14,8 @@ from typing import Any, Final
 from mast_tui.figures.agreement.capture import ALPHA
 from mast_tui.reports.judge import judge_section
 from mast_tui.reports.model import (
+    CODE,
+    MODE,
     Behind,
     Cell,
     Column,
@@ -89,11 +91,16 @@ _NEVER_SAID: Final = {
     "negative agreement": "nobody said absent",
 }
 
-_CODE: Final = Column("code", "", Kind.TEXT, "code", keeps=101)
-_NAME: Final = Column("name", "mode", Kind.TEXT, "mode", keeps=102)
 _N: Final = Column("n", "n", Kind.COUNT, "compared (n)", keeps=97)
 _N_POOLED: Final = Note("n: traces × modes in which two or more have a verdict.", "n")
 _PRESENT: Final = Column("prevalence", "present", Kind.TEXT, "share of present", keeps=40)
+_MISSED: Final = columns("""
+    n           | looked at    | count | traces × modes looked at by two or more | 90
+    found       | found        | count | called present by one or more           | 95
+    found_once  | by one       | count | found by one alone                      | 60
+    missed      | missed       | text  | found by nobody, estimated              | 99
+    share_found | found of all | share | share found, estimated                  | 98
+""")
 
 
 def agreement_report(document: Values, *, sight: Values | None = None) -> Report:
@@ -157,15 +164,7 @@ def missed_table(document: Values) -> Table | None:
     return Table(
         "missed",
         "How many did we all miss?",
-        (
-            _CODE,
-            _NAME,
-            Column("n", "looked at", Kind.COUNT, "traces × modes looked at by two or more", 90),
-            Column("found", "found", Kind.COUNT, "called present by one or more", 95),
-            Column("found_once", "by one", Kind.COUNT, "found by one alone", 60),
-            Column("missed", "missed", Kind.TEXT, "found by nobody, estimated", 99),
-            Column("share_found", "found of all", Kind.SHARE, "share found, estimated", 98),
-        ),
+        (CODE, MODE, *_MISSED),
         (tuple(rows), (_missed_row("pooled", {"name": "pooled"}, missed["pooled"]),)),
         f"Failures that nobody found, by capture and recapture of {joined(missed['finders'])} "
         f"({more}; intervals after Sadinle 2009). {_who(document)}, {_pass(document)}.",
@@ -196,9 +195,7 @@ def _missed_row(ident: str, cells: dict[str, Cell], one: Values) -> Row:
         told += f" [{ends[0]:.0f}, {ends[1]:.0f}]"
     elif "ci_withheld" in one["missed"]:
         told += f" {WITHHELD}"
-    counts = {key: one[key] for key in ("n", "found", "found_once")}
-    cells |= {**counts, "missed": told, "share_found": Estimate.of(one["share_found"])}
-    return Row(ident, cells)
+    return Row(ident, {**cells, **figure_cells(one, _MISSED), "missed": told})
 
 
 def _missed_notes(missed: Values) -> Iterator[Note]:
@@ -384,7 +381,7 @@ class _People:
         return Table(
             "modes",
             "Agreement on whole traces, by mode",
-            (_CODE, _NAME, _N, _PRESENT, *self.columns),
+            (CODE, MODE, _N, _PRESENT, *self.columns),
             (tuple(modes), totals),
             self._caption(),
             (
@@ -411,7 +408,7 @@ class _People:
         return Table(
             "categories",
             "Agreement on whole traces, by category",
-            (replace(_NAME, title="category", name="category"), _N, _PRESENT, *self.columns),
+            (replace(MODE, title="category", name="category"), _N, _PRESENT, *self.columns),
             (tuple(rows),),
             self._caption(),
             (
@@ -440,7 +437,7 @@ class _People:
             yield Table(
                 f"level_{place}",
                 f"Agreement on whole traces, at the level of {level}",
-                (replace(_NAME, title=level, name=level), _N, _PRESENT, *self.columns),
+                (replace(MODE, title=level, name=level), _N, _PRESENT, *self.columns),
                 (tuple(rows), totals),
                 self._caption(),
                 (
@@ -478,7 +475,7 @@ class _People:
             "sets",
             "Agreement on which modes a trace has, taken together",
             (
-                replace(_NAME, title="", name="compared"),
+                replace(MODE, title="", name="compared"),
                 replace(_N, title="traces", name="traces in which two or more judged every mode"),
                 *(Column(key, title, name=name) for key, title, name in figures),
             ),
@@ -637,7 +634,7 @@ class _People:
             yield Table(
                 f"pair_{place}",
                 f"{told}, by mode",
-                (_CODE, _NAME, _N, _PRESENT, *self.alone),
+                (CODE, MODE, _N, _PRESENT, *self.alone),
                 (tuple(rows), (total,)),
                 f"Labels of {told} (taxonomy {self.document['taxonomy']}, "
                 f"{_pass(self.document)}). {self._intervals()}",

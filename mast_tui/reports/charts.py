@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from math import ceil
@@ -49,8 +49,6 @@ _DARK_BARS: Final = ("v-failed", "v-first")
 
 Names = Sequence[tuple[str, str]]
 """Codes and names of modes, in their order."""
-
-_Scale = Callable[[float], float]
 
 
 def group_charts(report: Report, name: str) -> dict[str, Chart]:

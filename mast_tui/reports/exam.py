@@ -27,8 +27,7 @@ from mast_tui.reports.sentences import Values, counted
 
 _WHO: Final = Column("judge", "judge", Kind.TEXT, keeps=102)
 _N: Final = Column("n", "n", Kind.COUNT, "traces asked about", keeps=95)
-_DECISIVE: Final = columns(
-    """
+_DECISIVE: Final = columns("""
     step_0            | step   | share | the decisive step                   | 100
     step_1            | ±1     | share | a step at most 1 off                | 60
     step_3            | ±3     | share | a step at most 3 off                | 55
@@ -36,41 +35,37 @@ _DECISIVE: Final = columns(
     agent             | agent  | share | the agent of the decisive step      | 99
     category          | categ. | share | the category of the decisive step   | 90
     step_and_category | both   | share | the decisive step and its category  | 80
-    """
-)
-_MATCH: Final = columns(
-    """
+""")
+_MATCH: Final = columns("""
+    what      | what      | text   |                                                | 101
+    true      | true      | count  | true ones                                      | 75
+    named     | named     | count  | named ones                                     | 75
+    right     | right     | count  | named ones that are true                       | 85
     precision | precision | number | of what is named, how much is true             | 70
     recall    | recall    | number | of what is true, how much is named             | 70
     f1        | F1        | number | F1                                             | 100
     per_trace | per trace | number | recall, mean over the traces (TRAIL's accuracy) | 80
-    """
-)
-_LEVEL: Final = columns(
-    """
+""")
+_LEVEL: Final = columns("""
     level             | level   | text   |                                                | 101
     n                 | n       | count  | traces asked about                             | 95
     category          | categ.  | share  | the category of the decisive step              | 90
     step_and_category | both    | share  | the decisive step and its category             | 80
     f1                | F1      | number | F1 of the categories that show in a trace      | 85
     joint             | F1 both | number | F1 of the marked places with their categories  | 75
-    """
-)
+""")
 _WHAT: Final = {
     "location": "step",
     "category": "category",
     "joint": "step and category",
 }
-_COST: Final = columns(
-    """
+_COST: Final = columns("""
     requests   | requests   | number | requests per trace     | 60
     tokens_in  | tokens in  | count  | tokens in, per trace   | 80
     tokens_out | tokens out | count  | tokens out, per trace  | 80
     cost       | cost       | number | cost per trace         | 90
-    """
-)
-_QUOTES: Final = columns(
-    """
+""")
+_QUOTES: Final = columns("""
     exact     | exact      | count | quotes to the letter                     | 70
     spacing   | spacing    | count | quotes with other white space or case    | 60
     reworded  | reworded   | count | quotes in other words                    | 60
@@ -78,25 +73,22 @@ _QUOTES: Final = columns(
     altered   | altered    | count | quotes that say something else           | 90
     not_found | not found  | count | quotes that stand nowhere                | 90
     unsorted  | found      | count | quotes found, nobody noted how           | 40
-    """
-)
+""")
 
-_STEADY: Final = columns(
-    """
+_STEADY: Final = columns("""
     samples      | readings | count  | readings of each trace                      | 60
     again        | again    | number | of what one reading finds, found by another | 100
     always       | always   | number | of what is found, found by every reading    | 80
     quotes_found | quotes   | number | quotes found in the trace                   | 90
-    """
-)
-_BESIDE: Final = columns(
-    """
+""")
+_BESIDE: Final = columns("""
+    n        | n        | count  | traces judged by both                               | 95
     verdicts | verdicts | number | verdicts that are the same                          | 100
     modes    | modes    | number | of modes that either calls present, agreed on       | 95
     places   | places   | number | of modes that both call present, in the same places | 85
     step     | step     | number | the same decisive step                              | 80
-    """
-)
+    set      | set otherwise | text |                                                  | 70
+""")
 
 
 def exam_report(document: Values) -> Report:
@@ -144,24 +136,14 @@ def consistency_report(document: Values) -> Report:
         rows = tuple(
             Row(
                 name,
-                {
-                    "judge": name,
-                    "n": one["n"],
-                    **figure_cells(one, _BESIDE),
-                    "set": _otherwise(one),
-                },
+                {"judge": name, **figure_cells(one, _BESIDE), "set": _otherwise(one)},
             )
             for name, one in beside["others"].items()
         )
         table = Table(
             "beside",
             f"Beside {beside['first']}",
-            (
-                _WHO,
-                Column("n", "n", Kind.COUNT, "traces judged by both", keeps=95),
-                *_BESIDE,
-                Column("set", "set otherwise", Kind.TEXT, keeps=70),
-            ),
+            (_WHO, *_BESIDE),
             (rows,),
             "",
             (
@@ -193,13 +175,8 @@ def _over_traces(document: Values) -> str:
 
 
 def _alone(name: str, one: Values) -> Row:
-    cells: dict[str, Cell] = {"judge": name, "traces": one["traces"]}
-    if one["samples"]:
-        cells |= {
-            "samples": one["samples"]["samples"],
-            **figure_cells(one["samples"], _STEADY[1:3]),
-        }
-    return Row(name, cells | figure_cells(one, _STEADY[-1:]))
+    figures = figure_cells({**one, **(one["samples"] or {})}, _STEADY)
+    return Row(name, {"judge": name, **figures, "traces": one["traces"]})
 
 
 def _otherwise(one: Values) -> str:
@@ -279,7 +256,6 @@ def _places(document: Values, judges: Values) -> Section | None:
                 {
                     "judge": name,
                     "what": words,
-                    **{key: figures[what][key] for key in ("true", "named", "right")},
                     **figure_cells(figures[what], _MATCH),
                 },
             )
@@ -291,14 +267,7 @@ def _places(document: Values, judges: Values) -> Section | None:
     table = Table(
         "places",
         "All marked places",
-        (
-            _WHO,
-            Column("what", "what", Kind.TEXT, keeps=101),
-            Column("true", "true", Kind.COUNT, "true ones", keeps=75),
-            Column("named", "named", Kind.COUNT, "named ones", keeps=75),
-            Column("right", "right", Kind.COUNT, "named ones that are true", keeps=85),
-            *_MATCH,
-        ),
+        (_WHO, *_MATCH),
         groups,
         _over_traces(document),
         tuple(_not_asked(scored)),

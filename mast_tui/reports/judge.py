@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Final
 
 from mast_tui.gold.sources import gold_name, gold_words
 from mast_tui.reports.model import (
+    CODE,
+    MODE,
     Behind,
     Cell,
     Column,
@@ -17,6 +18,7 @@ from mast_tui.reports.model import (
     Row,
     Section,
     Table,
+    columns,
     figure_cells,
 )
 from mast_tui.reports.sentences import (
@@ -38,32 +40,79 @@ from mast_tui.reports.sentences import (
 )
 from mast_tui.reports.span_agreement import BIAS_CORRECTED
 
-_CODE: Final = Column("code", "", Kind.TEXT, "code", keeps=101)
-_NAME: Final = Column("name", "mode", Kind.TEXT, "mode", keeps=102)
-_N: Final = Column("n", "n", Kind.COUNT, "compared (n)", keeps=94)
-
-_RATES: Final = (
-    Column("true_positive_rate", "TPR", name="true positive rate (TPR)", keeps=100),
-    Column("true_negative_rate", "TNR", name="true negative rate (TNR)", keeps=99),
-    Column("precision", "precision", keeps=48),
-    Column("f1", "F1", keeps=47),
-)
+_N, *_RATES = columns("""
+    n                  | n         | count  | compared (n)             | 94
+    true_positive_rate | TPR       | number | true positive rate (TPR) | 100
+    true_negative_rate | TNR       | number | true negative rate (TNR) | 99
+    precision          | precision | number |                          | 48
+    f1                 | F1        | number |                          | 47
+""")
 # Raw agreement and AC1 look fine on a judge that is of no use where a mode is rare, so that
 # neither is shown without κ beside it.
-_BESIDE: Final = (
-    Column("cohen_kappa", "κ", name="Cohen's κ", keeps=100),
-    Column("gwet_ac1", "AC1", name="Gwet's AC1", keeps=48),
-    Column("raw_agreement", "raw", name="raw agreement", keeps=47),
+_BESIDE: Final = columns("""
+    cohen_kappa   | κ   | number | Cohen's κ     | 100
+    gwet_ac1      | AC1 | number | Gwet's AC1    | 48
+    raw_agreement | raw | number | raw agreement | 47
+""")
+_ERRORS: Final = columns("""
+    mcnemar_p_adjusted | McNemar     | p_value | McNemar's p, corrected over the modes | 60
+    counts | TP/FP/FN/TN | text | true and false positives, false and true negatives | 20
+""")
+_JUDGES: Final = (
+    *columns("""
+        judge  | judge  | text  |                 | 102
+        traces | traces | count | traces compared | 95
+        n      | n      | count | traces × modes  | 94
+    """),
+    *_RATES,
+    *_BESIDE,
+    *columns("left_out | left out | text | | 20"),
 )
-_MCNEMAR: Final = Column(
-    "mcnemar_p_adjusted", "McNemar", Kind.P_VALUE,
-    "McNemar's p, corrected over the modes", keeps=60,
-)  # fmt: skip
-
-_FOUR: Final = Column(
-    "counts", "TP/FP/FN/TN", Kind.TEXT, "true and false positives, false and true negatives",
-    keeps=20,
-)  # fmt: skip
+_DIFFERENCES: Final = columns("""
+    true_positive_rate | Δ TPR       | number | difference of true positive rates | 60
+    true_negative_rate | Δ TNR       | number | difference of true negative rates | 58
+    precision          | Δ precision | number | difference of precisions          | 45
+    cohen_kappa        | Δ κ         | number | difference of Cohen's κ           | 62
+""")
+_CALIBRATION: Final = columns("""
+    confidence      | confidence | text  |                         | 102
+    n               | n          | count | findings                | 98
+    mean_confidence | mean       | share | mean confidence         | 97
+    right           | right      | share | share of right findings | 99
+""")
+_ANSWERS: Final = columns("""
+    name     | answers      | text  |                             | 102
+    n        | n            | count | answers                     | 98
+    accept   | accepted     | count |                             | 90
+    edit     | edited       | count |                             | 89
+    reject   | rejected     | count |                             | 91
+    accepted | as it stands | share | share accepted as it stands | 95
+    taken    | taken        | share | share accepted or edited    | 99
+""")
+_LOCALISATION: Final = """
+    n            | its labels  | count | labels of the judge                         | 90
+    right_place  | right place | share | share of its labels in a right place        | 99
+    places       | places      | count | places of {against}                         | 89
+    places_found | found       | share | share of the places of {against} that it finds | 98
+"""
+_PREVALENCE: Final = columns("""
+    n_unlabelled | n              | count | traces with its verdict  | 97
+    apparent     | the judge says | share | called present           | 98
+    corrected    | corrected      | share | corrected for its errors | 99
+""")
+_OVERALL: Final = columns("""
+    n_labelled   | labelled       | count  | traces with people's verdict   | 96
+    people       | people alone   | share  | people call present            | 97
+    powered      | with the judge | share  | prediction-powered             | 99
+    judge_weight | λ              | number | weight of the judge's word     | 60
+    more_labels  | for ± 3        | count  | traces to label for ± 3 points | 95
+""")
+_WITHHELD: Final = columns("""
+    name       |            | text   | what people said       | 102
+    shown      | shown      | number | with suggestions shown | 98
+    withheld   | without    | number | without suggestions    | 97
+    difference | difference | number |                        | 99
+""")
 
 _UNDEFINED: Final = {
     "no_variance": "one of the two says the same of all traces",
@@ -128,15 +177,13 @@ def judges_section(judges: Values) -> Section:
     Args:
         judges: By name the part ``judge`` of a document, all held against the same.
     """
-    columns = (*_RATES, *_BESIDE)
     rows = [
         Row(
             name,
             {
                 "judge": name,
                 "traces": one["traces"]["compared"],
-                "n": one["pooled"]["n"],
-                **figure_cells(one["pooled"], columns),
+                **figure_cells(one["pooled"], (_N, *_RATES, *_BESIDE)),
                 "left_out": ", ".join(_left_out_parts(one["left_out"])) or "nothing",
             },
         )
@@ -145,13 +192,7 @@ def judges_section(judges: Values) -> Section:
     table = Table(
         "judges",
         "Judges, all modes pooled",
-        (
-            Column("judge", "judge", Kind.TEXT, keeps=102),
-            Column("traces", "traces", Kind.COUNT, "traces compared", keeps=95),
-            replace(_N, name="traces × modes"),
-            *columns,
-            Column("left_out", "left out", Kind.TEXT, keeps=20),
-        ),
+        _JUDGES,
         (tuple(rows),),
         notes=withheld_notes(*(one["pooled"] for one in judges.values())),
     )
@@ -203,8 +244,8 @@ def compared_table(judges: Values) -> Table:
         "judges_compared",
         f"{first} (1) and {second} (2) against {judges['against']}",
         (
-            _CODE,
-            _NAME,
+            CODE,
+            MODE,
             _N,
             Column("only_first", "only 1", Kind.COUNT, f"only {first} is right", keeps=80),
             Column("only_second", "only 2", Kind.COUNT, f"only {second} is right", keeps=80),
@@ -217,14 +258,6 @@ def compared_table(judges: Values) -> Table:
         "rates of one mode have Newcombe's paired ones.",
         tuple(notes),
     )
-
-
-_DIFFERENCES: Final = (
-    Column("true_positive_rate", "Δ TPR", name="difference of true positive rates", keeps=60),
-    Column("true_negative_rate", "Δ TNR", name="difference of true negative rates", keeps=58),
-    Column("precision", "Δ precision", name="difference of precisions", keeps=45),
-    Column("cohen_kappa", "Δ κ", name="difference of Cohen's κ", keeps=62),
-)
 
 
 def _compared_cells(table: Values) -> dict[str, Cell]:
@@ -256,16 +289,13 @@ def _facts(judge: Values) -> tuple[tuple[str, str, str], ...]:
 
 def _rates(judge: Values) -> Table:
     against, traces = against_words(judge), judge["traces"]
-    columns = (
-        _CODE, _NAME, _N,
-        Column("present", "present", Kind.TEXT, f"called present by the judge / {against}",
-               keeps=70),
-        *_RATES,
-    )  # fmt: skip
+    present = Column(
+        "present", "present", Kind.TEXT, f"called present by the judge / {against}", keeps=70
+    )
     return Table(
         "judge",
         f"{judge['judge']} against {against}",
-        columns,
+        (CODE, MODE, _N, present, *_RATES),
         _groups(judge, _RATES, detail=True),
         f"{counted(traces['compared'], 'trace')} (taxonomy {judge['taxonomy']}). "
         f"{_intervals(judge)}",
@@ -285,7 +315,7 @@ def _beside_chance(judge: Values) -> Table:
     return Table(
         "judge_chance",
         f"{judge['judge']} against {against_words(judge)}, beside chance",
-        (_CODE, _NAME, *_BESIDE, _MCNEMAR, _FOUR),
+        (CODE, MODE, *_BESIDE, *_ERRORS),
         _groups(judge, _BESIDE, detail=False),
         f"{counted(judge['traces']['compared'], 'trace')} (taxonomy {judge['taxonomy']}). "
         f"{_intervals(judge)}",
@@ -336,15 +366,15 @@ def _calibration(judge: Values) -> Table | None:
     if not found["n"]:
         return None
 
-    def row(ident: str, confidence: str, one: Values) -> Row:
-        cells: dict[str, Cell] = {"confidence": confidence, "right": Estimate.of(one["right"])}
-        return Row(ident, cells | {key: one[key] for key in ("n", "mean_confidence")})
-
     bins = [
-        row(f"{one['low']:.1f}", f"{one['low']:.1f}–{one['high']:.1f}", one)
+        Row(
+            f"{one['low']:.1f}",
+            {"confidence": f"{one['low']:.1f}–{one['high']:.1f}"} | figure_cells(one, _CALIBRATION),
+        )
         for one in found["bins"]
         if one["n"]
     ]
+    every = Row("all", {"confidence": "all"} | figure_cells(found, _CALIBRATION))
     error = in_words(found["expected_calibration_error"])
     notes = [
         Note(
@@ -364,13 +394,8 @@ def _calibration(judge: Values) -> Table | None:
     return Table(
         "judge_calibration",
         "Calibration: how sure the judge was, and how often right",
-        (
-            Column("confidence", "confidence", Kind.TEXT, keeps=102),
-            Column("n", "n", Kind.COUNT, "findings", keeps=98),
-            Column("mean_confidence", "mean", Kind.SHARE, "mean confidence", keeps=97),
-            Column("right", "right", Kind.SHARE, "share of right findings", keeps=99),
-        ),
-        (tuple(bins), (row("all", "all", found),)),
+        _CALIBRATION,
+        (tuple(bins), (every,)),
         f"Findings of {judge['judge']}. {_WILSON}",
         (*notes, *withheld_notes(found)),
     )
@@ -383,10 +408,7 @@ def _answers(judge: Values) -> Table | None:
         return None
 
     def row(ident: str, name: str, one: Values) -> Row:
-        cells: dict[str, Cell] = {"name": name}
-        cells |= {key: one[key] for key in ("n", "accept", "edit", "reject")}
-        cells |= {key: Estimate.of(one[key]) for key in ("accepted", "taken")}
-        return Row(ident, cells)
+        return Row(ident, {"name": name} | figure_cells(one, _ANSWERS))
 
     bins = [
         row(f"{one['low']:.1f}", f"confidence {one['low']:.1f}–{one['high']:.1f}", one)
@@ -397,15 +419,7 @@ def _answers(judge: Values) -> Table | None:
     return Table(
         "judge_answers",
         "People's answers to its suggestions",
-        (
-            Column("name", "answers", Kind.TEXT, keeps=102),
-            Column("n", "n", Kind.COUNT, "answers", keeps=98),
-            Column("accept", "accepted", Kind.COUNT, keeps=90),
-            Column("edit", "edited", Kind.COUNT, keeps=89),
-            Column("reject", "rejected", Kind.COUNT, keeps=91),
-            Column("accepted", "as it stands", Kind.SHARE, "share accepted as it stands", keeps=95),
-            Column("taken", "taken", Kind.SHARE, "share accepted or edited", keeps=99),
-        ),
+        _ANSWERS,
         (tuple(bins), tuple(people) if len(people) > 1 else (), (row("all", "all", found),)),
         f"Suggestions of {judge['judge']}. {_WILSON}",
         withheld_notes(found),
@@ -419,11 +433,10 @@ def _localisation(judge: Values) -> Table | None:
         return None
     against = against_words(judge)
 
+    shown = columns(_LOCALISATION, against=against)
+
     def row(ident: str, code: str, name: str, one: Values) -> Row:
-        shares = {key: Estimate.of(one[key]) for key in ("right_place", "places_found")}
-        cells: dict[str, Cell] = {"code": code, "name": name, **shares}
-        cells |= {"n": one["n"], "places": one["places"]}
-        return Row(ident, cells)
+        return Row(ident, {"code": code, "name": name} | figure_cells(one, shown))
 
     modes = [
         row(judge["modes"][code]["slug"], code, judge["modes"][code]["name"], one)
@@ -433,19 +446,11 @@ def _localisation(judge: Values) -> Table | None:
     return Table(
         "judge_places",
         "Places, where both call the mode present",
-        (
-            _CODE, _NAME,
-            Column("n", "its labels", Kind.COUNT, "labels of the judge", keeps=90),
-            Column("right_place", "right place", Kind.SHARE,
-                   "share of its labels in a right place", keeps=99),
-            Column("places", "places", Kind.COUNT, f"places of {against}", keeps=89),
-            Column("places_found", "found", Kind.SHARE, f"share of the places of {against} that it "
-                   "finds", keeps=98),
-        ),
+        (CODE, MODE, *shown),
         (tuple(modes), (row("all", "", "all modes", found),)),
         f"Places of {judge['judge']} beside those of {against}. {_WILSON}",
         withheld_notes(found),
-    )  # fmt: skip
+    )
 
 
 def _prevalence(judge: Values, sight: Values | None) -> Table | None:
@@ -456,13 +461,7 @@ def _prevalence(judge: Values, sight: Values | None) -> Table | None:
     rows = [
         Row(
             judge["modes"][code]["slug"],
-            {
-                "code": code,
-                "name": judge["modes"][code]["name"],
-                "n_unlabelled": one["n_unlabelled"],
-                "apparent": Estimate.of(one["apparent"]),
-                "corrected": Estimate.of(one["corrected"]),
-            },
+            {"code": code, "name": judge["modes"][code]["name"]} | figure_cells(one, _PREVALENCE),
             detail=tuple(_refused(one)),
         )
         for code, one in judge["prevalence"].items()
@@ -486,13 +485,7 @@ def _prevalence(judge: Values, sight: Values | None) -> Table | None:
     return Table(
         "judge_prevalence",
         f"Prevalence on {counted(alone, 'trace')} that only the judge has judged",
-        (
-            _CODE,
-            _NAME,
-            Column("n_unlabelled", "n", Kind.COUNT, "traces with its verdict", keeps=97),
-            Column("apparent", "the judge says", Kind.SHARE, "called present", keeps=98),
-            Column("corrected", "corrected", Kind.SHARE, "corrected for its errors", keeps=99),
-        ),
+        (CODE, MODE, *_PREVALENCE),
         (tuple(rows),),
         f"As {judge['judge']} says, and corrected for its errors (Rogan and Gladen 1978). "
         f"{resampled_note(judge['bootstrap'])} What it says has Wilson's.",
@@ -505,47 +498,26 @@ def _overall(judge: Values) -> Table | None:
     alone = judge["traces"]["unlabelled"]
     if not alone or not judge["prevalence"]:
         return None
-    rows = []
-    for code, one in judge["prevalence"].items():
-        found = one["overall"]
-        cells: dict[str, Cell] = {
-            "code": code,
-            "name": judge["modes"][code]["name"],
-            "n_labelled": found["n_labelled"],
-            "people": Estimate.of(found["people"]),
-            "powered": Estimate.of(found["powered"]),
-            "judge_weight": found["judge_weight"],
-            "more_labels": found["more_labels"],
-        }
-        rows.append(Row(judge["modes"][code]["slug"], cells, detail=tuple(width_words(found))))
+    rows = [
+        Row(
+            judge["modes"][code]["slug"],
+            {"code": code, "name": judge["modes"][code]["name"]} | figure_cells(found, _OVERALL),
+            detail=tuple(width_words(found)),
+        )
+        for code, one in judge["prevalence"].items()
+        for found in (one["overall"],)
+    ]
     total = max((one["overall"]["n"] for one in judge["prevalence"].values()), default=0)
     figures = {code: one["overall"] for code, one in judge["prevalence"].items()}
     return Table(
         "judge_overall",
         f"Prevalence over all {counted(total, 'trace')}: people on a part, the judge on all",
-        (
-            _CODE,
-            _NAME,
-            Column("n_labelled", "labelled", Kind.COUNT, "traces with people's verdict", keeps=96),
-            Column("people", "people alone", Kind.SHARE, "people call present", keeps=97),
-            Column("powered", "with the judge", Kind.SHARE, "prediction-powered", keeps=99),
-            Column("judge_weight", "λ", Kind.NUMBER, "weight of the judge's word", keeps=60),
-            Column(
-                "more_labels",
-                "for ± 3",
-                Kind.COUNT,
-                "traces to label for ± 3 points",
-                keeps=95,
-            ),
-        ),
+        (CODE, MODE, *_OVERALL),
         (tuple(rows),),
         f"What people say of the traces that they labelled, and the same joined with what "
         f"{judge['judge']} says of all (prediction-powered inference, PPI++: Angelopoulos, Duchi "
         "and Zrnic 2023). The intervals are Wilson's.",
-        (
-            _powered_note(figures),
-            *withheld_notes(figures),
-        ),
+        (_powered_note(figures), *withheld_notes(figures)),
     )
 
 
@@ -597,13 +569,7 @@ def _withheld(judge: Values) -> Table | None:
     pull = judge["withheld"]
     if pull is None:
         return None
-    rows = []
-    for key, name in _PULL:
-        cells: dict[str, Cell] = {"name": name}
-        cells |= {
-            part: Estimate.of(pull[key][part]) for part in ("shown", "withheld", "difference")
-        }
-        rows.append(Row(key, cells))
+    rows = [Row(key, {"name": name} | figure_cells(pull[key], _WITHHELD)) for key, name in _PULL]
     passes = pull["passes"]
     left = [
         told
@@ -627,12 +593,7 @@ def _withheld(judge: Values) -> Table | None:
     return Table(
         "judge_withheld",
         "What people said with suggestions shown, and without",
-        (
-            Column("name", "", Kind.TEXT, "what people said", keeps=102),
-            Column("shown", "shown", name="with suggestions shown", keeps=98),
-            Column("withheld", "without", name="without suggestions", keeps=97),
-            Column("difference", "difference", keeps=99),
-        ),
+        _WITHHELD,
         (tuple(rows),),
         f"The same people, with and without suggestions of {judge['judge']}, over "
         f"{counted(pull['traces'], 'trace')}. {resampled_note(judge['bootstrap'])}",

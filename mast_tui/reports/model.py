@@ -86,8 +86,16 @@ class Column:
 
 
 def figure_cells(figures: Mapping[str, Any], columns: Iterable[Column]) -> dict[str, Cell]:
-    """Make the cells of figures of a JSON document, under those columns that are there."""
-    return {one.key: Estimate.of(figures[one.key]) for one in columns if one.key in figures}
+    """Make the cells of a part of a JSON document, under those columns whose keys it has.
+
+    Args:
+        figures: Coefficients with what belongs to them, counts and words.
+        columns: The columns of a table.
+    """
+    there = {one.key: figures[one.key] for one in columns if one.key in figures}
+    return {
+        key: Estimate.of(cell) if isinstance(cell, Mapping) else cell for key, cell in there.items()
+    }
 
 
 def columns(table: str, **words: str) -> tuple[Column, ...]:
@@ -114,12 +122,19 @@ def columns(table: str, **words: str) -> tuple[Column, ...]:
     return tuple(found)
 
 
+CODE, MODE = columns("""
+    code |      | text | code | 101
+    name | mode | text | mode | 102
+""")
+"""What names the row of a mode."""
+
+
 @dataclass(frozen=True, slots=True)
 class Behind:
     """Which traces stand behind a row or a cell: those of these ``modes``.
 
     Modes are named as in the report's document: slugs of agreement, codes of signatures. ``which``
-    narrows them by whatever the report's source understands (an outcome, a pair, a tenth of the
+    narrows them by whatever the report's screen understands (an outcome, a pair, a tenth of the
     run). It is compared and passed on, never shown.
     """
 

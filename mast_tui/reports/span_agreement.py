@@ -5,7 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from mast_tui.reports.model import Behind, Cell, Column, Estimate, Kind, Note, Row, Section, Table
+from mast_tui.reports.model import (
+    CODE,
+    MODE,
+    Behind,
+    Cell,
+    Column,
+    Estimate,
+    Kind,
+    Note,
+    Row,
+    Section,
+    Table,
+    columns,
+    figure_cells,
+)
 from mast_tui.reports.render.cells import fixed
 from mast_tui.reports.sentences import (
     Values,
@@ -29,16 +43,34 @@ _UNDEFINED: Final = {
     "single_rater": "only one person has marked or read anything",
 }
 
-_F1: Final = (
-    Column("f1_exact", "F1 exact", name="F1 of exact places", keeps=99),
-    Column("f1_overlap_0.5", "F1 half", name="F1 at an overlap of 0.5 or more", keeps=46),
-    Column("f1_overlap_0.1", "F1 any", name="F1 at an overlap of 0.1 or more", keeps=44),
-)
-_ALPHA: Final = Column(
-    "krippendorff_alpha", "α spans", name="Krippendorff's α over spans", keeps=48
-)
-_ALPHA_U: Final = Column("krippendorff_alpha_u", "α_U", name="Krippendorff's α_U", keeps=47)
-_PLACES: Final = Column("places", "places", Kind.COUNT, "places of both sides", keeps=97)
+_PLACES: Final = columns("""
+    places         | places   | count  | places of both sides            | 97
+    f1_exact       | F1 exact | number | F1 of exact places              | 99
+    f1_overlap_0.5 | F1 half  | number | F1 at an overlap of 0.5 or more | 46
+    f1_overlap_0.1 | F1 any   | number | F1 at an overlap of 0.1 or more | 44
+""")
+_ALPHA, _ALPHA_U = columns("""
+    krippendorff_alpha   | α spans | number | Krippendorff's α over spans | 48
+    krippendorff_alpha_u | α_U     | number | Krippendorff's α_U          | 47
+""")
+_PAIRS: Final = columns("""
+    pair          | pair    | text   |                                       | 102
+    traces        | traces  | count  | traces compared                       | 90
+    finding_exact | finding | number | F1 of finding exact places            | 98
+    finding_half  | half    | number | F1 of finding, overlap 0.5            | 60
+    naming_exact  | naming  | number | F1 of finding and naming exactly      | 99
+    naming_half   | half    | number | F1 of finding and naming, overlap 0.5 | 61
+""")
+_ANNOTATORS: Final = columns("""
+    traces           | traces           | count | traces compared                       | 99
+    places           | places           | count | places marked                         | 98
+    reading_recorded | reading recorded | count | traces with a record of what was read
+    whole_trace      | on whole traces  | count | labels on a whole trace
+    no_places        | no place         | count | called present without a place
+    not_found        | not found        | count | labels on spans that are not there
+""")
+_SELDOM: Final = ("whole_trace", "no_places", "not_found")
+"""Columns that are left out where they hold nothing."""
 
 
 def places_section(spans: Values) -> Section:
@@ -76,8 +108,7 @@ def _by_mode(spans: Values) -> Table:
                 "code": code,
                 "name": mode["name"],
                 **_f1(mode["f1"]),
-                "krippendorff_alpha": Estimate.of(mode["krippendorff_alpha"]),
-                "krippendorff_alpha_u": Estimate.of(mode["krippendorff_alpha_u"]),
+                **figure_cells(mode, (_ALPHA, _ALPHA_U)),
             },
             detail=tuple(_mode_detail(mode)),
             behind=_behind(f"{code} {mode['name']}", (mode["slug"],)),
@@ -113,14 +144,7 @@ def _by_mode(spans: Values) -> Table:
     return Table(
         "spans",
         "Agreement on places: which spans and quotes were marked",
-        (
-            Column("code", "", Kind.TEXT, "code", keeps=101),
-            Column("name", "mode", Kind.TEXT, "mode", keeps=102),
-            _PLACES,
-            *_F1,
-            _ALPHA,
-            _ALPHA_U,
-        ),
+        (CODE, MODE, *_PLACES, _ALPHA, _ALPHA_U),
         (tuple(rows), totals),
         f"Places of {joined(tuple(spans['annotators']))} in {counted(compared, 'trace')} of "
         f"{counted(found['spans'], 'span')}. "
@@ -142,10 +166,7 @@ def _by_mode(spans: Values) -> Table:
 def _overlaps(found: Values) -> Table:
     """F1 by how much two places have to overlap."""
     rows = []
-    for key, name in (
-        ("finding", "finding"),
-        ("finding_and_naming", "with naming"),
-    ):
+    for key, name in (("finding", "finding"), ("finding_and_naming", "with naming")):
         cells: dict[str, Cell] = {"name": name}
         for level, figure in found[key]["overlap"].items():
             cells[f"f1_overlap_{level}"] = Estimate.of(figure)
@@ -185,15 +206,7 @@ def _by_pair(spans: Values) -> Table | None:
     return Table(
         "spans_pairs",
         "Agreement on places by pair",
-        (
-            Column("pair", "pair", Kind.TEXT, keeps=102),
-            Column("traces", "traces", Kind.COUNT, "traces compared", keeps=90),
-            Column("finding_exact", "finding", name="F1 of finding exact places", keeps=98),
-            Column("finding_half", "half", name="F1 of finding, overlap 0.5", keeps=60),
-            Column("naming_exact", "naming", name="F1 of finding and naming exactly", keeps=99),
-            Column("naming_half", "half", name="F1 of finding and naming, overlap 0.5", keeps=61),
-            _ALPHA_U,
-        ),
+        (*_PAIRS, _ALPHA_U),
         (tuple(rows),),
         notes=withheld_notes(*spans["pairs"].values()),
         folded=True,
@@ -202,24 +215,14 @@ def _by_pair(spans: Values) -> Table | None:
 
 def _by_annotator(spans: Values) -> Table:
     """What the figures rest on, by annotator."""
-    columns = (
-        Column("traces", "traces", Kind.COUNT, "traces compared", keeps=99),
-        Column("places", "places", Kind.COUNT, "places marked", keeps=98),
-        Column("reading_recorded", "reading recorded", Kind.COUNT,
-               "traces with a record of what was read"),
-        Column("whole_trace", "on whole traces", Kind.COUNT, "labels on a whole trace"),
-        Column("no_places", "no place", Kind.COUNT, "called present without a place"),
-        Column("not_found", "not found", Kind.COUNT, "labels on spans that are not there"),
-    )  # fmt: skip
-    seldom = {
-        key
-        for key in ("whole_trace", "no_places", "not_found")
-        if not any(one.get(key) for one in spans["annotators"].values())
-    }
-    shown = [column for column in columns if column.key not in seldom]
+    people = spans["annotators"]
+    shown = [
+        one
+        for one in _ANNOTATORS
+        if one.key not in _SELDOM or any(of.get(one.key) for of in people.values())
+    ]
     rows = [
-        Row(name, {"annotator": name, **{column.key: one.get(column.key) for column in shown}})
-        for name, one in spans["annotators"].items()
+        Row(name, {"annotator": name, **figure_cells(one, shown)}) for name, one in people.items()
     ]
     return Table(
         "spans_annotators",

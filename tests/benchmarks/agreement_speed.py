@@ -31,7 +31,7 @@ from sklearn.metrics import cohen_kappa_score
 from sqlalchemy import create_engine
 
 from mast_tui.figures.agreement.report import StudyInput, agreement_report
-from mast_tui.figures.agreement.verdict_table import PRESENT, Said, VerdictTable
+from mast_tui.figures.agreement.verdict_table import PRESENT, VerdictTable
 from mast_tui.labels import AnnotatorKind
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import Workspace, schema
@@ -69,12 +69,6 @@ def make_study(traces: int, seed: int) -> StudyInput:
     )
 
 
-def said_in(study: StudyInput) -> tuple[VerdictTable, Said]:
-    """The study's table and what stands in it."""
-    assert isinstance(study.verdicts, VerdictTable)
-    return study.verdicts, study.verdicts.said
-
-
 def write_workspace(path: Path, study: StudyInput) -> None:
     """Write the study's verdicts into a workspace, a label on the whole trace for each present."""
     workspace = Workspace.open(path)
@@ -82,14 +76,14 @@ def write_workspace(path: Path, study: StudyInput) -> None:
     for name in ANNOTATORS:
         workspace.add_annotator(name, AnnotatorKind.HUMAN)
     workspace.close()
-    table, said = said_in(study)
+    table = study.verdicts
     engine = create_engine(f"sqlite:///{path}")
     with engine.begin() as connection:
         connection.execute(schema.traces.insert(), [_trace(trace) for trace in table.traces])
         for place, name in enumerate(ANNOTATORS):
             cells = [
                 ({"annotator": name, "trace_id": trace, "taxonomy": study.taxonomy_ref}, row)
-                for trace, row in zip(table.traces, said[place].tolist(), strict=True)
+                for trace, row in zip(table.traces, table.said[place].tolist(), strict=True)
             ]
             connection.execute(schema.passes.insert(), [key | _PASS for key, _ in cells])
             given = [
@@ -147,7 +141,7 @@ def run_command(path: Path) -> None:
 
 def run_scikit_learn(study: StudyInput, rounds: int) -> None:
     """κ of every pair and mode in every resample of the traces."""
-    _, said = said_in(study)
+    said = study.verdicts.said
     chance = np.random.default_rng(0)
     traces = said.shape[1]
     with warnings.catch_warnings():

@@ -34,24 +34,22 @@ from mast_tui.workspace.events.types import (
 )
 from tests.exchange.words import MAST, SLUGS
 from tests.figures.agreement.build_judge import counted
+from tests.figures.agreement.tables import verdict_table
 
 pytestmark = pytest.mark.slow
 
 NAMES = ("Bö b", "bö b")
 HOSTILE = "<script>| `x` \u202e ---\n# not a heading"
 SAID = {NAMES[0]: "1100100", NAMES[1]: "0011010"}
-STUDY = StudyInput(
-    MAST.ref,
-    tuple((slug, MAST.modes[i].code, MAST.modes[i].name) for i, slug in enumerate(SLUGS[:2])),
-    NAMES,
-    "1",
-    {
-        (name, f"t{i}", SLUGS[0]): VerdictValue.PRESENT if letter == "1" else VerdictValue.ABSENT
-        for name, letters in SAID.items()
-        for i, letter in enumerate(letters)
-    },
-    {name: frozenset(f"t{i}" for i in range(7)) for name in NAMES},
-)
+FINISHED = {name: frozenset(f"t{i}" for i in range(7)) for name in NAMES}
+MODES = tuple((slug, MAST.modes[i].code, MAST.modes[i].name) for i, slug in enumerate(SLUGS[:2]))
+VERDICTS = {
+    (name, f"t{i}", SLUGS[0]): VerdictValue.PRESENT if letter == "1" else VerdictValue.ABSENT
+    for name, letters in SAID.items()
+    for i, letter in enumerate(letters)
+}
+TABLE = verdict_table(MODES, FINISHED, VERDICTS)
+STUDY = StudyInput(MAST.ref, MODES, NAMES, "1", TABLE, FINISHED)
 REPORT: dict[str, Any] = {**agreement_report(STUDY, rounds=20)}
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mast_tui.figures.agreement.report import Report, Retest, agreement_report
+from mast_tui.figures.agreement.report import Report, agreement_report
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.figures.spans.input import Place, Reading, SpanInput, TraceReadings
 from mast_tui.figures.spans.report import span_report
 from tests.figures.agreement.build_judge import assisted, given_words, said
 from tests.figures.agreement.build_reports import MODES, study_of
+from tests.figures.agreement.tables import retest_table
 from tests.gold.build import ABSENT, MODE, PRESENT
 
 SAID = {"ann": "11010010?", "bob": "110010110", "cat": "1·0·11010"}
@@ -23,7 +24,7 @@ def agreement() -> Report:
     study = replace(
         study,
         rounds={"pilot": frozenset({"t0", "t1", "t2"}), "main": frozenset({"t3", "t4"})},
-        retests={"ann": Retest(frozenset({"t0", "t1"}), first, again)},
+        retests={"ann": retest_table(MODES, ("t0", "t1"), first, again)},
         unfinished={"bob": 2},
         not_in_study={"dan": 3},
     )

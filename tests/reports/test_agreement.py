@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mast_tui.figures.agreement.report import Report as Document
-from mast_tui.figures.agreement.report import Retest, StudyInput
+from mast_tui.figures.agreement.report import StudyInput
 from mast_tui.figures.agreement.report import agreement_report as figures_of
 from mast_tui.figures.spans.input import Place
 from mast_tui.figures.spans.report import SpanReport
@@ -20,6 +20,7 @@ from mast_tui.reports.model import Estimate, Report
 from mast_tui.reports.sentences import is_kappa_paradox
 from mast_tui.reports.span_agreement import places_section
 from tests.figures.agreement.build_reports import DEGENERATE, whole
+from tests.figures.agreement.tables import retest_table, verdict_table
 from tests.figures.agreement.test_spans import reading
 from tests.figures.agreement.test_spans import report as spans_of
 from tests.figures.agreement.test_study import MODES
@@ -52,9 +53,9 @@ def study(*tables: tuple[int, int, int, int], name: str = "Step repetition") -> 
             verdicts["ann", f"t{i}", slug] = VALUES[first]
             verdicts["bob", f"t{i}", slug] = VALUES[second]
     traces = frozenset(f"t{i}" for i in range(max(sum(t) for t in tables)))
-    return StudyInput(
-        "mast@3", modes, ("ann", "bob"), "1", verdicts, {"ann": traces, "bob": traces}
-    )
+    finished = {"ann": traces, "bob": traces}
+    table = verdict_table(modes, finished, verdicts)
+    return StudyInput("mast@3", modes, ("ann", "bob"), "1", table, finished)
 
 
 def of_tables(*tables: tuple[int, int, int, int]) -> Report:
@@ -74,7 +75,9 @@ def many(said: dict[str, str]) -> StudyInput:
         name: frozenset(f"t{i}" for i, letter in enumerate(letters) if letter != "·")
         for name, letters in said.items()
     }
-    return StudyInput("mast@3", (("m", "1.1", "Mode"),), tuple(said), "1", verdicts, finished)
+    modes = (("m", "1.1", "Mode"),)
+    table = verdict_table(modes, finished, verdicts)
+    return StudyInput("mast@3", modes, tuple(said), "1", table, finished)
 
 
 def of_words(said: dict[str, str]) -> Report:
@@ -248,7 +251,9 @@ def copied() -> Report:
             for (slug, _, _), letter in zip(modes, block, strict=True):
                 verdicts[name, f"t{trace:02}", slug] = VALUES[int(letter)]
     traces = frozenset(f"t{i:02}" for i in range(12))
-    given = StudyInput("m@1", modes, ("ann", "bob"), "1", verdicts, {"ann": traces, "bob": traces})
+    finished = {"ann": traces, "bob": traces}
+    table = verdict_table(modes, finished, verdicts)
+    given = StudyInput("m@1", modes, ("ann", "bob"), "1", table, finished)
     return agreement_report(figures_of(given, rounds=0))
 
 
@@ -268,7 +273,7 @@ def test_rounds_and_retests_have_tables_of_their_own() -> None:
     given = study((6, 2, 1, 6))
     halves = {"1": frozenset({"t0", "t1", "t2", "t13"}), "2": frozenset({"t3", "t14"})}
     again = {("t0", "m0"): VALUES[1], ("t9", "m0"): VALUES[0]}
-    both = Retest(frozenset({"t0", "t9"}), again, again)
+    both = retest_table(given.modes, ("t0", "t9"), again, again)
     report = agreement_report(
         figures_of(replace(given, rounds=halves, retests={"ann": both}), rounds=20)
     )

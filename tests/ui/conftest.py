@@ -93,12 +93,19 @@ def _styles_are_parsed_once() -> Iterator[None]:
 
 
 @pytest.fixture
-def snap_compare(snap_compare: Callable[..., bool]) -> Callable[..., bool]:
+def snap_compare(
+    snap_compare: Callable[..., bool], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., bool]:
     """Compare with the kept picture once nothing on screen changes any more.
+
+    Neither the terminal that runs the tests nor its settings show in a picture.
 
     A machine that is busy draws late: what is asked for after a refresh may come when the plugin
     has taken its picture.
     """
+    for name in ("COLUMNS", "LINES", "TERM", "COLORTERM", "TEXTUAL_THEME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
 
     def compare(
         app: object,

@@ -27,8 +27,9 @@ from mast_tui.ui.actions.registry import (
     textual_keymap,
 )
 from mast_tui.ui.app import MastApp
-from mast_tui.ui.reports.agreement import AgreementSource
-from mast_tui.ui.reports.signatures import SignaturesSource
+from mast_tui.ui.reports.agreement import AgreementScreen
+from mast_tui.ui.reports.screen import ReportScreen
+from mast_tui.ui.reports.signatures import SignaturesScreen
 
 SCREENS: Final = tuple(where for where in Where if where is not Where.EVERYWHERE)
 
@@ -59,10 +60,10 @@ expression; ``v`` and a move stretch a range; one key goes through all places of
 
 def screen_class(where: Where) -> type[Screen[None]]:
     places = {
-        Where.AGREEMENT: "reports.screen",
-        Where.SIGNATURES: "reports.screen",
-        Where.AGREEMENT_TRACES: "reports.screen",
-        Where.SIGNATURE_TRACES: "reports.screen",
+        Where.AGREEMENT: "reports.agreement",
+        Where.SIGNATURES: "reports.signatures",
+        Where.AGREEMENT_TRACES: "reports.agreement_traces",
+        Where.SIGNATURE_TRACES: "reports.signature_traces",
         Where.RUNS: "judge_runs.runs",
         Where.RUN: "judge_runs.runs",
         Where.COMPARISON: "judge_runs.comparison",
@@ -205,16 +206,7 @@ async def test_a_key_of_ones_own_works_whatever_character_it_is() -> None:
             assert app.heard == ["note", "suggestion -1"], key
 
 
-@pytest.mark.parametrize("source", [AgreementSource, SignaturesSource])
-def test_every_choice_of_a_report_has_a_key_and_every_key_a_choice(
-    source: type[AgreementSource] | type[SignaturesSource],
-) -> None:
-    made = source()
-    asked = [parse(action.command) for action in actions_for(made.where)]
-    chosen = {given[0] for _, name, given in asked if name == "choose"}
-    assert chosen == set(made.choices)
-    pages = {given[0] for _, name, given in asked if name == "show_page"}
-    assert pages == set(made.pages)
-    for _, name, given in asked:
-        if name == "choose":
-            inspect.signature(made.choices[str(given[0])]).bind(*given[1:])
+@pytest.mark.parametrize("screen", [AgreementScreen, SignaturesScreen])
+def test_every_page_of_a_report_has_a_key_and_every_key_a_page(screen: type[ReportScreen]) -> None:
+    asked = [parse(action.command) for action in actions_for(screen.where)]
+    assert {given[0] for _, name, given in asked if name == "show_page"} == set(screen.pages)

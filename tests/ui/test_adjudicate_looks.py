@@ -6,17 +6,14 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
-from textual.pilot import Pilot
 
 from mast_tui.study.model import Study
-from mast_tui.ui.app import MastApp
-from mast_tui.ui.options import AppOptions
 from mast_tui.ui.services.open_workspace import remember_welcome
 from mast_tui.workspace import NewEvent, Workspace
 from mast_tui.workspace.events.types import StudySet
 from tests.ui.office import Office
-from tests.ui.settle import settle
-from tests.ui.stage import MAST, Stage
+from tests.ui.stage import MAST
+from tests.ui.test_looks import app, pressing
 
 Compare = Callable[..., bool]
 
@@ -27,12 +24,7 @@ SCENES: dict[str, tuple[tuple[int, int], Iterable[str]]] = {
 
 
 @pytest.mark.parametrize("scene", SCENES)
-def test_adjudication_with_hidden_names(
-    snap_compare: Compare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scene: str
-) -> None:
-    for name in ("COLUMNS", "LINES", "TERM", "COLORTERM", "NO_COLOR", "TEXTUAL_THEME"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
+def test_adjudication_with_hidden_names(snap_compare: Compare, tmp_path: Path, scene: str) -> None:
     remember_welcome()
     office = Office(tmp_path / "set")
     office.label("alice", "one", {"1.3": (3, 8), "2.6": (10, 10)}, note="the same call thrice")
@@ -41,16 +33,6 @@ def test_adjudication_with_hidden_names(
     study = Study(MAST.ref, ("alice", "bob"), ("carol",), (("one",),))
     store.append([NewEvent("alice", None, MAST.ref, None, StudySet(None, study))])
     store.close()
-    options = AppOptions(
-        (office.folder,), False, str(office.workspace), "alice", None, False, False
-    )
     size, keys = SCENES[scene]
-
-    async def press(pilot: Pilot[None]) -> None:
-        assert isinstance(pilot.app, MastApp)
-        await settle(pilot)
-        on = Stage(pilot.app, pilot)
-        for key in keys:
-            await on.press(key)
-
-    assert snap_compare(MastApp(options, MAST), terminal_size=size, run_before=press)
+    opened = app(office.folder, workspace=office.workspace)
+    assert snap_compare(opened, terminal_size=size, run_before=pressing(*([key] for key in keys)))

@@ -7,14 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from textual.pilot import Pilot
 
-from mast_tui.ui.app import MastApp
-from mast_tui.ui.options import AppOptions
 from mast_tui.ui.services.open_workspace import remember_welcome
 from tests.ui.office import Office
-from tests.ui.settle import settle
-from tests.ui.stage import MAST, Stage, finding, suggest
+from tests.ui.stage import finding, suggest
+from tests.ui.test_looks import app, pressing
 
 Compare = Callable[..., bool]
 
@@ -26,12 +23,7 @@ SCENES: dict[str, tuple[tuple[int, int], Iterable[str]]] = {
 
 
 @pytest.mark.parametrize("scene", SCENES)
-def test_pages_of_agreement(
-    snap_compare: Compare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scene: str
-) -> None:
-    for name in ("COLUMNS", "LINES", "TERM", "COLORTERM", "NO_COLOR", "TEXTUAL_THEME"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
+def test_pages_of_agreement(snap_compare: Compare, tmp_path: Path, scene: str) -> None:
     remember_welcome()
     office = Office(tmp_path / "set")
     for name, spans in (("one", (3, 8)), ("two", (5, 5))):
@@ -40,16 +32,6 @@ def test_pages_of_agreement(
         suggest(office.workspace, trace, [replace(made, confidence=0.75)])
         for who in ("alice", "bob", "carol"):
             office.label(who, name, {"1.3": (3, 8)} if who != "carol" or name == "one" else {})
-    options = AppOptions(
-        (office.folder,), False, str(office.workspace), "alice", None, False, False
-    )
     size, keys = SCENES[scene]
-
-    async def press(pilot: Pilot[None]) -> None:
-        assert isinstance(pilot.app, MastApp)
-        await settle(pilot)
-        on = Stage(pilot.app, pilot)
-        for key in keys:
-            await on.press(key)
-
-    assert snap_compare(MastApp(options, MAST), terminal_size=size, run_before=press)
+    opened = app(office.folder, workspace=office.workspace)
+    assert snap_compare(opened, terminal_size=size, run_before=pressing(*([key] for key in keys)))

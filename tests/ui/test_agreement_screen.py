@@ -15,9 +15,9 @@ from mast_tui.figures.judge.report import judge_report
 from mast_tui.labels import VerdictValue
 from mast_tui.reports.model import Table
 from mast_tui.ui.adjudicate.screen import AdjudicateScreen
-from mast_tui.ui.reports.agreement import Judge, nothing_of_judge
+from mast_tui.ui.reports.agreement import AgreementScreen, Judge, nothing_of_judge
+from mast_tui.ui.reports.agreement_traces import AgreementTracesScreen
 from mast_tui.ui.reports.cells import value_words
-from mast_tui.ui.reports.screen import AgreementScreen, AgreementTracesScreen
 from tests import waiting
 from tests.figures.agreement.build_judge import assisted, counted, given_words
 from tests.gold.build import MODE, PRESENT
@@ -211,7 +211,7 @@ async def test_what_has_to_be_read_together_fits_and_no_number_is_cut(
 
 async def test_pages_follow_each_other_and_have_digits(two: Office) -> None:
     async with agreeing(two) as on:
-        pages = list(screen(on).source.pages)
+        pages = list(screen(on).pages)
         seen = []
         for _ in pages:
             seen.append(screen(on).page)

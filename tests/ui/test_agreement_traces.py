@@ -9,7 +9,8 @@ import pytest
 from mast_tui.study.model import Study
 from mast_tui.ui.adjudicate.screen import AdjudicateScreen
 from mast_tui.ui.annotate.screen import AnnotateScreen
-from mast_tui.ui.reports.screen import AgreementScreen, AgreementTracesScreen
+from mast_tui.ui.reports.agreement import AgreementScreen
+from mast_tui.ui.reports.agreement_traces import AgreementTracesScreen
 from mast_tui.workspace import NewEvent, Workspace
 from mast_tui.workspace.events.types import StudySet
 from tests.ui.office import Office

@@ -23,11 +23,8 @@ Compare = Callable[..., bool]
 
 
 @pytest.fixture(autouse=True)
-def _same_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("COLUMNS", "LINES", "TERM", "COLORTERM", "NO_COLOR", "TEXTUAL_THEME"):
-        monkeypatch.delenv(name, raising=False)
+def _no_address(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
 
 
 @pytest.fixture

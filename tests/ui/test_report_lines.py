@@ -238,11 +238,11 @@ async def test_what_is_folded_opens_on_its_title() -> None:
         lines = app.lines
         for _ in range(4):
             lines.move_by(1)
-        assert lines.folds is folded
+        assert lines.line.folds is folded
         assert app.text(lines.cursor).strip("▌ ") == "▸ By pair"
         count = lines.row_count
         assert lines.unfold()
-        assert lines.folds is folded
+        assert lines.line.folds is folded
         assert lines.row_count > count
         lines.move_by(1)
         assert lines.place == ("second", "m0")

@@ -1,4 +1,4 @@
-"""The screen for any report, with a source that counts what a test gives it."""
+"""What both reports share, on a screen that counts what a test gives it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from threading import Event
+from typing import ClassVar
 
 from mast_tui.reports.model import Behind, Column, Estimate, Kind, Row, Section, Table
 from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.context import TraceLocation
 from mast_tui.ui.dialogs.help import HelpScreen
-from mast_tui.ui.reports.screen import AgreementTracesScreen, ReportScreen
-from mast_tui.ui.reports.source import Host, LeftError, Listing, Page, Stopped
+from mast_tui.ui.reports.agreement_traces import AgreementTracesScreen
+from mast_tui.ui.reports.screen import LeftError, Listing, Page, ReportScreen, Stopped
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.workspace import Workspace
 from tests.ui.office import Office, said
@@ -35,24 +36,21 @@ def table(id: str, names: str, value: float = 0.5) -> Table:
     return Table(id, id, columns, (rows,))
 
 
-class Given:
+class GivenScreen(ReportScreen):
     """Counts what was put in ``stages``, in turn."""
 
     where = Where.AGREEMENT
-    pages: Mapping[str, str] = {"modes": "one", "categories": "two", "pairs": "none"}
+    traces = AgreementTracesScreen
+    pages: ClassVar[Mapping[str, str]] = {"modes": "one", "categories": "two", "pairs": "none"}
 
     def __init__(self) -> None:
-        self.choices: Mapping[str, Callable[..., None]] = {"passes": self.again}
+        super().__init__()
         self.stages: list[Table] = [table("first", "abcz")]
         self.found: Table | None = None
         self.waits: Event | None = None
         self.left = 0
         self.starts = 0
         self.trace = ""
-        self._host: Host
-
-    def attach(self, host: Host) -> None:
-        self._host = host
 
     def start(self, opened: OpenWorkspace) -> None:
         self.starts += 1
@@ -66,30 +64,27 @@ class Given:
                     raise LeftError
             yield from stages
 
-        self._host.count("all", counting, self._take, lambda problem: table(problem, ""))
+        self.count("all", counting, self._take, lambda problem: table(problem, ""))
 
-    def again(self) -> None:
-        self._host.mast.when_ready(self.start)
+    def action_passes(self) -> None:
+        self.mast.when_ready(self.start)
 
-    def page_opened(self, opened: OpenWorkspace) -> None:
-        pass
-
-    def come_back(self, opened: OpenWorkspace) -> None:
+    def count_again(self, opened: OpenWorkspace) -> None:
         self.start(opened)
 
     def _take(self, found: Table) -> None:
         self.found = found
-        self._host.show()
+        self.show()
 
-    def title(self) -> tuple[str, ...]:
+    def title_parts(self) -> tuple[str, ...]:
         return ("Given",)
 
-    def shown(self) -> Page:
+    def open_page(self) -> Page:
         if self.found is None:
             return Page()
-        if self._host.page == "pairs":
+        if self.page == "pairs":
             return Page(words="Nothing is here. x does something.")
-        return Page(Section(self._host.page, "", (self.found,)))
+        return Page(Section(self.page, "", (self.found,)))
 
     def whole_report(self) -> None:
         """Nothing is written."""
@@ -106,29 +101,19 @@ class Given:
     def opened(self, _opened: OpenWorkspace, _row: str) -> TraceLocation:
         return TraceLocation(self.trace, position=4)
 
-    def opening(self, row: str) -> TraceLocation | None:
-        return None
-
-
-class GivenScreen(ReportScreen):
-    """Shows what was given."""
-
-    where = Where.AGREEMENT
-    traces = AgreementTracesScreen
-
 
 @asynccontextmanager
-async def showing(tmp_path: Path) -> AsyncIterator[tuple[Stage, Given]]:
-    """The screen with a source, over a folder of one trace."""
+async def showing(tmp_path: Path) -> AsyncIterator[tuple[Stage, GivenScreen]]:
+    """The screen over a folder of one trace."""
     office = Office(tmp_path / "set")
     office.label("alice", "one", {"1.3": (3, 8)})
-    source = Given()
+    shown = GivenScreen()
     with closing(Workspace.open(office.workspace)) as store:
-        source.trace = office.trace_id(store, "one")
+        shown.trace = office.trace_id(store, "one")
     async with stage(office.folder, workspace=office.workspace) as on:
-        on.app.show_main(GivenScreen(source))
+        on.app.show_main(shown)
         await on.press()
-        yield on, source
+        yield on, shown
 
 
 def under_cursor(on: Stage) -> str:
@@ -159,9 +144,9 @@ async def test_pages_have_keys_and_each_keeps_its_row(tmp_path: Path) -> None:
 
 
 async def test_the_row_stays_by_its_id_when_it_is_counted_anew(tmp_path: Path) -> None:
-    async with showing(tmp_path) as (on, source):
+    async with showing(tmp_path) as (on, shown):
         await on.press("j")
-        source.stages = [table("first", "xyab", 0.25)]
+        shown.stages = [table("first", "xyab", 0.25)]
         await on.press("p")
         assert " b " in under_cursor(on)
         assert "0.25" in under_cursor(on)
@@ -169,31 +154,31 @@ async def test_the_row_stays_by_its_id_when_it_is_counted_anew(tmp_path: Path) -
 
 
 async def test_a_later_count_takes_the_place_of_an_earlier_one(tmp_path: Path) -> None:
-    async with showing(tmp_path) as (on, source):
-        source.waits, source.stages = Event(), [table("first", "abc", 0.11)]
+    async with showing(tmp_path) as (on, shown):
+        shown.waits, shown.stages = Event(), [table("first", "abc", 0.11)]
         await on.send("p")
-        slow, source.waits = source.waits, None
-        source.stages = [table("first", "abc", 0.22)]
+        slow, shown.waits = shown.waits, None
+        shown.stages = [table("first", "abc", 0.22)]
         await on.send("p")
         slow.set()
         await on.press()
         assert "0.22" in on.text
         assert "0.11" not in on.text
-        assert source.left == 1
+        assert shown.left == 1
 
 
 async def test_the_way_to_a_trace_at_its_span_and_back_counts_anew(tmp_path: Path) -> None:
-    async with showing(tmp_path) as (on, source):
+    async with showing(tmp_path) as (on, shown):
         await on.press("j", "enter")
         assert isinstance(on.app.screen, AgreementTracesScreen)
         assert "traces of b · 1 trace" in on.lines[0]
         await on.press("enter")
         assert isinstance(on.app.screen, AnnotateScreen)
         assert on.number == 5
-        source.stages = [table("first", "abcz", 0.75)]
+        shown.stages = [table("first", "abcz", 0.75)]
         await on.press("escape", "escape")
         assert isinstance(on.app.screen, ReportScreen)
-        assert source.starts == 2
+        assert shown.starts == 2
         assert " b " in under_cursor(on)
         assert "0.75" in under_cursor(on)
         await on.press("G", "enter")
@@ -203,9 +188,9 @@ async def test_the_way_to_a_trace_at_its_span_and_back_counts_anew(tmp_path: Pat
 
 
 async def test_a_question_is_no_reason_to_count_anew(tmp_path: Path) -> None:
-    async with showing(tmp_path) as (on, source):
+    async with showing(tmp_path) as (on, shown):
         await on.press("?")
         assert isinstance(on.app.screen, HelpScreen)
         await on.press("escape")
         assert isinstance(on.app.screen, ReportScreen)
-        assert source.starts == 1
+        assert shown.starts == 1

@@ -29,13 +29,6 @@ OTHERWISE: tuple[Message, ...] = (
 """The run that restarts nothing, though that was forbidden."""
 
 
-@pytest.fixture(autouse=True)
-def _same_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("COLUMNS", "LINES", "TERM", "COLORTERM", "NO_COLOR", "TEXTUAL_THEME"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
-
-
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
     """A failed run, one of the same task that succeeded, and one of another task."""

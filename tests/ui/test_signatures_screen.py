@@ -9,8 +9,8 @@ import pytest
 
 from mast_tui.exchange.importers.sample_content import fill_samples_workspace
 from mast_tui.traces.samples import samples_folder
-from mast_tui.ui.reports.screen import SignaturesScreen, SignatureTracesScreen
-from mast_tui.ui.reports.signatures import SignaturesSource
+from mast_tui.ui.reports.signature_traces import SignatureTracesScreen
+from mast_tui.ui.reports.signatures import SignaturesScreen
 from mast_tui.ui.services.open_workspace import remember_welcome
 from mast_tui.workspace import Workspace
 from tests.ui.office import Office, said
@@ -53,12 +53,6 @@ def outcome_file(office: Office, *rows: str) -> None:
     office.folder.mkdir()
     lines = ["trace,outcome,score", *(row.replace(",", ".json,", 1) for row in rows)]
     (office.folder / "outcomes.csv").write_text("\n".join(lines), "utf-8")
-
-
-def source(on: Stage) -> SignaturesSource:
-    found = screen(on).source
-    assert isinstance(found, SignaturesSource)
-    return found
 
 
 def screen(on: Stage) -> SignaturesScreen:
@@ -149,7 +143,7 @@ async def test_nobody_sees_what_others_said_of_traces_that_they_have_not_finishe
 ) -> None:
     async with stage(office.folder, workspace=office.workspace) as on:
         await on.press("S")
-        given = source(on).found
+        given = screen(on).found
         assert given is not None
         assert given.given is not None
         assert len(given.given.traces) == 1
@@ -183,7 +177,7 @@ async def test_who_works_blind_sees_no_outcome_of_their_own_and_nothing_of_a_jud
         assert "failed" not in on.lines[0]
         assert " succeeded " not in on.text
         await on.press("w", *"rules", "enter")
-        assert source(on).choice.labels == JUDGE
+        assert screen(on).choice.labels == JUDGE
         assert "you work blind" in " ".join(on.text.split())
     async with stage(office.folder, workspace=path, annotator="carol", assisted=True) as on:
         await on.press("S")
@@ -213,15 +207,8 @@ async def test_a_judges_share_is_corrected_by_how_it_errs_beside_the_gold(office
     ids=["modes", "onset", "together"],
 )
 def test_the_signatures_screen(
-    snap_compare: Compare,
-    samples: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    page: str,
-    size: tuple[int, int],
+    snap_compare: Compare, samples: Path, page: str, size: tuple[int, int]
 ) -> None:
-    for name in ("COLUMNS", "LINES", "TERM", "COLORTERM", "NO_COLOR", "TEXTUAL_THEME"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
     opened = app(samples_folder(), workspace=samples, annotator="mira")
     run = pressing("S", "vvvv", page, "j")
     assert snap_compare(opened, terminal_size=size, run_before=run)

@@ -22,6 +22,7 @@ from mast_tui.labels import (
 )
 from mast_tui.workspace import RunTrace, Workspace, WorkspaceError, store_judgement
 from mast_tui.workspace.events.types import Judged, PassStarted, ReviewGiven, ReviewSet
+from tests.figures.agreement.tables import verdicts_in
 from tests.workspace.build import MAST, MODES, TRACE, event, state
 
 JUDGE = "judge:rules@1"
@@ -172,7 +173,7 @@ def counted_traces(workspace: Workspace) -> tuple[object, ...]:
     return (
         len(workspace.judgements()),
         len(study.finished[JUDGE]),
-        len(study.verdicts),
+        len(verdicts_in(study.verdicts)),
         len(workspace.labels(pass_number="finished")),
         len(workspace.finished_traces(JUDGE, MAST.ref)),
     )

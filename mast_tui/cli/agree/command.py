@@ -29,8 +29,8 @@ from mast_tui.cli.shared.common import (
     say,
     seed_option,
 )
-from mast_tui.figures.agreement.drill_down import traces_behind
-from mast_tui.figures.judge.confusion import cases_behind, compared
+from mast_tui.figures.agreement.drill_down import judged_traces_behind, traces_behind
+from mast_tui.figures.judge.confusion import compared
 from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.reports.agreement import agreement_report
 from mast_tui.reports.render import rendered
@@ -298,27 +298,18 @@ def traces_document(
     if judged is None:
         study = study_input(workspace, taxonomy, wanted)
         names: Sequence[str] = study.annotators
-        traces = [
-            {
-                "trace": one.trace_id,
-                "disagreement": one.disagreement,
-                "said": {name: _value(value) for name, value in one.said.items()},
-            }
-            for one in traces_behind(study, mode.slug)
-        ]
+        behind = traces_behind(study, mode.slug)
     else:
         names = (judged.judge, judged.reference.name)
-        traces = [
-            {
-                "trace": case.trace_id,
-                "disagreement": float(case.differs),
-                "said": {
-                    name: "present" if present else "absent"
-                    for name, present in zip(names, (case.judge, case.reference), strict=True)
-                },
-            }
-            for case in cases_behind(compared(judged), mode.slug)
-        ]
+        behind = judged_traces_behind(judged, compared(judged), mode.slug)
+    traces = [
+        {
+            "trace": one.trace_id,
+            "disagreement": one.disagreement,
+            "said": {name: _value(value) for name, value in one.said.items()},
+        }
+        for one in behind
+    ]
     return {
         "taxonomy": taxonomy.ref,
         "pass": "1" if wanted.which == "first" else "last",

@@ -26,7 +26,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 Ratings = NDArray[np.int_]
-Undefined = Literal["no_variance", "no_overlap", "single_rater"]
+Undefined = Literal[
+    "no_variance",
+    "no_overlap",
+    "single_rater",
+    "no_unlabelled",
+    "no_positives",
+    "no_negatives",
+    "no_better_than_chance",
+]
+"""Why a figure is undefined; the last four are of prevalences that cannot be corrected.
+
+No trace was seen by the judge alone; the reference calls the mode present, or absent, nowhere; or
+TPR + TNR ≤ 1, so that the judge's word says nothing of the truth.
+"""
 Withheld = Literal[
     "few_traces",
     "rare_answer",

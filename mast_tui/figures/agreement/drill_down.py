@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mast_tui.figures.agreement.report import StudyInput, table_of
+from mast_tui.figures.agreement.report import StudyInput
 from mast_tui.figures.agreement.verdict_table import PRESENT, VALUE_OF
+from mast_tui.figures.judge.confusion import Compared
+from mast_tui.figures.judge.input import JudgeInput
 from mast_tui.labels import VerdictValue
 
 
@@ -24,33 +26,22 @@ class TraceBehind:
 
 
 def traces_behind(
-    study: StudyInput, mode_slug: str, a: str | None = None, b: str | None = None
+    study: StudyInput, mode: str, pair: tuple[str, str] | None = None
 ) -> tuple[TraceBehind, ...]:
     """List the traces in which two or more have a verdict on a mode.
 
     Args:
         study: Who said what of which traces.
-        mode_slug: The mode.
-        a: One of two annotators whose traces alone are meant; by default all of them.
-        b: The other one.
+        mode: The slug of one of its modes.
+        pair: Two of its annotators whose traces alone are meant; None for all of them.
 
     Returns:
         The greatest disagreement first, then what is present, then by trace id.
-
-    Raises:
-        ValueError: The study has no such mode or annotator, or only one of the two is named.
     """
-    if (a is None) != (b is None):
-        raise ValueError("name both annotators of a pair, or neither")
-    names = study.annotators if a is None or b is None else (a, b)
-    unknown = [name for name in names if name not in study.annotators]
-    if unknown:
-        raise ValueError(f"{unknown[0]!r} is not among the annotators of the figures")
-    if all(slug != mode_slug for slug, _, _ in study.modes):
-        raise ValueError(f"{study.taxonomy_ref} has no mode {mode_slug!r}")
-    table = table_of(study)
+    names = study.annotators if pair is None else pair
+    table = study.verdicts
     people = [study.annotators.index(name) for name in names]
-    cells = table.said[people, :, table.slugs.index(mode_slug)]
+    cells = table.said[people, :, table.slugs.index(mode)]
     rated, present = (cells >= 0).sum(axis=0), (cells == PRESENT).sum(axis=0)
     behind = [
         (
@@ -73,3 +64,30 @@ def traces_behind(
 
 def _differing(rated: int, present: int) -> float:
     return present * (rated - present) / (rated * (rated - 1) / 2)
+
+
+def judged_traces_behind(
+    given: JudgeInput, compared: Compared, mode: str
+) -> tuple[TraceBehind, ...]:
+    """List the traces on which a judge and its reference can be compared.
+
+    Args:
+        given: What the judge said, and what it is measured by.
+        compared: The same, as it was compared.
+        mode: The slug of a mode.
+
+    Returns:
+        The judge's errors first, then what the reference calls present, then by trace id.
+    """
+    words = {True: VerdictValue.PRESENT, False: VerdictValue.ABSENT}
+    sides = (given.judge, given.reference.name)
+    cases = [
+        (said is reference, not reference, trace, (words[said], words[reference]))
+        for (trace, slug), said in compared.judge.items()
+        if slug == mode
+        for reference in (compared.reference[trace, slug],)
+    ]
+    return tuple(
+        TraceBehind(trace, dict(zip(sides, said, strict=True)), float(not agree))
+        for agree, _, trace, said in sorted(cases, key=lambda case: case[:3])
+    )

@@ -32,11 +32,9 @@ from mast_tui.figures.agreement.verdict_table import (
     UNSURE,
     Said,
     VerdictTable,
-    verdict_table,
 )
 from mast_tui.figures.bootstrap import ROUNDS, BootstrapJson, bootstrap_json
 from mast_tui.figures.jackknife import MANY
-from mast_tui.labels import VerdictValue
 from mast_tui.taxonomy.model import Group
 
 if TYPE_CHECKING:
@@ -307,29 +305,17 @@ def _prevalence(names: Sequence[str], said: Said) -> tuple[dict[str, float | Non
 
 
 @dataclass(frozen=True, slots=True)
-class Retest:
-    """What one annotator said of some traces at first, and again without sight of that.
-
-    ``first`` and ``again`` are verdicts by (trace id, slug), both on finished ``traces``.
-    """
-
-    traces: frozenset[str]
-    first: Mapping[tuple[str, str], VerdictValue]
-    again: Mapping[tuple[str, str], VerdictValue]
-
-
-@dataclass(frozen=True, slots=True)
 class StudyInput:
     """Whose verdicts are compared, on which modes, and what they said.
 
     ``modes`` are (slug, code, name) in the taxonomy's order; ``pass_label`` is what the report
-    calls the pass (``1``, ``last``). ``verdicts`` are keyed by (annotator, trace id, slug); one
-    that is not there is open. Only verdicts by ``annotators``, on ``modes``, in traces that the
-    annotator has ``finished`` are counted. ``examples`` is how many traces were left out of a
+    calls the pass (``1``, ``last``). ``verdicts`` are those of ``annotators`` on ``modes``, over
+    the traces that any of them has ``finished``. ``examples`` is how many traces were left out of a
     judge's figures because they stood in its prompt, ``unfinished`` how many traces an annotator
     has begun without finishing the pass that counts. ``categories`` are the topmost
     ones, ``levels`` by name all of each level, none where there is one only; ``rounds`` the trace
-    ids of each round by its name; ``retests`` come by annotator.
+    ids of each round by its name; ``retests`` are by annotator their verdicts at first and again,
+    without sight of the first, as those of two on the traces that have both.
     ``not_in_study`` is how many traces those have finished who are left out, as they have no part
     in the study, ``open_codes`` how many labels by annotator are none of the modes. ``suggested``
     are the traces, by annotator, in which a judge's suggestions were on screen;
@@ -341,14 +327,14 @@ class StudyInput:
     modes: tuple[tuple[str, str, str], ...]
     annotators: tuple[str, ...]
     pass_label: str
-    verdicts: Mapping[tuple[str, str, str], VerdictValue]
+    verdicts: VerdictTable
     finished: Mapping[str, frozenset[str]]
     examples: Mapping[str, int] = field(default_factory=dict)
     categories: tuple[Group, ...] = ()
     levels: Mapping[str, tuple[Group, ...]] = field(default_factory=dict)
     unfinished: Mapping[str, int] = field(default_factory=dict)
     rounds: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    retests: Mapping[str, Retest] = field(default_factory=dict)
+    retests: Mapping[str, VerdictTable] = field(default_factory=dict)
     not_in_study: Mapping[str, int] = field(default_factory=dict)
     open_codes: Mapping[str, int] = field(default_factory=dict)
     suggested: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -409,7 +395,7 @@ def agreement_report(study: StudyInput, *, rounds: int = ROUNDS, seed: int = 0) 
         The document. Its ``spans`` and ``judge`` are None: whoever has the trace files, or a
         judge, fills them in.
     """
-    table = table_of(study)
+    table = study.verdicts
     finished = _finished(study, table)
     shared = np.flatnonzero(finished.sum(axis=0) > 1)
     tables = Tables(study.annotators, table.said, shared.tolist(), rounds, seed)
@@ -444,7 +430,7 @@ def agreement_report(study: StudyInput, *, rounds: int = ROUNDS, seed: int = 0) 
             for name, traces in study.rounds.items()
         },
         "retests": {
-            name: _retest(study, retest, rounds, seed)
+            name: _retest(retest, rounds, seed)
             for name, retest in study.retests.items()
             if name in study.annotators
         },
@@ -455,12 +441,6 @@ def agreement_report(study: StudyInput, *, rounds: int = ROUNDS, seed: int = 0) 
     if study.levels:
         report["levels"] = _levels(study, table, shared.tolist(), rounds, seed)
     return report
-
-
-def table_of(study: StudyInput) -> VerdictTable:
-    """What each annotator said, over the traces that any of them has finished."""
-    slugs = (slug for slug, _, _ in study.modes)
-    return verdict_table(study.annotators, slugs, study.finished, study.verdicts)
 
 
 def _finished(study: StudyInput, table: VerdictTable) -> NDArray[np.bool_]:
@@ -537,19 +517,12 @@ def _round(
     return {"traces": len(shared), "macro": tables.macro(), "pooled": tables.pooled()}
 
 
-def _retest(study: StudyInput, retest: Retest, rounds: int, seed: int) -> RetestJson:
+def _retest(table: VerdictTable, rounds: int, seed: int) -> RetestJson:
     """An annotator against themselves."""
-    slugs = [slug for slug, _, _ in study.modes]
-    sides = {"first": retest.first, "retest": retest.again}
-    both = {
-        (side, trace, slug): value
-        for side, said in sides.items()
-        for (trace, slug), value in said.items()
-    }
-    table = verdict_table(sides, slugs, dict.fromkeys(sides, retest.traces), both)
     traces = range(len(table.traces))
     pooled = Tables(table.annotators, table.said, traces, rounds, seed).pooled()
-    return {"n_traces": len(table.traces), **pooled["pairs"]["first|retest"]}
+    (pair,) = pooled["pairs"].values()
+    return {"n_traces": len(table.traces), **pair}
 
 
 def _missed(study: StudyInput, table: VerdictTable, *, intervals: bool) -> CaptureJson:

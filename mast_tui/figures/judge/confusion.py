@@ -101,30 +101,6 @@ def features(found: Compared, modes: Sequence[str]) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedCase:
-    """One trace behind a mode's figures: whether the judge, and the reference, call it present."""
-
-    trace_id: str
-    judge: bool
-    reference: bool
-
-    @property
-    def differs(self) -> bool:
-        """Whether the judge is wrong here."""
-        return self.judge is not self.reference
-
-
-def cases_behind(found: Compared, mode: str) -> tuple[JudgedCase, ...]:
-    """The traces behind the figures of a mode (slug): errors first, what both call absent last."""
-    cases = [
-        JudgedCase(trace, said, found.reference[trace, slug])
-        for (trace, slug), said in found.judge.items()
-        if slug == mode
-    ]
-    return tuple(sorted(cases, key=lambda c: (not c.differs, not c.reference, c.trace_id)))
-
-
-@dataclass(frozen=True, slots=True)
 class TraceSums:
     """The tables of all modes, in their order, summed over traces; the last axis is a table.
 

@@ -1,8 +1,5 @@
 """What failed runs used up before and after they were lost: tokens and minutes.
 
-    document = signature_report(given, spent_of=spent_from(traces_from_files(workspace)))
-    document["groups"]["gpt-oss-120b"]["bill"]
-
 A run is lost with its first fatal failure. What it used from the first span of that failure on is
 put to the failure's mode; where several fatal failures set on at that span, to their modes in equal
 parts. So for each run, and for all of them, ``without_fatal`` + ``before_first_fatal`` + ``after``
@@ -108,7 +105,7 @@ def _bill(
     columns = places.trace[opening].tolist(), places.mode[opening].tolist()
     for row, mode in zip(*columns, strict=True):
         blamed.setdefault(row, set()).add(mode)
-    sums = {name: _Sums(len(given.modes)) for name in _AMOUNTS}
+    runs: dict[str, list[_Run]] = {name: [] for name in _AMOUNTS}
     for row, spent in found.items():
         at, modes = int(firsts[row]), sorted(blamed.get(row, ()))
         if spent.tokens is not None:
@@ -116,73 +113,60 @@ def _bill(
             for name, one in zip(
                 _AMOUNTS, (taken_in + given_out, taken_in, given_out), strict=False
             ):
-                sums[name].add(one, at, modes)
+                runs[name].append((one, at, modes))
         if spent.minutes is not None:
-            sums["minutes"].add(spent.minutes, at, modes)
+            runs["minutes"].append((spent.minutes, at, modes))
     codes = [mode.code for mode in given.modes]
     return {
         "by": by,
         "traces": len(rows),
         "with_fatal": sum(row in blamed for row in rows),
         "at_hand": len(found),
-        "traces_with_tokens": sums["tokens"].traces,
-        "traces_with_minutes": sums["minutes"].traces,
-        "tokens": sums["tokens"].to_json(codes),
-        "input_tokens": sums["input_tokens"].to_json(codes),
-        "output_tokens": sums["output_tokens"].to_json(codes),
-        "minutes": sums["minutes"].to_json(codes),
+        "traces_with_tokens": len(runs["tokens"]),
+        "traces_with_minutes": len(runs["minutes"]),
+        "tokens": _sums(runs["tokens"], codes),
+        "input_tokens": _sums(runs["input_tokens"], codes),
+        "output_tokens": _sums(runs["output_tokens"], codes),
+        "minutes": _sums(runs["minutes"], codes),
     }
 
 
-class _Sums:
-    """The sums of one thing over runs."""
+_Run = tuple[NDArray[np.int64] | NDArray[np.float64], int, list[int]]
+"""What the spans of a run used, the first span of its first fatal failure, and its modes there."""
 
-    def __init__(self, modes: int) -> None:
-        self.traces = 0
-        self._total: float = 0
-        self._without: float = 0
-        self._before: float = 0
-        self._by_mode: list[float] = [0] * modes
 
-    def add(
-        self, amounts: NDArray[np.int64] | NDArray[np.float64], at: int, modes: Sequence[int]
-    ) -> None:
-        """Add what the spans of a run used; ``at`` is the first one of its first fatal failure."""
-        total = amounts.sum().item()
-        self.traces += 1
-        self._total += total
+def _sums(runs: Sequence[_Run], codes: Sequence[str]) -> SumsJson | None:
+    """The sums of one thing over runs; None where no run tells of it."""
+    if not runs:
+        return None
+    total: float = 0
+    without: float = 0
+    before: float = 0
+    by_mode: list[float] = [0] * len(codes)
+    for amounts, at, modes in runs:
+        used = amounts.sum().item()
+        total += used
         if not modes:
-            self._without += total
-            return
-        before = amounts[:at].sum().item()
-        self._before += before
+            without += used
+            continue
+        until = amounts[:at].sum().item()
+        before += until
         for mode in modes:
-            self._by_mode[mode] += (total - before) / len(modes)
-
-    def to_json(self, codes: Sequence[str]) -> SumsJson | None:
-        """Give the sums; None where no run tells of it."""
-        if not self.traces:
-            return None
-        after = self._total - self._without - self._before
-        return {
-            "traces": self.traces,
-            "total": self._total,
-            "without_fatal": self._without,
-            "before_first_fatal": self._before,
-            "after": after,
-            "share_after": after / self._total if self._total else None,
-            "by_mode": {
-                code: spent for code, spent in zip(codes, self._by_mode, strict=True) if spent
-            },
-        }
+            by_mode[mode] += (used - until) / len(modes)
+    after = total - without - before
+    return {
+        "traces": len(runs),
+        "total": total,
+        "without_fatal": without,
+        "before_first_fatal": before,
+        "after": after,
+        "share_after": after / total if total else None,
+        "by_mode": {code: spent for code, spent in zip(codes, by_mode, strict=True) if spent},
+    }
 
 
 def spent_from(trace_of: Callable[[str], Trace | None]) -> SpentOf:
-    """Tell what traces used up.
-
-    Args:
-        trace_of: Gives a trace, wholly read, by its id; None where it is not at hand.
-    """
+    """Tell what traces used up; ``trace_of`` gives one, wholly read, where it is at hand."""
 
     def spent_of(trace_id: str) -> Spent | None:
         trace = trace_of(trace_id)

@@ -161,29 +161,20 @@ class PairedJson(TypedDict):
     modes: dict[str, PairedModeJson]
 
 
-def paired_groups(given: SignatureInput, first: str, second: str) -> PairedJson:
+def paired_groups(given: SignatureInput, first: str, second: str) -> PairedJson | None:
     """Compare two groups of a report, such as two versions, over the tasks that both did.
 
     Args:
-        given: The input of a report, with ``task``.
+        given: The input of a report.
         first: A group's name.
         second: Another group's name.
 
     Returns:
-        The document.
-
-    Raises:
-        ValueError: There is no such group, both are one, or tasks were not read.
+        The document, None where nobody has asked which task each trace is a run of.
     """
-    for name in (first, second):
-        if name not in given.group_names:
-            there = ", ".join(given.group_names) or "none"
-            raise ValueError(f"no {given.by} {name!r} among these traces; there are: {there}")
-    if first == second:
-        raise ValueError(f"{first!r} cannot be compared with itself")
     task = given.task
     if task is None:
-        raise ValueError("which task each trace is a run of was not read")
+        return None
     sides = [given.group == given.group_names.index(name) for name in (first, second)]
     firsts = [_first_runs(given, task, side) for side in sides]
     tasks, *rows = np.intersect1d(

@@ -19,6 +19,7 @@ from mast_tui.figures.signatures.model import (
     OPEN,
     PRESENT,
     SUCCEEDED,
+    UNSURE,
     Flags,
     Rules,
     SignatureInput,
@@ -350,9 +351,20 @@ def group_figures(setting: Setting, group: int) -> GroupFigures:
     weights = given.weights_of(chosen)
     failed = given.outcome[chosen] == FAILED
     succeeded = given.outcome[chosen] == SUCCEEDED
-    of_failed = None if weights is None else weights[failed]
+    of_failed, of_succeeded = (
+        None if weights is None else weights[side] for side in (failed, succeeded)
+    )
     names = [mode.name for mode in given.modes]
-    tables = mode_tables(verdicts, failed, succeeded, names, setting.stated, rules, weights)
+    tables = mode_tables(
+        Counts.of(verdicts, weights),
+        Counts.of(verdicts[failed], of_failed),
+        Counts.of(verdicts[succeeded], of_succeeded),
+        len(verdicts),
+        (verdicts == UNSURE).sum(axis=0).tolist(),
+        names,
+        setting.stated,
+        rules,
+    )
     codes = tuple(mode.code for mode in given.modes)
     modes = dict(zip(codes, tables, strict=True))
     values = resampled(verdicts[failed], setting.rounds, setting.seed, of_failed)

@@ -20,7 +20,7 @@ from mast_tui.figures.intervals import (
     newcombe,
     rate,
 )
-from mast_tui.figures.signatures.model import ABSENT, PRESENT, UNSURE, Rules
+from mast_tui.figures.signatures.model import ABSENT, PRESENT, Rules
 from mast_tui.figures.significance import MANY, LogFactorials, benjamini_hochberg, fisher_exact
 
 Severity = Literal["fatal", "benign", "unclear"]
@@ -226,45 +226,6 @@ def severity(
 
 
 def mode_tables(
-    verdicts: NDArray[np.uint8],
-    failed: NDArray[np.bool_],
-    succeeded: NDArray[np.bool_],
-    names: Sequence[str],
-    stated: Sequence[str | None],
-    rules: Rules,
-    weights: Weights | None = None,
-) -> list[ModeJson]:
-    """Make the table of every mode of one group.
-
-    Args:
-        verdicts: Traces × modes.
-        failed: Which of the traces failed, a flag for each.
-        succeeded: Which of them succeeded.
-        names: The names of the modes.
-        stated: The class that a published study gives each mode.
-        rules: Where the lines are drawn.
-        weights: How many traces each stands for; None where all stand for as many.
-
-    Returns:
-        One for each mode, in the order of the columns.
-    """
-
-    def counts(of: NDArray[np.bool_]) -> Counts:
-        return Counts.of(verdicts[of], None if weights is None else weights[of])
-
-    return tables_of_counts(
-        Counts.of(verdicts, weights),
-        counts(failed),
-        counts(succeeded),
-        len(verdicts),
-        (verdicts == UNSURE).sum(axis=0).tolist(),
-        names,
-        stated,
-        rules,
-    )
-
-
-def tables_of_counts(
     everything: Counts,
     lost: Counts,
     won: Counts,
@@ -274,7 +235,7 @@ def tables_of_counts(
     stated: Sequence[str | None],
     rules: Rules,
 ) -> list[ModeJson]:
-    """Make the table of every mode of one group of which only the counts are known.
+    """Make the table of every mode of one group.
 
     Args:
         everything: The counts over all traces.

@@ -123,15 +123,8 @@ def signature_report(
         compare: Two groups against each other, also task by task where both did the same tasks.
         corrected: Corrected prevalences, where the labels are a judge's.
         spent_of: What traces used up, for the bill of what they did once they were lost.
-
-    Raises:
-        ValueError: A group to compare is not there.
     """
     rules = Rules() if rules is None else rules
-    for name in compare or ():
-        if name not in given.group_names:
-            there = ", ".join(given.group_names) or "none"
-            raise ValueError(f"no {given.by} {name!r} among these traces; there are: {there}")
     stated = stated_for(given.taxonomy_ref)
     classes = {} if stated is None else stated.classes
     setting = Setting(
@@ -152,6 +145,7 @@ def signature_report(
     for name, by_mode in (corrected or {}).items():
         for code, found in by_mode.items():
             figures[name].table["modes"][code]["corrected"] = dict(found)
+    paired = paired_groups(given, *compare) if compare else None
     counts = np.bincount(given.outcome, minlength=3).tolist()
     return {
         "by": given.by,
@@ -181,15 +175,10 @@ def signature_report(
         },
         "groups": {name: one.table for name, one in figures.items()},
         "comparison": comparison(given, compare, figures) if compare else None,
-        "paired": _paired(given, compare) if compare else None,
+        "paired": paired if paired and paired["tasks"] else None,
         "trend": trend(given),
         "cannot_say": _cannot_say(given),
     }
-
-
-def _paired(given: SignatureInput, compare: tuple[str, str]) -> PairedJson | None:
-    found = None if given.task is None else paired_groups(given, *compare)
-    return found if found is not None and found["tasks"] else None
 
 
 def whose_labels(report: Report) -> str:

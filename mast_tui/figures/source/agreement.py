@@ -10,8 +10,8 @@ import numpy as np
 
 from mast_tui.errors import WorkspaceError
 from mast_tui.figures.agreement.coefficients import MISSING
-from mast_tui.figures.agreement.report import Retest, StudyInput
-from mast_tui.figures.agreement.verdict_table import CELL_OF, VALUE_OF, Said, VerdictTable
+from mast_tui.figures.agreement.report import StudyInput
+from mast_tui.figures.agreement.verdict_table import CELL_OF, Said, VerdictTable
 from mast_tui.figures.source.verdicts import verdict_cells
 from mast_tui.labels import AnnotatorKind, Pass, PassKind, VerdictValue, annotator_kind
 from mast_tui.passes import Which, counted_passes, finished_by
@@ -66,13 +66,18 @@ def study_from_workspace(
         else _people(workspace, done, in_study=workspace.study(taxonomy.ref) is not None)
     )
     finished, examples = _finished(workspace, names, counted)
+    done_by_any = tuple(sorted(frozenset().union(*finished.values())))
+    sides = {
+        name: [counted[name, trace] if trace in finished[name] else None for trace in done_by_any]
+        for name in names
+    }
     verdicts = _Verdicts(workspace, taxonomy, passes)
     return StudyInput(
         taxonomy_ref=taxonomy.ref,
         modes=tuple((mode.slug, mode.code, mode.name) for mode in taxonomy.modes),
         annotators=names,
         pass_label="1" if which == "first" else "last",
-        verdicts=verdicts.table(names, finished, counted),
+        verdicts=verdicts.table(sides, done_by_any),
         finished=finished,
         examples={name: count for name, count in examples.items() if count},
         categories=taxonomy.at_level(0),
@@ -162,7 +167,7 @@ def _rounds(workspace: Workspace, taxonomy: Taxonomy) -> dict[str, frozenset[str
     return {str(n): frozenset(batch) for n, batch in enumerate(study.batches, start=1)}
 
 
-def _retests(passes: Sequence[Pass], verdicts: _Verdicts) -> dict[str, Retest]:
+def _retests(passes: Sequence[Pass], verdicts: _Verdicts) -> dict[str, VerdictTable]:
     """By annotator the first pass, and the first retest, of each trace that has both."""
     first = counted_passes(passes, "first")
     again: dict[tuple[str, str], Pass] = {}
@@ -170,15 +175,14 @@ def _retests(passes: Sequence[Pass], verdicts: _Verdicts) -> dict[str, Retest]:
         key = (one.annotator, one.trace_id)
         if one.kind is PassKind.RETEST and one.finished and key in first:
             again[key] = one
-    retests: dict[str, Retest] = {}
+    retests: dict[str, VerdictTable] = {}
     for name in sorted({who for who, _ in again}):
-        both = {trace: (first[who, trace], one) for (who, trace), one in again.items()
-                if who == name}  # fmt: skip
-        retests[name] = Retest(
-            frozenset(both),
-            verdicts.of(one for one, _ in both.values()),
-            verdicts.of(one for _, one in both.values()),
-        )
+        traces = tuple(sorted(trace for who, trace in again if who == name))
+        sides = {
+            "first": [first[name, trace] for trace in traces],
+            "retest": [again[name, trace] for trace in traces],
+        }
+        retests[name] = verdicts.table(sides, traces)
     return retests
 
 
@@ -194,32 +198,22 @@ class _Verdicts:
         self._cells = np.pad(cells, ((0, 1), (0, 0)), constant_values=MISSING)
 
     def table(
-        self,
-        names: tuple[str, ...],
-        finished: Mapping[str, frozenset[str]],
-        counted: Mapping[tuple[str, str], Pass],
+        self, sides: Mapping[str, Sequence[Pass | None]], traces: tuple[str, ...]
     ) -> VerdictTable:
-        """What stands in the passes that count, in the traces that each has finished."""
-        traces = tuple(sorted(frozenset().union(*finished.values())))
-        rows = [
-            self._rows[_key(counted[name, trace])] if trace in finished[name] else -1
-            for name in names
-            for trace in traces
-        ]
-        shape = len(names), len(traces), len(self._slugs)
-        said = self._cells[np.array(rows, dtype=np.intp)].reshape(shape)
-        return VerdictTable(names, traces, self._slugs, said)
+        """What stands in passes of several sides over the same traces, nothing where one is None.
 
-    def of(self, passes: Iterable[Pass]) -> dict[tuple[str, str], VerdictValue]:
-        """The verdicts of some passes over different traces, by trace id and slug."""
-        return {
-            (one.trace_id, slug): VALUE_OF[cell]
+        Args:
+            sides: By name a pass for each trace.
+            traces: The ids of these.
+        """
+        rows = [
+            -1 if one is None else self._rows[_key(one)]
+            for passes in sides.values()
             for one in passes
-            for slug, cell in zip(
-                self._slugs, self._cells[self._rows[_key(one)]].tolist(), strict=True
-            )
-            if cell != MISSING
-        }
+        ]
+        shape = len(sides), len(traces), len(self._slugs)
+        said = self._cells[np.array(rows, dtype=np.intp)].reshape(shape)
+        return VerdictTable(tuple(sides), traces, self._slugs, said)
 
 
 def _key(one: Pass) -> tuple[str, str, int]:

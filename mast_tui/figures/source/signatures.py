@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -23,7 +23,6 @@ from mast_tui.figures.signatures.model import (
     Whole,
 )
 from mast_tui.figures.source.verdicts import GOLD, GoldOf, Words, words_of, words_of_gold
-from mast_tui.gold.model import GoldTrace
 from mast_tui.gold.overlaps import Order, no_orders
 from mast_tui.gold.sources import GoldKind
 from mast_tui.traces.model import Outcome
@@ -51,7 +50,7 @@ def input_from_workspace(
     labels: str = GOLD,
     by: str = "model",
     failed_below: float | None = None,
-    gold: GoldOf | Mapping[str, GoldTrace] | None = None,
+    gold: GoldOf,
     order_of: Callable[[str], Order] = no_orders,
     traces: Container[str] | None = None,
     which: GoldKind = "all",
@@ -66,7 +65,7 @@ def input_from_workspace(
             whose groups are named ``A · B``.
         failed_below: A trace with a lower score has failed, any other with a score has succeeded,
             and without one its outcome is unknown. By default outcomes are those of the traces.
-        gold: The gold of the traces it is asked for; needed where ``labels`` is ``gold``.
+        gold: The gold of the traces it is asked for.
         order_of: Gives the order of a trace's spans.
         traces: Those that may be seen; None for all.
         which: How much of the gold counts.
@@ -81,7 +80,7 @@ def input_from_workspace(
         # Whatever else somebody labelled had no chance, and stands for nothing but itself.
         traces = frozenset(one for one in study.traces if traces is None or one in traces)
     if labels == GOLD:
-        words = words_of_gold(workspace, taxonomy, _asking(gold), order_of, traces, which)
+        words = words_of_gold(workspace, taxonomy, gold, order_of, traces, which)
         kind = GOLD
     else:
         words = words_of(workspace, taxonomy, labels, traces)
@@ -188,15 +187,6 @@ def without_outcomes(
     outcome = np.where(veiled, UNKNOWN, given.outcome).astype(np.int8)
     score = np.where(veiled, np.nan, given.score)
     return replace(given, outcome=outcome, score=score), int(veiled.sum())
-
-
-def _asking(gold: GoldOf | Mapping[str, GoldTrace] | None) -> GoldOf:
-    if gold is None:
-        return lambda _traces: {}
-    if isinstance(gold, Mapping):
-        settled = gold
-        return lambda traces: {trace: settled[trace] for trace in traces if trace in settled}
-    return gold
 
 
 _COLUMNS: Final = ("id", "model", "benchmark", "task", "outcome", "score", "spans")

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
 from mast_tui.adjudication import orders_from_files, words_by_trace
 from mast_tui.adjudication.trace_files import SpanPlaces, traces_from_files
 from mast_tui.errors import MastError
 from mast_tui.figures.agreement import report as people_figures
 from mast_tui.figures.agreement.report import StudyInput
+from mast_tui.figures.bootstrap import ROUNDS
 from mast_tui.figures.judge.confusion import Compared, compared
 from mast_tui.figures.judge.input import GOLD, JudgeInput, judge_input_from_workspace
 from mast_tui.figures.judge.report import JudgeReport, judge_report
@@ -30,19 +31,20 @@ from mast_tui.reports.span_agreement import places_section
 from mast_tui.safe_text import one_line
 from mast_tui.session import library_view, record_reveal, visible_traces_for_agreement
 from mast_tui.ui.actions.registry import Where
-from mast_tui.ui.context import ShowDisagreements, TraceLocation
+from mast_tui.ui.context import ShowDisagreements
 from mast_tui.ui.reports.agreement_traces import (
+    AgreementTracesScreen,
     Cases,
     behind_judge,
     behind_people,
     behind_spans,
     listing_of,
 )
-from mast_tui.ui.reports.source import (
-    Host,
+from mast_tui.ui.reports.screen import (
     LeftError,
     Listing,
     Page,
+    ReportScreen,
     Stopped,
     hidden_words,
     until,
@@ -135,37 +137,29 @@ class JudgeChoice:
     with_seen: bool = False
 
 
-class AgreementSource:
-    """Counts people at once, places and a judge when their pages are first looked at."""
+class AgreementScreen(ReportScreen):
+    """How far people and judges agree.
+
+    People are counted at once, places and a judge when their pages are first looked at.
+    """
 
     where = Where.AGREEMENT
+    traces = AgreementTracesScreen
+    pages: ClassVar[Mapping[str, str]] = {
+        "modes": "modes",
+        "categories": "categories",
+        "pairs": "pairs",
+        SPANS: "spans",
+        JUDGE: "judge",
+    }
 
     def __init__(self) -> None:
-        self.pages = {
-            "modes": "modes",
-            "categories": "categories",
-            "pairs": "pairs",
-            SPANS: "spans",
-            JUDGE: "judge",
-        }
-        self.choices: Mapping[str, Callable[..., None]] = {
-            "passes": self.choose_passes,
-            "judge": self.choose_judge,
-            "against": self.choose_against,
-            "seen": self.choose_seen,
-            "look": self.look,
-            "adjudicate": self.adjudicate,
-        }
+        super().__init__()
         self.passes: PassChoice = "first"
         self.choice = JudgeChoice()
         self.people: People | None = None
         self.spans: Spans | None = None
         self.judge: Judge | None = None
-        self._host: Host
-
-    def attach(self, host: Host) -> None:
-        """Work for this screen from now on."""
-        self._host = host
 
     # Counting
 
@@ -173,86 +167,86 @@ class AgreementSource:
         """Count everything, or count it anew, the open page first."""
         passes = self.passes
         self.spans = self.judge = None
-        self._host.forget(SPANS)
-        self._host.forget(JUDGE)
-        self._host.begins(opened)
-        self._host.count(
+        self.forget(SPANS)
+        self.forget(JUDGE)
+        self.begins(opened)
+        self.count(
             PEOPLE,
             lambda _: count_people(opened, passes),
             self._take_people,
             lambda problem: People(problem=problem),
         )
-        if self._host.page == JUDGE:
-            self.page_opened(opened)
+        if self.page == JUDGE:
+            self.count_page(opened)
         if self.people is None:
-            self._host.show()
+            self.show()
 
-    def page_opened(self, opened: OpenWorkspace) -> None:
+    def count_page(self, opened: OpenWorkspace) -> None:
         """Count what the open page needs and what is not under way already."""
         people, passes = self.people, self.passes
-        if self._host.page == SPANS and people is not None and self.spans is None:
+        if self.page == SPANS and people is not None and self.spans is None:
             self.spans = Spans(pending=True)
-            self._host.count(
+            self.count(
                 SPANS,
                 lambda stopped: count_spans(opened, people, passes, stopped),
                 self._take_spans,
                 lambda problem: Spans(problem=problem),
             )
-        elif self._host.page == JUDGE and self.judge is None:
+        elif self.page == JUDGE and self.judge is None:
             self.judge = Judge(pending=True)
             self._count_judge(opened)
 
     def _count_judge(self, opened: OpenWorkspace) -> None:
         choice, passes = self.choice, self.passes
-        self._host.count(
+        self.count(
             JUDGE,
             lambda stopped: count_judge(opened, choice, passes, stopped),
             self._take_judge,
             lambda problem: Judge(problem=problem),
         )
 
-    def come_back(self, opened: OpenWorkspace) -> None:
+    def count_again(self, opened: OpenWorkspace) -> None:
         """Count again what new decisions and later passes change; first passes stay as they are."""
         if self.people is None:
             return
         if self.passes == "last":
             self.start(opened)
-        elif self._host.page == JUDGE:
+        elif self.page == JUDGE:
             self._count_judge(opened)
         else:
-            self._host.forget(JUDGE)
+            self.forget(JUDGE)
             self.judge = None
 
     def _take_people(self, found: People) -> None:
         self.people = found
-        self._host.hints.clear()
-        if self._host.page == SPANS:
-            self._host.mast.when_ready(self.page_opened)
-        elif self._host.page != JUDGE:
-            self._host.show()
+        self.hints.clear()
+        if self.page == SPANS:
+            self.mast.when_ready(self.count_page)
+        elif self.page != JUDGE:
+            self.show()
         warnings = [note.text for note in found.notes if note.warning]
         if found.report is not None and found.hidden:
-            self._host.hints.say(f"{hidden_words(len(found.hidden))} as adjudicator")
+            self.hints.say(f"{hidden_words(len(found.hidden))} as adjudicator")
         elif warnings:
-            self._host.hints.say(warnings[0])
+            self.hints.say(warnings[0])
 
     def _take_spans(self, found: Spans) -> None:
         self.spans = found
-        if self._host.page == SPANS:
-            self._host.show()
+        if self.page == SPANS:
+            self.show()
 
     def _take_judge(self, found: Judge) -> None:
         self.judge = found
-        if self._host.page == JUDGE:
-            self._host.hints.clear()
-            self._host.show()
+        if self.page == JUDGE:
+            self.hints.clear()
+            self.show()
 
     # Showing
 
-    def title(self) -> tuple[str, ...]:
+    def title_parts(self) -> tuple[str, ...]:
         """Whose figures, of which pass, over how many traces."""
         of_pass = f"{self.passes} pass"
-        if self._host.page == JUDGE:
+        if self.page == JUDGE:
             held = None if self.judge is None else self.judge.report
             if held is None:
                 return ("Agreement",)
@@ -267,9 +261,9 @@ class AgreementSource:
         done = counted(report["traces"]["finished_by_all"], "trace")
         return ("Agreement", names, of_pass, f"{done} finished by all")
 
-    def shown(self) -> Page:
+    def open_page(self) -> Page:
         """The open page, or what stands in its place."""
-        people, spans, page = self.people, self.spans, self._host.page
+        people, spans, page = self.people, self.spans, self.page
         if page == JUDGE:
             return self._judge_page()
         if people is None:
@@ -347,47 +341,43 @@ class AgreementSource:
 
         return listed
 
-    def opening(self, row: str) -> TraceLocation | None:
-        """Nothing: no row is itself a trace."""
-        return None
-
     # Choices
 
-    def choose_passes(self) -> None:
+    def action_passes(self) -> None:
         """Count first passes, or last ones."""
         self.passes = "first" if self.passes == "last" else "last"
-        self._host.mast.when_ready(self.start)
+        self.mast.when_ready(self.start)
 
-    def choose_judge(self, step: int) -> None:
+    def action_next_judge(self, step: int) -> None:
         """Another judge."""
         judges = () if self.judge is None else self.judge.judges
         if self._on_page_5():
             if len(judges) < 2:
-                self._host.hints.say("There is no other judge here")
+                self.hints.say("There is no other judge here")
             else:
                 self._choose(replace(self.choice, judge=_next(self.choice.judge, judges, step)))
 
-    def choose_against(self) -> None:
+    def action_against(self) -> None:
         """Hold the judge against gold, then against each person in turn."""
         references = () if self.judge is None else self.judge.references
         if self._on_page_5():
             if len(references) < 2:
-                self._host.hints.say(
+                self.hints.say(
                     "Nobody has finished a trace yet: there is nobody to hold it against"
                 )
             else:
                 against = _next(self.choice.against, references, 1)
                 self._choose(replace(self.choice, against=against))
 
-    def choose_seen(self) -> None:
+    def action_seen(self) -> None:
         """Count also verdicts that came about with a judge on screen, or leave them out again."""
         if self._on_page_5():
             self._choose(replace(self.choice, with_seen=not self.choice.with_seen))
 
     def _on_page_5(self) -> bool:
-        here = self._host.page == JUDGE
+        here = self.page == JUDGE
         if not here:
-            self._host.hints.say(ON_PAGE_5)
+            self.hints.say(ON_PAGE_5)
         return here
 
     def _choose(self, choice: JudgeChoice) -> None:
@@ -396,26 +386,26 @@ class AgreementSource:
         if known is not None:
             # Who there is stays known, so that keys pressed meanwhile choose among them.
             self.judge = Judge(judges=known.judges, references=known.references, pending=True)
-        self._host.hints.prompt(HOLDING)
-        self._host.mast.when_ready(self._count_judge)
+        self.hints.prompt(HOLDING)
+        self.mast.when_ready(self._count_judge)
 
-    def adjudicate(self) -> None:
+    def action_adjudicate(self) -> None:
         """Settle the disagreements on the mode under the cursor."""
-        row = self._host.row
+        row = self.row
         modes = () if row is None or row.behind is None else row.behind.modes
         if len(modes) != 1:
-            self._host.hints.say("Choose a mode: totals have no disagreements of their own")
+            self.hints.say("Choose a mode: totals have no disagreements of their own")
             return
-        self._host.mast.go(ShowDisagreements(modes[0]))
+        self.mast.go(ShowDisagreements(modes[0]))
 
-    def look(self) -> None:
+    def action_look(self) -> None:
         """Count also traces that only others have finished, as their adjudicator."""
         if self.people is None:
             return
         if self.people.hidden:
-            self._host.offer_adjudication(self.people.hidden)
+            self.offer_adjudication(self.people.hidden)
         else:
-            self._host.hints.say("All traces that two people have finished are counted already")
+            self.hints.say("All traces that two people have finished are counted already")
 
 
 def _next(here: str | None, choices: tuple[str, ...], step: int) -> str:
@@ -456,15 +446,14 @@ def count_people(opened: OpenWorkspace, passes: PassChoice) -> Iterator[People]:
         workspace, taxonomy, annotators=names, which=passes, traces=visible
     )
     record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(shared & visible))
-    count = people_figures.agreement_report
-    for pending in (True, False):
-        figures = count(study, rounds=0) if pending else count(study)
+    for rounds in (0, ROUNDS):
+        figures = people_figures.agreement_report(study, rounds=rounds)
         report = agreement_report(figures, sight=_sight(opened, found))
         yield replace(
             found,
             report=figures,
             study=study,
-            pending=pending,
+            pending=not rounds,
             sections={section.id: section for section in report.sections},
             notes=tuple(note for note in report.notes if note.reason not in ELSEWHERE),
         )
@@ -511,10 +500,9 @@ def count_spans(
         which=passes,
         traces=people.visible,
     )
-    report = span_report(given, rounds=0)
-    yield Spans(report, given, places_section(report), pending=True)
-    report = span_report(given)
-    yield Spans(report, given, places_section(report))
+    for rounds in (0, ROUNDS):
+        report = span_report(given, rounds=rounds)
+        yield Spans(report, given, places_section(report), pending=not rounds)
 
 
 def count_judge(
@@ -554,15 +542,11 @@ def count_judge(
             gold=gold, order_of=order_of, which=passes, traces=visible,
         )  # fmt: skip
 
-    def held(given: JudgeInput, *, pending: bool) -> Judge:
-        seen = choice.with_seen
-        report = (
-            judge_report(given, rounds=0, with_seen=seen)
-            if pending
-            else judge_report(given, with_seen=seen)
-        )
-        found, section = compared(given, with_seen=seen), judge_section(report)
-        return Judge(report, given, found, section, judges, references, hidden, pending)
+    def held(given: JudgeInput, rounds: int) -> Judge:
+        report = judge_report(given, rounds=rounds, with_seen=choice.with_seen)
+        found = compared(given, with_seen=choice.with_seen)
+        section = judge_section(report)
+        return Judge(report, given, found, section, judges, references, hidden, not rounds)
 
     given = made(lambda _: no_order)
     hidden = len(given.unlabelled - allowed)
@@ -576,9 +560,9 @@ def count_judge(
     told = {trace for trace in visible & judged if trace in spoken or trace not in allowed}
     record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(told))
     given = replace(given, unlabelled=given.unlabelled & allowed)
-    yield held(given, pending=True)
+    yield held(given, 0)
     again = made(until(stopped, orders_from_files(workspace)))
-    yield held(replace(again, unlabelled=given.unlabelled), pending=False)
+    yield held(replace(again, unlabelled=given.unlabelled), ROUNDS)
 
 
 def _who_there_is(opened: OpenWorkspace) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -7,9 +7,13 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, Final
 
-from mast_tui.figures.agreement.drill_down import traces_behind
+from mast_tui.figures.agreement.drill_down import (
+    TraceBehind,
+    judged_traces_behind,
+    traces_behind,
+)
 from mast_tui.figures.agreement.report import StudyInput
-from mast_tui.figures.judge.confusion import Compared, cases_behind
+from mast_tui.figures.judge.confusion import Compared
 from mast_tui.figures.judge.input import JudgeInput
 from mast_tui.figures.spans.input import Place, SpanInput
 from mast_tui.gold.overlaps import in_reading_order
@@ -17,8 +21,9 @@ from mast_tui.labels import VerdictValue
 from mast_tui.reports.model import Column, Kind, Row, Table
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.context import ShowDisagreements, TraceLocation
-from mast_tui.ui.reports.source import MOST, Listing
+from mast_tui.ui.reports.screen import MOST, Listing, TracesScreen
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.suggestion_wording import judge_name
 from mast_tui.ui.wording import counted
@@ -28,6 +33,12 @@ MOST_PLACES: Final = 4
 
 OPEN: Final = "open"
 UNFINISHED: Final = "not finished"
+
+
+class AgreementTracesScreen(TracesScreen):
+    """What the sides say of each trace: where they differ, first."""
+
+    where = Where.AGREEMENT_TRACES
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +89,8 @@ def behind_people(study: StudyInput, modes: Sequence[str], pair: tuple[str, str]
         modes: Slugs.
         pair: Only these two, None for everybody.
     """
-    found = []
-    for mode in modes:
-        for one in traces_behind(study, mode, *(pair or ())):
-            says = {name: said.value if said else OPEN for name, said in one.said.items()}
-            present = VerdictValue.PRESENT in one.said.values()
-            case = Case(one.trace_id, mode, says, one.disagreement > 0, present)
-            found.append((-one.disagreement, case))
-    return Cases.of(pair or study.annotators, found)
+    traces = {mode: traces_behind(study, mode, pair) for mode in modes}
+    return _cases(pair or study.annotators, traces)
 
 
 def behind_judge(given: JudgeInput, compared: Compared, modes: Sequence[str]) -> Cases:
@@ -96,16 +101,25 @@ def behind_judge(given: JudgeInput, compared: Compared, modes: Sequence[str]) ->
         compared: The same, as it was compared.
         modes: Slugs.
     """
-    words = {True: VerdictValue.PRESENT.value, False: VerdictValue.ABSENT.value}
-    sides = (given.judge, given.reference.name)
+    traces = {mode: judged_traces_behind(given, compared, mode) for mode in modes}
+    return _cases((given.judge, given.reference.name), traces, given.judge)
+
+
+def _cases(
+    sides: tuple[str, ...], traces: Mapping[str, Sequence[TraceBehind]], judge: str | None = None
+) -> Cases:
+    """Put the traces of several modes together; a judge's misses come before its false alarms."""
     found = []
-    for mode in modes:
-        for one in cases_behind(compared, mode):
-            says = dict(zip(sides, (words[one.judge], words[one.reference]), strict=True))
-            note = "" if not one.differs else "false alarm" if one.judge else "missed"
-            present = one.judge or one.reference
-            case = Case(one.trace_id, mode, says, one.differs, present, note, given.judge)
-            found.append(((not one.differs, not one.reference), case))
+    for mode, behind in traces.items():
+        for one in behind:
+            says = {name: said.value if said else OPEN for name, said in one.said.items()}
+            present = VerdictValue.PRESENT in one.said.values()
+            invents = judge is not None and one.said[sides[-1]] is not VerdictValue.PRESENT
+            differs, note = one.disagreement > 0, ""
+            if judge is not None and differs:
+                note = "false alarm" if invents else "missed"
+            case = Case(one.trace_id, mode, says, differs, present, note, judge)
+            found.append(((-one.disagreement, invents), case))
     return Cases.of(sides, found)
 
 

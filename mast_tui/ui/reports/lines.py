@@ -97,24 +97,19 @@ class ReportLines(VirtualLines):
         return len(self._lines)
 
     @property
+    def line(self) -> Line:
+        """The line under the cursor, an empty one where there is none."""
+        return self._lines[self.cursor] if self._lines else Line()
+
+    @property
     def row(self) -> Row | None:
         """The row under the cursor."""
-        return self._lines[self.cursor].row if self._lines else None
-
-    @property
-    def table(self) -> Table | None:
-        """The table under the cursor."""
-        return self._lines[self.cursor].table if self._lines else None
-
-    @property
-    def folds(self) -> Table | Text | None:
-        """What Enter folds or unfolds, where the cursor stands on such a title."""
-        return self._lines[self.cursor].folds if self._lines else None
+        return self.line.row
 
     @property
     def place(self) -> tuple[str, str] | None:
         """The ids of the table and the row under the cursor."""
-        return self._lines[self.cursor].place if self._lines else None
+        return self.line.place
 
     @property
     def rows(self) -> Sequence[Row]:
@@ -124,7 +119,7 @@ class ReportLines(VirtualLines):
     @property
     def chosen(self) -> str | None:
         """The column of the cell under the cursor, None where a row is one thing."""
-        return None if self.table is None else self._chosen_in(self.table)
+        return None if self.line.table is None else self._chosen_in(self.line.table)
 
     @property
     def behind(self) -> Behind | None:
@@ -214,16 +209,17 @@ class ReportLines(VirtualLines):
 
     def unfold(self) -> bool:
         """Fold or unfold the table whose title the cursor stands on; False elsewhere."""
-        if self.folds is None:
+        folds = self.line.folds
+        if folds is None:
             return False
-        self._unfolded ^= {self.folds.id}
+        self._unfolded ^= {folds.id}
         self.rows_changed()
         self.show_row(self.cursor)
         return True
 
     def move_across(self, delta: int) -> bool:
         """Choose another column; False where there is none to choose."""
-        table = self.table
+        table = self.line.table
         choices = () if table is None else choosable(table)
         if table is None or len(choices) < 2:
             return False

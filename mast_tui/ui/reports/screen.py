@@ -1,46 +1,93 @@
-"""The screen that shows any report: pages of tables, a row in words, and the traces behind it."""
+"""What both reports share: pages of tables, a row in words, and the traces behind a figure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import PurePath
-from typing import ClassVar, Final
+from typing import ClassVar, Final, TypeVar
 
 from textual import on, work
 from textual.app import ComposeResult
 from textual.content import Content
-from textual.message import Message
 from textual.screen import ModalScreen
 from textual.widgets import Static
 from textual.worker import get_current_worker
 
-from mast_tui.adjudication import take_on
+from mast_tui.adjudication import OrderOf, take_on
 from mast_tui.errors import MastError
-from mast_tui.reports.model import Row, Table
+from mast_tui.gold import Order
+from mast_tui.reports.model import Behind, Note, Report, Row, Section, Table
 from mast_tui.safe_text import one_line
-from mast_tui.ui.actions.registry import Where
-from mast_tui.ui.context import ReportToWrite, TraceLocation
+from mast_tui.ui.context import Destination, ReportToWrite, TraceLocation
 from mast_tui.ui.dialogs.question import Ask
-from mast_tui.ui.reports.agreement import AgreementSource
 from mast_tui.ui.reports.cells import choosable, notes_words, row_title, row_words
 from mast_tui.ui.reports.lines import ReportLines
-from mast_tui.ui.reports.signatures import SignaturesSource
-from mast_tui.ui.reports.source import COUNTING, LeftError, Listing, Page, Source, Stage, Stopped
+from mast_tui.ui.screens.table_screen import DetailScreen
 from mast_tui.ui.screens.trace_opening import OpensTraces
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.styles import BASE_SCREEN, REPORTS
 from mast_tui.ui.trace_view.span_view import TITLE_FRAME, SpanView
 from mast_tui.ui.widgets.page_bar import PageBar
-from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import counted, plain_title
 from mast_tui.writes import writes
+
+Stage = TypeVar("Stage")
+
+Stopped = Callable[[], bool]
+"""Whether nobody waits for the figures any more."""
+
+COUNTING: Final = "Counting verdicts …"
+
+MOST: Final = 2000
+"""Traces that are listed; the rest is counted."""
 
 NOTHING: Final = "No trace stands behind this figure.\n\nEsc goes back to the figures."
 
 
-class TablesScreen(OpensTraces):
+class LeftError(Exception):
+    """The screen was left, or counts something else, while this was counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The traces behind a figure.
+
+    Args:
+        table: A row a trace, or a trace and mode.
+        titles: What the detail of each row is called, by the rows' ids.
+        facts: How many there are, in words, for the title.
+        open: Where Enter on a row leads: into its trace, or to another screen. It may raise
+            ``WorkspaceError``.
+        differing: The rows on which the sides differ; None where there are no sides.
+    """
+
+    table: Table
+    titles: Mapping[str, str]
+    facts: tuple[str, ...]
+    open: Callable[[OpenWorkspace, str], TraceLocation | Destination]
+    differing: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page as it is known now: its section, or the ``words`` that stand in its place.
+
+    ``pending`` says that intervals are still to come; ``notes`` hold for the whole report. ``keys``
+    are told beside the row under the cursor.
+    """
+
+    section: Section | None = None
+    words: str = COUNTING
+    pending: bool = False
+    notes: Sequence[Note] = ()
+    about: str = ""
+    keys: tuple[str, ...] = ()
+
+
+class TablesScreen(OpensTraces, DetailScreen):
     """Tables, the row under their cursor in words, or words in place of both."""
 
     CSS_PATH: ClassVar[list[str | PurePath]] = [
@@ -56,19 +103,13 @@ class TablesScreen(OpensTraces):
         yield SpanView(id="detail", classes="detail")
 
     def on_mount(self) -> None:
-        """Keys move the cursor of the tables, wherever one clicks."""
-        self.detail.can_focus = False
+        """Nothing is said over the tables yet."""
         self.show_about("")
 
     @property
     def main_list(self) -> ReportLines:
         """The tables."""
         return self.query_one(ReportLines)
-
-    @property
-    def detail(self) -> SpanView:
-        """The row under the cursor in words."""
-        return self.query_one("#detail", SpanView)
 
     def show_about(self, words: str) -> None:
         """Say one line over the tables, or nothing."""
@@ -78,38 +119,63 @@ class TablesScreen(OpensTraces):
 
 
 class ReportScreen(TablesScreen):
-    """Shows the report that its source counts; subclasses say which keys there are."""
+    """Counts a report and shows it; a subclass says what is counted, and what can be chosen."""
+
+    pages: ClassVar[Mapping[str, str]]
+    """What the pages are called, by the ids of their sections, in the order of their keys."""
 
     traces: ClassVar[type[TracesScreen]]
+    """What lists the traces behind a figure."""
 
-    @dataclass
-    class Counted(Message):
-        """A stage of counting has found something; ``turn`` is the counting that it comes from."""
-
-        group: str
-        turn: int
-        take: Callable[[], None]
-
-    @dataclass
-    class Said(Message):
-        """What has been finished and decided by now."""
-
-        said: frozenset[object]
-
-    def __init__(self, source: Source) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.source = source
-        self.page = next(iter(source.pages))
+        self.page = next(iter(self.pages))
         self._shown = Page()
         self._stood: dict[str, tuple[str, str]] = {}
         self._turns: dict[str, int] = {}
         self._away = False
         self._counted: frozenset[object] | None = None
-        source.attach(self)
+
+    @abstractmethod
+    def start(self, opened: OpenWorkspace) -> None:
+        """Count all of it, or count it anew."""
+
+    def count_page(self, opened: OpenWorkspace) -> None:
+        """Count what the open page needs and is not there; nothing where pages come together."""
+
+    @abstractmethod
+    def count_again(self, opened: OpenWorkspace) -> None:
+        """Count again what may have changed while one was on another screen."""
+
+    @abstractmethod
+    def title_parts(self) -> tuple[str, ...]:
+        """What is open: whose figures, of what."""
+
+    @abstractmethod
+    def open_page(self) -> Page:
+        """The open page."""
+
+    @abstractmethod
+    def whole_report(self) -> Callable[[OpenWorkspace, Stopped], Report] | None:
+        """Take what is chosen now; in a worker that counts all pages of it, with intervals.
+
+        None while there are no figures.
+        """
+
+    @abstractmethod
+    def list_behind(self, behind: Behind) -> Callable[[OpenWorkspace], Listing | None]:
+        """Take what is on the open page now; in a worker that lists the traces behind a figure.
+
+        The worker gets None where the figure is being counted anew.
+        """
+
+    def opening(self, row: str) -> TraceLocation | None:
+        """Where a row of the open page leads that is itself a trace; None for any other."""
+        return None
 
     def compose_pages(self) -> ComposeResult:
         """The names of the pages."""
-        yield PageBar(tuple(self.source.pages.values()))
+        yield PageBar(tuple(self.pages.values()))
 
     @property
     def row(self) -> Row | None:
@@ -118,10 +184,9 @@ class ReportScreen(TablesScreen):
 
     def on_mount(self) -> None:
         """Count as soon as the workspace is open."""
-        super().on_mount()
         self.show_words("Opening the workspace …")
         self.show_title()
-        self.mast.when_ready(self.source.start)
+        self.mast.when_ready(self.start)
 
     def on_screen_suspend(self) -> None:
         """Elsewhere, but for a question asked here, labels may change."""
@@ -131,7 +196,7 @@ class ReportScreen(TablesScreen):
         """Count again what may have changed while one was elsewhere."""
         if self._away:
             self._away = False
-            self.mast.when_ready(self.source.come_back)
+            self.mast.when_ready(self.count_again)
 
     # What others say meanwhile
 
@@ -157,19 +222,19 @@ class ReportScreen(TablesScreen):
             }
             for trace_id, decisions in workspace.all_decisions(ref).items():
                 said |= {(trace_id, one.item, one.decided_at) for one in decisions}
-            self.post_message(self.Said(frozenset(said)))
+            self.call_later(self._show_new, frozenset(said))
 
-    def on_report_screen_said(self, message: Said) -> None:
-        """Say how much is new since it was counted."""
+    def _show_new(self, said: frozenset[object]) -> None:
+        """Say how much was finished or decided since it was counted."""
         if self._counted is None:
-            self._counted = message.said
-        new = max(len(message.said - self._counted), len(self._counted - message.said))
+            self._counted = said
+        new = max(len(said - self._counted), len(self._counted - said))
         if new:
             self.hints.say(f"{new:,} new since, finished or decided · O counts anew")
 
     def action_anew(self) -> None:
         """Count all of it anew."""
-        self.mast.when_ready(self.source.start)
+        self.mast.when_ready(self.start)
 
     # Counting
 
@@ -196,7 +261,7 @@ class ReportScreen(TablesScreen):
 
             def found(stage: Stage) -> None:
                 if not worker.is_cancelled:
-                    self.post_message(self.Counted(group, turn, lambda: take(stage)))
+                    self.call_later(self._take_in, group, turn, take, stage)
 
             try:
                 for stage in counting(lambda: worker.is_cancelled):
@@ -213,10 +278,10 @@ class ReportScreen(TablesScreen):
         self._turns[group] = self._turns.get(group, 0) + 1
         self.workers.cancel_group(self, group)
 
-    def on_report_screen_counted(self, message: Counted) -> None:
-        """Take in what was counted last."""
-        if message.turn == self._turns[message.group]:
-            message.take()
+    def _take_in(self, group: str, turn: int, take: Callable[[Stage], None], stage: Stage) -> None:
+        """Take in a stage, unless the group's counting has begun anew since."""
+        if turn == self._turns[group]:
+            take(stage)
 
     def offer_adjudication(self, hidden: Sequence[str]) -> None:
         """Ask whether to count traces as their adjudicator, and count them anew if so."""
@@ -243,7 +308,7 @@ class ReportScreen(TablesScreen):
         )
         if taken is None:
             return
-        self.source.start(opened)
+        self.start(opened)
         left = len(hidden) - len(taken)
         if left:
             self.notify(
@@ -253,20 +318,20 @@ class ReportScreen(TablesScreen):
 
     def report_to_write(self) -> ReportToWrite | None:
         """What is on screen, None while there are no figures."""
-        make = self.source.whole_report()
+        make = self.whole_report()
         return None if make is None else ReportToWrite(self.where.value, make)
 
     # Showing
 
     def show_title(self) -> None:
         """What is open, and who works."""
-        self.title_bar.show(self.source.title(), self.who())
+        self.title_bar.show(self.title_parts(), self.who())
 
     def show(self) -> None:
         """The open page, or why there is nothing on it."""
-        self.query_one(PageBar).show(self.source.pages[self.page])
+        self.query_one(PageBar).show(self.pages[self.page])
         self.show_title()
-        shown = self._shown = self.source.shown()
+        shown = self._shown = self.open_page()
         section = shown.section
         if section is None:
             self.show_words(shown.words)
@@ -277,7 +342,7 @@ class ReportScreen(TablesScreen):
             section.parts, pending=shown.pending, place=self._stood.get(self._place)
         )
         self.main_list.focus()
-        self._show_detail()
+        self.show_detail()
 
     @property
     def _place(self) -> str:
@@ -285,9 +350,10 @@ class ReportScreen(TablesScreen):
         section = self._shown.section
         return self.page if section is None else section.id
 
-    def _show_detail(self) -> None:
-        table, row, folds = self.main_list.table, self.main_list.row, self.main_list.folds
-        shown = self._shown
+    def show_detail(self) -> None:
+        """Put the row under the cursor into words, with what its figures rest on."""
+        line, shown = self.main_list.line, self._shown
+        table, row, folds = line.table, line.row, line.folds
         notes = (*(shown.section.notes if shown.section else ()), *shown.notes)
         if table is not None and row is not None:
             title = row_title(table, row)
@@ -307,39 +373,33 @@ class ReportScreen(TablesScreen):
     def _keys_here(self) -> Sequence[str]:
         """What keys do on the row under the cursor, as much of it as there is room for."""
         lines, keys = self.main_list, []
-        if lines.folds is not None:
+        if lines.line.folds is not None:
             keys.append("Enter: fold, unfold")
         elif lines.behind is not None:
             keys.append("Enter: the traces behind")
-        elif lines.row is not None and self.source.opening(lines.row.id) is not None:
+        elif lines.row is not None and self.opening(lines.row.id) is not None:
             keys.append("Enter: open it")
-        if lines.table is not None and len(choosable(lines.table)) > 1:
+        if lines.line.table is not None and len(choosable(lines.line.table)) > 1:
             keys.append("← → column")
         keys += [*self._shown.keys, "d b scroll"]
         while len(" · ".join(keys)) > self.size.width - 2 * TITLE_FRAME:
             keys.pop()
         return keys
 
-    @on(VirtualLines.Moved, "#table")
-    def _moved(self, event: VirtualLines.Moved) -> None:
-        event.stop()
+    def row_moved(self) -> None:
+        """Remember the row, and put it into words."""
         place = self.main_list.place
         if place is not None:
             self._stood[self._place] = place
-        self._show_detail()
+        self.show_detail()
         if not self._shown.pending:
             self.hints.clear()
-
-    @on(VirtualLines.Chosen, "#table")
-    def _chosen(self, event: VirtualLines.Chosen) -> None:
-        event.stop()
-        self.action_open()
 
     @on(PageBar.Chosen)
     def _page_chosen(self, event: PageBar.Chosen) -> None:
         event.stop()
-        titles = list(self.source.pages.values())
-        self.action_show_page(list(self.source.pages)[titles.index(event.page)])
+        titles = list(self.pages.values())
+        self.action_show_page(list(self.pages)[titles.index(event.page)])
 
     # Keys
 
@@ -348,12 +408,12 @@ class ReportScreen(TablesScreen):
         self.page = page
         if not self._shown.pending:
             self.hints.clear()
-        self.mast.when_ready(self.source.page_opened)
+        self.mast.when_ready(self.count_page)
         self.show()
 
     def action_page(self, step: int) -> None:
         """The next page, around the end."""
-        pages = list(self.source.pages)
+        pages = list(self.pages)
         self.action_show_page(pages[(pages.index(self.page) + step) % len(pages)])
 
     def action_across(self, delta: int) -> None:
@@ -361,24 +421,16 @@ class ReportScreen(TablesScreen):
         if not self.main_list.move_across(delta):
             self.hints.say("There is no other cell to choose in this row")
 
-    def action_text(self, delta: int) -> None:
-        """Scroll what the figures rest on."""
-        self.detail.move_page(delta)
-
-    def action_choose(self, name: str, *given: object) -> None:
-        """Count something else, by a key that the source knows."""
-        self.source.choices[name](*given)
-
     def action_open(self) -> None:
         """The traces behind the row or cell under the cursor, or the trace that it is."""
         if self._shown.section is not None and self.main_list.unfold():
-            self._show_detail()
+            self.show_detail()
             return
         row = self.row
         if row is None:
             self.hints.say("No trace stands here to be opened")
             return
-        opening = self.source.opening(row.id)
+        opening = self.opening(row.id)
         if opening is not None:
             self.open_at(opening)
             return
@@ -386,18 +438,11 @@ class ReportScreen(TablesScreen):
         if behind is None:
             self.hints.say("No trace stands behind this: choose another row or cell")
             return
-        self.app.push_screen(self.traces(one_line(behind.title), self.source.list_behind(behind)))
+        self.app.push_screen(self.traces(one_line(behind.title), self.list_behind(behind)))
 
 
 class TracesScreen(TablesScreen):
     """One row per trace; Enter opens it at its place, Escape comes back to the figure."""
-
-    @dataclass
-    class Found(Message):
-        """The traces behind the figure, None where it is being counted anew."""
-
-        listing: Listing | None
-        problem: str | None = None
 
     def __init__(self, figure: str, find: Callable[[OpenWorkspace], Listing | None]) -> None:
         """Show the traces behind a figure.
@@ -416,30 +461,24 @@ class TracesScreen(TablesScreen):
 
     def on_mount(self) -> None:
         """Find the traces."""
-        super().on_mount()
         self.show_words("Finding the traces …")
         self._show_title()
-        self.mast.when_ready(self._start)
-
-    def _start(self, opened: OpenWorkspace) -> None:
-        self._look(opened)
+        self.mast.when_ready(self._look)
 
     @work(thread=True, group="behind", exclusive=True)
     def _look(self, opened: OpenWorkspace) -> None:
         try:
-            self.post_message(self.Found(self._find(opened)))
+            self.call_later(self._show_found, self._find(opened))
         except MastError as error:
-            self.post_message(self.Found(None, str(error)))
+            self.call_later(self._show_found, None, one_line(str(error)))
 
-    def on_traces_screen_found(self, message: Found) -> None:
-        """List the traces, and do what was asked for while they were looked for."""
-        self._listing, self._looking = message.listing, False
-        if message.problem is not None:
-            self.show_words(one_line(message.problem))
-        elif message.listing is None or not message.listing.table.rows:
-            self.show_words(NOTHING)
+    def _show_found(self, listing: Listing | None, words: str = NOTHING) -> None:
+        """List the traces, or say why not, and do what was asked for while they were looked for."""
+        self._listing, self._looking = listing, False
+        if listing is None or not listing.table.rows:
+            self.show_words(words)
         else:
-            self._show_rows(message.listing)
+            self._show_rows(listing)
         self._show_title()
         then, self._then = self._then, []
         for step in then:
@@ -459,10 +498,12 @@ class TracesScreen(TablesScreen):
         self.remove_class("-empty")
         self.main_list.show((table,))
         self.main_list.focus()
-        self._show_detail()
+        self.show_detail()
 
-    def _show_detail(self) -> None:
-        table, row, listing = self.main_list.table, self.main_list.row, self._listing
+    def show_detail(self) -> None:
+        """Put the trace under the cursor into words."""
+        line, listing = self.main_list.line, self._listing
+        table, row = line.table, line.row
         if table is None or row is None or listing is None:
             return
         self.detail.border_title = plain_title(listing.titles.get(row.id, row.id))
@@ -471,17 +512,6 @@ class TracesScreen(TablesScreen):
             keys.append("v only where they differ")
         self.detail.border_subtitle = plain_title(" · ".join(keys))
         self.detail.show_text(row_words(table, row))
-
-    @on(VirtualLines.Moved, "#table")
-    def _moved(self, event: VirtualLines.Moved) -> None:
-        event.stop()
-        self.hints.clear()
-        self._show_detail()
-
-    @on(VirtualLines.Chosen, "#table")
-    def _chosen(self, event: VirtualLines.Chosen) -> None:
-        event.stop()
-        self.action_open()
 
     # Keys
 
@@ -522,33 +552,27 @@ class TracesScreen(TablesScreen):
             self.mast.go(opening)
 
 
-class AgreementTracesScreen(TracesScreen):
-    """What the sides say of each trace: where they differ, first."""
+def until(stopped: Stopped, orders: OrderOf) -> OrderOf:
+    """Make orders of spans that raise ``LeftError`` once nobody waits, as they read the traces."""
 
-    where = Where.AGREEMENT_TRACES
+    def order_of(trace_id: str) -> Order:
+        order = orders(trace_id)
 
+        def asked(key: str) -> int | None:
+            if stopped():
+                raise LeftError
+            return order(key)
 
-class SignatureTracesScreen(TracesScreen):
-    """How each trace fails."""
+        return asked
 
-    where = Where.SIGNATURE_TRACES
-
-
-class AgreementScreen(ReportScreen):
-    """How far people and judges agree."""
-
-    where = Where.AGREEMENT
-    traces = AgreementTracesScreen
-
-    def __init__(self) -> None:
-        super().__init__(AgreementSource())
+    return order_of
 
 
-class SignaturesScreen(ReportScreen):
-    """How and why runs fail."""
+def hidden_words(count: int) -> str:
+    """Say that traces are left out, and how they can be counted.
 
-    where = Where.SIGNATURES
-    traces = SignatureTracesScreen
-
-    def __init__(self) -> None:
-        super().__init__(SignaturesSource())
+    Some may be finished by their annotator and come back to be labelled once more, so it is not
+    said that they are not.
+    """
+    it = "it" if count == 1 else "them"
+    return f"{counted(count, 'trace')} left out that you may not look into yet · o counts {it}"

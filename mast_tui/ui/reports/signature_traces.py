@@ -19,8 +19,9 @@ from mast_tui.figures.signatures.model import (
 from mast_tui.figures.signatures.onset import Chain, onsets
 from mast_tui.reports.model import Behind, Column, Kind, Row, Table
 from mast_tui.safe_text import one_line
+from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.context import TraceLocation
-from mast_tui.ui.reports.source import MOST, Listing
+from mast_tui.ui.reports.screen import MOST, Listing, TracesScreen
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.wording import counted
 
@@ -33,25 +34,24 @@ COLUMNS: Final = (
     Column("chain", "by onset", Kind.TEXT, keeps=90),
 )
 
-_SIGNS: Final[Mapping[str, str]] = {
-    "isolated": "·",
-    "between": "+",
-    "cascading": "»",
-    "open": "?",
-    "none": "",
+_SHAPES: Final[Mapping[str, tuple[str, str]]] = {
+    "isolated": ("·", "Isolated: it fails by one or two modes."),
+    "between": ("+", "Between isolated and cascading: three modes."),
+    "cascading": ("»", "Cascading: four modes or more."),
+    "open": ("?", "Open: modes that are not judged, or unsure, could change its shape."),
+    "none": ("", "No mode shows in it."),
 }
-
-_SHAPES: Final[Mapping[str, str]] = {
-    "isolated": "Isolated: it fails by one or two modes.",
-    "between": "Between isolated and cascading: three modes.",
-    "cascading": "Cascading: four modes or more.",
-    "open": "Open: modes that are not judged, or unsure, could change its shape.",
-    "none": "No mode shows in it.",
-}
+"""The sign before a trace of each shape, and the shape in words."""
 
 
 Placed = list[tuple[str, int, int]]
 """The modes of one trace by onset: code, index of the first span, number of the step from 0."""
+
+
+class SignatureTracesScreen(TracesScreen):
+    """How each trace fails."""
+
+    where = Where.SIGNATURE_TRACES
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +95,11 @@ class FailingTrace:
     first: int | None
     at: int | None
     spans: int
+
+    @property
+    def location(self) -> TraceLocation:
+        """Where it is looked at: where it fails."""
+        return TraceLocation(self.trace_id, position=self.at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +203,7 @@ def listing_of(listed: Listed, names: Mapping[str, str]) -> Listing:
     cut = (f"the first {MOST:,} are listed",) if listed.total > MOST else ()
 
     def opening(_opened: OpenWorkspace, row: str) -> TraceLocation:
-        return place_of(by_id[row])
+        return by_id[row].location
 
     return Listing(
         traces_table(listed, names),
@@ -222,17 +227,12 @@ def traces_table(listed: Listed, names: Mapping[str, str]) -> Table:
                 "first": where_words(one),
                 "chain": chain_words(one),
             },
-            _SIGNS.get(one.shape, ""),
+            _SHAPES[one.shape][0],
             tuple(_words_of(one)),
         )
         for one in listed.traces
     )
     return Table("traces", "How each trace fails", COLUMNS, (rows,))
-
-
-def place_of(one: FailingTrace) -> TraceLocation:
-    """Where a trace is looked at: where it fails."""
-    return TraceLocation(one.trace_id, position=one.at)
 
 
 def where_words(one: FailingTrace) -> str:
@@ -252,7 +252,7 @@ def chain_words(one: FailingTrace) -> str:
 
 def _words_of(one: FailingTrace) -> list[str]:
     """How a trace fails, in words."""
-    lines = [f"{one.trace_id} · outcome {one.outcome or 'unknown'}", _SHAPES[one.shape]]
+    lines = [f"{one.trace_id} · outcome {one.outcome or 'unknown'}", _SHAPES[one.shape][1]]
     if one.modes:
         lines.append(f"Modes by onset: {chain_words(one)}")
         lines.append("A → B: B sets on next after A. A+B: both set on at the same span.")

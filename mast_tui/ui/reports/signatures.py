@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from math import isfinite, nan
-from typing import Final
+from typing import ClassVar, Final
 
 from mast_tui.adjudication import OrderOf, orders_from_files
 from mast_tui.adjudication.for_signatures import corrected_prevalence, extras_for, gold_of
 from mast_tui.errors import MastError
+from mast_tui.figures.bootstrap import ROUNDS
 from mast_tui.figures.signatures.groups import GroupJson
 from mast_tui.figures.signatures.model import SignatureInput
 from mast_tui.figures.signatures.report import Report, signature_report
@@ -37,22 +38,22 @@ from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.context import TraceLocation
 from mast_tui.ui.dialogs.finder import Choice as Offered
 from mast_tui.ui.dialogs.finder import Finder
-from mast_tui.ui.reports.signature_traces import (
-    Listed,
-    Wanted,
-    listing_of,
-    place_of,
-    traces_behind,
-    traces_table,
-)
-from mast_tui.ui.reports.source import (
-    Host,
+from mast_tui.ui.reports.screen import (
     LeftError,
     Listing,
     Page,
+    ReportScreen,
     Stopped,
     hidden_words,
     until,
+)
+from mast_tui.ui.reports.signature_traces import (
+    Listed,
+    SignatureTracesScreen,
+    Wanted,
+    listing_of,
+    traces_behind,
+    traces_table,
 )
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.suggestion_wording import judge_name
@@ -112,69 +113,49 @@ class Signatures:
     problem: str | None = None
 
     @property
-    def groups(self) -> tuple[str, ...]:
-        """The names of the groups."""
-        return () if self.report is None else tuple(self.report["groups"])
-
-    def group(self, name: str) -> GroupJson:
-        """The table of a group."""
-        assert self.report is not None
-        return self.report["groups"][name]
+    def groups(self) -> Mapping[str, GroupJson]:
+        """The tables of the groups by their names."""
+        return {} if self.report is None else self.report["groups"]
 
 
-class SignaturesSource:
-    """Counts all groups, and shows one of them."""
+class SignaturesScreen(ReportScreen):
+    """How and why runs fail: all groups are counted, and one of them is shown."""
 
     where = Where.SIGNATURES
+    traces = SignatureTracesScreen
+    pages: ClassVar[Mapping[str, str]] = {
+        "modes": "modes",
+        "onset": "onset",
+        "together": "together",
+        TRACES: "traces",
+        "helps": "what helps",
+    }
 
     def __init__(self) -> None:
-        self.pages = {
-            "modes": "modes",
-            "onset": "onset",
-            "together": "together",
-            TRACES: "traces",
-            "helps": "what helps",
-        }
-        self.choices: Mapping[str, Callable[..., None]] = {
-            "group": self.choose_next_group,
-            "group_by_name": self.choose_group,
-            "by": self.choose_field,
-            "labels": self.choose_labels,
-            "outcome": self.choose_outcome,
-            "every": self.choose_every,
-            "look": self.look,
-        }
+        super().__init__()
         self.choice = Choice()
         self.found: Signatures | None = None
         self.group = ""
         self.every = False
         self._orders = cache(orders_from_files)
         self._made: tuple[object, model.Report, Listed] | None = None
-        self._host: Host
-
-    def attach(self, host: Host) -> None:
-        """Work for this screen from now on."""
-        self._host = host
 
     # Counting
 
     def start(self, opened: OpenWorkspace) -> None:
         """Count what is chosen."""
         choice = self.choice
-        self._host.begins(opened)
-        self._host.count(
+        self.begins(opened)
+        self.count(
             SIGNATURES,
             lambda stopped: count_signatures(opened, choice, self._orders, stopped),
             self._take,
             lambda problem: Signatures(choice, problem=problem),
         )
         if self.found is None:
-            self._host.show()
+            self.show()
 
-    def page_opened(self, opened: OpenWorkspace) -> None:
-        """Nothing: every page comes with the others."""
-
-    def come_back(self, opened: OpenWorkspace) -> None:
+    def count_again(self, opened: OpenWorkspace) -> None:
         """Count again what may have changed while one was on another screen."""
         if self.found is not None:
             self.start(opened)
@@ -182,33 +163,29 @@ class SignaturesSource:
     def _take(self, found: Signatures) -> None:
         """Show the figures, with the hint that fits."""
         known = self.found
-        if (
-            found.pending
-            and known is not None
-            and known.choice == found.choice
-            and not known.pending
-        ):
+        counted_before = known is not None and known.choice == found.choice and not known.pending
+        if found.pending and counted_before:
             # Counted again: until all of it is there, what stands there is nearer to the truth.
             return
         self.found = found
         if self.group not in found.groups:
             self.group = _first_group(found)
         if found.pending:
-            self._host.hints.prompt("Finding the places of labels, and resampling …")
+            self.hints.prompt("Finding the places of labels, and resampling …")
         else:
-            self._host.hints.clear()
+            self.hints.clear()
             if found.hidden and found.groups:
-                self._host.hints.say(_left_out(found))
-        self._host.show()
+                self.hints.say(_left_out(found))
+        self.show()
 
     # Showing
 
-    def title(self) -> tuple[str, ...]:
+    def title_parts(self) -> tuple[str, ...]:
         """Which group of how many, whose labels, and how its traces ended."""
         found = self.found
         if found is None or self.group not in found.groups:
             return ("Signatures", whose_words(self.choice.labels))
-        table, groups, by = found.group(self.group), found.groups, found.choice.by
+        table, groups, by = found.groups[self.group], [*found.groups], found.choice.by
         name = "all traces" if by == "all" else f"{by} {one_line(self.group, 40)}"
         place = f" ({groups.index(self.group) + 1} of {len(groups)})" if len(groups) > 1 else ""
         outcomes = [f"{table[key]:,} {key}" for key in ("failed", "succeeded") if table[key]]
@@ -222,7 +199,7 @@ class SignaturesSource:
             *(() if below is None else (f"failed below {below:g}",)),
         )
 
-    def shown(self) -> Page:
+    def open_page(self) -> Page:
         """The open page of the group, or why there is nothing on it."""
         found = self.found
         if found is None:
@@ -230,7 +207,7 @@ class SignaturesSource:
         if found.report is None or self.group not in found.groups:
             return Page(words=nothing_words(found))
         report, listed = self._report(found)
-        page = self._host.page
+        page = self.page
         if page == TRACES:
             section = Section(TRACES, TRACES, (traces_table(listed, found.names),))
         else:
@@ -245,7 +222,7 @@ class SignaturesSource:
         return Page(section, pending=found.pending, notes=notes, about=about, keys=keys)
 
     def _of_all(self, found: Signatures) -> bool:
-        return self.every or not found.group(self.group)["failed"]
+        return self.every or not found.groups[self.group]["failed"]
 
     def _report(self, found: Signatures) -> tuple[model.Report, Listed]:
         """The report on the group and its traces, made once."""
@@ -261,14 +238,14 @@ class SignaturesSource:
                     found.report,
                     self.group,
                     every=every,
-                    extras=Extras(self._host.mast.taxonomy),
+                    extras=Extras(self.mast.taxonomy),
                 ),
                 traces_behind(found.given, self.group, wanted),
             )
         return self._made[1:]
 
     def _about(self, found: Signatures, report: model.Report) -> str:
-        table = found.group(self.group)
+        table = found.groups[self.group]
         if not table["failed"] and not table["succeeded"]:
             if found.veiled:
                 return f"{veiled_words(found.veiled)}."
@@ -329,34 +306,37 @@ class SignaturesSource:
 
     def opening(self, row: str) -> TraceLocation | None:
         """A row of the page of traces leads into its trace."""
-        if self._host.page != TRACES or self._made is None:
+        if self.page != TRACES or self._made is None:
             return None
         one = next((one for one in self._made[2].traces if one.trace_id == row), None)
-        return None if one is None else place_of(one)
+        return None if one is None else one.location
 
     # Choices
 
-    def choose_next_group(self, step: int) -> None:
+    @property
+    def _groups(self) -> Mapping[str, GroupJson]:
+        return {} if self.found is None else self.found.groups
+
+    def action_next_group(self, step: int) -> None:
         """The next group, around the end."""
-        groups = self.found.groups if self.found is not None else ()
+        groups = [*self._groups]
         if not groups:
-            self._host.hints.say(NO_GROUP)
+            self.hints.say(NO_GROUP)
             return
         if len(groups) < 2:
-            self._host.hints.say("There is one group only; v groups by something else")
+            self.hints.say("There is one group only; v groups by something else")
             return
         self._show_group(groups[(groups.index(self.group) + step) % len(groups)])
 
     def _show_group(self, group: str) -> None:
         self.group = group
-        self._host.hints.clear()
-        self._host.show()
+        self.hints.clear()
+        self.show()
 
-    def choose_group(self) -> None:
+    def action_choose_group(self) -> None:
         """A group by its name."""
-        found = self.found
-        if found is None or found.report is None or not found.groups:
-            self._host.hints.say(NO_GROUP)
+        if not self._groups:
+            self.hints.say(NO_GROUP)
             return
         choices = [
             Offered(
@@ -366,19 +346,19 @@ class SignaturesSource:
                 f"{counted(table['traces'], 'trace')}, {table['failed']:,} failed, "
                 f"{table['succeeded']:,} succeeded",
             )
-            for name, table in found.report["groups"].items()
+            for name, table in self._groups.items()
         ]
         self._ask(f"Signatures by {self.choice.by}", choices, "name", self._show_group)
 
-    def choose_field(self) -> None:
+    def action_by(self) -> None:
         """Another field that tells groups apart."""
         place = FIELDS.index(self.choice.by)
         self._count(replace(self.choice, by=FIELDS[(place + 1) % len(FIELDS)]))
 
-    def choose_labels(self) -> None:
+    def action_labels(self) -> None:
         """Whose labels are counted."""
         if self.found is None:
-            self._host.hints.prompt("Still counting; then w chooses")
+            self.hints.prompt("Still counting; then w chooses")
             return
         choices = [Offered(name, "", name, whose_words(name)) for name in self.found.sources]
         self._ask(
@@ -388,7 +368,7 @@ class SignaturesSource:
             lambda name: self._count(replace(self.choice, labels=name)),
         )
 
-    def choose_outcome(self) -> None:
+    def action_outcome(self) -> None:
         """Which score means failed, or none."""
         choices = [
             Offered("", "", "as recorded", "the outcome that the traces carry"),
@@ -406,41 +386,37 @@ class SignaturesSource:
             below = nan
         if below is not None and not isfinite(below):
             words = f"{one_line(value, 20)} is no score: give a number"
-            self._host.hints.say(words, error=True)
+            self.hints.say(words, error=True)
             return
         self._count(replace(self.choice, failed_below=below))
 
-    def choose_every(self) -> None:
+    def action_every(self) -> None:
         """Count failed traces only, or all of them."""
-        found = self.found
-        if self._host.page == "modes":
-            self._host.hints.say("Both outcomes stand here side by side")
+        shown = self._groups.get(self.group)
+        if self.page == "modes":
+            self.hints.say("Both outcomes stand here side by side")
             return
-        if (
-            found is not None
-            and self.group in found.groups
-            and not found.group(self.group)["failed"]
-        ):
-            self._host.hints.say("No trace here is known to have failed; all are counted")
+        if shown is not None and not shown["failed"]:
+            self.hints.say("No trace here is known to have failed; all are counted")
             return
         self.every = not self.every
-        self._host.show()
-        self._host.hints.say("All traces" if self.every else "Failed traces only")
+        self.show()
+        self.hints.say("All traces" if self.every else "Failed traces only")
 
-    def look(self) -> None:
+    def action_look(self) -> None:
         """Count also traces that only others have finished, as their adjudicator."""
         hidden = self.found.hidden if self.found is not None else ()
         if not hidden:
-            self._host.hints.say("No trace is left out")
+            self.hints.say("No trace is left out")
         elif self.choice.of_judge:
-            self._host.hints.say("What a judge says of them is hidden from you for now")
+            self.hints.say("What a judge says of them is hidden from you for now")
         else:
-            self._host.offer_adjudication(hidden)
+            self.offer_adjudication(hidden)
 
     def _count(self, choice: Choice) -> None:
         if choice != self.choice:
             self.choice = choice
-            self._host.mast.when_ready(self.start)
+            self.mast.when_ready(self.start)
 
     def _ask(
         self,
@@ -456,15 +432,14 @@ class SignaturesSource:
                 chosen(value)
 
         finder = Finder(title, choices, placeholder=hint, free=free)
-        self._host.app.push_screen(finder, answered)
+        self.app.push_screen(finder, answered)
 
 
 def _first_group(found: Signatures) -> str:
     """The group with most traces that have failed."""
-    if found.report is None or not found.groups:
-        return ""
-    groups = found.report["groups"]
-    return max(groups, key=lambda name: (groups[name]["failed"], groups[name]["traces"]))
+    groups = found.groups
+    order = sorted(groups, key=lambda name: (-groups[name]["failed"], -groups[name]["traces"]))
+    return order[0] if order else ""
 
 
 # Counting in a worker, within what the annotator may see
@@ -502,7 +477,7 @@ def count_signatures(
         hidden=tuple(sorted(sight.hidden)),
         names=trace_names(workspace.traces()),
     )
-    for rounds in (0, 2000):
+    for rounds in (0, ROUNDS):
         order_of = until(stopped, orders(workspace)) if rounds else (lambda _: no_order)
         given = input_from_workspace(
             workspace,

@@ -1,4 +1,4 @@
-"""A room with one table, what is under its cursor in words, or words in place of both."""
+"""A screen with a list and what is under its cursor in words, or words in place of both."""
 
 from __future__ import annotations
 
@@ -17,7 +17,47 @@ from mast_tui.ui.widgets.column_table import Column, ColumnTable
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 
-class TableScreen(BaseScreen):
+class DetailScreen(BaseScreen):
+    """Puts the row under the cursor of its main list into words, beside it in ``#detail``."""
+
+    @property
+    def detail(self) -> SpanView:
+        """The row under the cursor in words."""
+        return self.query_one("#detail", SpanView)
+
+    def on_mount(self) -> None:
+        """Keys move the cursor of the list, wherever one clicks."""
+        self.detail.can_focus = False
+
+    @on(VirtualLines.Moved)
+    def _moved(self, event: VirtualLines.Moved) -> None:
+        if event.lines is self.main_list:
+            event.stop()
+            self.row_moved()
+
+    def row_moved(self) -> None:
+        """The cursor stands on another row."""
+        self.show_detail()
+        self.hints.clear()
+
+    def show_detail(self) -> None:
+        """Put the row under the cursor into words, where these are about the row."""
+
+    @on(VirtualLines.Chosen)
+    def _chosen(self, event: VirtualLines.Chosen) -> None:
+        if event.lines is self.main_list:
+            event.stop()
+            self.action_open()
+
+    def action_open(self) -> None:
+        """Open what is under the cursor, where it opens."""
+
+    def action_text(self, delta: int) -> None:
+        """Scroll the words by a screen."""
+        self.detail.move_page(delta)
+
+
+class TableScreen(DetailScreen):
     """Subclasses name the table and its columns, and fill it once the workspace is open."""
 
     AUTO_FOCUS = "ColumnTable"
@@ -39,14 +79,8 @@ class TableScreen(BaseScreen):
         """The table."""
         return self.query_one(ColumnTable)
 
-    @property
-    def detail(self) -> SpanView:
-        """The row under the cursor in words."""
-        return self.query_one("#detail", SpanView)
-
     def on_mount(self) -> None:
         """Say what is awaited."""
-        self.detail.can_focus = False
         self.show_words("Opening the workspace …")
         self.show_title()
 
@@ -54,24 +88,3 @@ class TableScreen(BaseScreen):
     def _show_heading(self, event: ColumnTable.Fitted) -> None:
         event.stop()
         self.query_one("#heading", Static).update(Content(event.table.heading()))
-
-    @on(VirtualLines.Moved, "ColumnTable")
-    def _moved(self, event: VirtualLines.Moved) -> None:
-        event.stop()
-        self.show_detail()
-        self.hints.clear()
-
-    def show_detail(self) -> None:
-        """Put the row under the cursor into words, where these are about the row."""
-
-    @on(VirtualLines.Chosen, "ColumnTable")
-    def _chosen(self, event: VirtualLines.Chosen) -> None:
-        event.stop()
-        self.action_open()
-
-    def action_open(self) -> None:
-        """Open what is under the cursor, where it opens."""
-
-    def action_text(self, delta: int) -> None:
-        """Scroll the words by a screen."""
-        self.detail.move_page(delta)

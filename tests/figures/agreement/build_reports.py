@@ -11,6 +11,7 @@ from mast_tui.figures.spans.input import SpanInput
 from mast_tui.figures.spans.report import span_report
 from mast_tui.labels import VerdictValue
 from tests.figures.agreement.build_judge import counted
+from tests.figures.agreement.tables import verdict_table
 
 MODES: Final = (("m0", "1.1", "Step repetition"), ("m1", "1.2", "A | name * with _marks_"))
 _VALUES: Final = {"1": VerdictValue.PRESENT, "0": VerdictValue.ABSENT, "?": VerdictValue.UNSURE}
@@ -44,7 +45,7 @@ def study_of(said: Mapping[str, str]) -> StudyInput:
         MODES,
         tuple(said),
         "1",
-        verdicts,
+        verdict_table(MODES, finished, verdicts),
         finished,
         categories=(("c", "Both", ("m0", "m1")),),
     )

@@ -34,17 +34,8 @@ def test_what_each_said_is_told_with_who_was_open_and_without_who_did_not_finish
 
 
 def test_a_pair_has_the_traces_of_the_pair() -> None:
-    behind = traces_behind(SAID, MODE, "cat", "bob")
+    behind = traces_behind(SAID, MODE, ("cat", "bob"))
     assert [trace.trace_id for trace in behind] == ["t1", "t3", "t0"]
     assert set(behind[0].said) == {"cat", "bob"}
     pair = agreement_report(SAID, rounds=0)["modes"]["1.3"]["pairs"]["bob|cat"]
     assert pair["n"] == len(behind)
-
-
-def test_what_the_study_does_not_have_is_refused() -> None:
-    with pytest.raises(ValueError, match="no mode 'nap'"):
-        traces_behind(SAID, "nap")
-    with pytest.raises(ValueError, match="'eve' is not"):
-        traces_behind(SAID, MODE, "ann", "eve")
-    with pytest.raises(ValueError, match="both"):
-        traces_behind(SAID, MODE, "ann")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
 
 from mast_tui.figures.agreement.coefficients import MISSING, Coefficient
 from mast_tui.figures.agreement.counting import sums_of, table_coefficients, table_values
-from mast_tui.figures.agreement.report import Report, Retest, agreement_report
+from mast_tui.figures.agreement.report import Report, agreement_report
 from mast_tui.figures.agreement.sets import set_agreement
 from mast_tui.figures.agreement.verdict_table import ABSENT, PRESENT, Said
 from mast_tui.figures.bootstrap import interval
@@ -18,6 +20,7 @@ from mast_tui.figures.prevalence import corrected_prevalence
 from mast_tui.figures.two_by_two import cohen_kappa
 from mast_tui.labels import VerdictValue
 from tests.figures.agreement.build_judge import counted
+from tests.figures.agreement.tables import retest_table
 from tests.figures.agreement.test_study import MODES, study
 
 CHANCES = np.linspace(0.05, 0.5, 14)
@@ -98,8 +101,8 @@ def test_a_retest_of_two_traces_has_no_interval() -> None:
     }
     again = verdicts | {("t0", MODES[1][0]): VerdictValue.ABSENT}
     given = study({("ann", MODES[0][0]): "10", ("bob", MODES[0][0]): "11"})
-    object.__setattr__(given, "retests", {"ann": Retest(frozenset({"t0", "t1"}), verdicts, again)})
-    report = agreement_report(given, rounds=50)
+    table = retest_table(MODES, ("t0", "t1"), verdicts, again)
+    report = agreement_report(replace(given, retests={"ann": table}), rounds=50)
     kappa = report["retests"]["ann"]["cohen_kappa"]
     assert kappa["ci"] is None
     assert (kappa["ci_withheld"], kappa["ci_needs"]) == ("few_traces", 3)

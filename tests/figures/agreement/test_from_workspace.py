@@ -24,6 +24,7 @@ from mast_tui.workspace.events.types import (
 )
 from mast_tui.workspace.records import RunSettings
 from tests.adjudication.office import TAXONOMY, Office
+from tests.figures.agreement.tables import verdicts_in
 from tests.gold.build import ABSENT, MODE, OTHER, PRESENT, UNSURE, at
 
 
@@ -43,16 +44,16 @@ def test_the_first_pass_is_what_people_said_by_themselves(office: Office) -> Non
     study = study_from_workspace(office.workspace, TAXONOMY)
     assert study.annotators == ("ann", "bob")
     assert study.pass_label == "1"
-    assert study.verdicts["ann", "t1", MODE] is PRESENT
-    assert study.verdicts["bob", "t1", MODE] is ABSENT
-    assert study.verdicts["bob", "t1", OTHER] is ABSENT
+    assert verdicts_in(study.verdicts)["ann", "t1", MODE] is PRESENT
+    assert verdicts_in(study.verdicts)["bob", "t1", MODE] is ABSENT
+    assert verdicts_in(study.verdicts)["bob", "t1", OTHER] is ABSENT
     assert study.finished == {"ann": {"t1", "t2"}, "bob": {"t1", "t2"}}
 
 
 def test_the_last_pass_is_what_they_say_now(office: Office) -> None:
     study = study_from_workspace(office.workspace, TAXONOMY, which="last")
     assert study.pass_label == "last"
-    assert study.verdicts["bob", "t1", MODE] is PRESENT
+    assert verdicts_in(study.verdicts)["bob", "t1", MODE] is PRESENT
 
 
 def test_an_open_pass_is_not_finished_and_does_not_count(office: Office) -> None:
@@ -61,7 +62,7 @@ def test_an_open_pass_is_not_finished_and_does_not_count(office: Office) -> None
     office.start("ann", "t1", number=2, kind=PassKind.SECOND_LOOK)
     study = study_from_workspace(office.workspace, TAXONOMY, which="last")
     assert study.annotators == ("ann", "bob")
-    assert study.verdicts["ann", "t1", MODE] is PRESENT
+    assert verdicts_in(study.verdicts)["ann", "t1", MODE] is PRESENT
 
 
 def test_who_only_took_a_second_look_has_no_first_pass(office: Office) -> None:
@@ -83,7 +84,7 @@ def test_judges_are_compared_only_where_they_are_named(office: Office) -> None:
     )
     assert judge not in study_from_workspace(office.workspace, TAXONOMY).annotators
     named = study_from_workspace(office.workspace, TAXONOMY, annotators=["ann", judge])
-    assert named.verdicts[judge, "t1", MODE] is ABSENT
+    assert verdicts_in(named.verdicts)[judge, "t1", MODE] is ABSENT
     assert agreement_report(named)["modes"]["1.3"]["n"] == 1
 
 
@@ -162,15 +163,16 @@ def test_a_retest_counts_only_against_the_first_pass_of_the_same_person(office: 
         study = study_from_workspace(office.workspace, TAXONOMY, which=which)
         assert set(study.retests) == {"bob"}
         retest = study.retests["bob"]
-        assert retest.traces == {"t1", "t2"}
-        assert [retest.first[trace, MODE] for trace in ("t1", "t2")] == [ABSENT, ABSENT]
-        assert [retest.again[trace, MODE] for trace in ("t1", "t2")] == [ABSENT, PRESENT]
+        assert retest.traces == ("t1", "t2")
+        said = verdicts_in(retest)
+        assert [said["first", trace, MODE] for trace in ("t1", "t2")] == [ABSENT, ABSENT]
+        assert [said["retest", trace, MODE] for trace in ("t1", "t2")] == [ABSENT, PRESENT]
         report = agreement_report(study, rounds=0)
         assert report["retests"]["bob"]["n_traces"] == 2
     after = agreement_report(study_from_workspace(office.workspace, TAXONOMY), rounds=0)
     assert after["pooled"] == before["pooled"]
     hidden = study_from_workspace(office.workspace, TAXONOMY, traces=frozenset({"t1"}))
-    assert hidden.retests["bob"].traces == {"t1"}
+    assert hidden.retests["bob"].traces == ("t1",)
 
 
 def test_the_lots_of_a_study_are_its_rounds(office: Office) -> None:
@@ -227,7 +229,7 @@ def test_any_verdicts_on_any_number_of_modes_come_as_they_are(
         (v.annotator, v.trace_id, v.mode): v.value
         for v in workspace.verdicts(taxonomy=wide.ref, pass_number=None)
     }
-    assert study_from_workspace(workspace, wide).verdicts == kept
+    assert verdicts_in(study_from_workspace(workspace, wide).verdicts) == kept
     assert len(kept) == sum(len(verdicts) for verdicts in said)
 
 

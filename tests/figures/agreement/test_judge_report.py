@@ -8,12 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
+from mast_tui.figures.agreement.drill_down import judged_traces_behind
 from mast_tui.figures.intervals import wilson
-from mast_tui.figures.judge.confusion import cases_behind, compared
+from mast_tui.figures.judge.confusion import compared
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.figures.prevalence import corrected_prevalence, rogan_gladen
 from tests.figures.agreement.build_judge import JUDGE, as_printed, counted, given_words, said
-from tests.gold.build import MODE, OTHER
+from tests.gold.build import ABSENT, MODE, OTHER, PRESENT
 
 COUNTS = ("true_positives", "false_positives", "false_negatives", "true_negatives")
 
@@ -147,11 +148,12 @@ def test_the_traces_behind_a_figure_come_with_the_errors_first() -> None:
     given_ = given_words(
         {**said("011001"), **said("1", OTHER)}, {**said("010110"), **said("1", OTHER)}
     )
-    behind = cases_behind(compared(given_), MODE)
+    behind = judged_traces_behind(given_, compared(given_), MODE)
     assert [one.trace_id for one in behind] == ["t3", "t4", "t2", "t5", "t1", "t0"]
-    assert [one.differs for one in behind] == [True] * 4 + [False] * 2
+    assert [one.disagreement for one in behind] == [1.0] * 4 + [0.0] * 2
     figures = judge_report(given_, rounds=0)["modes"]["1.3"]
-    assert figures["false_negatives"] == sum(c.differs and c.reference for c in behind)
+    missed = [one for one in behind if [*one.said.values()] == [ABSENT, PRESENT]]
+    assert figures["false_negatives"] == len(missed)
     assert figures["n"] == len(behind)
 
 

@@ -13,15 +13,14 @@ from scipy import stats
 from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson
 from mast_tui.figures.agreement.report import (
     Report,
-    Retest,
     StudyInput,
     agreement_report,
     halving,
 )
 from mast_tui.figures.agreement.verdict_table import VerdictTable
 from mast_tui.figures.bootstrap import resamples
-from mast_tui.labels import VerdictValue
 from tests.figures.agreement.reference import cohen_kappa
+from tests.figures.agreement.tables import retest_table, verdict_table
 from tests.figures.agreement.test_study import COEFFICIENTS, LETTERS, MODES, study
 
 REPETITION, TERMINATION = (slug for slug, _, _ in MODES)
@@ -105,12 +104,12 @@ def test_each_round_is_counted_by_itself() -> None:
     assert split["1"]["pooled"]["n"] == 3
 
 
-def retest(first: str, again: str) -> Retest:
+def retest(first: str, again: str) -> VerdictTable:
     both = [
         {(f"t{n}", REPETITION): LETTERS[c] for n, c in enumerate(line) if c != "."}
         for line in (first, again)
     ]
-    return Retest(frozenset(f"t{n}" for n in range(len(first))), *both)
+    return retest_table(MODES, (f"t{n}" for n in range(len(first))), *both)
 
 
 def test_a_retest_is_held_against_the_first_pass_and_is_no_second_word() -> None:
@@ -167,26 +166,6 @@ def test_what_was_left_out_is_told() -> None:
     }
 
 
-def test_a_table_of_verdicts_gives_the_report_of_its_verdicts() -> None:
-    plain = study({("ann", REPETITION): "01?.", ("bob", TERMINATION): "1100"})
-    cells = np.full((2, 4, 2), -1, dtype=np.int8)
-    cells[0, :, 0], cells[1, :, 1] = (0, 1, -2, -1), (1, 1, 0, 0)
-    table = VerdictTable(
-        ("ann", "bob"), tuple(f"t{n}" for n in range(4)), (REPETITION, TERMINATION), cells
-    )
-    assert table == plain.verdicts
-    assert len(table) == 7
-    assert table["ann", "t2", REPETITION] is VerdictValue.UNSURE
-    assert ("ann", "t3", REPETITION) not in table
-    assert ("eve", "t3", REPETITION) not in table
-    quick: StudyInput = replace(plain, verdicts=table)
-    assert agreement_report(quick, rounds=20) == agreement_report(plain, rounds=20)
-    fewer = replace(plain, annotators=("bob",))
-    assert agreement_report(replace(fewer, verdicts=table), rounds=20) == agreement_report(
-        fewer, rounds=20
-    )
-
-
 def test_copied_traces_are_named_with_who_labelled_them() -> None:
     modes = tuple((f"mode_{n}", f"1.{n}", f"Mode {n}") for n in range(9))
     block = "101100100"
@@ -197,7 +176,9 @@ def test_copied_traces_are_named_with_who_labelled_them() -> None:
         for n, (slug, _, _) in enumerate(modes)
     }
     traces = frozenset(f"t{n}" for n in range(6))
-    copied = StudyInput("m@1", modes, ("ann", "bob"), "1", verdicts, {"ann": traces, "bob": traces})
+    finished = {"ann": traces, "bob": traces}
+    table = verdict_table(modes, finished, verdicts)
+    copied = StudyInput("m@1", modes, ("ann", "bob"), "1", table, finished)
     report = agreement_report(copied, rounds=0)
     assert report["identical_blocks"] == [
         {"traces": ["t0", "t1", "t2"], "annotators": ["ann", "bob"]}

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from mast_tui.figures.agreement.coefficients import CoefficientJson
 from mast_tui.figures.agreement.report import Report, StudyInput, agreement_report
 from mast_tui.labels import VerdictValue
+from tests.figures.agreement.tables import verdict_table
 
 MODES = (
     ("step_repetition", "1.3", "Step repetition"),
@@ -45,19 +46,15 @@ def study(
     annotators = tuple(dict.fromkeys(name for name, _ in said))
     length = max((len(line) for line in said.values()), default=0)
     counts = dict.fromkeys(annotators, length) | dict(finished or {})
-    return StudyInput(
-        taxonomy_ref="mast@3",
-        modes=MODES,
-        annotators=annotators,
-        pass_label="1",
-        verdicts={
-            (name, f"t{i}", slug): LETTERS[letter]
-            for (name, slug), line in said.items()
-            for i, letter in enumerate(line)
-            if letter != "."
-        },
-        finished={name: frozenset(f"t{i}" for i in range(n)) for name, n in counts.items()},
-    )
+    done = {name: frozenset(f"t{i}" for i in range(n)) for name, n in counts.items()}
+    verdicts = {
+        (name, f"t{i}", slug): LETTERS[letter]
+        for (name, slug), line in said.items()
+        for i, letter in enumerate(line)
+        if letter != "."
+    }
+    table = verdict_table(MODES, done, verdicts)
+    return StudyInput("mast@3", MODES, annotators, "1", table, done)
 
 
 def of_one_mode(**lines: str) -> Report:
@@ -171,26 +168,14 @@ def test_kappa_of_three_is_the_mean_over_pairs_where_defined() -> None:
     assert mode["n"] == 4
 
 
-def test_what_others_said_does_not_count() -> None:
-    base = study({("ann", "step_repetition"): "0110", ("bob", "step_repetition"): "0100"})
-    extra = {("eve", "t0", "step_repetition"): VerdictValue.PRESENT}
-    extra |= {("ann", "t0", "of_another_taxonomy"): VerdictValue.PRESENT}
-    wider = StudyInput(
-        base.taxonomy_ref,
-        base.modes,
-        base.annotators,
-        base.pass_label,
-        {**base.verdicts, **extra},
-        {**base.finished, "eve": frozenset({"t0"})},
-    )
-    assert agreement_report(wider) == agreement_report(base)
+NOTHING = verdict_table(MODES, {}, {})
 
 
 def test_names_given_twice_are_refused() -> None:
     with pytest.raises(ValueError, match="named twice"):
-        StudyInput("mast@3", MODES, ("ann", "ann"), "1", {}, {})
+        StudyInput("mast@3", MODES, ("ann", "ann"), "1", NOTHING, {})
     with pytest.raises(ValueError, match="same code"):
-        StudyInput("mast@3", (("a", "1.1", "A"), ("b", "1.1", "B")), ("ann",), "1", {}, {})
+        StudyInput("mast@3", (("a", "1.1", "A"), ("b", "1.1", "B")), ("ann",), "1", NOTHING, {})
 
 
 PEOPLE = ("ann", "bob", "cat", "dan")

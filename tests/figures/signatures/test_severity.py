@@ -16,7 +16,7 @@ from mast_tui.figures.signatures.groups import (
     shapes,
 )
 from mast_tui.figures.signatures.model import ABSENT, OPEN, PRESENT, UNSURE, Rules
-from mast_tui.figures.signatures.modes import ModeJson, mode_tables
+from mast_tui.figures.signatures.modes import Counts, ModeJson, mode_tables
 
 
 def tables(
@@ -33,9 +33,22 @@ def tables(
         sides.append(side)
     verdicts = np.concatenate(sides)
     lost = np.arange(len(verdicts)) < len(sides[0])
-    names = [f"mode {column}" for column in range(len(failed))]
-    stated: list[str | None] = [None] * len(failed)
-    return mode_tables(verdicts, lost, ~lost, names, stated, rules or Rules())
+    return tables_of(verdicts, lost, rules or Rules())
+
+
+def tables_of(verdicts: NDArray[np.uint8], lost: NDArray[np.bool_], rules: Rules) -> list[ModeJson]:
+    """The tables of all modes, from traces that either failed or succeeded."""
+    modes = range(verdicts.shape[1])
+    return mode_tables(
+        Counts.of(verdicts),
+        Counts.of(verdicts[lost]),
+        Counts.of(verdicts[~lost]),
+        len(verdicts),
+        (verdicts == UNSURE).sum(axis=0).tolist(),
+        [f"mode {column}" for column in modes],
+        [None for _ in modes],
+        rules,
+    )
 
 
 def test_a_mode_of_failures_alone_is_fatal_and_one_of_all_traces_benign() -> None:
@@ -65,8 +78,7 @@ def test_the_lines_can_be_moved() -> None:
 
 def test_open_and_unsure_are_not_absent() -> None:
     verdicts = np.array([[PRESENT], [ABSENT], [UNSURE], [OPEN]], dtype=np.uint8)
-    failed = np.ones(4, dtype=bool)
-    (found,) = mode_tables(verdicts, failed, ~failed, ["mode"], [None], Rules())
+    (found,) = tables_of(verdicts, np.ones(4, dtype=bool), Rules())
     assert (found["failed"]["count"], found["failed"]["n"]) == (1, 2)
     assert (found["unsure"], found["open"]) == (1, 1)
     assert found["difference_pp"] is None

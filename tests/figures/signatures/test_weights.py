@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from mast_tui.figures.intervals import wilson_of
 from mast_tui.figures.signatures.report import signature_report
-from mast_tui.figures.source.signatures import input_from_workspace
 from mast_tui.study import Draw, Study
 from tests.adjudication.office import TAXONOMY, Office
 from tests.figures.signatures.build_input import input_of
+from tests.figures.signatures.test_from_workspace import read
 from tests.gold.build import ABSENT, PRESENT, at
 
 SAID = st.sampled_from(["00", "01", "10", "11", "?1"])
@@ -82,7 +82,7 @@ def test_labels_of_a_study_are_weighted_by_the_chances_of_its_traces() -> None:
     office = Office("t1", "t2", "t3", "t4")
     drawn_study(office, Draw(0, 10, (), 0), Draw(1, 8, (), 0, (0.5,), "judge:j"))
     for labels in ("gold", "ann"):
-        found = input_from_workspace(office.workspace, TAXONOMY, labels=labels, by="all")
+        found = read(office, labels, by="all")
         # t4 was never drawn.
         assert found.traces == ("t1", "t2", "t3")
         assert found.weights is not None
@@ -97,8 +97,8 @@ def test_labels_of_a_study_are_weighted_by_the_chances_of_its_traces() -> None:
 def test_where_the_lots_are_of_no_one_whole_it_is_said() -> None:
     office = Office("t1", "t2", "t3", "t4")
     drawn_study(office, Draw(0, 10, (), 0))
-    found = input_from_workspace(office.workspace, TAXONOMY, by="all")
+    found = read(office, by="all")
     assert (found.weights, len(found.traces)) == (None, 4)
     assert "of no one whole" in signature_report(found, rounds=0)["cannot_say"][0]
     office.finish("eve", trace="t1", value=PRESENT)
-    assert not input_from_workspace(office.workspace, TAXONOMY, labels="eve", by="all").of_no_whole
+    assert not read(office, "eve", by="all").of_no_whole

@@ -1,0 +1,48 @@
+"""Tables of verdicts for tests, from what is said of single traces and modes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from mast_tui.figures.agreement.coefficients import MISSING
+from mast_tui.figures.agreement.verdict_table import CELL_OF, VALUE_OF, VerdictTable
+from mast_tui.labels import VerdictValue
+
+Verdicts = Mapping[tuple[str, str, str], VerdictValue]
+"""By annotator, trace id and slug; what is not there is open."""
+
+
+def verdict_table(
+    modes: Iterable[tuple[str, str, str]], finished: Mapping[str, frozenset[str]], said: Verdicts
+) -> VerdictTable:
+    """The verdicts on these modes in the traces that each annotator has finished."""
+    slugs = tuple(slug for slug, _, _ in modes)
+    traces = tuple(sorted(frozenset().union(*finished.values())))
+    cells = np.full((len(finished), len(traces), len(slugs)), MISSING, dtype=np.int8)
+    for (name, trace, slug), value in said.items():
+        if trace in finished[name]:
+            place = [*finished].index(name), traces.index(trace), slugs.index(slug)
+            cells[place] = CELL_OF[value]
+    return VerdictTable(tuple(finished), traces, slugs, cells)
+
+
+def retest_table(
+    modes: Iterable[tuple[str, str, str]],
+    traces: Iterable[str],
+    first: Mapping[tuple[str, str], VerdictValue],
+    again: Mapping[tuple[str, str], VerdictValue],
+) -> VerdictTable:
+    """What somebody said of some traces at first, and again without sight of that."""
+    sides = {"first": first, "retest": again}
+    said = {(side, *unit): value for side, of in sides.items() for unit, value in of.items()}
+    return verdict_table(modes, dict.fromkeys(sides, frozenset(traces)), said)
+
+
+def verdicts_in(table: VerdictTable) -> Verdicts:
+    """What a table holds."""
+    return {
+        (table.annotators[a], table.traces[t], table.slugs[m]): VALUE_OF[int(table.said[a, t, m])]
+        for a, t, m in np.argwhere(table.said != MISSING).tolist()
+    }
