@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeVar
 
-from mast_tui.workspace.events.model import Event
+from mast_tui.workspace.events.model import IMPORT_PREFIX, Event
 from mast_tui.workspace.events.types import Decided, GuidelineSet
-
-_IMPORTED = "import:"
-
 
 FactType = TypeVar("FactType", Decided, GuidelineSet)
 
@@ -30,7 +27,7 @@ def history_of(
     """
     groups: dict[str, list[Event]] = {}
     for event in events:
-        if isinstance(event.fact, kind) and not event.action.startswith(_IMPORTED):
+        if isinstance(event.fact, kind) and not event.action.startswith(IMPORT_PREFIX):
             groups.setdefault(event.action, []).append(event)
     done: dict[str, list[FactType]] = {}
     undone: dict[str, list[FactType]] = {}

@@ -21,7 +21,7 @@ from mast_tui.workspace.events.types import (
     SuggestionsSeen,
     VerdictSet,
 )
-from tests.gold.build import ABSENT, MODE, OTHER, order
+from tests.gold.build import ABSENT, MODE, OTHER, at, order
 
 THIRD = "task_derailment"
 
@@ -129,3 +129,22 @@ class Office:
 
     def _append(self, name: str, trace: str, number: int, fact: Fact) -> None:
         self.workspace.append([NewEvent(name, trace, TAXONOMY.ref, number, fact)])
+
+
+def two_who_differ() -> Office:
+    """ann sees the mode at #3, bob does not; both have finished."""
+    office = Office()
+    office.finish("ann", at(3, 5))
+    office.finish("bob", value=ABSENT)
+    return office
+
+
+def adjudication(office: Office, who: str = "ann") -> Adjudication:
+    """Somebody's work on the first trace."""
+    return Adjudication(office.workspace, TAXONOMY, "t1", who, order=order)
+
+
+def only(work: Adjudication) -> Conflict:
+    """The one conflict that is left."""
+    (conflict,) = work.gold.conflicts
+    return conflict

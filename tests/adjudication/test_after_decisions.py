@@ -8,32 +8,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mast_tui.adjudication import Adjudication, AdjudicationError
+from mast_tui.adjudication import AdjudicationError
 from mast_tui.exchange.apply import apply_incoming
 from mast_tui.exchange.csv_long import read_csv_long
-from mast_tui.gold import Conflict
 from mast_tui.gold.choice import NOBODY, Choice, take_all, take_side
 from mast_tui.labels import PassKind, Target
-from tests.adjudication.office import TAXONOMY, THIRD, Office, changed_since, taken_over
+from tests.adjudication.office import (
+    TAXONOMY,
+    THIRD,
+    Office,
+    adjudication,
+    changed_since,
+    only,
+    taken_over,
+    two_who_differ,
+)
 from tests.gold.build import ABSENT, MODE, OTHER, PRESENT, at, order
 
 
 @pytest.fixture
 def office() -> Office:
-    """ann sees the mode at #3, bob does not; both have finished."""
-    office = Office()
-    office.finish("ann", at(3, 5))
-    office.finish("bob", value=ABSENT)
-    return office
-
-
-def adjudication(office: Office, who: str = "ann") -> Adjudication:
-    return Adjudication(office.workspace, TAXONOMY, "t1", who, order=order)
-
-
-def only(work: Adjudication) -> Conflict:
-    (conflict,) = work.gold.conflicts
-    return conflict
+    return two_who_differ()
 
 
 class TestReasons:

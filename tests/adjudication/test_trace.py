@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from mast_tui.adjudication import Adjudication, AdjudicationError, take_on, words_by_trace
-from mast_tui.gold import Conflict, Source
+from mast_tui.adjudication import AdjudicationError, take_on, words_by_trace
+from mast_tui.gold import Source
 from mast_tui.gold.choice import NOBODY, UNSURE, Choice, elsewhere, take_all, take_side
 from mast_tui.labels import AnnotatorKind, Finding, PassKind, Target
 from mast_tui.study import Study
 from mast_tui.workspace import store_judgement
 from mast_tui.workspace.events.types import Decided
-from tests.adjudication.office import TAXONOMY, THIRD, Office, changed_since, overrule, taken_over
+from tests.adjudication.office import (
+    TAXONOMY,
+    THIRD,
+    Office,
+    adjudication,
+    changed_since,
+    only,
+    overrule,
+    taken_over,
+    two_who_differ,
+)
 from tests.gold.build import ABSENT, MODE, OTHER, PRESENT, at, order
 from tests.gold.build import UNSURE as UNSURE_VALUE
 
@@ -20,20 +30,7 @@ JUDGE = "judge:rules@1"
 
 @pytest.fixture
 def office() -> Office:
-    """ann sees the mode at #3, bob does not; both have finished."""
-    office = Office()
-    office.finish("ann", at(3, 5))
-    office.finish("bob", value=ABSENT)
-    return office
-
-
-def adjudication(office: Office, who: str = "ann") -> Adjudication:
-    return Adjudication(office.workspace, TAXONOMY, "t1", who, order=order)
-
-
-def only(work: Adjudication) -> Conflict:
-    (conflict,) = work.gold.conflicts
-    return conflict
+    return two_who_differ()
 
 
 def test_a_decision_is_there_for_whoever_opens_the_trace_next(office: Office) -> None:
