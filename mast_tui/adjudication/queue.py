@@ -22,6 +22,7 @@ from mast_tui.gold import (
     words_on,
 )
 from mast_tui.gold.overlaps import items_of_mode, overlap
+from mast_tui.gold.settle import places_said, verdicts_said
 from mast_tui.labels import Pass, PassKind, VerdictValue
 from mast_tui.session.retests import by_trace, retest_open, retests_of
 from mast_tui.session.visibility import record_reveal
@@ -282,10 +283,6 @@ def said_now(
 def has_changed(decision: Decision, sides: Sequence[Side], order: Order = no_order) -> bool:
     """Whether a side has said something else about it since it was decided."""
     now = said_now(decision, sides, order)
-    return _words(decision, decision.said) != _words(decision, now)
-
-
-def _words(decision: Decision, said: Sequence[Said]) -> set[tuple[object, ...]]:
     if decision.is_verdict:
-        return {(s.annotator, s.value, frozenset(s.targets)) for s in said}
-    return {(s.annotator, frozenset(s.targets)) for s in said if s.targets}
+        return verdicts_said(decision.said) != verdicts_said(now)
+    return places_said(decision.said) != places_said(now)
