@@ -195,19 +195,17 @@ class GuidelineBook:
 
     def _step(self, mode: str, *, back: bool) -> Guideline | None:
         events = self._workspace.events(annotator=self._writer, taxonomy=self._taxonomy.ref)
-        history = history_of((e for e in events if _mode_of(e.fact) == mode), GuidelineSet)
-        steps = history.done if back else history.undone
-        if not steps:
-            return None
-        last = steps[-1]
-        if back:
-            inverse = [
-                GuidelineSet(f.id, f.after, self._own(f.before)) for f in reversed(last.facts)
-            ]
-            self._append(inverse, undoes=last.action)
-        else:
-            self._append(list(last.facts), redoes=last.action)
-        return last.facts[0].after or last.facts[0].before
+        done, undone = history_of((e for e in events if _mode_of(e.fact) == mode), GuidelineSet)
+        for action, facts in reversed((done if back else undone).items()):
+            if back:
+                inverse = [
+                    GuidelineSet(f.id, f.after, self._own(f.before)) for f in reversed(facts)
+                ]
+                self._append(inverse, undoes=action)
+            else:
+                self._append(facts, redoes=action)
+            return facts[0].after or facts[0].before
+        return None
 
     def _own(self, words: Guideline | None) -> Guideline | None:
         """One's own words; those of another show again once one's own are gone."""

@@ -7,19 +7,22 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mast_tui.adjudication.sides import words_by_trace
+from mast_tui.adjudication.sides import TraceWords, words_by_trace
 from mast_tui.adjudication.trace_files import OrderOf
 from mast_tui.gold import (
     Conflict,
     ConflictKind,
     Decision,
+    GoldTrace,
     Order,
     Said,
     Side,
     no_order,
+    no_orders,
     words_on,
 )
 from mast_tui.gold.overlaps import items_of_mode, overlap
+from mast_tui.gold.settle import places_said, verdicts_said
 from mast_tui.labels import Pass, PassKind, VerdictValue
 from mast_tui.session.retests import by_trace, retest_open, retests_of
 from mast_tui.session.visibility import record_reveal
@@ -47,24 +50,14 @@ class Access(StrEnum):
 class QueueEntry:
     """One trace that two or more have finished.
 
-    ``verdicts`` and ``places`` count the conflicts left, ``decided`` those that are decided and
-    ``changed`` the decisions whose sides have since said something else. ``disagreement`` is that
-    of what is left (``trace_disagreement``). All are 0 unless ``access`` is open.
+    ``words`` is what was said there, and ``gold`` what follows; None unless ``access`` is open.
     """
 
     trace_id: str
     sides: tuple[str, ...]
     access: Access
-    verdicts: int = 0
-    places: int = 0
-    decided: int = 0
-    changed: int = 0
-    disagreement: float = 0.0
-
-    @property
-    def left(self) -> int:
-        """How many conflicts are left."""
-        return self.verdicts + self.places
+    words: TraceWords | None = None
+    gold: GoldTrace | None = None
 
 
 def queue(
@@ -72,51 +65,35 @@ def queue(
     taxonomy: Taxonomy,
     adjudicator: str,
     *,
-    order_of: OrderOf | None = None,
+    order_of: OrderOf = no_orders,
 ) -> tuple[QueueEntry, ...]:
     """The traces on which annotators can differ, those without conflicts too.
 
     Most disagreement first, then most decisions whose sides have changed, then by trace id; what
     one may not see yet comes last.
 
-    The counts tell what others said, so showing them is recorded: from then on the adjudicator's
-    own finish of these traces cannot be undone.
+    What others said is in it, so it is recorded as shown: from then on the adjudicator's own finish
+    of these traces cannot be undone.
     """
-    words = words_by_trace(workspace, taxonomy)
     accesses = accesses_of(workspace, taxonomy, adjudicator)
-    entries = []
-    shown = []
-    for trace_id, said in words.items():
+    open_ones: list[tuple[float, int, QueueEntry]] = []
+    hidden = []
+    for trace_id, said in words_by_trace(workspace, taxonomy).items():
         if len(said.sides) < 2:
             continue
         names = tuple(side.annotator for side in said.sides)
         access = accesses.get(trace_id, Access.HIDDEN)
         if access is not Access.OPEN:
-            entries.append(QueueEntry(trace_id, names, access))
+            hidden.append(QueueEntry(trace_id, names, access))
             continue
-        shown.append(trace_id)
-        order = order_of(trace_id) if order_of else no_order
+        order = order_of(trace_id)
         gold = said.gold(taxonomy, order)
-        verdicts = sum(c.kind is ConflictKind.VERDICT for c in gold.conflicts)
-        entries.append(
-            QueueEntry(
-                trace_id,
-                names,
-                access,
-                verdicts=verdicts,
-                places=len(gold.conflicts) - verdicts,
-                decided=sum(map(settles_conflict, said.decisions)),
-                changed=sum(has_changed(one, said.sides, order) for one in said.decisions),
-                disagreement=trace_disagreement(gold.conflicts),
-            )
-        )
-    record_reveal(workspace, adjudicator, taxonomy.ref, shown)
-    return tuple(sorted(entries, key=_rank))
-
-
-def _rank(entry: QueueEntry) -> tuple[bool, float, int, str]:
-    hidden = entry.access is not Access.OPEN
-    return hidden, -entry.disagreement, -entry.changed, entry.trace_id
+        changed = sum(has_changed(one, said.sides, order) for one in said.decisions)
+        entry = QueueEntry(trace_id, names, access, said, gold)
+        open_ones.append((trace_disagreement(gold.conflicts), changed, entry))
+    record_reveal(workspace, adjudicator, taxonomy.ref, [one.trace_id for *_, one in open_ones])
+    open_ones.sort(key=lambda one: (-one[0], -one[1]))  # they come by trace id
+    return (*(entry for *_, entry in open_ones), *hidden)
 
 
 def accesses_of(workspace: Workspace, taxonomy: Taxonomy, adjudicator: str) -> dict[str, Access]:
@@ -206,7 +183,7 @@ def conflicts_by_trace(
     taxonomy: Taxonomy,
     *,
     annotators: Collection[str] | None = None,
-    order_of: OrderOf | None = None,
+    order_of: OrderOf = no_orders,
 ) -> dict[str, tuple[Conflict, ...]]:
     """What is left to decide on every trace that two or more have finished, by trace id.
 
@@ -215,7 +192,7 @@ def conflicts_by_trace(
     """
     words = words_by_trace(workspace, taxonomy, annotators=annotators)
     return {
-        trace_id: said.gold(taxonomy, order_of(trace_id) if order_of else no_order).conflicts
+        trace_id: said.gold(taxonomy, order_of(trace_id)).conflicts
         for trace_id, said in words.items()
         if len(said.sides) > 1
     }
@@ -306,10 +283,6 @@ def said_now(
 def has_changed(decision: Decision, sides: Sequence[Side], order: Order = no_order) -> bool:
     """Whether a side has said something else about it since it was decided."""
     now = said_now(decision, sides, order)
-    return _words(decision, decision.said) != _words(decision, now)
-
-
-def _words(decision: Decision, said: Sequence[Said]) -> set[tuple[object, ...]]:
     if decision.is_verdict:
-        return {(s.annotator, s.value, frozenset(s.targets)) for s in said}
-    return {(s.annotator, frozenset(s.targets)) for s in said if s.targets}
+        return verdicts_said(decision.said) != verdicts_said(now)
+    return places_said(decision.said) != places_said(now)

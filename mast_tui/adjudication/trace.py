@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from mast_tui.adjudication.errors import AdjudicationError
-from mast_tui.adjudication.history import History, history_of
-from mast_tui.adjudication.queue import Access, access_to, has_changed, next_pass_number, said_now
+from mast_tui.adjudication.history import history_of
+from mast_tui.adjudication.queue import Access, access_to, next_pass_number, said_now
 from mast_tui.adjudication.sides import TraceWords, words_by_trace
 from mast_tui.gold import Conflict, Decision, Order, Said, no_order, words_on
 from mast_tui.gold.choice import NOBODY, Choice
@@ -132,36 +132,24 @@ class Adjudication:
         self._record(decisions)
         return decisions
 
-    def add(self, mode: str, target: Target = WHOLE_TRACE) -> Decision:
-        """Add what nobody marked, or move an agreed place that this one touches."""
-        decision = self._addition(mode, target)
-        self._record([decision])
-        return decision
-
-    def overrule(self, mode: str, choice: Choice) -> Decision:
-        """Decide a mode's verdict and places whatever the sides say, agreed or not."""
-        decision = self._decision(mode, mode, choice, words_on(mode, self.words.sides))
-        self._record([decision])
-        return decision
-
     def undo(self) -> tuple[str, ...]:
         """Undo the adjudicator's last decisions here; the items concerned, () for nothing."""
-        done = self._history().done
-        if not done:
-            return ()
-        last = done[-1]
-        inverse = [Decided(f.item, f.after, f.before) for f in reversed(last.facts)]
-        self._append(inverse, undoes=last.action)
-        return tuple(dict.fromkeys(fact.item for fact in last.facts))
+        return self._step(back=True)
 
     def redo(self) -> tuple[str, ...]:
         """Do again what was undone last; the items concerned, () for nothing."""
-        undone = self._history().undone
-        if not undone:
-            return ()
-        last = undone[-1]
-        self._append(list(last.facts), redoes=last.action)
-        return tuple(dict.fromkeys(fact.item for fact in last.facts))
+        return self._step(back=False)
+
+    def _step(self, *, back: bool) -> tuple[str, ...]:
+        done, undone = history_of(self._own_events(), Decided)
+        for action, facts in reversed((done if back else undone).items()):
+            if back:
+                inverse = [Decided(f.item, f.after, f.before) for f in reversed(facts)]
+                self._append(inverse, undoes=action)
+            else:
+                self._append(facts, redoes=action)
+            return tuple(dict.fromkeys(fact.item for fact in facts))
+        return ()
 
     def confirm(self, item: str) -> Decision:
         """Decide again as it stands, now that a side has said something else since."""
@@ -189,10 +177,6 @@ class Adjudication:
                 facts.append(Decided(item, before, replace(before, reason=reason.strip())))
         if facts:
             self._append(facts, action=self._action_of([fact.before for fact in facts]))
-
-    def has_changed(self, decision: Decision) -> bool:
-        """Whether a side has said something else about it since it was decided."""
-        return has_changed(decision, self.words.sides, self._order)
 
     def judge_shown(self, mode: str) -> bool:
         """Whether the judge's word on a mode was shown to this adjudicator."""
@@ -279,10 +263,10 @@ class Adjudication:
 
     def _action_of(self, decisions: Sequence[Decision | None]) -> str | None:
         """The action that made these decisions, if it was the last one and gave no reason."""
-        done = self._history().done
-        if not done or [fact.after for fact in done[-1].facts] != list(decisions):
-            return None
-        return None if any(one and one.reason for one in decisions) else done[-1].action
+        done, _ = history_of(self._own_events(), Decided)
+        action, facts = next(reversed(done.items()), (None, []))
+        same = [fact.after for fact in facts] == list(decisions)
+        return action if same and not any(one and one.reason for one in decisions) else None
 
     def _sees_judge(self, mode: str) -> bool:
         return self._saw_judge or mode in self._judge_shown
@@ -324,6 +308,3 @@ class Adjudication:
         return self.workspace.events(
             trace_id=self.trace_id, annotator=self.adjudicator, taxonomy=self.taxonomy.ref
         )
-
-    def _history(self) -> History[Decided]:
-        return history_of(self._own_events(), Decided)

@@ -253,9 +253,10 @@ def set_from_files(
     modes = None
     if crosswalk is not None:
         file = find_crosswalk(crosswalk)
-        links = read_crosswalk(file)
-        read = crossed(read, links, load_mast(), file)
-        modes = frozenset(mode.slug for link in links if (mode := load_mast().find(link.target)))
+        entries = read_crosswalk(file)
+        read = crossed(read, entries, load_mast(), file)
+        targets = {name for entry in entries for name in entry.targets}
+        modes = frozenset(mode.slug for name in targets if (mode := load_mast().find(name)))
     work = list(read.work)
     if name == "mast-human":
         work = [one for one in work if one.annotator == CONSENSUS]

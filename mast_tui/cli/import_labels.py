@@ -31,11 +31,11 @@ from mast_tui.exchange.importers.agentdash import read_agentdash
 from mast_tui.exchange.importers.agentrx import read_agentrx
 from mast_tui.exchange.importers.findings_of_tools import read_agentdebugx, read_pisama
 from mast_tui.exchange.importers.label_studio_import import read_label_studio
-from mast_tui.exchange.importers.mast_data_import import read_mast_data
 from mast_tui.exchange.importers.mast_human import read_mast_human
 from mast_tui.exchange.importers.trail import read_trail
 from mast_tui.exchange.importers.who_and_when import read_who_and_when
 from mast_tui.exchange.jsonl import read_jsonl
+from mast_tui.exchange.mast_data import read_mast_data
 from mast_tui.exchange.merge_files import Merged, merge_files
 from mast_tui.exchange.names import annotator_of
 from mast_tui.exchange.selection import GOLD

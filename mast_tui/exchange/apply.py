@@ -23,7 +23,7 @@ from mast_tui.exchange.import_batch import (
     lasting_ids,
     undone_id,
 )
-from mast_tui.labels import AnnotatorKind, Label, Pass, VerdictValue
+from mast_tui.labels import AnnotatorKind, Label, Pass, Target, VerdictValue
 from mast_tui.workspace import Event, NewEvent, PersonChanges, TraceRecord, Workspace
 from mast_tui.workspace.events.types import (
     Fact,
@@ -297,11 +297,13 @@ class _Applier:
         fresh = dict(planned)
         for name in planned.keys() & known.keys():
             self.differing += _told_differently(fresh.pop(name), known[name])
-        if last is not None and fresh:
-            fresh = self._not_said_yet(where, last, fresh)
+        here = None if last is None or not fresh else _Here.of(self._workspace, where, last)
+        if here is not None:
+            self.differing += sum(map(here.differs, fresh.values()))
+            fresh = here.unsaid(fresh)
         self.known += len(planned) - len(fresh)
-        if last is not None and fresh:
-            problem = self._contradiction(work, where, last, fresh.values())
+        if here is not None and fresh:
+            problem = here.contradiction(fresh.values())
             if problem:
                 place = f"{work.annotator} on {work.trace_id}"
                 return _Planned(problem=RowProblem(work.file, place, problem))
@@ -315,85 +317,87 @@ class _Applier:
             ]
         )
 
-    def _not_said_yet(
-        self, where: WorkKey, last: Pass, fresh: Mapping[str, Fact]
-    ) -> dict[str, Fact]:
-        """What of it the last pass does not hold already, made here under ids of its own.
 
-        So an export that comes back to where it was made adds nothing.
-        """
-        here = {"annotator": where[0], "trace_id": where[1], "taxonomy": where[2]}
-        labels = {
-            (label.mode, label.target): label
-            for label in self._workspace.labels(**here, pass_number=last.number)
-        }
-        values = {
-            said.mode: said.value
-            for said in self._workspace.verdicts(**here, pass_number=last.number)
-        }
+@dataclass(frozen=True, slots=True)
+class _Here:
+    """What the last pass of a work holds already, made here under ids of its own."""
 
-        notes = {
-            note.key: note.text
-            for note in self._workspace.span_notes(**here, pass_number=last.number)
-        }
+    last: Pass
+    labels: Mapping[tuple[str, Target], Label]
+    values: Mapping[str, VerdictValue]
+    notes: Mapping[str, str]
 
-        def is_said(fact: Fact) -> bool:
-            match fact:
-                case LabelAdded(label):
-                    own = labels.get((label.mode, label.target))
-                    self.differing += own is not None and _details(own) != _details(label)
-                    return own is not None
-                case VerdictSet(mode, _, value):
-                    return values.get(mode) is value
-                case Judged(looks_at, absent):
-                    found = {mode for mode, _ in labels}
-                    return all(
-                        mode in found
-                        or values.get(mode)
-                        is (VerdictValue.ABSENT if mode in absent else VerdictValue.UNSURE)
-                        for mode in looks_at
-                    )
-                case SpanNoteSet(key, _, text):
-                    return notes.get(key) == text
-                case PassFinished():
-                    return last.finished
-                case SuggestionsSeen():
-                    return last.judge_seen
-                case _:
-                    return False
+    @classmethod
+    def of(cls, workspace: Workspace, where: WorkKey, last: Pass) -> _Here:
+        """Read it."""
+        annotator, trace_id, taxonomy = where
+        about = {"annotator": annotator, "trace_id": trace_id, "taxonomy": taxonomy}
+        labels = workspace.labels(**about, pass_number=last.number)
+        verdicts = workspace.verdicts(**about, pass_number=last.number)
+        notes = workspace.span_notes(**about, pass_number=last.number)
+        return cls(
+            last,
+            {(label.mode, label.target): label for label in labels},
+            {said.mode: said.value for said in verdicts},
+            {note.key: note.text for note in notes},
+        )
 
-        left = {name: fact for name, fact in fresh.items() if not is_said(fact)}
+    def unsaid(self, fresh: Mapping[str, Fact]) -> dict[str, Fact]:
+        """What of it is not here, so that an export that comes back to where it was made adds
+        nothing."""
+        left = {name: fact for name, fact in fresh.items() if not self._is_said(fact)}
         # That a pass began says nothing by itself.
         return left if any(not isinstance(f, PassStarted) for f in left.values()) else {}
 
-    def _contradiction(
-        self, work: IncomingWork, where: WorkKey, last: Pass, fresh: Iterable[Fact]
-    ) -> str | None:
-        """Why these facts cannot be added to what the annotator has here."""
-        if last.finished:
+    def differs(self, fact: Fact) -> bool:
+        """Whether it is a label that is here with other details."""
+        if not isinstance(fact, LabelAdded):
+            return False
+        own = self.labels.get((fact.label.mode, fact.label.target))
+        return own is not None and _details(own) != _details(fact.label)
+
+    def _is_said(self, fact: Fact) -> bool:
+        match fact:
+            case LabelAdded(label):
+                return (label.mode, label.target) in self.labels
+            case VerdictSet(mode, _, value):
+                return self.values.get(mode) is value
+            case Judged(looks_at, absent):
+                found = {mode for mode, _ in self.labels}
+                return all(
+                    mode in found
+                    or self.values.get(mode)
+                    is (VerdictValue.ABSENT if mode in absent else VerdictValue.UNSURE)
+                    for mode in looks_at
+                )
+            case SpanNoteSet(key, _, text):
+                return self.notes.get(key) == text
+            case PassFinished():
+                return self.last.finished
+            case SuggestionsSeen():
+                return self.last.judge_seen
+            case _:
+                return False
+
+    def contradiction(self, fresh: Iterable[Fact]) -> str | None:
+        """Why these facts cannot be added to it; None where they can."""
+        if self.last.finished:
             return (
                 "has finished this trace here, and the file says something else; import it under "
                 "another name with --annotator"
             )
-        annotator, trace_id, taxonomy = where
-        said = {
-            verdict.mode: verdict.value
-            for verdict in self._workspace.verdicts(
-                trace_id=trace_id, annotator=annotator, taxonomy=taxonomy, pass_number=last.number
-            )
-        }
-        noted = {
-            note.key
-            for note in self._workspace.span_notes(
-                trace_id=trace_id, annotator=annotator, taxonomy=taxonomy, pass_number=last.number
-            )
-        }
         for fact in fresh:
-            if isinstance(fact, SpanNoteSet) and fact.key in noted:
-                return f"the note on span {fact.key!r} is another here"
-            mode, value = _says(fact)
-            if mode is not None and said.get(mode, value) is not value:
-                return f"{mode} is {said[mode]} here and {value} in the file"
+            match fact:
+                case SpanNoteSet(key) if key in self.notes:
+                    return f"the note on span {key!r} is another here"
+                case LabelAdded(label):
+                    mode, value = label.mode, VerdictValue.PRESENT
+                case VerdictSet(mode, _, VerdictValue() as value):
+                    pass
+                case _:
+                    continue
+            if self.values.get(mode, value) is not value:
+                return f"{mode} is {self.values[mode]} here and {value} in the file"
         return None
 
 
@@ -434,16 +438,6 @@ def _told_differently(fact: Fact, known: Fact) -> bool:
 
 def _details(label: Label) -> tuple[object, ...]:
     return label.note, label.confidence, label.severity
-
-
-def _says(fact: Fact) -> tuple[str | None, VerdictValue | None]:
-    match fact:
-        case LabelAdded(label):
-            return label.mode, VerdictValue.PRESENT
-        case VerdictSet(mode, _, value):
-            return mode, value
-        case _:
-            return None, None
 
 
 def _last_passes(passes: Iterable[Pass]) -> Mapping[WorkKey, Pass]:

@@ -21,20 +21,11 @@ _COLUMNS: Final = ("from", "to", "taxonomy")
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
-    """A mode of the imported set and one of the target taxonomy, as written in the file.
-
-    ``taxonomy`` is the reference of the imported one, empty where any with such a mode is meant.
-    """
-
-    source: str
-    target: str
-    taxonomy: str = ANY
-
-
-@dataclass(frozen=True, slots=True)
 class Entry:
-    """What a file says of one mode: which modes stand for it, none where it has no counterpart."""
+    """What a file says of one mode: which modes stand for it, none where it has no counterpart.
+
+    ``taxonomy`` is the reference of the mode's own, empty where any with such a mode is meant.
+    """
 
     source: str
     targets: tuple[str, ...]
@@ -55,16 +46,7 @@ def find_crosswalk(path: Path) -> Path:
     raise ExchangeError(f"{path}: no such file, nor a crosswalk of the package ({names})")
 
 
-def read_crosswalk(path: Path) -> tuple[Link, ...]:
-    """The links in a file, as ``read_entries`` reads it; raises ``ExchangeError``."""
-    return tuple(
-        Link(entry.source, target, entry.taxonomy)
-        for entry in read_entries(path)
-        for target in entry.targets
-    )
-
-
-def read_entries(path: Path) -> tuple[Entry, ...]:
+def read_crosswalk(path: Path) -> tuple[Entry, ...]:
     """What a CSV file (``from,to`` and, optional, ``taxonomy``), a TOML or a JSON file says.
 
     In TOML a table ``[modes]`` holds ``"name" = "1.3"`` or a list of codes, which is empty for a
@@ -118,16 +100,16 @@ def _from_tables(document: Mapping[str, object], path: Path) -> tuple[Entry, ...
     return tuple(entries)
 
 
-def crossed(incoming: Incoming, links: Sequence[Link], target: Taxonomy, path: Path) -> Incoming:
+def crossed(incoming: Incoming, entries: Sequence[Entry], target: Taxonomy, path: Path) -> Incoming:
     """The incoming work with its labels made labels of ``target``.
 
     A mode of ``target`` is present where any mode that stands for it is; absent where all of
-    them are; unsure where one is unsure and none present; else open. Modes without a link are
-    left out, and the notes say how many labels that were. Work that is under ``target`` already
+    them are; unsure where one is unsure and none present; else open. Modes without an entry
+    are left out, and the notes say how many labels that were. Work that is under ``target`` already
     stays as it is. Raises ``ExchangeError`` for a link that names no mode.
     """
-    maps = {ref: _mapping(ref, incoming, links, target) for ref in _sources(incoming, target)}
-    _refuse_unused(links, incoming, target, path)
+    maps = {ref: _mapping(ref, incoming, entries, target) for ref in _sources(incoming, target)}
+    _refuse_unused(entries, incoming, target, path)
     work = []
     left_out = 0
     for one in incoming.work:
@@ -153,27 +135,30 @@ def _sources(incoming: Incoming, target: Taxonomy) -> list[str]:
 
 
 def _mapping(
-    ref: str, incoming: Incoming, links: Sequence[Link], target: Taxonomy
+    ref: str, incoming: Incoming, entries: Sequence[Entry], target: Taxonomy
 ) -> Mapping[str, tuple[str, ...]]:
     """The target's slugs by the slug of each linked mode of the taxonomy ``ref``."""
     source = next(t for t in incoming.taxonomies if t.ref == ref)
     mapping: dict[str, tuple[str, ...]] = {}
-    for link in links:
-        mode = source.find(link.source) if link.taxonomy in (ANY, ref) else None
-        wanted = target.find(link.target)
-        if mode is not None and wanted is not None:
-            mapping[mode.slug] = (*mapping.get(mode.slug, ()), wanted.slug)
+    for entry in entries:
+        mode = source.find(entry.source) if entry.taxonomy in (ANY, ref) else None
+        wanted = [found.slug for name in entry.targets if (found := target.find(name)) is not None]
+        if mode is not None and wanted:
+            mapping[mode.slug] = (*mapping.get(mode.slug, ()), *wanted)
     return mapping
 
 
-def _refuse_unused(links: Sequence[Link], incoming: Incoming, target: Taxonomy, path: Path) -> None:
-    for link in links:
-        if target.find(link.target) is None:
-            raise ExchangeError(f"{path}: {link.target!r} is no mode of {target.ref}")
-        sources = [t for t in incoming.taxonomies if link.taxonomy in (ANY, t.ref)]
-        if not any(source.find(link.source) for source in sources):
-            names = ", ".join(t.ref for t in incoming.taxonomies)
-            raise ExchangeError(f"{path}: {link.source!r} is no mode of the import ({names})")
+def _refuse_unused(
+    entries: Sequence[Entry], incoming: Incoming, target: Taxonomy, path: Path
+) -> None:
+    for entry in entries:
+        sources = [t for t in incoming.taxonomies if entry.taxonomy in (ANY, t.ref)]
+        for name in entry.targets:
+            if target.find(name) is None:
+                raise ExchangeError(f"{path}: {name!r} is no mode of {target.ref}")
+            if not any(source.find(entry.source) for source in sources):
+                names = ", ".join(t.ref for t in incoming.taxonomies)
+                raise ExchangeError(f"{path}: {entry.source!r} is no mode of the import ({names})")
 
 
 def _crossed_work(

@@ -36,6 +36,12 @@ WRITTEN: Final = {
     VerdictValue.UNSURE: "?",
     None: "",
 }
+NUMBERS: Final[Mapping[VerdictValue | None, int]] = {
+    VerdictValue.PRESENT: 1,
+    VerdictValue.ABSENT: 0,
+}
+"""What a verdict is as a number; unsure and open are none."""
+
 _OUTCOMES: Final = {
     "": Outcome.UNKNOWN,
     "failed": Outcome.FAILED,

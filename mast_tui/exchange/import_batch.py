@@ -23,7 +23,8 @@ from mast_tui.labels import (
     VerdictValue,
     annotator_kind,
 )
-from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.taxonomy.loader import load_taxonomy
+from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.traces.model import Outcome, Trace
 from mast_tui.workspace.ids import uuid5
 from mast_tui.workspace.records import TraceRecord
@@ -276,10 +277,42 @@ class Gathered:
 class LabelledRuns(Gathered):
     """What one annotator says of runs under one taxonomy, while it is being read."""
 
-    def __init__(self, taxonomy: Taxonomy, annotator: str, *notes: str) -> None:
-        super().__init__({taxonomy.ref: taxonomy}, notes=list(notes))
-        self.taxonomy = taxonomy
-        self._annotator = annotator
+    def __init__(
+        self,
+        name: str,
+        annotator: str | None,
+        spelling: Callable[[str], str],
+        note: str,
+        *,
+        by_code: bool = False,
+    ) -> None:
+        """Begin with nothing.
+
+        Args:
+            name: What the set, its taxonomy and whoever has labelled it go by.
+            annotator: Who has labelled it, where that is told otherwise.
+            spelling: What is left of the name of a mode where it is spelled in several ways.
+            note: What a person should know of the set.
+            by_code: Whether a mode may be named by its code as well.
+        """
+        taxonomy = shipped_taxonomy(name)
+        super().__init__({taxonomy.ref: taxonomy}, notes=[note])
+        self._taxonomy = taxonomy
+        self._annotator = annotator or name
+        self._spelling = spelling
+        self._modes: dict[str, Mode] = {}
+        for mode in taxonomy.modes:
+            names = [mode.name, *(alias.name for alias in mode.aliases)]
+            for known in [*names, mode.code] if by_code else names:
+                self._modes.setdefault(spelling(known), mode)
+
+    def mode(self, field: str, name: str) -> Mode:
+        """The mode that a field names; raises ``ValueError`` where there is none."""
+        mode = self._modes.get(self._spelling(name))
+        if mode is None:
+            names = ", ".join(mode.name for mode in self._taxonomy.modes)
+            raise ValueError(f"{field} {name!r} is none of {names}")
+        return mode
 
     def work(self, file: Path, native: str, trace: Trace | None, *, anew: bool) -> WorkDraft:
         """The finished work on a run, to which labels are added.
@@ -294,11 +327,16 @@ class LabelledRuns(Gathered):
             self.notes.append(f"{native}: trace not found; labels kept under this id")
         trace_id = native if trace is None else trace.identity.trace_id
         self.traces[trace_id] = TraceRecord(trace_id) if trace is None else TraceRecord.of(trace)
-        kind, ref = AnnotatorKind.IMPORTED, self.taxonomy.ref
+        kind, ref = AnnotatorKind.IMPORTED, self._taxonomy.ref
         draft = WorkDraft(self._annotator, kind, trace_id, ref, file, finished_at="")
         if anew or draft.key not in self.drafts:
             self.keep(draft)
         return self.drafts[draft.key]
+
+
+def shipped_taxonomy(name: str) -> Taxonomy:
+    """The taxonomy of a tool or a set, which comes with the package."""
+    return load_taxonomy(Path(__file__).with_name("taxonomies") / f"{name}.toml")
 
 
 def imported_kind(name: str) -> AnnotatorKind:

@@ -1,38 +1,139 @@
-"""``mast-data``: records with a yes or no per mode, in the shape of MAST-Data."""
+"""``mast-data``: records with a yes or no per mode, as this program writes them and MAST-Data has.
+
+A record of ours names its trace, annotator and taxonomy. One of MAST-Data numbers its traces
+anew for each system and benchmark, so its trace is known by the log in it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
-from mast_tui.exchange.csv_wide import WideRow
-from mast_tui.labels import VerdictValue
+from mast_tui.exchange.csv_wide import NUMBERS, WideRow
+from mast_tui.exchange.import_batch import Gathered, Incoming, WorkDraft, joined, taxonomy_named
+from mast_tui.exchange.mast_names import mast_binding
+from mast_tui.exchange.names import annotator_of, one_name
+from mast_tui.exchange.trace_files import read_each, read_json, read_traces
+from mast_tui.labels import AnnotatorKind, VerdictValue, annotator_kind
+from mast_tui.taxonomy.loader import load_mast
 from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.workspace.records import TraceRecord
 
-# Unsure and open are no 'no': a missing answer that counts as 0 hides what nobody looked at.
-_NUMBERS: Final[Mapping[VerdictValue | None, int]] = {
-    VerdictValue.PRESENT: 1,
-    VerdictValue.ABSENT: 0,
-}
+ANNOTATOR: Final = "mast-data"
+_LABELS: Final = "mast_annotation"
+Record = Mapping[str, Any]
+Known = Callable[[str], Taxonomy | None]
+
+
+def read_mast_data(
+    files: Sequence[Path],
+    *,
+    taxonomy: Taxonomy,
+    known: Known,
+    annotator: str | None = None,
+) -> Incoming:
+    """Read one record, a list of them or one a line; a folder stands for the JSON files in it.
+
+    ``taxonomy`` is that of records which name none, ``known`` finds one by its reference. Null is
+    not judged. A record that cannot be read is a problem.
+    """
+    found = Gathered()
+    foreign = False
+    for file, document in read_each(files, found.problems, read_json):
+        records = document if isinstance(document, list) else [document]
+        at_hand = _traces_in(file, records)
+        for number, record in enumerate(records):
+            try:
+                chosen = _taxonomy(record, taxonomy, known)
+                trace = _trace(record, at_hand.get(number))
+                draft = _draft(record, trace.trace_id, chosen, file, annotator)
+                name, trace_id, _ = draft.key
+                if draft.key in found.drafts:
+                    raise ValueError(f"{name} on trace {trace_id!r} comes twice; keep one record")
+                before = found.traces.get(trace_id)
+                found.traces[trace_id] = trace if before is None else joined(before, trace)
+            except ValueError as error:
+                found.wrong(file, f"record {number + 1}", error)
+                continue
+            found.keep(draft)
+            found.taxonomies[chosen.ref] = chosen
+            foreign = foreign or "annotator" not in record
+    one_name(annotator, (name for name, _, _ in found.drafts))
+    if foreign:
+        found.notes.append(mast_binding(load_mast(), ()).in_words)
+    return found.done()
+
+
+def _traces_in(file: Path, records: Sequence[object]) -> dict[int, TraceRecord]:
+    """The traces that records carry themselves, by the number of the record."""
+    if not any(isinstance(r, Mapping) and ("trace" in r or "trace_text" in r) for r in records):
+        return {}
+    return {trace.record or 0: TraceRecord.of(trace) for trace in read_traces(file)}
+
+
+def _taxonomy(record: object, default: Taxonomy, known: Known) -> Taxonomy:
+    if not isinstance(record, Mapping) or not isinstance(record.get(_LABELS), Mapping):
+        raise ValueError(f"has no {_LABELS!r} with a 1 or 0 per mode")
+    return taxonomy_named(record.get("taxonomy"), default, known)
+
+
+def _trace(record: Record, at_hand: TraceRecord | None) -> TraceRecord:
+    if at_hand is not None:
+        return at_hand
+    system, model, benchmark = (
+        None if record.get(name) is None else str(record[name])
+        for name in ("mas_name", "llm_name", "benchmark_name")
+    )
+    name = record.get("trace_id")
+    if isinstance(name, int) and not isinstance(name, bool):
+        # Numbered anew for each system and benchmark, so the number alone names nothing.
+        name = "/".join([*filter(None, (system, model, benchmark)), str(name)])
+    if not isinstance(name, str) or not name.strip():
+        raise ValueError("has no 'trace_id', nor a log that would tell the trace")
+    return TraceRecord(name, system=system, model=model, benchmark=benchmark)
+
+
+def _draft(
+    record: Record, trace_id: str, taxonomy: Taxonomy, file: Path, given: str | None
+) -> WorkDraft:
+    ours = record.get("annotator")
+    name = annotator_of(ANNOTATOR if ours is None else str(ours), given)
+    kind = AnnotatorKind.IMPORTED if ours is None else annotator_kind(name)
+    draft = WorkDraft(name, kind, trace_id, taxonomy.ref, file, finished_at="")
+    for code, value in record[_LABELS].items():
+        mode = taxonomy.find(str(code))
+        if mode is None:
+            raise ValueError(f"mode {code!r} is none of {taxonomy.ref}")
+        if value is None:
+            continue
+        if value not in (0, 1):
+            raise ValueError(f"mode {code} is {value!r}, not 1, 0 or null")
+        if not value:
+            draft.add_verdict(mode.slug, VerdictValue.ABSENT)
+            continue
+        draft.add_label(draft.label(mode.slug))
+    return draft
 
 
 def mast_data_records(rows: Iterable[WideRow], taxonomy: Taxonomy) -> list[dict[str, Any]]:
-    """The records in the order of trace and annotator.
+    """Make the records in the order of trace and annotator.
 
-    1 is present, 0 absent, None unsure, unresolved or not judged.
+    1 is present, 0 absent, None unsure, unresolved or not judged: a missing answer that counts as 0
+    would hide what nobody looked at.
     """
     ordered = sorted(rows, key=lambda row: (row.trace.trace_id, row.annotator))
-    return [_record(row, taxonomy) for row in ordered]
-
-
-def _record(row: WideRow, taxonomy: Taxonomy) -> dict[str, Any]:
-    trace, said = row.trace, row.verdicts
-    return {
-        "mas_name": trace.system,
-        "llm_name": trace.model,
-        "benchmark_name": trace.benchmark,
-        "trace_id": trace.trace_id,
-        "annotator": row.annotator,
-        "taxonomy": taxonomy.ref,
-        "mast_annotation": {m.code: _NUMBERS.get(said.get(m.slug)) for m in taxonomy.modes},
-    }
+    return [
+        {
+            "mas_name": row.trace.system,
+            "llm_name": row.trace.model,
+            "benchmark_name": row.trace.benchmark,
+            "trace_id": row.trace.trace_id,
+            "annotator": row.annotator,
+            "taxonomy": taxonomy.ref,
+            _LABELS: {
+                mode.code: NUMBERS.get(row.verdicts.get(mode.slug)) for mode in taxonomy.modes
+            },
+        }
+        for row in ordered
+    ]

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Mapping, Sequence, Set
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
-from mast_tui.adjudication import guidelines_document, orders_from_files, words_by_trace
+from mast_tui.adjudication import orders_from_files, words_by_trace
 from mast_tui.exchange.csv_long import LongWork
-from mast_tui.exchange.exporters.gold_document import GoldEntry, Provenance, Values, gold_document
+from mast_tui.exchange.exporters.gold_document import GoldEntry
 from mast_tui.exchange.exporters.working_time import minutes_worked
 from mast_tui.gold import GoldTrace
 from mast_tui.gold.sources import only_settled
-from mast_tui.labels import JUDGE_PREFIX, Label, Origin, Pass, PassKind, VerdictValue
-from mast_tui.passes import Which, counted_passes, finished_by
+from mast_tui.labels import Label, Origin, Pass, PassKind, VerdictValue
+from mast_tui.passes import Which, counted_passes
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import TraceRecord, Workspace, WorkspaceError
 from mast_tui.workspace.registers.pseudonyms import Pseudonyms
@@ -38,7 +38,10 @@ def selected_work(
     where ``finished_only``. Raises ``WorkspaceError`` for a name that nobody here has.
     """
     if labels == GOLD:
-        return _gold_work(workspace, taxonomy, majority)
+        return [
+            _gold_as_work(entry.trace.trace_id, entry.gold, taxonomy)
+            for entry in gold_entries(workspace, taxonomy, majority=majority)
+        ]
     names = [info.name for info in workspace.annotators()]
     if labels != ALL and labels not in names:
         there = ", ".join([GOLD, ALL, *names])
@@ -153,75 +156,6 @@ def gold_entries(
         entry
         for entry in settled
         if entry.gold.conflicts or any(one.value is not None for one in entry.gold.verdicts)
-    ]
-
-
-def gold_export(
-    workspace: Workspace,
-    taxonomy: Taxonomy,
-    agreement: Mapping[str, Any],
-    entries: Sequence[GoldEntry],
-    *,
-    judges: Mapping[str, Mapping[str, Any]] | None = None,
-    majority: bool = False,
-    settled_only: bool = False,
-    traces: Container[str] | None = None,
-) -> Values:
-    """The ``gold`` document of these ``entries``.
-
-    ``agreement`` is the report on its annotators and ``judges`` those on judges against this gold,
-    by name; both are written as they are. ``traces`` are those that may be seen, None for all.
-    """
-    sides = {side.annotator for entry in entries for side in entry.sides}
-    return gold_document(
-        entries,
-        taxonomy,
-        agreement,
-        judges or {},
-        majority=majority,
-        settled_only=settled_only,
-        provenance=_provenance(workspace, taxonomy, sides, traces),
-    )
-
-
-def _provenance(
-    workspace: Workspace,
-    taxonomy: Taxonomy,
-    sides: Set[str],
-    traces: Container[str] | None,
-) -> Provenance:
-    passes = [
-        one
-        for one in workspace.passes(taxonomy=taxonomy.ref)
-        if traces is None or one.trace_id in traces
-    ]
-    finished = {(one.annotator, one.trace_id) for one in passes if _is_read(one)}
-    begun = {(p.annotator, p.trace_id) for p in passes if p.kind.is_reading} - finished
-    retests = [one for one in passes if one.kind is PassKind.RETEST and one.finished]
-    judges = {name for name, _ in begun | finished if name.startswith(JUDGE_PREFIX)}
-    return Provenance(
-        study=workspace.study(taxonomy.ref),
-        revisions=workspace.revisions_read(taxonomy.ref),
-        guidelines=guidelines_document(workspace, taxonomy, traces=traces),
-        unfinished=_counted(name for name, _ in begun if name not in judges),
-        retests=_counted(one.annotator for one in retests),
-        not_in_study=finished_by(workspace.outside_study(taxonomy.ref) - sides, finished),
-        judges=sorted(name for name in judges if name not in sides),
-    )
-
-
-def _is_read(one: Pass) -> bool:
-    return one.kind.is_reading and one.finished
-
-
-def _counted(names: Iterable[str]) -> dict[str, int]:
-    return dict(sorted(Counter(names).items()))
-
-
-def _gold_work(workspace: Workspace, taxonomy: Taxonomy, majority: bool) -> list[LongWork]:
-    return [
-        _gold_as_work(entry.trace.trace_id, entry.gold, taxonomy)
-        for entry in gold_entries(workspace, taxonomy, majority=majority)
     ]
 
 

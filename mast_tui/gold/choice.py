@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mast_tui.gold.model import Conflict, ConflictKind, Said
+from mast_tui.gold.model import Conflict, ConflictKind
 from mast_tui.gold.overlaps import Order, items_of_mode, no_order, overlap
 from mast_tui.labels import Target, VerdictValue
 
@@ -28,7 +28,7 @@ def take_side(conflict: Conflict, annotator: str) -> Choice:
     Who did not mark a place says that it is none. Raises ``KeyError`` for somebody who is no side
     of the conflict.
     """
-    said = _word(conflict, annotator)
+    said = {one.annotator: one for one in conflict.said}[annotator]
     if conflict.kind is ConflictKind.PLACE and not said.targets:
         return Choice(VerdictValue.ABSENT, (), (annotator,))
     return Choice(said.value or VerdictValue.UNSURE, said.targets, (annotator,))
@@ -55,10 +55,3 @@ def elsewhere(conflict: Conflict, target: Target, order: Order = no_order) -> Ch
         if any(overlap(marked, target, order) for marked in said.targets)
     )
     return Choice(VerdictValue.PRESENT, (target,), agreeing)
-
-
-def _word(conflict: Conflict, annotator: str) -> Said:
-    for said in conflict.said:
-        if said.annotator == annotator:
-            return said
-    raise KeyError(annotator)

@@ -161,7 +161,7 @@ def _verdict(
             decided_by=decided.decided_by,
             decided_at=decided.decided_at,
             reason=decided.reason,
-            changed=_words(decided.said) != _words(said),
+            changed=verdicts_said(decided.said) != verdicts_said(said),
         )
     value, source = _common_value(values, rules.majority)
     return GoldVerdict(mode, value, source, every, judge_seen=seen)
@@ -259,7 +259,7 @@ def _by_decision(
     if decision.value is not VerdictValue.PRESENT:
         return []
     marks = [label for item in claimed for label in item.labels]
-    changed = _marked(decision.said) != {
+    changed = places_said(decision.said) != {
         (name, frozenset(label.target for label in marks if label.annotator == name))
         for name in {label.annotator for label in marks}
     }
@@ -356,9 +356,11 @@ def _targets(labels: Iterable[Label]) -> tuple[Target, ...]:
     return tuple(dict.fromkeys(label.target for label in labels))
 
 
-def _words(said: Iterable[Said]) -> set[tuple[str, VerdictValue | None, frozenset[Target]]]:
+def verdicts_said(said: Iterable[Said]) -> set[tuple[str, VerdictValue | None, frozenset[Target]]]:
+    """What was said of a mode, to be compared."""
     return {(s.annotator, s.value, frozenset(s.targets)) for s in said}
 
 
-def _marked(said: Iterable[Said]) -> set[tuple[str, frozenset[Target]]]:
+def places_said(said: Iterable[Said]) -> set[tuple[str, frozenset[Target]]]:
+    """What was said of a place, to be compared."""
     return {(s.annotator, frozenset(s.targets)) for s in said if s.targets}

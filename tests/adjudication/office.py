@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import count
 
-from mast_tui.labels import AnnotatorKind, Label, PassKind, Target, VerdictValue
+from mast_tui.adjudication import Adjudication, has_changed
+from mast_tui.gold import Conflict, ConflictKind, Decision, words_on
+from mast_tui.gold.choice import Choice
+from mast_tui.labels import WHOLE_TRACE, AnnotatorKind, Label, PassKind, Target, VerdictValue
 from mast_tui.study.model import Study
 from mast_tui.taxonomy.model import Category, Mode, Taxonomy
 from mast_tui.workspace import NewEvent, TraceRecord, Workspace
@@ -18,7 +21,7 @@ from mast_tui.workspace.events.types import (
     SuggestionsSeen,
     VerdictSet,
 )
-from tests.gold.build import ABSENT, MODE, OTHER
+from tests.gold.build import ABSENT, MODE, OTHER, at, order
 
 THIRD = "task_derailment"
 
@@ -34,6 +37,26 @@ TAXONOMY = Taxonomy(
     ),
     content_hash="0" * 64,
 )
+
+
+def overrule(work: Adjudication, mode: str, choice: Choice) -> Decision:
+    """Decide a mode's verdict whatever the sides say of it, agreed or not."""
+    said = words_on(mode, work.words.sides)
+    return work.decide(Conflict(mode, ConflictKind.VERDICT, mode, said, (), None), choice)
+
+
+def taken_over(
+    work: Adjudication, mode: str, target: Target = WHOLE_TRACE, *, instead_of: str = THIRD
+) -> Decision:
+    """Have a place go to a mode, as if it had been marked for another that all call absent."""
+    said = words_on(instead_of, work.words.sides)
+    marked = Conflict(instead_of, ConflictKind.VERDICT, instead_of, said, (), target)
+    return work.another_mode(marked, mode)[1]
+
+
+def changed_since(work: Adjudication, decision: Decision) -> bool:
+    """Whether a side has said something else since, as far as ``work`` has read."""
+    return has_changed(decision, work.words.sides, order)
 
 
 class Office:
@@ -106,3 +129,22 @@ class Office:
 
     def _append(self, name: str, trace: str, number: int, fact: Fact) -> None:
         self.workspace.append([NewEvent(name, trace, TAXONOMY.ref, number, fact)])
+
+
+def two_who_differ() -> Office:
+    """ann sees the mode at #3, bob does not; both have finished."""
+    office = Office()
+    office.finish("ann", at(3, 5))
+    office.finish("bob", value=ABSENT)
+    return office
+
+
+def adjudication(office: Office, who: str = "ann") -> Adjudication:
+    """Somebody's work on the first trace."""
+    return Adjudication(office.workspace, TAXONOMY, "t1", who, order=order)
+
+
+def only(work: Adjudication) -> Conflict:
+    """The one conflict that is left."""
+    (conflict,) = work.gold.conflicts
+    return conflict

@@ -8,32 +8,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mast_tui.adjudication import Adjudication, AdjudicationError
+from mast_tui.adjudication import AdjudicationError
 from mast_tui.exchange.apply import apply_incoming
 from mast_tui.exchange.csv_long import read_csv_long
-from mast_tui.gold import Conflict
 from mast_tui.gold.choice import NOBODY, Choice, take_all, take_side
 from mast_tui.labels import PassKind, Target
-from tests.adjudication.office import TAXONOMY, Office
+from tests.adjudication.office import (
+    TAXONOMY,
+    THIRD,
+    Office,
+    adjudication,
+    changed_since,
+    only,
+    taken_over,
+    two_who_differ,
+)
 from tests.gold.build import ABSENT, MODE, OTHER, PRESENT, at, order
 
 
 @pytest.fixture
 def office() -> Office:
-    """ann sees the mode at #3, bob does not; both have finished."""
-    office = Office()
-    office.finish("ann", at(3, 5))
-    office.finish("bob", value=ABSENT)
-    return office
-
-
-def adjudication(office: Office, who: str = "ann") -> Adjudication:
-    return Adjudication(office.workspace, TAXONOMY, "t1", who, order=order)
-
-
-def only(work: Adjudication) -> Conflict:
-    (conflict,) = work.gold.conflicts
-    return conflict
+    return two_who_differ()
 
 
 class TestReasons:
@@ -65,10 +60,10 @@ class TestReasons:
     def test_a_reason_long_after_leaves_what_was_decided_since(self, office: Office) -> None:
         work = adjudication(office)
         work.decide(only(work), NOBODY)
-        work.add(OTHER, at(7))
+        taken_over(work, OTHER, at(7))
         work.explain([MODE], "late")
         work.undo()
-        assert {d.mode: d.reason for d in work.decisions} == {MODE: "", OTHER: ""}
+        assert {d.mode: d.reason for d in work.decisions} == {MODE: "", OTHER: "", THIRD: ""}
 
     def test_it_can_be_taken_away_and_saying_the_same_records_nothing(self, office: Office) -> None:
         work = adjudication(office)
@@ -97,7 +92,7 @@ class TestChanges:
         made = work.decide(only(work), take_side(only(work), "ann"), reason="so")
         office.finish("bob", at(9), number=2, kind=PassKind.SECOND_LOOK)
         work = adjudication(office, "bob")
-        assert [work.has_changed(d) for d in work.decisions] == [True]
+        assert [changed_since(work, d) for d in work.decisions] == [True]
         confirmed = work.confirm(MODE)
         assert (confirmed.value, confirmed.targets, confirmed.sides, confirmed.reason) == (
             made.value,
@@ -106,11 +101,11 @@ class TestChanges:
             "so",
         )
         assert confirmed.decided_by == "bob"
-        assert not work.has_changed(confirmed)
+        assert not changed_since(work, confirmed)
         assert not work.gold.verdict(MODE).changed
         office.finish("bob", value=ABSENT, number=4, kind=PassKind.SECOND_LOOK)
         work.refresh()
-        assert work.has_changed(confirmed)
+        assert changed_since(work, confirmed)
 
     def test_nothing_is_confirmed_where_nothing_was_decided(self, office: Office) -> None:
         with pytest.raises(AdjudicationError, match="nothing is decided"):
@@ -127,11 +122,11 @@ class TestChanges:
         choice = take or take_all(only(work), order)
         assert choice is not None
         decision = work.decide(only(work), choice)
-        assert not work.has_changed(decision)
+        assert not changed_since(work, decision)
         office.finish("bob", at(3), number=2, kind=PassKind.SECOND_LOOK)
         work.refresh()
-        assert work.has_changed(decision)
-        assert not work.has_changed(work.confirm(decision.item))
+        assert changed_since(work, decision)
+        assert not changed_since(work, work.confirm(decision.item))
 
 
 places = st.builds(
@@ -150,7 +145,7 @@ def test_whatever_the_sides_say_since_confirming_settles_it(
     work = adjudication(office)
     for conflict in work.gold.conflicts:
         work.decide(conflict, take_all(conflict, order) or NOBODY)
-    assert not any(work.has_changed(d) for d in work.decisions)
+    assert not any(changed_since(work, d) for d in work.decisions)
     office.finish(
         "bob", *later, number=2, kind=PassKind.SECOND_LOOK, value=None if later else ABSENT
     )
@@ -159,7 +154,7 @@ def test_whatever_the_sides_say_since_confirming_settles_it(
     for item in before:
         work.confirm(item)
     assert {d.item: (d.value, d.targets) for d in work.decisions} == before
-    assert not any(work.has_changed(d) for d in work.decisions)
+    assert not any(changed_since(work, d) for d in work.decisions)
 
 
 def test_an_import_never_overwrites_a_decision(office: Office, tmp_path: Path) -> None:
@@ -178,4 +173,4 @@ def test_an_import_never_overwrites_a_decision(office: Office, tmp_path: Path) -
     assert [side.annotator for side in work.words.sides] == ["ann", "bob", "dan"]
     assert work.decisions == (decision,)
     assert work.gold.verdict(MODE).value is PRESENT
-    assert work.has_changed(decision)
+    assert changed_since(work, decision)

@@ -17,6 +17,7 @@ from mast_tui.adjudication import (
     take_on,
     words_by_trace,
 )
+from mast_tui.gold import ConflictKind
 from mast_tui.gold.choice import NOBODY
 from mast_tui.labels import AnnotatorKind, PassKind, Target
 from mast_tui.traces.library import read_file
@@ -39,42 +40,54 @@ def office() -> Office:
     return office
 
 
+def left(entry: QueueEntry) -> list[ConflictKind]:
+    """What is left to decide, as far as it may be known."""
+    return [] if entry.gold is None else [conflict.kind for conflict in entry.gold.conflicts]
+
+
 def of(office: Office, who: str) -> dict[str, QueueEntry]:
     entries = queue(office.workspace, TAXONOMY, who, order_of=lambda _: order)
     return {entry.trace_id: entry for entry in entries}
 
 
-def test_it_counts_what_is_left_where_two_have_finished(office: Office) -> None:
+def test_it_knows_what_is_left_where_two_have_finished(office: Office) -> None:
     entries = of(office, "ann")
-    assert {t: (e.verdicts, e.places, e.left) for t, e in entries.items()} == {
-        "t1": (1, 0, 1),
-        "t2": (0, 2, 2),
-        "t3": (0, 0, 0),
+    assert {trace: left(entry) for trace, entry in entries.items()} == {
+        "t1": [ConflictKind.VERDICT],
+        "t2": [ConflictKind.PLACE, ConflictKind.PLACE],
+        "t3": [],
     }
     assert entries["t1"].sides == ("ann", "bob")
 
 
-def test_decisions_and_later_changes_are_counted(office: Office) -> None:
+def test_decided_ones_come_last_and_before_those_the_ones_with_later_changes(
+    office: Office,
+) -> None:
     work = Adjudication(office.workspace, TAXONOMY, "t1", "bob", order=order)
-    work.decide(work.gold.conflicts[0], NOBODY)
-    entry = of(office, "ann")["t1"]
-    assert (entry.left, entry.decided, entry.changed) == (0, 1, 0)
-    office.finish("ann", value=ABSENT, trace="t1", number=2, kind=PassKind.SECOND_LOOK)
-    entry = of(office, "ann")["t1"]
-    assert (entry.left, entry.decided, entry.changed) == (0, 1, 1)
+    decision = work.decide(work.gold.conflicts[0], NOBODY)
+    office.finish("bob", value=ABSENT, trace="t4")
+    other = Adjudication(office.workspace, TAXONOMY, "t4", "bob", order=order)
+    other.decide(other.gold.conflicts[0], NOBODY)
+    entries = of(office, "ann")
+    assert list(entries) == ["t2", "t1", "t3", "t4"]
+    words = entries["t1"].words
+    assert words is not None
+    assert (words.decisions, left(entries["t1"])) == ((decision,), [])
+    office.finish("ann", value=ABSENT, trace="t4", number=2, kind=PassKind.SECOND_LOOK)
+    assert list(of(office, "ann")) == ["t2", "t4", "t1", "t3"]
 
 
 @pytest.mark.parametrize(("started", "access"), [(False, Access.HIDDEN), (True, Access.UNFINISHED)])
-def test_no_counts_on_what_one_has_not_finished(
+def test_no_word_of_what_one_has_not_finished(
     office: Office, started: bool, access: Access
 ) -> None:
     if started:
         office.start("cat", "t1")
     entry = of(office, "cat")["t1"]
-    assert (entry.access, entry.left, entry.decided) == (access, 0, 0)
+    assert (entry.access, entry.words, entry.gold) == (access, None, None)
 
 
-def test_counts_that_were_shown_are_recorded_for_whom_they_were_shown_to(office: Office) -> None:
+def test_words_that_were_shown_are_recorded_for_whom_they_were_shown_to(office: Office) -> None:
     of(office, "ann")
     revealed = {
         (p.annotator, p.trace_id) for p in office.workspace.passes() if p.revealed_at is not None
@@ -213,4 +226,4 @@ class TestOrders:
         (within,) = queue(
             office.workspace, TAXONOMY, "ann", order_of=orders_from_files(office.workspace)
         )
-        assert (without.places, within.places) == (2, 0)
+        assert (len(left(without)), left(within)) == (2, [])

@@ -25,7 +25,7 @@ from mast_tui.gold.choice import NOBODY, take_all, take_side
 from mast_tui.labels import Finding, PassKind, VerdictValue
 from mast_tui.study.model import Study
 from mast_tui.workspace import store_judgement
-from tests.adjudication.office import TAXONOMY, Office
+from tests.adjudication.office import TAXONOMY, Office, overrule, taken_over
 from tests.gold.build import ABSENT, MODE, MODES, OTHER, PRESENT, UNSURE, at, order, side
 
 JUDGE = "judge:rules@1"
@@ -70,7 +70,8 @@ class TestDisagreement:
         office.finish("bob", value=ABSENT, trace="t2", others={OTHER: PRESENT})
         entries = queue(office.workspace, TAXONOMY, "ann", order_of=lambda _: order)
         assert [entry.trace_id for entry in entries] == ["t2", "t1", "t3", "t4"]
-        assert [entry.disagreement for entry in entries] == [2, 1, 1, 0]
+        left = [entry.gold.conflicts for entry in entries if entry.gold is not None]
+        assert [trace_disagreement(conflicts) for conflicts in left] == [2, 1, 1, 0]
 
     def test_a_conflict_that_was_decided_is_told_from_what_was_agreed(self) -> None:
         office = Office()
@@ -78,8 +79,8 @@ class TestDisagreement:
         office.finish("bob", value=ABSENT)
         work = Adjudication(office.workspace, TAXONOMY, "t1", "ann", order=order)
         assert settles_conflict(work.decide(work.gold.conflicts[0], NOBODY))
-        assert not settles_conflict(work.add(OTHER, at(4)))
-        assert not settles_conflict(work.overrule(OTHER, NOBODY))
+        assert not settles_conflict(taken_over(work, OTHER, at(4)))
+        assert not settles_conflict(overrule(work, OTHER, NOBODY))
 
 
 class TestLetters:
@@ -118,8 +119,9 @@ def test_boundaries_are_conflicts_where_the_study_says_so(office: Office) -> Non
         work = Adjudication(office.workspace, TAXONOMY, "t1", "ann", order=order)
         words = words_by_trace(office.workspace, TAXONOMY)["t1"].gold(TAXONOMY, order)
         left = conflicts_by_trace(office.workspace, TAXONOMY, order_of=lambda _: order)
+        assert entry.gold is not None
         return [
-            entry.places,
+            len(entry.gold.conflicts),
             len(work.gold.conflicts),
             len(words.conflicts),
             len(left["t1"]),
@@ -215,7 +217,10 @@ class TestTakingOn:
 
         def seen() -> dict[str, tuple[Access, int]]:
             entries = queue(office.workspace, TAXONOMY, "ann", order_of=lambda _: order)
-            return {entry.trace_id: (entry.access, entry.left) for entry in entries}
+            return {
+                entry.trace_id: (entry.access, len(entry.gold.conflicts) if entry.gold else 0)
+                for entry in entries
+            }
 
         assert seen() == {"t1": (Access.AGAIN, 0), "t2": (Access.AGAIN, 0)}
         assert all(one.revealed_at is None for one in office.workspace.passes(annotator="ann"))

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from mast_tui.adjudication import Adjudication, AdjudicationError, take_on, words_by_trace
-from mast_tui.gold import Conflict, Source
+from mast_tui.adjudication import AdjudicationError, take_on, words_by_trace
+from mast_tui.gold import Source
 from mast_tui.gold.choice import NOBODY, UNSURE, Choice, elsewhere, take_all, take_side
 from mast_tui.labels import AnnotatorKind, Finding, PassKind, Target
 from mast_tui.study import Study
 from mast_tui.workspace import store_judgement
 from mast_tui.workspace.events.types import Decided
-from tests.adjudication.office import TAXONOMY, THIRD, Office
+from tests.adjudication.office import (
+    TAXONOMY,
+    THIRD,
+    Office,
+    adjudication,
+    changed_since,
+    only,
+    overrule,
+    taken_over,
+    two_who_differ,
+)
 from tests.gold.build import ABSENT, MODE, OTHER, PRESENT, at, order
 from tests.gold.build import UNSURE as UNSURE_VALUE
 
@@ -20,20 +30,7 @@ JUDGE = "judge:rules@1"
 
 @pytest.fixture
 def office() -> Office:
-    """ann sees the mode at #3, bob does not; both have finished."""
-    office = Office()
-    office.finish("ann", at(3, 5))
-    office.finish("bob", value=ABSENT)
-    return office
-
-
-def adjudication(office: Office, who: str = "ann") -> Adjudication:
-    return Adjudication(office.workspace, TAXONOMY, "t1", who, order=order)
-
-
-def only(work: Adjudication) -> Conflict:
-    (conflict,) = work.gold.conflicts
-    return conflict
+    return two_who_differ()
 
 
 def test_a_decision_is_there_for_whoever_opens_the_trace_next(office: Office) -> None:
@@ -173,16 +170,16 @@ def test_what_nobody_marked_can_be_added_and_what_all_agree_on_overruled() -> No
     office.finish("ann", at(3))
     office.finish("bob", at(3))
     work = adjudication(office)
-    work.add(OTHER, at(9))
-    work.add(MODE, at(30))
+    taken_over(work, OTHER, at(9))
+    taken_over(work, MODE, at(30))
     assert [(x.mode, x.target) for x in work.gold.labels] == [
         (MODE, at(3)),
         (MODE, at(30)),
         (OTHER, at(9)),
     ]
-    work.overrule(MODE, NOBODY)
+    overrule(work, MODE, NOBODY)
     assert work.gold.verdict(MODE).value is ABSENT
-    assert not any(work.has_changed(decision) for decision in work.decisions)
+    assert not any(changed_since(work, decision) for decision in work.decisions)
 
 
 def test_an_agreed_place_can_be_moved() -> None:
@@ -190,7 +187,7 @@ def test_an_agreed_place_can_be_moved() -> None:
     office.finish("ann", at(3, 5))
     office.finish("bob", at(3, 5))
     work = adjudication(office)
-    work.add(MODE, at(4, 6))
+    taken_over(work, MODE, at(4, 6))
     (mark,) = work.gold.labels
     assert (mark.target, mark.source) == (at(4, 6), Source.ADJUDICATED)
     assert (mark.annotators, mark.changed) == (("ann", "bob"), False)
@@ -200,10 +197,10 @@ def test_an_agreed_place_can_be_moved() -> None:
 def test_a_second_look_after_the_decision_shows(office: Office, target: Target) -> None:
     work = adjudication(office, "bob")
     decision = work.decide(only(work), take_side(only(work), "ann"))
-    assert not work.has_changed(decision)
+    assert not changed_since(work, decision)
     office.finish("ann", target, number=2, kind=PassKind.SECOND_LOOK)
     work.refresh()
-    assert work.has_changed(decision)
+    assert changed_since(work, decision)
     assert work.gold.verdict(MODE).changed
     assert [mark.target for mark in work.gold.labels] == [at(3, 5)]
 
@@ -214,10 +211,10 @@ def test_a_moved_place_shows_too() -> None:
     office.finish("bob", at(40))
     work = adjudication(office, "bob")
     decision = work.decide(work.gold.conflicts[0], NOBODY)
-    assert not work.has_changed(decision)
+    assert not changed_since(work, decision)
     office.finish("ann", at(21, 22), number=2, kind=PassKind.SECOND_LOOK)
     work.refresh()
-    assert work.has_changed(decision)
+    assert changed_since(work, decision)
 
 
 class TestSight:
@@ -289,7 +286,7 @@ class TestJudge:
         work.undo()
         later = adjudication(judged)
         assert later.decide(conflict, UNSURE).judge_seen
-        assert not later.add(OTHER).judge_seen
+        assert not taken_over(later, OTHER).judge_seen
 
     def test_a_study_can_show_it_and_says_so(self, judged: Office) -> None:
         judged.study(Study(TAXONOMY.ref, ("ann", "bob"), judge_first=True))
@@ -303,7 +300,7 @@ class TestJudge:
         office.finish("bob", value=ABSENT)
         work = adjudication(office)
         assert work.decide(only(work), NOBODY).judge_seen
-        assert not adjudication(office, "bob").add(OTHER).judge_seen
+        assert not taken_over(adjudication(office, "bob"), OTHER).judge_seen
 
 
 def test_decisions_can_be_made_anew_from_the_events(office: Office) -> None:

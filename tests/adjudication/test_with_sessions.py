@@ -15,7 +15,7 @@ from mast_tui.session import Session
 from mast_tui.traces.library import read_file
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import Workspace
-from tests.adjudication.office import TAXONOMY
+from tests.adjudication.office import TAXONOMY, changed_since
 from tests.gold.build import MODE, PRESENT
 
 
@@ -74,7 +74,7 @@ def test_from_two_sessions_to_gold_and_on_to_a_second_look(
     later.finish(open_modes="leave")
     work.refresh()
     assert work.decisions == (decision,)
-    assert work.has_changed(decision)
+    assert changed_since(work, decision)
     kinds = [p.kind for p in workspace.passes(annotator="ann")]
     assert kinds == [PassKind.BLIND, PassKind.ADJUDICATION, PassKind.SECOND_LOOK]
     assert {label.target for label in work.words.sides[0].labels} == {at(trace, 1), at(trace, 3)}

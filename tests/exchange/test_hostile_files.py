@@ -22,10 +22,10 @@ from mast_tui.exchange.importers.adamast import read_adamast
 from mast_tui.exchange.importers.agentdash import read_agentdash
 from mast_tui.exchange.importers.agentrx import read_agentrx
 from mast_tui.exchange.importers.label_studio_import import read_label_studio
-from mast_tui.exchange.importers.mast_data_import import read_mast_data
 from mast_tui.exchange.importers.mast_human import read_mast_human
 from mast_tui.exchange.importers.who_and_when import read_who_and_when
 from mast_tui.exchange.jsonl import merge_content, read_jsonl, workspace_lines
+from mast_tui.exchange.mast_data import read_mast_data
 from mast_tui.labels import WHOLE_TRACE, Label, Target, VerdictValue
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import Workspace, WorkspaceError

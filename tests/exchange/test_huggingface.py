@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from mast_tui.exchange.exporters.datasheet import datasheet
+from mast_tui.exchange.exporters.gold_document import gold_document
 from mast_tui.exchange.exporters.huggingface import dataset_files
-from mast_tui.exchange.selection import gold_entries, gold_export
+from mast_tui.exchange.selection import gold_entries
 from mast_tui.figures.agreement.report import StudyInput, agreement_report
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.figures.spans.input import Place, Reading, SpanInput, TraceReadings
@@ -59,7 +60,7 @@ def exported(
     judges: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Mapping[str, Any]:
     """The gold document of all that the workspace holds."""
-    return gold_export(workspace, MAST, report, gold_entries(workspace, MAST), judges=judges)
+    return gold_document(workspace, MAST, report, gold_entries(workspace, MAST), judges=judges)
 
 
 @pytest.fixture
@@ -162,7 +163,7 @@ def test_foreign_words_are_no_markup_in_it(filled: Workspace) -> None:
 
 def test_without_figures_or_a_study_it_says_so() -> None:
     workspace = Workspace.open(":memory:")
-    gold = gold_export(workspace, MAST, {}, gold_entries(workspace, MAST))
+    gold = gold_document(workspace, MAST, {}, gold_entries(workspace, MAST))
     text = datasheet(gold)
     assert "No study was set up" in text
     assert "fewer than two annotators" in text

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from mast_tui.exchange.csv_wide import WideRow
 from mast_tui.exchange.import_batch import Incoming
-from mast_tui.exchange.importers.mast_data_import import read_mast_data
-from mast_tui.exchange.mast_data import mast_data_records
+from mast_tui.exchange.mast_data import mast_data_records, read_mast_data
 from mast_tui.labels import AnnotatorKind, VerdictValue
 from mast_tui.workspace import TraceRecord
 from tests.exchange.words import MAST, SLUGS

@@ -7,9 +7,10 @@ import json
 import pytest
 
 from mast_tui.adjudication import orders_from_files, words_by_trace
+from mast_tui.exchange.exporters.gold_document import gold_document
 from mast_tui.exchange.importers.sample_content import fill_samples_workspace
 from mast_tui.exchange.jsonl import workspace_lines
-from mast_tui.exchange.selection import gold_entries, gold_export
+from mast_tui.exchange.selection import gold_entries
 from mast_tui.figures.agreement.report import agreement_report
 from mast_tui.figures.source.agreement import study_from_workspace
 from mast_tui.judges.rules import RULES, RulesJudge
@@ -128,7 +129,7 @@ def test_a_workspace_in_which_somebody_works_is_left_alone(filled: Workspace) ->
 def test_its_gold_says_who_decided_what_and_where_it_stands(
     filled: Workspace, traces: dict[str, Trace]
 ) -> None:
-    gold = gold_export(filled, MAST, {}, gold_entries(filled, MAST))
+    gold = gold_document(filled, MAST, {}, gold_entries(filled, MAST))
     verdicts = [v for trace in gold["traces"] for v in trace["verdicts"].values()]
     assert {"unanimous", "adjudicated", "single", "unresolved"} <= {v["source"] for v in verdicts}
     for verdict in verdicts:

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from mast_tui.exchange.exporters.datasheet import datasheet
+from mast_tui.exchange.exporters.gold_document import gold_document
 from mast_tui.exchange.exporters.working_time import minutes_worked
-from mast_tui.exchange.selection import gold_entries, gold_export
+from mast_tui.exchange.selection import gold_entries
 from mast_tui.labels import AnnotatorKind, PassKind, VerdictValue
 from mast_tui.workspace import Event, TraceRecord, Workspace
 from mast_tui.workspace.events.types import Fact, PassFinished, PassStarted, SpansRead, VerdictSet
@@ -69,7 +70,7 @@ def test_what_is_open_or_imported_is_not_counted(workspace: Workspace) -> None:
     work = (0.0, PassStarted(PassKind.BLIND)), (1.0, ABSENT), (2.0, PassFinished())
     did(workspace, "bob", "t", *work, action="import:csv-long")
     assert minutes_worked(workspace, MAST) == {}
-    gold = gold_export(workspace, MAST, NOTHING, gold_entries(workspace, MAST))
+    gold = gold_document(workspace, MAST, NOTHING, gold_entries(workspace, MAST))
     assert gold["minutes_per_trace"]["annotators"] == {}
     assert "Minutes a trace" not in datasheet(gold)
 
@@ -78,7 +79,7 @@ def test_gold_and_datasheet_give_the_median_by_name(workspace: Workspace) -> Non
     for trace, end in (("t", 2.0), ("u", 3.0)):
         work = (0.0, PassStarted(PassKind.BLIND)), (1.0, ABSENT), (end, PassFinished())
         did(workspace, "alice", trace, *work)
-    gold = gold_export(workspace, MAST, NOTHING, gold_entries(workspace, MAST))
+    gold = gold_document(workspace, MAST, NOTHING, gold_entries(workspace, MAST))
     assert gold["minutes_per_trace"] == {
         "longest_pause": 5,
         "annotators": {"alice": {"n": 2, "median": 2.5}},

@@ -17,6 +17,7 @@ from mast_tui.ui.adjudicate.screen import AdjudicateScreen
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.presence import Presence
 from tests import waiting
+from tests.adjudication.office import overrule
 from tests.ui.office import Office, said
 from tests.ui.stage import MAST, SLUGS, Stage, finding, stage, suggest
 
@@ -422,8 +423,8 @@ async def test_what_somebody_else_decides_meanwhile_is_listed_and_said(two: Offi
             trace_id = two.trace_id(store, "one")
             take_on(store, MAST, "carol", [trace_id])
             work = Adjudication(store, MAST, trace_id, "carol")
-            work.overrule(SLUGS["1.3"], NOBODY)
-            work.overrule(SLUGS["3.1"], NOBODY)
+            overrule(work, SLUGS["1.3"], NOBODY)
+            overrule(work, SLUGS["3.1"], NOBODY)
         for _ in waiting.until(lambda: "carol" in said(on)):
             await on.pilot.pause()
         assert said(on) == (

@@ -17,6 +17,7 @@ from mast_tui.exchange.exporters.codebook import codebook_latex, codebook_markdo
 from mast_tui.exchange.exporters.datasheet import MARKS, datasheet
 from mast_tui.exchange.exporters.datasheet_file import NAME, read_datasheet
 from mast_tui.exchange.exporters.doccano import doccano_lines
+from mast_tui.exchange.exporters.gold_document import gold_document
 from mast_tui.exchange.exporters.huggingface import CARD, dataset_files, tables_named_in
 from mast_tui.exchange.exporters.label_studio_export import (
     CONFIG_MARK,
@@ -31,7 +32,7 @@ from mast_tui.exchange.exporters.trace_texts import texts_from_files
 from mast_tui.exchange.formats import GOLD_FORMATS, SCORE_FORMATS
 from mast_tui.exchange.jsonl import workspace_lines
 from mast_tui.exchange.mast_data import mast_data_records
-from mast_tui.exchange.selection import GOLD, gold_entries, gold_export, pseudonymous, selected_work
+from mast_tui.exchange.selection import GOLD, gold_entries, pseudonymous, selected_work
 from mast_tui.figures.agreement.report import agreement_report
 from mast_tui.figures.judge.input import judge_input_from_workspace
 from mast_tui.figures.judge.report import judge_report
@@ -52,11 +53,10 @@ if TYPE_CHECKING:
     from mast_tui.exchange.exporters.gold_document import GoldEntry
     from mast_tui.figures.judge.input import JudgeInput
     from mast_tui.gold import GoldKind
-    from mast_tui.labels import AnnotatorKind
     from mast_tui.passes import Which
     from mast_tui.session import Viewer
     from mast_tui.taxonomy.model import Taxonomy
-    from mast_tui.workspace import TraceRecord, Workspace
+    from mast_tui.workspace import Workspace
     from mast_tui.workspace.registers.pseudonyms import Pseudonyms
 
 Counts = dict[str, Any]
@@ -186,7 +186,7 @@ def _add_gold(request: Request, outputs: Outputs) -> Counts:
     request.stage("Holding judges against the gold")
     judges = _judges(request, everything)
     request.stage("Putting the gold together")
-    document = gold_export(
+    document = gold_document(
         request.workspace,
         request.taxonomy,
         agreement,
@@ -374,21 +374,50 @@ def _add_words(request: Request, outputs: Outputs) -> Counts:
     if request.pseudonyms is not None:
         kinds = {request.pseudonyms.name(name): kind for name, kind in kinds.items()}
         work = pseudonymous(work, request.pseudonyms)
-    match file_format:
+    outputs.add(request.output, _written(request, outputs, work, records, kinds, counts))
+    return counts
+
+
+def _written(
+    request: Request,
+    outputs: Outputs,
+    work: Sequence[LongWork],
+    records: Mapping[str, TraceRecord],
+    kinds: Mapping[str, AnnotatorKind],
+    counts: Counts,
+) -> str:
+    """The text in the format asked for; what it lacks is counted, what goes with it added."""
+    match request.file_format:
         case "csv-long":
-            text = write_csv_long(work)
+            return write_csv_long(work)
         case "label-studio":
-            text = _label_studio(request, work, records, kinds, counts)
+            texts = _told(request, work, texts_from_files(request.workspace))
+            tasks = label_studio_tasks(work, records, kinds, texts)
+            counts["without_text"] = sum(not task["meta"][META]["texts"] for task in tasks)
             config = label_config(request.taxonomy)
             counts["beside"] = _add_beside(request, outputs, "config.xml", config, CONFIG_MARK)
+            return _json(tasks)
         case "doccano":
-            text = _doccano(request, work, records, counts)
-        case _ if file_format in SCORE_FORMATS:
-            text = _scores(request, work, kinds, counts)
-        case _:
-            text = _trace_level(request, work, records)
-    outputs.add(request.output, text)
-    return counts
+            texts = _told(request, work, texts_from_files(request.workspace))
+            lines, missing = doccano_lines(work, records, texts)
+            counts["without_text"] = len(missing)
+            return "".join(lines)
+        case file_format if file_format in SCORE_FORMATS:
+            native_of = _told(request, work, native_from_files(request.workspace))
+            scores, left_out = scores_of(work, native_of, kinds, TOOLS[file_format])
+            counts["scores"] = len(scores)
+            counts["without_id"] = {
+                "traces": list(left_out.traces),
+                "spans": [{"trace_id": trace, "key": key} for trace, key in left_out.spans],
+            }
+            return score_text(scores, file_format)
+    rows = [
+        WideRow(records.get(one.trace_id, TraceRecord(one.trace_id)), one.annotator, one.verdicts)
+        for one in work
+    ]
+    if request.file_format == "csv-wide":
+        return write_csv_wide(rows, request.taxonomy)
+    return _json(mast_data_records(rows, request.taxonomy))
 
 
 def _within_sight(viewer: Viewer, work: Sequence[LongWork]) -> list[LongWork]:
@@ -414,65 +443,6 @@ def _veiled(record: TraceRecord, shown: Callable[[str], bool]) -> TraceRecord:
     if shown(record.trace_id):
         return record
     return replace(record, outcome=Outcome.UNKNOWN, score=None)
-
-
-def _trace_level(
-    request: Request,
-    work: Sequence[LongWork],
-    records: Mapping[str, TraceRecord],
-) -> str:
-    """``csv-wide`` or ``mast-data``: a verdict per mode."""
-    rows = [
-        WideRow(records.get(one.trace_id, TraceRecord(one.trace_id)), one.annotator, one.verdicts)
-        for one in work
-    ]
-    if request.file_format == "csv-wide":
-        return write_csv_wide(rows, request.taxonomy)
-    return _json(mast_data_records(rows, request.taxonomy))
-
-
-def _label_studio(
-    request: Request,
-    work: Sequence[LongWork],
-    records: Mapping[str, TraceRecord],
-    kinds: Mapping[str, AnnotatorKind],
-    counts: Counts,
-) -> str:
-    tasks = label_studio_tasks(
-        work, records, kinds, _told(request, work, texts_from_files(request.workspace))
-    )
-    counts["without_text"] = sum(not task["meta"][META]["texts"] for task in tasks)
-    return _json(tasks)
-
-
-def _doccano(
-    request: Request,
-    work: Sequence[LongWork],
-    records: Mapping[str, TraceRecord],
-    counts: Counts,
-) -> str:
-    lines, missing = doccano_lines(
-        work, records, _told(request, work, texts_from_files(request.workspace))
-    )
-    counts["without_text"] = len(missing)
-    return "".join(lines)
-
-
-def _scores(
-    request: Request,
-    work: Sequence[LongWork],
-    kinds: Mapping[str, AnnotatorKind],
-    counts: Counts,
-) -> str:
-    """One of the formats that bring labels back to the tool in which the traces were recorded."""
-    native_of = _told(request, work, native_from_files(request.workspace))
-    scores, left_out = scores_of(work, native_of, kinds, TOOLS[request.file_format])
-    counts["scores"] = len(scores)
-    counts["without_id"] = {
-        "traces": list(left_out.traces),
-        "spans": [{"trace_id": trace, "key": key} for trace, key in left_out.spans],
-    }
-    return score_text(scores, request.file_format)
 
 
 def _told(

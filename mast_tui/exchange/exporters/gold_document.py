@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from mast_tui import __version__
+from mast_tui.adjudication import guidelines_document
 from mast_tui.exchange.exporters.working_time import minutes_summary
 from mast_tui.gold import Conflict, GoldLabel, GoldTrace, GoldVerdict, Order, Side
 from mast_tui.gold.sources import GoldMixJson, gold_mix
-from mast_tui.labels import Label, Pass, Target
-from mast_tui.study.model import Study
+from mast_tui.labels import JUDGE_PREFIX, Label, Pass, PassKind, Target
+from mast_tui.passes import finished_by
 from mast_tui.taxonomy.model import Mode, Taxonomy
+from mast_tui.workspace import Workspace
 from mast_tui.workspace.events.codec import STUDY
 from mast_tui.workspace.records import TraceRecord
-from mast_tui.workspace.registers.taxonomies import RevisionJson
 
 FORMAT: Final = "mast-tui-gold"
 VERSION: Final = 2
@@ -42,52 +44,56 @@ class GoldEntry:
     minutes: Mapping[str, float]
 
 
-@dataclass(frozen=True, slots=True)
-class Provenance:
-    """How the gold came about: the protocol, what was agreed about modes, and what is not in it.
-
-    ``guidelines`` are by the code of the mode. ``unfinished`` counts traces that were begun only,
-    ``retests`` readings for agreement with oneself, ``not_in_study`` finished traces of people
-    without a part in the study, all by annotator; ``judges`` are those that
-    have labelled and are no side. ``revisions`` are the texts that the taxonomy has had.
-    """
-
-    study: Study | None
-    guidelines: Mapping[str, Any]
-    unfinished: Mapping[str, int]
-    retests: Mapping[str, int]
-    not_in_study: Mapping[str, int]
-    judges: Sequence[str]
-    revisions: Sequence[RevisionJson]
-
-
 def gold_document(
-    entries: Sequence[GoldEntry],
+    workspace: Workspace,
     taxonomy: Taxonomy,
     agreement: Mapping[str, Any],
-    judges: Mapping[str, Mapping[str, Any]],
+    entries: Sequence[GoldEntry],
     *,
-    majority: bool,
-    settled_only: bool,
-    provenance: Provenance,
+    judges: Mapping[str, Mapping[str, Any]] | None = None,
+    majority: bool = False,
+    settled_only: bool = False,
+    traces: Container[str] | None = None,
 ) -> Values:
-    """The whole document; ``agreement`` is the report of ``agree --json``.
+    """The whole document. Traces stand in the order of their ids, modes in that of the taxonomy.
 
-    ``judges`` are the reports on judges against this gold, by name. Traces stand in the order of
-    their ids, modes in that of the taxonomy.
+    Args:
+        workspace: Where all of it was said.
+        taxonomy: Under which.
+        agreement: The report of ``agree --json`` on the annotators, written as it is.
+        entries: The gold of the traces.
+        judges: The reports on judges against this gold, by name, written as they are.
+        majority: Whether a majority settles verdicts in it.
+        settled_only: Whether one person's word is left out of it.
+        traces: Those that may be seen; None for all.
     """
+    ref = taxonomy.ref
+    sides = {side.annotator for entry in entries for side in entry.sides}
+    passes = [
+        one for one in workspace.passes(taxonomy=ref) if traces is None or one.trace_id in traces
+    ]
+    read = {(one.annotator, one.trace_id) for one in passes if one.kind.is_reading}
+    finished = {
+        (one.annotator, one.trace_id) for one in passes if one.kind.is_reading and one.finished
+    }
+    labelled_by_judges = {name for name, _ in read if name.startswith(JUDGE_PREFIX)}
+    unfinished = (name for name, _ in read - finished if name not in labelled_by_judges)
+    retests = (one.annotator for one in passes if one.kind is PassKind.RETEST and one.finished)
+    study = workspace.study(ref)
     return {
         "format": FORMAT,
         "version": VERSION,
         "tool": {"name": "mast-tui", "version": __version__},
         "taxonomy": {
-            "ref": taxonomy.ref,
+            "ref": ref,
             "content_hash": taxonomy.content_hash,
-            "revisions": list(provenance.revisions),
+            "revisions": list(workspace.revisions_read(ref)),
             "modes": [_mode(mode, taxonomy) for mode in taxonomy.modes],
         },
         "majority": majority,
-        "gold": _mix(entries, settled_only, provenance.not_in_study),
+        "gold": _mix(
+            entries, settled_only, finished_by(workspace.outside_study(ref) - sides, finished)
+        ),
         "traces": [
             _trace(entry, taxonomy) for entry in sorted(entries, key=lambda e: e.trace.trace_id)
         ],
@@ -95,15 +101,19 @@ def gold_document(
             pair for entry in entries for pair in entry.minutes.items()
         ),
         "agreement": dict(agreement),
-        "judges": {name: dict(report) for name, report in judges.items()},
-        "protocol": provenance.study and STUDY.write(provenance.study),
-        "guidelines": dict(provenance.guidelines),
+        "judges": {name: dict(report) for name, report in (judges or {}).items()},
+        "protocol": study and STUDY.write(study),
+        "guidelines": dict(guidelines_document(workspace, taxonomy, traces=traces)),
         "left_out": {
-            "unfinished": dict(provenance.unfinished),
-            "retests": dict(provenance.retests),
-            "judges": list(provenance.judges),
+            "unfinished": _counted(unfinished),
+            "retests": _counted(retests),
+            "judges": sorted(labelled_by_judges - sides),
         },
     }
+
+
+def _counted(names: Iterable[str]) -> dict[str, int]:
+    return dict(sorted(Counter(names).items()))
 
 
 def _mode(mode: Mode, taxonomy: Taxonomy) -> Values:

@@ -27,8 +27,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
+from mast_tui.exchange.csv_wide import NUMBERS
 from mast_tui.exchange.exporters.native_ids import Sample, Tool
-from mast_tui.exchange.exporters.scores import GOLD, NUMBERS, Score, label_facts
+from mast_tui.exchange.exporters.scores import GOLD, Score, label_facts
 from mast_tui.labels import JUDGE_PREFIX, AnnotatorKind
 
 TOOLS: Final[Mapping[str, tuple[Tool, ...]]] = {

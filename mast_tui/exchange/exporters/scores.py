@@ -18,8 +18,6 @@ from mast_tui.labels import AnnotatorKind, Label, VerdictValue
 from mast_tui.taxonomy.model import Mode
 
 GOLD: Final = "gold"
-NUMBERS: Final[Mapping[VerdictValue, int]] = {VerdictValue.PRESENT: 1, VerdictValue.ABSENT: 0}
-"""What a verdict is as a number; ``unsure`` is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +63,6 @@ class Score:
 class LeftOut:
     """What has no id of the tool's: traces, and of others the spans by trace and key."""
 
-    traces: Sequence[str] = ()
-    spans: Sequence[tuple[str, str]] = ()
-
-
-@dataclass(slots=True)
-class _Gathered:
-    scores: list[Score] = field(default_factory=list)
     traces: dict[str, None] = field(default_factory=dict)
     spans: dict[tuple[str, str], None] = field(default_factory=dict)
 
@@ -90,19 +81,20 @@ def scores_of(
         kinds: The kinds of annotators by their names; gold counts as people's.
         tools: Whose traces are meant.
     """
-    gathered = _Gathered()
+    scores: list[Score] = []
+    left_out = LeftOut()
     for one in sorted(work, key=lambda w: (w.trace_id, w.annotator)):
         trace = native_of(one.trace_id)
         if trace is None or trace.tool not in tools:
-            gathered.traces[one.trace_id] = None
+            left_out.traces[one.trace_id] = None
             continue
         kind = kinds.get(one.annotator, AnnotatorKind.HUMAN)
         for score, key in _scores(one, trace, kind):
             if key is not None and score.span is None:
-                gathered.spans[one.trace_id, key] = None
+                left_out.spans[one.trace_id, key] = None
             else:
-                gathered.scores.append(score)
-    return gathered.scores, LeftOut(list(gathered.traces), list(gathered.spans))
+                scores.append(score)
+    return scores, left_out
 
 
 def _scores(

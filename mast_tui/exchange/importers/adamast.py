@@ -15,14 +15,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from mast_tui.exchange.import_batch import Gathered, Incoming, WorkDraft, imported_kind
+from mast_tui.exchange.import_batch import (
+    Gathered,
+    Incoming,
+    WorkDraft,
+    imported_kind,
+    shipped_taxonomy,
+)
 from mast_tui.exchange.trace_files import read_each, read_json
 from mast_tui.labels import JUDGE_PREFIX, Evidence, Label, VerdictValue
-from mast_tui.taxonomy.loader import from_dict, load_taxonomy
+from mast_tui.taxonomy.loader import from_dict
 from mast_tui.taxonomy.model import Taxonomy
 
 ID: Final = "adamast"
-_SHIPPED: Final = Path(__file__).parent.with_name("taxonomies") / "adamast_mast.toml"
 _LAYERS: Final = ("full_layer", "annotation_layer")
 _CATEGORIES: Final = (("category_a", "A"), ("category_b", "B"), ("category_c", "C"))
 Values = Mapping[str, Any]
@@ -30,7 +35,7 @@ Values = Mapping[str, Any]
 
 def shipped_mast() -> Taxonomy:
     """AdaMAST's own list of MAST's modes, ``MAST-1`` to ``MAST-14``."""
-    return load_taxonomy(_SHIPPED)
+    return shipped_taxonomy("adamast_mast")
 
 
 def is_taxonomy(document: object) -> bool:

@@ -12,18 +12,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final
 
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.import_batch import Incoming, LabelledRuns, WorkDraft
 from mast_tui.exchange.trace_files import message_spans, read_each, read_json, read_traces
 from mast_tui.labels import Severity, Target
-from mast_tui.taxonomy.loader import load_taxonomy
-from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.traces.model import Trace
-
-ANNOTATOR: Final = "agentrx"
-_TAXONOMY: Final = Path(__file__).parent.with_name("taxonomies") / "agentrx.toml"
 
 
 def read_agentrx(files: Sequence[Path], annotator: str | None = None) -> Incoming:
@@ -37,10 +31,9 @@ def read_agentrx(files: Sequence[Path], annotator: str | None = None) -> Incomin
     named. Labels of one that is nowhere are kept under its bare id, with the keys that its messages
     would have. Raises ``ExchangeError`` where no label file is among ``files``.
     """
-    taxonomy = load_taxonomy(_TAXONOMY)
-    reader = _Reader(taxonomy, annotator or ANNOTATOR)
+    reader = _Reader(annotator)
     label_files = []
-    for file, document in read_each(files, reader.runs.problems, read_json):
+    for file, document in read_each(files, reader.problems, read_json):
         if labels := _label_records(document):
             label_files.append((file, labels))
         else:
@@ -48,7 +41,7 @@ def read_agentrx(files: Sequence[Path], annotator: str | None = None) -> Incomin
             if isinstance(document, Mapping) and "steps" in document:
                 reader.trajectories.setdefault(str(document.get("trajectory_id")), file)
             reader.add_tasks(file, document)
-    if not label_files and not reader.runs.problems:
+    if not label_files and not reader.problems:
         raise ExchangeError(
             f"{files[0]}: no AgentRx labels; name the file with 'trajectory_id' and 'failures'"
         )
@@ -119,15 +112,15 @@ def _task_ids(document: object) -> Iterator[tuple[int, str]]:
                 yield place, str(record["task_id"])
 
 
-class _Reader:
+class _Reader(LabelledRuns):
     """What has been read so far."""
 
-    def __init__(self, taxonomy: Taxonomy, annotator: str) -> None:
+    def __init__(self, annotator: str | None) -> None:
         note = "step_number counts from 1; the root cause is marked fatal"
-        self.runs = LabelledRuns(taxonomy, annotator, note)
+        super().__init__("agentrx", annotator, _spelling, note, by_code=True)
         self.trajectories: dict[str, Path] = {}
         self._tasks: dict[str, list[tuple[Path, int]]] = {}
-        self._read: dict[Path, tuple[Trace, ...]] = {}
+        self._traces: dict[Path, tuple[Trace, ...]] = {}
         self._mismatches: dict[str, list[str]] = {}
 
     def look_beside(self, file: Path) -> None:
@@ -146,19 +139,19 @@ class _Reader:
         failures = record.get("failures")
         root = record.get("root_cause")
         if not isinstance(failures, list):
-            self.runs.wrong(file, f"record {number}", "'failures' is no list")
+            self.wrong(file, f"record {number}", "'failures' is no list")
             return
         try:
             trace = self._trace(native)
         except ValueError as error:
-            self.runs.wrong(file, f"record {number}", error)
+            self.wrong(file, f"record {number}", error)
             return
-        draft = self.runs.work(file, native, trace, anew=True)
+        draft = self.work(file, native, trace, anew=True)
         for place, failure in enumerate(failures):
             try:
                 self._add(draft, trace, failure, root)
             except ValueError as error:
-                self.runs.wrong(file, f"record {number}, failure {place}", error)
+                self.wrong(file, f"record {number}, failure {place}", error)
 
     def _trace(self, native: str) -> Trace | None:
         path = self.trajectories.get(native)
@@ -184,14 +177,14 @@ class _Reader:
 
     def _runs(self, file: Path) -> tuple[Trace, ...]:
         """The traces of a file that holds many, read once."""
-        if file not in self._read:
-            self._read[file] = read_traces(file)
-        return self._read[file]
+        if file not in self._traces:
+            self._traces[file] = read_traces(file)
+        return self._traces[file]
 
     def _add(self, draft: WorkDraft, trace: Trace | None, failure: object, root: object) -> None:
         if not isinstance(failure, Mapping):
             raise ValueError("a failure is no object")
-        mode = self._mode(str(failure.get("failure_category") or ""))
+        mode = self.mode("failure_category", str(failure.get("failure_category") or ""))
         step = failure.get("step_number")
         if not isinstance(step, int) or isinstance(step, bool) or step < 1:
             raise ValueError(f"step_number is {step!r}, not a number from 1")
@@ -213,15 +206,6 @@ class _Reader:
         )
         draft.join_label(label)
 
-    def _mode(self, category: str) -> Mode:
-        wanted = _spelling(category)
-        for mode in self.runs.taxonomy.modes:
-            spellings = (mode.name, mode.code, *(alias.name for alias in mode.aliases))
-            if wanted in map(_spelling, spellings):
-                return mode
-        names = ", ".join(mode.name for mode in self.runs.taxonomy.modes)
-        raise ValueError(f"failure_category {category!r} is none of {names}")
-
     def _note_mismatch(
         self,
         trace_id: str,
@@ -242,8 +226,8 @@ class _Reader:
         """Everything that was read."""
         for trace_id, found in self._mismatches.items():
             more = f", and {len(found) - 1} more like it" if len(found) > 1 else ""
-            self.runs.notes.append(f"{trace_id}: {found[0]}{more}")
-        return self.runs.done()
+            self.notes.append(f"{trace_id}: {found[0]}{more}")
+        return super().done()
 
 
 def _spelling(name: str) -> str:

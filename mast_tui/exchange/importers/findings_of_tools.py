@@ -17,13 +17,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from mast_tui.exchange.errors import ExchangeError
-from mast_tui.exchange.import_batch import Gathered, Incoming, WorkDraft, imported_kind
+from mast_tui.exchange.import_batch import (
+    Gathered,
+    Incoming,
+    WorkDraft,
+    imported_kind,
+    shipped_taxonomy,
+)
 from mast_tui.exchange.trace_files import read_each, read_json
 from mast_tui.labels import WHOLE_TRACE, Severity, Target
-from mast_tui.taxonomy.loader import load_taxonomy
-from mast_tui.taxonomy.model import Taxonomy
 
-_TAXONOMIES: Final = Path(__file__).parent.with_name("taxonomies")
 _OTHER: Final = "other"
 _MADE_BY_THE_TOOL: Final = re.compile(r"evt_[0-9a-f]{32}\Z")
 
@@ -199,7 +202,7 @@ class _Found(Gathered):
     """What has been read so far of one tool's findings."""
 
     def __init__(self, tool: str, annotator: str | None) -> None:
-        self._taxonomy: Taxonomy = load_taxonomy(_TAXONOMIES / f"{tool}.toml")
+        self._taxonomy = shipped_taxonomy(tool)
         super().__init__({self._taxonomy.ref: self._taxonomy})
         self._name = annotator or f"judge:{tool}"
         self._modes = {

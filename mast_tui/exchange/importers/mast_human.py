@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from mast_tui.exchange.errors import ExchangeError, RowProblem
 from mast_tui.exchange.import_batch import Gathered, Incoming, WorkDraft
@@ -26,54 +26,51 @@ _FIRST_LINE: Final = re.compile(r"\s*([0-9]+)\.([0-9]+)\s+(\S.*)")
 VERSION: Final = "1"
 
 
+class _Heading(NamedTuple):
+    """A heading as the file has it: a code of two numbers and a name, and below what it means."""
+
+    first: int
+    second: int
+    name: str
+    definition: str
+
+    @classmethod
+    def of(cls, text: str) -> _Heading:
+        """Take it apart; raises ``ValueError`` for one without code and name."""
+        found = _FIRST_LINE.match(text)
+        if found is None:
+            raise ValueError(f"{text[:40]!r} is no heading like '1.3 Step repetition'")
+        definition = "\n".join(text.strip().split("\n")[1:])
+        return cls(int(found[1]), int(found[2]), found[3].strip(), definition)
+
+
 def taxonomy_of(scheme: str, headings: Iterable[str]) -> Taxonomy:
     """The taxonomy ``<scheme>@1`` with one mode per heading, in the order of their codes.
 
     The first number of a code is its category, which has no name of its own in the file. Raises
     ``ValueError`` for a heading without code and name.
     """
-    ordered = sorted(headings, key=_code)
-    groups = sorted({_code(heading)[0] for heading in ordered})
+    ordered = sorted(map(_Heading.of, headings), key=lambda one: (one.first, one.second))
+    groups = sorted({one.first for one in ordered})
     return from_dict(
         {
             "id": _slug(scheme).replace("_", "-"),
             "version": VERSION,
             "name": f"MAST study, {scheme}",
             "categories": [{"id": f"group-{n}", "name": f"Group {n}"} for n in groups],
-            "modes": [_mode(heading) for heading in ordered],
+            "modes": [
+                {
+                    "slug": _slug(one.name),
+                    "code": f"{one.first}.{one.second}",
+                    "name": one.name,
+                    "category": f"group-{one.first}",
+                    "definition": one.definition,
+                }
+                for one in ordered
+            ],
         },
         scheme,
     )
-
-
-def slugs_by_heading(headings: Iterable[str]) -> dict[str, str]:
-    """The slug of the mode that each heading stands for."""
-    return {heading: _slug(_name(heading)) for heading in headings}
-
-
-def _mode(heading: str) -> dict[str, object]:
-    first, second = _code(heading)
-    return {
-        "slug": _slug(_name(heading)),
-        "code": f"{first}.{second}",
-        "name": _name(heading),
-        "category": f"group-{first}",
-        "definition": "\n".join(heading.strip().split("\n")[1:]),
-    }
-
-
-def _code(heading: str) -> tuple[int, int]:
-    found = _FIRST_LINE.match(heading)
-    if found is None:
-        raise ValueError(f"{heading[:40]!r} is no heading like '1.3 Step repetition'")
-    return int(found[1]), int(found[2])
-
-
-def _name(heading: str) -> str:
-    found = _FIRST_LINE.match(heading)
-    if found is None:
-        raise ValueError(f"{heading[:40]!r} is no heading like '1.3 Step repetition'")
-    return found[3].strip()
 
 
 def _slug(name: str) -> str:
@@ -175,7 +172,7 @@ class _Reader(Gathered):
             taxonomy = taxonomy_of(scheme, headings)
             if self.taxonomies.setdefault(taxonomy.ref, taxonomy) != taxonomy:
                 raise ValueError(f"the headings of {scheme} differ from those of another record")
-            answers = list(_people_answers(headings, slugs_by_heading(headings)))
+            answers = list(_people_answers(headings))
             incoming = _incoming(trace, record)
             self._keep(answers, incoming, taxonomy, AnnotatorKind.HUMAN, record.file)
         except ValueError as error:
@@ -292,12 +289,12 @@ def _traces(texts: Sequence[_Record]) -> dict[tuple[Path, int] | None, Trace]:
     return found
 
 
-def _people_answers(headings: Mapping[str, object], slugs: Mapping[str, str]) -> Iterator[_Answer]:
+def _people_answers(headings: Mapping[str, object]) -> Iterator[_Answer]:
     for heading, said in headings.items():
         if not isinstance(said, Mapping):
             raise ValueError(f"{heading.split(chr(10))[0]!r}: no answers by annotator")
         for name, present in _yes_or_no(said):
-            yield _Answer(checked_person(name), slugs[heading], present)
+            yield _Answer(checked_person(name), _slug(_Heading.of(heading).name), present)
 
 
 def _yes_or_no(said: Mapping[str, object]) -> Iterator[tuple[str, bool]]:

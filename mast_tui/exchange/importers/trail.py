@@ -15,14 +15,9 @@ from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.import_batch import Incoming, LabelledRuns, WorkDraft
 from mast_tui.exchange.trace_files import read_each, read_json, read_traces
 from mast_tui.labels import Target
-from mast_tui.taxonomy.loader import load_taxonomy
-from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.traces.io.json_values import InvalidJSON, as_text, load_json
 from mast_tui.traces.model import Trace
 from mast_tui.traces.readers.otel import spans as otel_spans
-
-ANNOTATOR: Final = "trail"
-_TAXONOMY: Final = Path(__file__).parent.with_name("taxonomies") / "trail.toml"
 
 _BESIDE: Final = ("*/*.json", "../*/*.json", "../data/*/*.json")
 """Where the traces may lie, seen from the labels' folder; the last is as the set was published."""
@@ -38,14 +33,14 @@ def read_trail(files: Sequence[Path], annotator: str | None = None) -> Incoming:
     trace that is nowhere are kept under the id, on the span ids themselves. Raises
     ``ExchangeError`` where no label file is among ``files``.
     """
-    reader = _Reader(load_taxonomy(_TAXONOMY), annotator or ANNOTATOR)
+    reader = _Reader(annotator)
     found = []
-    for file, document in read_each(files, reader.runs.problems, _read):
+    for file, document in read_each(files, reader.problems, _read):
         if labels := _label_records(document):
             found.append((file, labels))
         else:
             reader.note_trace(file, document)
-    if not found and not reader.runs.problems:
+    if not found and not reader.problems:
         raise ExchangeError(f"{files[0]}: no TRAIL labels; name the file with 'errors'")
     for file, labels in found:
         for number, record in enumerate(labels):
@@ -87,17 +82,12 @@ def _label_record(value: object) -> Mapping[str, object] | None:
     return None
 
 
-class _Reader:
+class _Reader(LabelledRuns):
     """What has been read so far."""
 
-    def __init__(self, taxonomy: Taxonomy, annotator: str) -> None:
+    def __init__(self, annotator: str | None) -> None:
         note = "the impact that TRAIL gives stands in the note; no severity follows from it"
-        self.runs = LabelledRuns(taxonomy, annotator, note)
-        self._modes = {
-            _spelling(name): mode
-            for mode in taxonomy.modes
-            for name in (mode.name, *(alias.name for alias in mode.aliases))
-        }
+        super().__init__("trail", annotator, _spelling, note)
         self._files: dict[str, Path] = {}
         self._beside: dict[Path, dict[str, list[Path]]] = {}
         self._unquoted = 0
@@ -113,18 +103,18 @@ class _Reader:
         """Read the labels of one run."""
         errors = record.get("errors")
         if not isinstance(errors, list):
-            self.runs.wrong(file, place, "'errors' is no list")
+            self.wrong(file, place, "'errors' is no list")
             return
         native = as_text(record.get("trace_id")) or file.stem
         native = otel_spans.trace_id(native) or native
         trace = self._trace(file, native)
-        draft = self.runs.work(file, native, trace, anew=False)
+        draft = self.work(file, native, trace, anew=False)
         for number, error in enumerate(errors):
             try:
                 self._add(draft, trace, error)
             except ValueError as problem:
                 where = f"error {number}" if place == "file" else f"{place}, error {number}"
-                self.runs.wrong(file, where, problem)
+                self.wrong(file, where, problem)
 
     def _trace(self, file: Path, native: str) -> Trace | None:
         for path in self._candidates(file, native):
@@ -151,7 +141,7 @@ class _Reader:
     def _add(self, draft: WorkDraft, trace: Trace | None, error: object) -> None:
         if not isinstance(error, Mapping):
             raise ValueError("an error is no object")
-        mode = self._mode(as_text(error.get("category")) or "")
+        mode = self.mode("category", as_text(error.get("category")) or "")
         location = as_text(error.get("location"))
         if location is None:
             raise ValueError(f"location is {error.get('location')!r}, not the id of a span")
@@ -170,19 +160,12 @@ class _Reader:
         note = "\n".join(note.strip() for note in notes if note)
         draft.join_label(draft.label(mode.slug, target, note))
 
-    def _mode(self, category: str) -> Mode:
-        mode = self._modes.get(_spelling(category))
-        if mode is None:
-            names = ", ".join(mode.name for mode in self.runs.taxonomy.modes)
-            raise ValueError(f"category {category!r} is none of {names}")
-        return mode
-
     def done(self) -> Incoming:
         """Everything that was read."""
         if self._unquoted:
             words = "labels have evidence that is not in the text of their span; it is in the note"
-            self.runs.notes.append(f"{self._unquoted} {words}")
-        return self.runs.done()
+            self.notes.append(f"{self._unquoted} {words}")
+        return super().done()
 
 
 def _spelling(name: str) -> str:

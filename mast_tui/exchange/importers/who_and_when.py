@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import Final
 
 from mast_tui.exchange.errors import RowProblem
-from mast_tui.exchange.import_batch import Gathered, Incoming, IncomingWork, WorkDraft
+from mast_tui.exchange.import_batch import (
+    Gathered,
+    Incoming,
+    IncomingWork,
+    WorkDraft,
+    shipped_taxonomy,
+)
 from mast_tui.exchange.trace_files import (
     files_under,
     message_spans,
@@ -21,14 +27,12 @@ from mast_tui.exchange.trace_files import (
 )
 from mast_tui.labels import AnnotatorKind, Target
 from mast_tui.parallel import LostItem, Workers, each
-from mast_tui.taxonomy.loader import load_taxonomy
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
 from mast_tui.workspace.records import TraceRecord
 
 ANNOTATOR: Final = "who-and-when"
 MODE: Final = "decisive_error"
-_TAXONOMY: Final = Path(__file__).parent.with_name("taxonomies") / "who_and_when.toml"
 
 
 def read_who_and_when(
@@ -44,7 +48,7 @@ def read_who_and_when(
         annotator: Whose labels they are.
         workers: Who reads; None for this process alone.
     """
-    taxonomy = load_taxonomy(_TAXONOMY)
+    taxonomy = shipped_taxonomy("who_and_when")
     traces: dict[str, TraceRecord] = {}
     work: dict[str, IncomingWork] = {}
     problems: list[RowProblem] = []

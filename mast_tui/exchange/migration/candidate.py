@@ -67,7 +67,7 @@ def with_mode(
         "applies": list(dict.fromkeys(examples)),
     }
     values = to_dict(old)
-    modes = [*_modes(values)]
+    modes = [*_tables(values, "modes")]
     last = max((i for i, one in enumerate(modes) if one["category"] == category), default=-1)
     values["modes"] = (
         [*modes[: last + 1], mode, *modes[last + 1 :]] if last >= 0 else [*modes, mode]
@@ -101,10 +101,6 @@ def taxonomy_toml(taxonomy: Taxonomy) -> str:
             lines += ["", f"[[{table}]]"]
             lines += [f"{name} = {_toml(value)}" for name, value in one.items() if value]
     return "\n".join([*lines, ""])
-
-
-def _modes(values: dict[str, object]) -> Iterator[dict[str, Any]]:
-    return _tables(values, "modes")
 
 
 def _tables(values: dict[str, object], name: str) -> Iterator[dict[str, Any]]:

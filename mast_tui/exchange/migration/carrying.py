@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from mast_tui.exchange.import_batch import lasting_id
 from mast_tui.exchange.migration.mapping import CodebookMap
@@ -48,6 +48,7 @@ from mast_tui.workspace.events.types import (
     SpansRead,
     StudySet,
     VerdictSet,
+    changes_in_pass,
 )
 
 _Value = TypeVar("_Value")
@@ -451,21 +452,20 @@ def _guideline(words: Guideline | None, mapping: CodebookMap, names: Names) -> G
 
 def _take(said: _Said, fact: Fact) -> bool:
     """Take in what a fact changes of what is said of modes; False where it is about none."""
-    match fact:
-        case LabelAdded(label) | LabelChanged(_, label):
-            said.labels[label.id] = label
-        case LabelRemoved(label):
-            said.labels.pop(label.id, None)
-        case VerdictSet(mode, _, value):
-            _put(said.verdicts, mode, value)
-        case ReviewSet(suggestion, _, review):
-            _put(said.reviews, suggestion, review)
-        case _:
-            return False
-    return True
+    taken = False
+    parts: dict[str, dict[str, Any]] = {
+        "labels": said.labels,
+        "verdicts": said.verdicts,
+        "reviews": said.reviews,
+    }
+    for part, name, value in changes_in_pass(fact, at=""):
+        if part in parts:
+            _put(parts[part], name, value)
+            taken = True
+    return taken
 
 
-def _put(found: dict[str, _Value], name: str, value: _Value | None) -> None:
+def _put(found: dict[str, Any], name: str, value: object) -> None:
     if value is None:
         found.pop(name, None)
     else:

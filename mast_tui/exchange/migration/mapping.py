@@ -8,7 +8,7 @@ from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
 
-from mast_tui.exchange.crosswalk import ANY, Entry, read_entries
+from mast_tui.exchange.crosswalk import ANY, Entry, read_crosswalk
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.labels import Label, Target
 from mast_tui.taxonomy.model import OPEN_SLUG, Mode, Taxonomy
@@ -126,7 +126,7 @@ def codebook_map(old: Taxonomy, new: Taxonomy, path: Path | None) -> CodebookMap
 
 
 def _told(old: Taxonomy, new: Taxonomy, path: Path) -> dict[str, tuple[str, ...]]:
-    entries = [entry for entry in read_entries(path) if entry.taxonomy in (ANY, old.ref)]
+    entries = [entry for entry in read_crosswalk(path) if entry.taxonomy in (ANY, old.ref)]
     if not entries:
         raise ExchangeError(f"{path}: says nothing of {old.ref}; put its modes under [modes]")
     found: dict[str, tuple[str, ...]] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -118,25 +119,27 @@ HANDING_OVER: Final = words(
 """Tools and functions with which agents talk to each other or close the task: nothing that they do
 changes what a later look would show."""
 
-CODE_CHANGES: Final = (
+CODE_CHANGES: Final = re.compile(
     r"open\([^)\n]*,\s*(?:mode\s*=\s*)?['\"][rb]*[wax]"
     r"|\.write(?:_text|_bytes|lines)?\(|json\.dump\(|\.to_(?:csv|json|parquet|sql|excel)\("
     r"|os\.(?:remove|rename|unlink|mkdir|makedirs|system|replace)\(|shutil\.\w+\("
     r"|subprocess\.|requests\.(?:post|put|patch|delete)\(|\.commit\(\)|\.savefig\("
 )
-"""A regular expression for code that changes something outside its own process."""
+"""Code that changes something outside its own process."""
 
-SQL_CHANGES: Final = (
+SQL_CHANGES: Final = re.compile(
     r"\b(?:insert\s+into|update\s+\w+\s+set|delete\s+from|drop\s+\w+|alter\s+\w+"
     r"|create\s+(?:table|index|role|user|database)|truncate|grant|revoke|vacuum|reindex"
-    r"|pg_terminate_backend|pg_cancel_backend|pg_reload_conf)\b"
+    r"|pg_terminate_backend|pg_cancel_backend|pg_reload_conf)\b",
+    re.IGNORECASE,
 )
-STORE_CHANGES: Final = (
+STORE_CHANGES: Final = re.compile(
     r"\b(?:set|del|unlink|flushall|flushdb|expire|lpush|rpush|lpop|rpop|hset|hdel|sadd|srem|zadd"
-    r"|incr|decr|rename|restore|config\s+set|config\s+rewrite|client\s+kill|script\s+flush|replicaof)\b"
+    r"|incr|decr|rename|restore|config\s+set|config\s+rewrite|client\s+kill|script\s+flush|replicaof)\b",
+    re.IGNORECASE,
 )
 """Commands of Redis-like stores that change something, as they stand after the client's options."""
 
-KAFKA_CHANGES: Final = (
+KAFKA_CHANGES: Final = re.compile(
     r"--(?:execute|create|delete|alter|delete-offsets|add-config|delete-config)\b"
 )

@@ -39,10 +39,6 @@ _NOWHERE: Final = ("/dev/null", "/dev/stderr", "/dev/stdout", "&1", "&2")
 _ASSIGNMENT: Final = re.compile(r"\w+=")
 _NAME_WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _CALLED: Final = re.compile(r"\b([A-Za-z_]\w*)\(")
-_CODE_CHANGES: Final = re.compile(commands.CODE_CHANGES)
-_SQL_CHANGES: Final = re.compile(commands.SQL_CHANGES, re.IGNORECASE)
-_STORE_CHANGES: Final = re.compile(commands.STORE_CHANGES, re.IGNORECASE)
-_KAFKA_CHANGES: Final = re.compile(commands.KAFKA_CHANGES)
 _FIND_CHANGES: Final = re.compile(r"-delete\b|-exec\s+rm\b")
 _HTTP_CHANGES: Final = re.compile(
     r"(?:-X\s*|--request[ =])['\"]?(?:POST|PUT|PATCH|DELETE)"
@@ -125,7 +121,7 @@ def _known(words: list[str]) -> bool:
 
 def effect_of_code(code: str) -> Effect:
     """What a piece of Python-like code does, by the names of the functions that it calls."""
-    if _CODE_CHANGES.search(code) or _SQL_CHANGES.search(code):
+    if commands.CODE_CHANGES.search(code) or commands.SQL_CHANGES.search(code):
         return Effect.CHANGES
     for called in _CALLED.findall(code):
         if called in commands.HANDING_OVER:
@@ -146,7 +142,7 @@ def effect_of_command(command: str) -> Effect:
         if re.search(r"(?:python3?|node|ruby)\b[^|;&\n]*\Z", before):
             bodies.append(effect_of_code(match["body"]))
         elif re.search(r"(?:psql|mysql|sqlite3)\b[^|;&\n]*\Z", before):
-            changes = _SQL_CHANGES.search(match["body"])
+            changes = commands.SQL_CHANGES.search(match["body"])
             bodies.append(Effect.CHANGES if changes else Effect.READS)
         return match["line"]
 
@@ -258,11 +254,11 @@ def _effect_of_program(program: str, line: str) -> Effect | None:
         changes = _HTTP_CHANGES.search(f" {line} ") and not _HTTP_QUERIES.search(line)
         return Effect.CHANGES if changes else Effect.READS
     if program in ("psql", "mysql", "sqlite3", "mongosh", "sql", "run_sql", "execute_sql"):
-        changing = _SQL_CHANGES
+        changing = commands.SQL_CHANGES
     elif program.replace("_", "-") in ("redis-cli", "valkey-cli"):
-        changing = _STORE_CHANGES
+        changing = commands.STORE_CHANGES
     elif program.startswith("kafka-"):
-        changing = _KAFKA_CHANGES
+        changing = commands.KAFKA_CHANGES
     elif program == "find":
         changing = _FIND_CHANGES
     else:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from mast_tui.adjudication import (
-    Access,
     JudgeWord,
     QueueEntry,
     TraceWords,
@@ -20,7 +19,6 @@ from mast_tui.adjudication import (
     said_now,
     settles_conflict,
     take_on_as_study_says,
-    words_by_trace,
 )
 from mast_tui.errors import MastError
 from mast_tui.gold import (
@@ -461,21 +459,19 @@ def _read_cases(opened: OpenWorkspace, traces: Sequence[Trace]) -> Cases:
     study = workspace.study(taxonomy.ref)
     take_on_as_study_says(workspace, taxonomy, annotator)
     entries = queue(workspace, taxonomy, annotator, order_of=at_hand.order_of)
-    words = words_by_trace(workspace, taxonomy)
-    items = {}
-    for entry in entries:
-        if entry.access is Access.OPEN:
-            said = words[entry.trace_id]
-            gold = said.gold(taxonomy, at_hand.order_of(entry.trace_id))
-            items[entry.trace_id] = TraceItems(
-                entry.trace_id,
-                said.sides,
-                gold,
-                said.decisions,
-                taxonomy,
-                at_hand.known_order(entry.trace_id),
-                letters_of(said, study),
-            )
+    items = {
+        entry.trace_id: TraceItems(
+            entry.trace_id,
+            entry.words.sides,
+            entry.gold,
+            entry.words.decisions,
+            taxonomy,
+            at_hand.known_order(entry.trace_id),
+            letters_of(entry.words, study),
+        )
+        for entry in entries
+        if entry.words is not None and entry.gold is not None
+    }
     finished = {one.name: one.finished for one in status(workspace, taxonomy).annotators}
     return Cases(annotator, entries, items, finished, at_hand, study)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -102,6 +102,12 @@ def _visible_to(opened: OpenWorkspace) -> frozenset[str] | None:
     if _leads(opened):
         return None
     return visible_traces_for_agreement(opened.workspace, opened.annotator, opened.taxonomy.ref)
+
+
+def _keep_groups(opened: OpenWorkspace, model: str | None, groups: Mapping[str, str]) -> None:
+    """Keep the groups that a model proposes for what they see; None and none: by words again."""
+    ref, who = opened.taxonomy.ref, opened.annotator
+    keep_groups(opened.workspace, ref, who, _visible_to(opened), model, groups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,14 +364,7 @@ class OpenCodesScreen(OpensTraces, TableScreen):
                 self.hints.say(f"{name} is asked …")
                 self._propose(opened, setup, notes)
             elif answer == "w":
-                keep_groups(
-                    opened.workspace,
-                    opened.taxonomy.ref,
-                    opened.annotator,
-                    _visible_to(opened),
-                    None,
-                    {},
-                )
+                _keep_groups(opened, None, {})
                 self._read(opened)
 
         by_words = () if coding.model is None else (("w", "group by words again"),)
@@ -389,14 +388,7 @@ class OpenCodesScreen(OpensTraces, TableScreen):
             found = asyncio.run(asked)
             if found is None:
                 return
-            keep_groups(
-                opened.workspace,
-                opened.taxonomy.ref,
-                opened.annotator,
-                _visible_to(opened),
-                setup.parameters.model,
-                found.groups,
-            )
+            _keep_groups(opened, setup.parameters.model, found.groups)
         except MastError as error:
             self.call_later(self.say_error, f"{name}: {error}; groups are as they were")
             return

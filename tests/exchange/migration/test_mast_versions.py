@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.exchange.apply import apply_incoming
-from mast_tui.exchange.crosswalk import find_crosswalk, read_entries
+from mast_tui.exchange.crosswalk import find_crosswalk, read_crosswalk
 from mast_tui.exchange.importers.mast_human import read_mast_human
 from mast_tui.exchange.migration.mapping import Change, codebook_map
 from mast_tui.exchange.migration.migrate import Migrated, migrate
@@ -55,7 +55,7 @@ def kappa(workspace: Workspace, ref: str) -> tuple[int, float | None]:
 
 @pytest.mark.parametrize(("name", "modes"), EARLIER.items())
 def test_every_mode_of_an_earlier_version_is_linked_once(name: str, modes: int) -> None:
-    entries = read_entries(find_crosswalk(Path(f"{name}-to-mast")))
+    entries = read_crosswalk(find_crosswalk(Path(f"{name}-to-mast")))
     assert {entry.taxonomy for entry in entries} == {f"{name}@1"}
     assert len(entries) == len({entry.source for entry in entries}) == modes
     targets = [target for entry in entries for target in entry.targets]
