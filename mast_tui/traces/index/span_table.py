@@ -255,7 +255,6 @@ class BlockStart(NamedTuple):
     shapes: int = 0
     problems: int = 0
     spawned: int = 0
-    sharing: int = 0
 
 
 class SpanTable:
@@ -491,10 +490,6 @@ class SpanTable:
     def state(self) -> TableState:
         """How much was told so far."""
         return TableState(len(self), self.amended, len(self.problems))
-
-    def part(self, _index: int, text: str) -> str:
-        """Of the text of its lines what belongs to the span at ``index``: all of it."""
-        return text
 
     @property
     def lines(self) -> tuple[array[int], array[int]]:

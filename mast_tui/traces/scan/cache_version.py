@@ -8,7 +8,7 @@ from zlib import crc32
 from mast_tui import __version__
 from mast_tui.traces.readers.plugins import entry_files
 
-_FORMAT: Final = 5
+_FORMAT: Final = 6
 """Goes up with what the caches hold, or what a reader tells of a file, between two releases."""
 
 

@@ -26,7 +26,7 @@ from mast_tui.traces.model import (
 )
 from mast_tui.traces.readers.base import CUT_OFF, identity_of
 from mast_tui.traces.readers.codex.calls import usage_of
-from mast_tui.traces.readers.codex.lines import SharedLines
+from mast_tui.traces.readers.codex.lines import RewordedLines
 from mast_tui.traces.readers.codex.records import (
     AGENT,
     answer_of_mcp,
@@ -111,11 +111,15 @@ def _thread_of(event: Fields) -> str | None:
     return text_in(event, "thread_id", "session_id")
 
 
+class _Table(RewordedLines):
+    reworded = frozenset({SpanKind.LOG, SpanKind.TOOL_RESULT})
+
+
 class CodexExecParser:
     """Makes spans of the events of one or several runs in a row."""
 
     def __init__(self) -> None:
-        self.table = SharedLines()
+        self.table = _Table()
         self.meta = TraceMeta(system=AGENT)
         self._run: tuple[int, int] | None = None  # first and last line
         self._open: dict[str, int] = {}
@@ -144,17 +148,15 @@ class CodexExecParser:
         self._end_run()
         self._show_held()
 
-    def text(self, data: bytes, /) -> str:
-        """The text of the span on these lines, or of a call with that of its result."""
+    def text(self, data: bytes, kind: SpanKind, /) -> str:
+        """The text of the span on these lines; of two the call's or the result's."""
         event = None if b"\n" in data else _event_of(data)
         if event is None:
             return data.decode("utf-8", "replace")
         item = _item_of(event)
         if item is None:
             return _words_of(event)
-        if event.get("type") == "item.completed":
-            return item.text if item.output is None else item.text + item.output
-        return item.text
+        return item.output or "" if kind is SpanKind.TOOL_RESULT else item.text
 
     def _end_run(self) -> None:
         run, self._run = self._run, None
@@ -221,7 +223,6 @@ class CodexExecParser:
         if item.kind not in CALLS:
             self._log(number, item.kind, SpanStatus.UNKNOWN, item.id)
             return
-        alone = call is None
         if call is None:
             call = self._add_call(number, item)
         if item.output is None:
@@ -236,7 +237,6 @@ class CodexExecParser:
             if item.status is not SpanStatus.UNKNOWN
             else status_of_result(item.output),
         )
-        self.table.share(call if alone else None, result, len(item.text), len(item.output))
         for thread in item.spawned:
             self.table.spawned.setdefault(thread, self.table.key_of(result))
 

@@ -42,7 +42,7 @@ from mast_tui.traces.readers.codex.digest import (
     digest_of,
     message_of,
 )
-from mast_tui.traces.readers.codex.lines import SharedLines
+from mast_tui.traces.readers.codex.lines import RewordedLines
 from mast_tui.traces.readers.codex.records import (
     AGENT,
     RECORD_TYPES,
@@ -114,7 +114,7 @@ class CodexParser:
     digest = staticmethod(digest_line)
 
     def __init__(self) -> None:
-        self.table = SharedLines()
+        self.table = RewordedLines()
         self.meta = TraceMeta(system=AGENT)
         self.thread: Thread | None = None
         self._agent = AGENT
@@ -186,13 +186,13 @@ class CodexParser:
             self.table.add_problem(number, message)
         self._tokens.finish()
 
-    def text(self, data: bytes, /) -> str:
-        """The text of the span on this line, or of the call on it with that of its result."""
+    def text(self, data: bytes, kind: SpanKind, /) -> str:
+        """The text of the span on this line; of two the call's or the result's."""
         record = object_in(data)
         entry = None if record is None else self._entry(*payload_of(record))
         if entry is None:
             raise OSError(ESTALE, "the file has changed")
-        return entry.text + entry.result.text if entry.result else entry.text
+        return (entry.result if entry.result and kind is SpanKind.TOOL_RESULT else entry).text
 
     def _entry(self, kind: str, payload: Fields) -> Entry | None:
         """The step of a record, where the thread whose history is repeated gives only a note."""
@@ -303,8 +303,7 @@ class CodexParser:
         start = None if time is None else time - (entry.lasted or 0.0)
         call_id, calls = entry.call_id, self._calls
         call = calls.add_call(number, start, self._agent, call_id, entry.name)
-        answer = calls.add_result(number, time, self._agent, call_id, call, result.status)
-        self.table.share(call, answer, len(entry.text), len(result.text))
+        calls.add_result(number, time, self._agent, call_id, call, result.status)
         return call
 
     def _take_thought(self, number: int, time: float | None, key: str | None, marks: Marks) -> None:
