@@ -18,15 +18,7 @@ from mast_tui.traces.index.line_index import LineIndex
 from mast_tui.traces.io.json_values import as_text
 from mast_tui.traces.io.regular_files import UnreadableFile, read_beside
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import (
-    FileReport,
-    Problem,
-    SpanKind,
-    Thread,
-    Trace,
-    TraceMeta,
-)
-from mast_tui.traces.readers.base import identity_of
+from mast_tui.traces.model import FileReport, Problem, SpanKind, Thread
 from mast_tui.traces.readers.claude_code.order import (
     Worker,
     abandoned_branches,
@@ -42,13 +34,7 @@ from mast_tui.traces.readers.claude_code.records import (
     parts_of,
     type_of,
 )
-from mast_tui.traces.readers.claude_code.trace import (
-    RecordSpans,
-    SpanMaker,
-    Voice,
-    lines_of,
-    short_name,
-)
+from mast_tui.traces.readers.claude_code.trace import SpanMaker, Voice, lines_of, short_name
 from mast_tui.traces.readers.json_documents import LineProblems
 from mast_tui.traces.readers.json_fields import Fields, fields_of, object_in
 
@@ -77,16 +63,17 @@ class ClaudeCodeReader:
         session = _Session()
         for number, line, ends_open in lines_of(index):
             session.feed(number, line, ends_open)
-        maker = session.spans(source.path)
-        thread = session.thread
+        maker, thread = session.spans(source.path), session.thread
         names = () if thread is None else (thread.parent, thread.id)
-        identity = identity_of(self, source.path, source.head, native="/".join(filter(None, names)))
-        trace = Trace(
-            identity,
-            source.path,
-            RecordSpans(index, maker.rows, _texts_of, maker.spawned),
-            meta=TraceMeta(system=AGENT, model=session.model, task=maker.task(index, _texts_of)),
+        trace = maker.trace(
+            self,
+            source,
+            index,
+            _texts_of,
+            native="/".join(filter(None, names)),
+            model=session.model,
             problems=session.problems.found,
+            spawned=maker.spawned,
         )
         return FileReport(source.path, format=self.name, traces=(trace,), thread=thread)
 
@@ -147,11 +134,9 @@ class _Session:
         dropped = self._dropped(own)
         _drop_workers(workers, dropped)
         kept = [record for record in own if record.first not in dropped]
-        maker = SpanMaker()
+        maker = SpanMaker(voice)
         for record, speaker in in_reading_order(kept, voice, workers):
             maker.add(record, speaker)
-            if speaker is voice:
-                maker.note_prompt(record)
         maker.set_tokens()
         return maker
 

@@ -318,8 +318,8 @@ class Place(Enum):
 class Facts:
     """One record, on the lines ``first`` to ``last`` of its file.
 
-    ``links`` says that other records may name it as their parent. ``root`` says that it names
-    none itself, ``parent`` is the one that it names or that it follows after a compaction.
+    ``parent`` is the record that it names, or that it follows after a compaction; ``root`` says
+    that it names none.
     ``said`` stands for the text of a sub-agent's prompt, ``response`` names the model call that
     the record is part of, and ``worker`` the sub-agent whose result it brings.
     """
