@@ -138,8 +138,6 @@ class MessageMapper:
         *,
         place: str | None = None,
         start: float | None = None,
-        end: float | None = None,
-        parent: str | None = None,
         call: Call | None = None,
     ) -> str:
         """Add the span of a piece.
@@ -149,9 +147,7 @@ class MessageMapper:
             key: of the message that the piece is part of; ``piece.at`` follows on it.
             place: where the piece stands in its source, where the key does not tell.
             start: in Unix seconds.
-            end: in Unix seconds.
-            parent: the key of the span that it belongs to; a result belongs to its call.
-            call: what a result answers.
+            call: what a result answers; the result belongs to it.
 
         Returns:
             The key of the span.
@@ -160,7 +156,7 @@ class MessageMapper:
         place = self._prefix + (pointer if place is None else place)
         if piece.problem:
             self.problems.append(Problem(place, piece.problem))
-        agent, name = piece.agent, piece.name
+        agent, name, parent = piece.agent, piece.name, None
         if call is not None:
             agent, name, parent = call.agent, call.name or name, call.key
         if piece.call_id is not None:
@@ -175,7 +171,6 @@ class MessageMapper:
             name=name,
             parent=parent,
             start=start,
-            end=end,
             status=piece.status,
         )
         if piece.kind is SpanKind.TOOL_CALL:
