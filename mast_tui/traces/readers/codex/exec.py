@@ -330,35 +330,22 @@ def exec_item(item: Fields) -> ExecItem:
     if kind == "todo_list":
         return ExecItem(kind, key, _checklist(item.get("items")), kind)
     if kind == "command_execution":
-        return _command(item, key)
+        status = status_or_word(status_of_code(item.get("exit_code")), item)
+        asked, output = {"command": item.get("command")}, item.get("aggregated_output")
+        return ExecItem(kind, key, dump_text(asked), "shell", content_text(output), status)
     if kind == "mcp_tool_call":
-        return _mcp(item, key)
+        text, status = with_error(item, *answer_of_mcp(item.get("result")))
+        return ExecItem(
+            kind, key, dump_text(item.get("arguments")), tool_of_mcp(item), text, status
+        )
     if kind == "collab_tool_call":
         return _collaboration(item, key)
     if kind == "file_change":
-        asked = dump_text({"changes": item.get("changes")})
-        came_to = as_text(item.get("status"))
-        return ExecItem(kind, key, asked, kind, came_to or "", status_of_word(came_to))
-    asked = dump_text({name: value for name, value in item.items() if name not in _NO_ARGUMENTS})
+        asked, came_to = {"changes": item.get("changes")}, as_text(item.get("status"))
+        return ExecItem(kind, key, dump_text(asked), kind, came_to or "", status_of_word(came_to))
+    asked = {name: value for name, value in item.items() if name not in _NO_ARGUMENTS}
     empty = kind != "web_search" or as_text(item.get("query")) is None
-    return ExecItem(kind, key, asked, kind, waits=empty)
-
-
-def _command(item: Fields, key: str | None) -> ExecItem:
-    return ExecItem(
-        "command_execution",
-        key,
-        dump_text({"command": item.get("command")}),
-        "shell",
-        content_text(item.get("aggregated_output")),
-        status_or_word(status_of_code(item.get("exit_code")), item),
-    )
-
-
-def _mcp(item: Fields, key: str | None) -> ExecItem:
-    text, status = with_error(item, *answer_of_mcp(item.get("result")))
-    asked = dump_text(item.get("arguments"))
-    return ExecItem("mcp_tool_call", key, asked, tool_of_mcp(item), text, status)
+    return ExecItem(kind, key, dump_text(asked), kind, waits=empty)
 
 
 def _collaboration(item: Fields, key: str | None) -> ExecItem:
