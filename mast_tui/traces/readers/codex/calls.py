@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from mast_tui.traces.index.span_table import SpanTable
-from mast_tui.traces.io.json_values import as_count, tokens_of
-from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens
+from mast_tui.traces.io.json_values import as_count
+from mast_tui.traces.model import Role, SpanKind, SpanStatus
 from mast_tui.traces.readers.codex.records import thread_in_answer
-from mast_tui.traces.readers.json_fields import Fields
 from mast_tui.traces.times import unix_seconds
 
 _REMEMBERED: Final = 256
@@ -167,8 +166,3 @@ class TokenBook:
         if self._early is not None and self._early_span is not None:
             self._table.set_counts(self._early_span, *self._early)
         self._early = self._early_time = self._early_span = None
-
-
-def usage_of(usage: Fields) -> Tokens | None:
-    """Tokens as Codex counts them: cached ones are part of the input, reasoning of the output."""
-    return tokens_of(usage.get("input_tokens"), usage.get("output_tokens"))

@@ -13,7 +13,7 @@ from typing import Final
 
 from mast_tui.traces.index.line_index import LineIndex
 from mast_tui.traces.index.lines import FIRST_SLICE, LineSpans, feed_lines
-from mast_tui.traces.io.json_values import as_text, content_text, dump_text
+from mast_tui.traces.io.json_values import as_text, content_text, dump_text, tokens_of
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import (
     FileReport,
@@ -25,7 +25,6 @@ from mast_tui.traces.model import (
     TraceMeta,
 )
 from mast_tui.traces.readers.base import CUT_OFF, identity_of
-from mast_tui.traces.readers.codex.calls import usage_of
 from mast_tui.traces.readers.codex.lines import RewordedLines
 from mast_tui.traces.readers.codex.records import (
     AGENT,
@@ -36,7 +35,7 @@ from mast_tui.traces.readers.codex.records import (
     tool_of_mcp,
     with_error,
 )
-from mast_tui.traces.readers.json_fields import Fields, name_set, object_in, text_in
+from mast_tui.traces.readers.json_fields import Fields, fields_of, name_set, object_in, text_in
 from mast_tui.traces.result_status import status_of_code, status_of_result
 
 _EVENT_MARKS: Final = (b'"thread.', b'"turn.', b'"item.', b'"session.created"')
@@ -262,8 +261,12 @@ class CodexExecParser:
         self.table.add(number, number, shape, key, status=status)
 
     def _spend(self, usage: object) -> None:
-        """Give the turn's last step what the turn took: the counts are those of the thread."""
-        total = usage_of(usage) if isinstance(usage, dict) else None
+        """Give the turn's last step what the turn took: the counts are those of the thread.
+
+        Cached tokens are part of the input, those of reasoning part of the output.
+        """
+        counts = fields_of(usage)
+        total = tokens_of(counts.get("input_tokens"), counts.get("output_tokens"))
         if total is None:
             return
         spent, self._spent = self._spent, total

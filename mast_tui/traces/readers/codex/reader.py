@@ -30,18 +30,7 @@ from mast_tui.traces.model import (
 from mast_tui.traces.preview import preview, task_of_text
 from mast_tui.traces.readers.base import CUT_OFF, identity_of
 from mast_tui.traces.readers.codex.calls import CallBook, TokenBook
-from mast_tui.traces.readers.codex.digest import (
-    CALL,
-    COUNTS,
-    EVENT,
-    MESSAGE,
-    RESULT,
-    THOUGHT,
-    Digest,
-    digest_line,
-    digest_of,
-    message_of,
-)
+from mast_tui.traces.readers.codex.digest import Digest, digest_line, digest_of, message_of
 from mast_tui.traces.readers.codex.lines import RewordedLines
 from mast_tui.traces.readers.codex.records import (
     AGENT,
@@ -375,11 +364,11 @@ def _record_on(line: bytes) -> Fields:
 
 
 _TAKE: Final[Mapping[str, Callable[..., None]]] = {
-    CALL: CodexParser._take_call,
-    RESULT: CodexParser._take_result,
-    EVENT: CodexParser._take_event,
-    MESSAGE: CodexParser._take_message,
-    THOUGHT: CodexParser._take_thought,
-    COUNTS: CodexParser._take_counts,
+    "call": CodexParser._take_call,
+    "result": CodexParser._take_result,
+    "event": CodexParser._take_event,
+    "message": CodexParser._take_message,
+    "thought": CodexParser._take_thought,
+    "counts": CodexParser._take_counts,
 }
 """How what most records come down to is taken."""
