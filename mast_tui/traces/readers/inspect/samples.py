@@ -46,7 +46,7 @@ class Log:
 
 
 def read_sample(
-    sample: object, log: Log, record: int, prefix: str, most: int = MOST_SPANS
+    sample: object, log: Log, record: int, prefix: str, most: int
 ) -> Trace | Problem:
     """The trace of the sample with this number, of at most ``most`` spans.
 
