@@ -17,6 +17,7 @@ from mast_tui.traces.model import Role, SpanKind
 from mast_tui.traces.preview import task_of_text
 from mast_tui.traces.readers.codex.records import (
     BOOKKEEPING,
+    SAID,
     Entry,
     id_and_name_of_call,
     item_entry,
@@ -51,12 +52,12 @@ def digest_of(line: bytes, record: Fields, kind: str, payload: Fields) -> Digest
     if usual is not None:
         return usual(record, payload)
     if kind == "event_msg":
-        if what in _SAID:
-            message, field = _SAID[what]
+        if what in SAID:
+            span, _role, field = SAID[what]
             text = payload.get(field)
             if type(text) is not str or not text.strip():
                 return ()
-            return "event", line, marks_of_text(message, text)
+            return "event", line, marks_of_text(span is SpanKind.MESSAGE, text)
         return () if what in BOOKKEEPING else None
     if kind == "response_item" and what.endswith("_call"):
         return _call(record, payload)
@@ -153,11 +154,3 @@ _USUAL: Final[Mapping[tuple[str, str], Callable[[Fields, Fields], Digest | None]
     ("response_item", "custom_tool_call_output"): _result,
 }
 """How most records of a rollout are taken, by their types and those of their payloads."""
-
-_SAID: Final[Mapping[str, tuple[bool, str]]] = {
-    "agent_message": (True, "message"),
-    "user_message": (True, "message"),
-    "agent_reasoning": (False, "text"),
-    "agent_reasoning_raw_content": (False, "text"),
-}
-"""The events that repeat a text: whether it is a message, and where it stands."""

@@ -39,7 +39,6 @@ from mast_tui.traces.readers.codex.records import (
     agent_of,
     entry_of,
     payload_of,
-    text_of_output,
     thread_of,
     time_of,
 )
@@ -266,8 +265,8 @@ class CodexParser:
     ) -> None:
         call = None if call_id is None else self._calls.call_of(call_id)
         result = self._calls.add_result(number, time, self._agent, call_id, call, status)
-        if call_id is not None and self._calls.begins_agents(call):
-            self._calls.answered(call_id, result, text_of_output(output))
+        if call_id is not None:
+            self._calls.answered(call_id, call, result, output)
 
     def _take_report(self, number: int, time: float | None, entry: Entry) -> None:
         """Take what is known of a call after the event; show it where nothing else shows it."""

@@ -455,6 +455,14 @@ BOOKKEEPING: Final = name_set("""
 """)
 """Events that say nothing which a response item or a ``compacted`` record does not say too."""
 
+SAID: Final[Mapping[str, tuple[SpanKind, Role, str]]] = {
+    "agent_message": (SpanKind.MESSAGE, Role.AGENT, "message"),
+    "user_message": (SpanKind.MESSAGE, Role.USER, "message"),
+    "agent_reasoning": (SpanKind.REASONING, Role.AGENT, "text"),
+    "agent_reasoning_raw_content": (SpanKind.REASONING, Role.AGENT, "text"),
+}
+"""Events that repeat what a response item says, and the field in which they do."""
+
 _TURN_BOUNDARIES: Final = name_set("task_started task_complete turn_started turn_complete")
 _ERROR_EVENTS: Final = frozenset({"turn_aborted", "error", "stream_error"})
 _ITEM_TWINS: Final = name_set("ContextCompaction HookPrompt ImageGeneration ImageView WebSearch")
@@ -511,12 +519,9 @@ def _event(payload: Fields) -> Entry | None:
         return log(dump_text(payload), None)
     if kind in BOOKKEEPING:
         return None
-    if kind in ("agent_reasoning", "agent_reasoning_raw_content"):
-        return _said(SpanKind.REASONING, Role.AGENT, payload.get("text"))
-    if kind == "agent_message":
-        return _said(SpanKind.MESSAGE, Role.AGENT, payload.get("message"))
-    if kind == "user_message":
-        return _said(SpanKind.MESSAGE, Role.USER, payload.get("message"))
+    if kind in SAID:
+        span, role, field = SAID[kind]
+        return _said(span, role, payload.get(field))
     if kind == "item_completed":
         return _completed_item(payload.get("item"))
     if kind in _TURN_BOUNDARIES:

@@ -45,9 +45,7 @@ class Log:
     header: Fields
 
 
-def read_sample(
-    sample: object, log: Log, record: int, prefix: str, most: int
-) -> Trace | Problem:
+def read_sample(sample: object, log: Log, record: int, prefix: str, most: int) -> Trace | Problem:
     """The trace of the sample with this number, of at most ``most`` spans.
 
     ``prefix`` goes before the JSON pointers within the sample to make places.
