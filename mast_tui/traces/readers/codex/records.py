@@ -495,7 +495,9 @@ def entry_of(kind: str, payload: Fields) -> Entry | None:
     if kind in _SILENT:
         return None
     if kind == "session_meta":
-        text = instructions_of(payload)
+        base = payload.get("base_instructions")
+        base = base.get("text") if isinstance(base, Mapping) else base
+        text = as_text(base) or as_text(payload.get("instructions")) or ""
         return Entry(SpanKind.MESSAGE, Role.SYSTEM, text) if text.strip() else None
     if kind == "inter_agent_communication":
         return between_agents(payload, event=True)
@@ -503,14 +505,6 @@ def entry_of(kind: str, payload: Fields) -> Entry | None:
         message = as_text(payload.get("message")) or "the history was compacted"
         return log(message, kind, closes_turn=True)
     return log(dump_text(payload), kind)
-
-
-def instructions_of(meta: Fields) -> str:
-    """The system prompt in a ``session_meta``; empty where there is none."""
-    base = meta.get("base_instructions")
-    if isinstance(base, Mapping):
-        base = base.get("text")
-    return as_text(base) or as_text(meta.get("instructions")) or ""
 
 
 def _event(payload: Fields) -> Entry | None:

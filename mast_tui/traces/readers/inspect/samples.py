@@ -229,9 +229,7 @@ def _grade(value: object) -> float | None:
         return float(value)
     if isinstance(value, str):
         text = value.strip()
-        grade = _GRADES.get(text)
-        if grade is None:
-            grade = _GRADES.get(text.lower())
+        grade = _GRADES.get(text, _GRADES.get(text.lower()))
         if grade is not None:
             return grade
         try:

@@ -93,14 +93,14 @@ class _Timeline:
         self._calls = Calls()
         self._history = History(self._calls)
         self._frames: list[_Frame] = []
-        self._only_others = all(visit.row.kind is RowKind.OTHER for visit in tree.visits)
+        self._only_others = all(row.kind is RowKind.OTHER for row in tree.rows)
 
     def read(self) -> StepList:
-        for number, visit in enumerate(self._tree.visits):
+        for number, row in enumerate(self._tree.rows):
             while self._frames and self._frames[-1].last < number:
                 self._leave()
-            frame = self._frame(visit.row, number, number + visit.size)
-            match visit.row.kind:
+            frame = self._frame(row, number, number + self._tree.sizes[number])
+            match row.kind:
                 case RowKind.MODEL:
                     self._enter_model(frame)
                 case RowKind.TOOL:
