@@ -17,9 +17,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from mast_tui.traces.index.line_index import LineIndex
+from mast_tui.traces.index.span_table import list_problem
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import FileReport, Role, SpanKind, SpanStatus
+from mast_tui.traces.model import FileReport, Problem, Role, SpanKind, SpanStatus
 from mast_tui.traces.readers.base import CUT_OFF
 from mast_tui.traces.readers.claude_code.records import (
     AGENT,
@@ -33,7 +34,6 @@ from mast_tui.traces.readers.claude_code.records import (
     without_text,
 )
 from mast_tui.traces.readers.claude_code.trace import SpanMaker, Voice, lines_of, short_name
-from mast_tui.traces.readers.json_documents import LineProblems
 from mast_tui.traces.readers.json_fields import Fields, fields_of, name_set, object_in
 
 _LINES: Final = 0
@@ -82,7 +82,7 @@ class ClaudeStreamReader:
             _texts_of,
             native=stream.session,
             model=stream.model,
-            problems=stream.problems.found,
+            problems=stream.problems,
             spawned={},
         )
         return FileReport(source.path, format=self.name, traces=(trace,))
@@ -175,7 +175,7 @@ class _Stream:
     """Makes spans of the lines, given in order."""
 
     def __init__(self) -> None:
-        self.problems = LineProblems()
+        self.problems: list[Problem] = []
         self.maker = SpanMaker(Voice())
         self.model: str | None = None
         self.session: str | None = None
@@ -192,7 +192,7 @@ class _Stream:
         record = _object_of(line)
         if record is None:
             if cut_off and line.lstrip().startswith(b'{"'):
-                self.problems.add(number, CUT_OFF)
+                list_problem(self.problems, number, CUT_OFF)
             else:
                 self._take_plain(number, line)
             return

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Final, Unpack
 
 from mast_tui.traces.index.document import More, StepList
+from mast_tui.traces.index.span_table import list_problem
 from mast_tui.traces.io.json_values import (
     as_count,
     as_number,
@@ -35,9 +36,9 @@ from mast_tui.traces.model import (
     TraceMeta,
 )
 from mast_tui.traces.preview import task_of_text
+from mast_tui.traces.readers.base import record_on
 from mast_tui.traces.readers.codex.records import AGENT, status_of_flag
 from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
-from mast_tui.traces.readers.json_documents import LineProblems
 from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, name_set, names
 from mast_tui.traces.times import unix_seconds
 
@@ -58,25 +59,22 @@ class CodexOtelLogsReader:
 
     def read(self, source: Source) -> FileReport:
         """A trace for each conversation, in the order in which they begin."""
-        problems = LineProblems()
+        problems: list[Problem] = []
         events: list[LogEvent] = []
         for number, line in enumerate(source.data.split(b"\n"), 1):
-            request = problems.record_of(line, number, cut_off=False) if line.strip() else None
+            request = record_on(line, number, False, problems) if line.strip() else None
             if request is not None:
                 events += _events_of(request, number, problems)
-        told = tuple(problems.found)
         if not events:
-            reason = told[0].message if told else "no records"
-            return FileReport(source.path, failed=f"no log record in it: {reason}", problems=told)
+            reason = f"no log record in it: {problems[0].message if problems else 'no records'}"
+            return FileReport(source.path, failed=reason, problems=tuple(problems))
         conversations = _conversations(events)
-        if len(conversations) == 1:
-            ((thread, events),) = conversations.items()
-            return report_of(self, source, [_trace(source, thread, events, None, told)])
+        alone = len(conversations) == 1  # then what could not be read is its own
         traces = [
-            _trace(source, thread, events, number)
-            for number, (thread, events) in enumerate(conversations.items())
+            _trace(source, thread, said, None if alone else number, problems if alone else ())
+            for number, (thread, said) in enumerate(conversations.items())
         ]
-        return report_of(self, source, traces, told)
+        return report_of(self, source, traces, () if alone else problems)
 
 
 READER: Final = CodexOtelLogsReader()
@@ -98,7 +96,7 @@ def _trace(
     thread: str | None,
     events: list[LogEvent],
     record: int | None,
-    problems: Sequence[Problem] = (),
+    problems: Sequence[Problem],
 ) -> Trace:
     told = _Telling(events)
     return trace_of_steps(
@@ -123,7 +121,7 @@ def _conversations(events: list[LogEvent]) -> dict[str | None, list[LogEvent]]:
     return found
 
 
-def _events_of(request: Fields, number: int, problems: LineProblems) -> list[LogEvent]:
+def _events_of(request: Fields, number: int, problems: list[Problem]) -> list[LogEvent]:
     """The log records in the request on line ``number``; why there are none is a problem."""
     field = "data" if "data" in request else "body"
     data = request.get(field)
@@ -139,7 +137,7 @@ def _events_of(request: Fields, number: int, problems: LineProblems) -> list[Log
                 for scope, below in _members(resource, scopes, under)
                 for record, found in _members(scope, records, below)
             ]
-    problems.add(number, _why_not(request, data))
+    list_problem(problems, number, _why_not(request, data))
     return []
 
 

@@ -16,7 +16,7 @@ import orjson
 
 from mast_tui.traces.index.line_index import LineIndex
 from mast_tui.traces.index.lines import FIRST_SLICE, LineSpans, feed_lines
-from mast_tui.traces.io.json_values import InvalidJSON, as_text, load_json
+from mast_tui.traces.io.json_values import as_text, load_json
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import (
     FileReport,
@@ -28,7 +28,7 @@ from mast_tui.traces.model import (
     TraceMeta,
 )
 from mast_tui.traces.preview import preview, task_of_text
-from mast_tui.traces.readers.base import CUT_OFF, identity_of
+from mast_tui.traces.readers.base import identity_of, record_on
 from mast_tui.traces.readers.codex.calls import CallBook, TokenBook
 from mast_tui.traces.readers.codex.digest import Digest, digest_line, digest_of, message_of
 from mast_tui.traces.readers.codex.lines import RewordedLines
@@ -114,16 +114,16 @@ class CodexParser:
 
     def feed(self, number: int, line: bytes, cut_off: bool, /) -> None:
         """Take line ``number``; ``cut_off`` marks a last line without its line feed."""
-        record: object
         try:
             record = orjson.loads(line)
         except orjson.JSONDecodeError:
-            record = self._spoilt(number, line, cut_off)
+            record = None
+        if type(record) is not dict:
+            if not line.strip():
+                return
+            record = record_on(line, number, cut_off, self.table.problems)
             if record is None:
                 return
-        if not isinstance(record, dict):
-            self.table.add_problem(number, "not a JSON object, left out")
-            return
         kind, payload = record.get("type"), record.get("payload")
         if type(kind) is not str or type(payload) is not dict:
             kind, payload = payload_of(record)
@@ -147,17 +147,6 @@ class CodexParser:
         if found:
             _TAKE[found[0]](self, number, *found[1:])
         return True
-
-    def _spoilt(self, number: int, line: bytes, cut_off: bool) -> object | None:
-        """What can be made of a line that is not plain JSON; None where that is nothing."""
-        if not line.strip():
-            return None
-        try:
-            record = load_json(line)
-        except InvalidJSON as error:
-            self.table.add_problem(number, CUT_OFF if cut_off else f"not JSON, left out: {error}")
-            return None
-        return record if record is not None else ""
 
     def finish(self) -> None:
         """Name the events of which it is open whether an item will say the same.
