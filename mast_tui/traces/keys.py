@@ -25,3 +25,7 @@ class UniqueKeys:
     def number(self, key: str) -> int:
         """How many were handed out before this one."""
         return self._taken[key]
+
+    def find(self, key: str) -> int | None:
+        """The same of a key that may never have been handed out."""
+        return self._taken.get(key)

@@ -48,6 +48,21 @@ def write_json_lines(path: Path, *values: object) -> Path:
     return path
 
 
+def spans_of(trace: Trace) -> list[Span]:
+    """All spans of a trace that was read."""
+    return [trace.span(index) for index in range(len(trace))]
+
+
+def keys_of(trace: Trace) -> list[str]:
+    """The keys of all its spans."""
+    return [span.key for span in spans_of(trace)]
+
+
+def said(trace: Trace) -> list[str]:
+    """The texts of all its spans."""
+    return [trace.text(index) for index in range(len(trace))]
+
+
 def check_sound(trace: Trace) -> None:
     """Fail unless ``trace`` keeps the promises of the trace protocol."""
     spans = [trace.span(index) for index in range(len(trace))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from mast_tui.traces.model import FileReport, Span, Trace
+from mast_tui.traces.model import FileReport, Trace
 from mast_tui.traces.readers.claude_code.reader import READER
 from tests.traces.checks import read_file, write_json_lines
 
@@ -89,15 +89,3 @@ def report_of(tmp_path: Path, *records: object, name: str = f"{SESSION}.jsonl") 
 def trace_of(tmp_path: Path, *records: object) -> Trace:
     (trace,) = report_of(tmp_path, *records).traces
     return trace
-
-
-def spans_of(trace: Trace) -> list[Span]:
-    return [trace.span(index) for index in range(len(trace))]
-
-
-def keys_of(trace: Trace) -> list[str]:
-    return [span.key for span in spans_of(trace)]
-
-
-def said(trace: Trace) -> list[str]:
-    return [trace.text(index) for index in range(len(trace))]

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from mast_tui.traces.library import read_fully
-from mast_tui.traces.model import Span, Trace
+from mast_tui.traces.model import Trace
 from mast_tui.traces.readers.codex.reader import READER
 from tests.traces.checks import read_one
 
@@ -91,13 +91,3 @@ def trace_of(path: Path) -> Trace:
     trace = read_one(READER, path)
     read_fully(trace)
     return trace
-
-
-def spans_of(trace: Trace) -> list[Span]:
-    """All its spans."""
-    return [trace.span(index) for index in range(len(trace))]
-
-
-def said(trace: Trace) -> list[str]:
-    """The texts of all its spans."""
-    return [trace.text(index) for index in range(len(trace))]

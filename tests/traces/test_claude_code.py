@@ -14,18 +14,15 @@ from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Role, SpanKind, SpanStatus, Thread, Tokens
 from mast_tui.traces.readers import claims
 from mast_tui.traces.readers.claude_code.reader import READER
-from tests.traces.checks import check_sound, write_json_lines
+from tests.traces.checks import check_sound, keys_of, said, spans_of, write_json_lines
 from tests.traces.claude_sessions import (
     SESSION,
     agent,
     answer,
     at,
     call,
-    keys_of,
     record,
     report_of,
-    said,
-    spans_of,
     text,
     trace_of,
     user,

@@ -8,16 +8,14 @@ from pathlib import Path
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Role, Thread, Trace
 from mast_tui.traces.readers.claude_code.reader import READER
-from tests.traces.checks import read_file, write_json_lines
+from tests.traces.checks import keys_of, read_file, spans_of, write_json_lines
 from tests.traces.claude_sessions import (
     SESSION,
     Record,
     agent,
     answer,
     call,
-    keys_of,
     report_of,
-    spans_of,
     trace_of,
     user,
 )

@@ -12,16 +12,14 @@ from hypothesis import strategies as st
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Problem, Trace
 from mast_tui.traces.readers.claude_code.reader import READER
-from tests.traces.checks import write_json_lines
+from tests.traces.checks import keys_of, said, write_json_lines
 from tests.traces.claude_sessions import (
     SESSION,
     Record,
     agent,
     answer,
     call,
-    keys_of,
     record,
-    said,
     trace_of,
     user,
 )

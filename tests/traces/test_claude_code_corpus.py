@@ -13,8 +13,7 @@ from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import SpanKind, Tokens
 from mast_tui.traces.readers import claims
 from mast_tui.traces.readers.claude_code.reader import READER
-from tests.traces.checks import CORPUS, needs_corpus, read_file
-from tests.traces.claude_sessions import said, spans_of
+from tests.traces.checks import CORPUS, needs_corpus, read_file, said, spans_of
 
 FOLDER = CORPUS / "claude-code"
 NAMES = ("edge_cases", "representative_messages", "todowrite_examples")

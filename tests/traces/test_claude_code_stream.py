@@ -13,8 +13,8 @@ from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens, Trace
 from mast_tui.traces.readers import claims
 from mast_tui.traces.readers.claude_code.stream import READER
-from tests.traces.checks import check_sound, read_file, write_json_lines
-from tests.traces.claude_sessions import Record, call, keys_of, said, spans_of, text
+from tests.traces.checks import check_sound, keys_of, read_file, said, spans_of, write_json_lines
+from tests.traces.claude_sessions import Record, call, text
 
 SESSION = "0b7a3c11-0000-4000-8000-000000000002"
 

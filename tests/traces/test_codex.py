@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mast_tui.traces.model import Role, SpanKind, SpanStatus
 from mast_tui.traces.readers.codex.records import item_entry, status_of_output
-from tests.traces.checks import CORPUS, needs_corpus
+from tests.traces.checks import CORPUS, needs_corpus, said, spans_of
 from tests.traces.rollouts import (
     SESSION,
     call,
@@ -22,8 +22,6 @@ from tests.traces.rollouts import (
     output,
     reasoning,
     record,
-    said,
-    spans_of,
     trace_of,
     write,
 )

@@ -15,6 +15,7 @@ from mast_tui.traces.library import read_file as read_in_library
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus
 from mast_tui.traces.readers.codex.reader import READER
+from tests.traces.checks import said, spans_of
 from tests.traces.rollouts import (
     SESSION,
     Record,
@@ -25,8 +26,6 @@ from tests.traces.rollouts import (
     output,
     reasoning,
     record,
-    said,
-    spans_of,
     tokens,
     trace_of,
     turn_item,

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.library import read_fully
-from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus, Tokens, Trace
+from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens, Trace
 from mast_tui.traces.readers import claims
 from mast_tui.traces.readers.codex.exec import READER
-from tests.traces.checks import read_one
+from tests.traces.checks import read_one, said, spans_of
 
 Event = dict[str, object]
 THREAD = "01a2b3c4-0000-7000-8000-00000000e4ec"
@@ -58,14 +58,6 @@ def trace_of(folder: Path, *lines: Event | str) -> Trace:
     trace = read_one(READER, write(folder, *lines))
     read_fully(trace)
     return trace
-
-
-def spans_of(trace: Trace) -> list[Span]:
-    return [trace.span(index) for index in range(len(trace))]
-
-
-def said(trace: Trace) -> list[str]:
-    return [trace.text(index) for index in range(len(trace))]
 
 
 def test_a_run_from_its_first_thought_to_its_answer(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from mast_tui.traces.io.source import Source
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Problem
 from mast_tui.traces.readers.codex.reader import READER
-from tests.traces.checks import check_sound
+from tests.traces.checks import check_sound, said, spans_of
 from tests.traces.rollouts import (
     SESSION,
     call,
@@ -23,8 +23,6 @@ from tests.traces.rollouts import (
     output,
     reasoning,
     record,
-    said,
-    spans_of,
     trace_of,
     write,
 )

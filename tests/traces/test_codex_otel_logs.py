@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.library import read_file as read_in_library
-from mast_tui.traces.model import FileReport, Role, Span, SpanKind, SpanStatus, Tokens, Trace
+from mast_tui.traces.model import FileReport, Role, SpanKind, SpanStatus, Tokens, Trace
 from mast_tui.traces.readers import claims
 from mast_tui.traces.readers.codex.otel_logs import READER
-from tests.traces.checks import read_file, write_json_lines
+from tests.traces.checks import read_file, said, spans_of, write_json_lines
 
 Values = dict[str, object]
 ONE = "01a2b3c4-0000-7000-8000-0000000000e1"
@@ -91,14 +91,6 @@ def report_of(folder: Path, *requests: object) -> FileReport:
 def trace_of(folder: Path, *records: Values) -> Trace:
     (trace,) = report_of(folder, request(*records)).traces
     return trace
-
-
-def spans_of(trace: Trace) -> list[Span]:
-    return [trace.span(index) for index in range(len(trace))]
-
-
-def said(trace: Trace) -> list[str]:
-    return [trace.text(index) for index in range(len(trace))]
 
 
 def test_a_run_from_its_prompt_to_its_answer(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Role, SpanKind, Thread, Trace
 from mast_tui.traces.readers.codex.reader import READER
-from tests.traces.checks import check_sound
+from tests.traces.checks import check_sound, said, spans_of
 from tests.traces.rollouts import (
     Record,
     call,
@@ -19,8 +19,6 @@ from tests.traces.rollouts import (
     meta,
     output,
     record,
-    said,
-    spans_of,
     trace_of,
     turn_item,
     write,

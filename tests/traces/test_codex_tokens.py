@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.traces.model import SpanKind, Tokens
-from tests.traces.checks import CORPUS, needs_corpus
+from tests.traces.checks import CORPUS, needs_corpus, spans_of
 from tests.traces.rollouts import (
     call,
     event,
@@ -18,7 +18,6 @@ from tests.traces.rollouts import (
     output,
     reasoning,
     record,
-    spans_of,
     tokens,
     trace_of,
     write,

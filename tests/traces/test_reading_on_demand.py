@@ -43,7 +43,7 @@ class CountingParser:
     def finish(self) -> None:
         pass
 
-    def text(self, data: bytes, /) -> str:
+    def text(self, data: bytes, _kind: SpanKind, /) -> str:
         self.asked += 1
         return data.decode()
 

@@ -17,7 +17,7 @@ from mast_tui.traces.index.line_index import LineIndex, MemoryContent
 from mast_tui.traces.index.lines import LineSpans
 from mast_tui.traces.index.multi_file_trace import Member, joined
 from mast_tui.traces.library import read_file, read_fully
-from mast_tui.traces.model import Thread, Trace
+from mast_tui.traces.model import SpanKind, Thread, Trace
 from mast_tui.traces.readers.codex.reader import CodexParser
 from mast_tui.traces.readers.logs.reader import TextParser
 from mast_tui.traces.search import text_search
@@ -78,9 +78,9 @@ class CountingParser(CodexParser):
 
     made = 0
 
-    def text(self, data: bytes, /) -> str:
+    def text(self, data: bytes, kind: SpanKind, /) -> str:
         self.made += 1
-        return super().text(data)
+        return super().text(data, kind)
 
 
 def rollout_bytes(records: Iterable[Record], *, plain: bool = False) -> bytes:

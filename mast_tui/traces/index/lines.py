@@ -58,8 +58,8 @@ class LineParser(Protocol):
     def finish(self) -> None:
         """Every line has been given."""
 
-    def text(self, data: bytes, /) -> str:
-        """The text of the span that lies on the lines with this content.
+    def text(self, data: bytes, kind: SpanKind, /) -> str:
+        """The text of the span of this kind that lies on the lines with this content.
 
         Of a span of many lines only the beginning may be asked for. ``OSError`` is raised where
         they hold no span: then the file has changed.
@@ -102,8 +102,9 @@ class IndexedSpans(Spans):
         self._previews: LruCache[tuple[str, bool]] = LruCache(_CACHED_PREVIEWS)
 
     @abstractmethod
-    def _text_of(self, data: bytes, /) -> str:
-        """The text of a span whose lines hold these bytes; ``OSError`` where they hold none."""
+    def _text_of(self, index: int, data: bytes, /) -> str:
+        """The text of the span at ``index``, whose lines hold these bytes; ``OSError`` where they
+        hold none."""
 
     @abstractmethod
     def _preview_of_lines(self, index: int, first: int, last: int, /) -> tuple[str, bool]:
@@ -157,7 +158,7 @@ class IndexedSpans(Spans):
     def _candidates(self, found: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, str]]:
         for index, data in found:
             try:
-                text = self._table.part(index, self._text_of(data))
+                text = self._text_of(index, data)
             except OSError:
                 continue
             self._at_hand = index, text  # its row is asked for next, if it is
@@ -178,7 +179,7 @@ class IndexedSpans(Spans):
 
     def _read(self, index: int) -> str:
         data = self._index.read(*self._table.lines_of(index))
-        text = self._table.part(index, self._text_of(data))
+        text = self._text_of(index, data)
         self._texts.add(index, text)
         return text
 
@@ -383,14 +384,14 @@ class LineSpans(IndexedSpans):
         self._parser.finish()
         self._finished = True
 
-    def _text_of(self, data: bytes, /) -> str:
-        return self._parser.text(data)
+    def _text_of(self, index: int, data: bytes, /) -> str:
+        return self._parser.text(data, self._table.kind_of(index))
 
     def _preview_of_lines(self, index: int, first: int, last: int, /) -> tuple[str, bool]:
         """The preview of a span; of one of very many lines only the beginning is read."""
         begin, end = self._index.range_of(first, last)
         if last > first and end - begin > _PREVIEWED_BYTES:
-            text = self._text_of(self._index.read(first, last, _PREVIEWED_BYTES))
+            text = self._text_of(index, self._index.read(first, last, _PREVIEWED_BYTES))
             if text.strip():
                 return preview(text)[0], False
         number, text = self._at_hand

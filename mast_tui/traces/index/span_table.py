@@ -235,6 +235,20 @@ _UNKNOWN: Final = SpanStatus.UNKNOWN
 _MOST_COUNTED: Final = (1 << 32) - 1
 
 
+def list_problem(problems: list[Problem], line: int, message: str) -> None:
+    """Note a problem on a line of a file that may be broken all over: only the first are listed.
+
+    Args:
+        problems: Where it is noted.
+        line: The line, counted from 1.
+        message: What is wrong there.
+    """
+    if len(problems) < _LISTED_PROBLEMS:
+        problems.append(Problem(f"line {line}", message))
+    elif len(problems) == _LISTED_PROBLEMS:
+        problems.append(Problem(f"line {line}", "from here on problems are not listed"))
+
+
 class TableState(NamedTuple):
     """How much a table has been told: spans, what became known of them later, problems."""
 
@@ -255,7 +269,6 @@ class BlockStart(NamedTuple):
     shapes: int = 0
     problems: int = 0
     spawned: int = 0
-    sharing: int = 0
 
 
 class SpanTable:
@@ -477,11 +490,8 @@ class SpanTable:
         self._keys.append_block(keys, self._first)  # the last: it makes the spans known
 
     def add_problem(self, line: int, message: str) -> None:
-        """Note a problem; of a file that is broken all over only the first are listed."""
-        if len(self.problems) < _LISTED_PROBLEMS:
-            self.problems.append(Problem(f"line {line}", message))
-        elif len(self.problems) == _LISTED_PROBLEMS:
-            self.problems.append(Problem(f"line {line}", "from here on problems are not listed"))
+        """Note a problem on this line."""
+        list_problem(self.problems, line, message)
 
     def lines_of(self, index: int) -> tuple[int, int]:
         """The first and the last line that hold the text of the span at ``index``."""
@@ -491,10 +501,6 @@ class SpanTable:
     def state(self) -> TableState:
         """How much was told so far."""
         return TableState(len(self), self.amended, len(self.problems))
-
-    def part(self, _index: int, text: str) -> str:
-        """Of the text of its lines what belongs to the span at ``index``: all of it."""
-        return text
 
     @property
     def lines(self) -> tuple[array[int], array[int]]:

@@ -351,7 +351,7 @@ class CachedSpans(IndexedSpans):
         # The last, as it makes the spans known:
         self._table.append_block(Block(facts["table"], columns))
 
-    def _text_of(self, data: bytes, /) -> str:
+    def _text_of(self, _index: int, data: bytes, /) -> str:
         try:
             text = from_json(data.partition(BEFORE_TEXT)[2][:-1])
             if not isinstance(text, str):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Protocol
 
 from mast_tui.traces.identity import identity_by_content
+from mast_tui.traces.index.span_table import list_problem
+from mast_tui.traces.io.json_values import InvalidJSON, load_json
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import FileReport, TraceIdentity
+from mast_tui.traces.model import FileReport, Problem, TraceIdentity
 
 CUT_OFF: Final = "the last line is cut off; everything before it was read"
 """What is said of a file whose last line is no whole record."""
@@ -52,3 +55,28 @@ def identity_of(
         path, record, content, reader=reader.name, key_scheme=reader.key_scheme
     )
     return found._replace(trace_id=native, native=True) if native else found
+
+
+def record_on(
+    line: bytes, number: int, cut_off: bool, problems: list[Problem]
+) -> Mapping[str, object] | None:
+    """Read the JSON object on a line.
+
+    Args:
+        line: What stands on it.
+        number: Which line of the file it is.
+        cut_off: Whether it is a last line without its line feed.
+        problems: Where it is noted that there is none.
+
+    Returns:
+        The object; None where there is none.
+    """
+    try:
+        value = load_json(line)
+    except InvalidJSON as error:
+        list_problem(problems, number, CUT_OFF if cut_off else f"not JSON, left out: {error}")
+        return None
+    if not isinstance(value, Mapping):
+        list_problem(problems, number, "not a JSON object, left out")
+        return None
+    return value

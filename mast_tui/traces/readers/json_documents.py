@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
 
 from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.json_lines import glued_records
@@ -13,9 +12,6 @@ from mast_tui.traces.io.json_values import InvalidJSON, load_json
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Problem
 from mast_tui.traces.readers.base import CUT_OFF
-from mast_tui.traces.readers.json_fields import Fields
-
-_LISTED_PROBLEMS: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,29 +69,3 @@ def _holds_records(value: dict[str, object] | list[object]) -> bool:
     """Whether there is a list of objects in the record, so that some of them are worth having."""
     lists = [value] if isinstance(value, list) else list(value.values())
     return any(isinstance(one, list) and any(isinstance(r, dict) for r in one) for one in lists)
-
-
-class LineProblems:
-    """The problems of a file of lines; of one that is broken all over only the first are listed."""
-
-    def __init__(self) -> None:
-        self.found: list[Problem] = []
-
-    def add(self, line: int, message: str) -> None:
-        """Note a problem on this line."""
-        if len(self.found) < _LISTED_PROBLEMS:
-            self.found.append(Problem(f"line {line}", message))
-        elif len(self.found) == _LISTED_PROBLEMS:
-            self.found.append(Problem(f"line {line}", "from here on problems are not listed"))
-
-    def record_of(self, line: bytes, number: int, cut_off: bool) -> Fields | None:
-        """The JSON object on a line; None, with a problem noted, where there is none."""
-        try:
-            value = load_json(line)
-        except InvalidJSON as error:
-            self.add(number, CUT_OFF if cut_off else f"not JSON, left out: {error}")
-            return None
-        if not isinstance(value, Mapping):
-            self.add(number, "not a JSON object, left out")
-            return None
-        return value

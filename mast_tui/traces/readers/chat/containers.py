@@ -86,13 +86,6 @@ class Conversation:
     model: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    messages: Messages
-    usage: Tokens | None
-    model: str | None
-
-
 def mostly_messages(values: Iterable[object]) -> bool:
     """Whether at least half of the first values are chat messages."""
     return mostly(is_message, values)
@@ -146,7 +139,7 @@ def _answered_only(record: Fields, at: str, whole: Fields) -> Conversation | Non
 
 
 def _conversation(
-    record: Fields, at: str, whole: Fields, asked: Messages, answer: _Answer | None
+    record: Fields, at: str, whole: Fields, asked: Messages, answer: Conversation | None
 ) -> Conversation:
     about = record if record is whole else {**record, **whole}
     messages = _system(record, at) + asked
@@ -195,7 +188,7 @@ def _system(record: Fields, at: str) -> Messages:
     return ()
 
 
-def _answer(record: Fields, at: str, whole: Fields) -> _Answer | None:
+def _answer(record: Fields, at: str, whole: Fields) -> Conversation | None:
     """The response in a record that is one, or that has one beside the request."""
     if (found := _own_answer(record, at)) is not None:
         return found
@@ -205,7 +198,7 @@ def _answer(record: Fields, at: str, whole: Fields) -> _Answer | None:
     return found
 
 
-def _answer_beside(record: Fields, at: str) -> _Answer | None:
+def _answer_beside(record: Fields, at: str) -> Conversation | None:
     for field in _RESPONSES:
         inner = _object(record.get(field))
         if inner is None or _is_foreign(inner):
@@ -213,14 +206,14 @@ def _answer_beside(record: Fields, at: str) -> _Answer | None:
         if (found := _own_answer(inner, f"{at}/{field}")) is not None:
             return found
         if isinstance(inner.get("role"), str) and is_message(inner):
-            return _Answer(((f"{at}/{field}", inner),), None, model_of(inner))
+            return Conversation(((f"{at}/{field}", inner),), inner, model=model_of(inner))
     return None
 
 
-def _own_answer(record: Fields, at: str) -> _Answer | None:
+def _own_answer(record: Fields, at: str) -> Conversation | None:
     """The messages of a response: of OpenAI's two clients, Anthropic's, Gemini's or Ollama's."""
     if kind_of(record) == "message" and record.get("role") == "assistant" and "content" in record:
-        return _Answer(((at, record),), None, None)
+        return Conversation(((at, record),), record)
     found: list[tuple[str, object]] = []
     for number, choice in enumerate(items_of(record.get("choices"))):
         message = fields_of(choice).get("message")
@@ -238,7 +231,9 @@ def _own_answer(record: Fields, at: str) -> _Answer | None:
     if not found and (is_response or any(prompt in record for prompt in _PROMPTS)):
         items = _message_list(record.get("output")) or ()
         found.extend(_pointers(f"{at}/output", items))
-    return _Answer(tuple(found), usage_of(record), model_of(record)) if found else None
+    if not found:
+        return None
+    return Conversation(tuple(found), record, usage_of(record), model_of(record))
 
 
 def _message_list(value: object) -> Sequence[object] | None:

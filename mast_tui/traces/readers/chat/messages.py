@@ -5,9 +5,10 @@ What shapes a message comes in is told in ``pieces``.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from mast_tui.traces.index.document import StepList
 from mast_tui.traces.model import Problem, Role, SpanKind, Tokens
@@ -17,7 +18,7 @@ from mast_tui.traces.readers.json_fields import Fields
 from mast_tui.traces.result_status import status_of_message
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Call:
     """A tool call that has a span."""
 
@@ -25,6 +26,31 @@ class Call:
     agent: str
     name: str | None
     start: float | None = None
+
+
+AnyCall = TypeVar("AnyCall", bound=Call)
+
+
+class OpenCalls(Generic[AnyCall]):
+    """The calls that no result has answered yet, oldest first, by the tool's name and all."""
+
+    def __init__(self) -> None:
+        self._all: dict[str, AnyCall] = {}
+        self._named: dict[str | None, dict[str, AnyCall]] = defaultdict(dict)
+
+    def add(self, call: AnyCall) -> None:
+        """Let a call wait for its result."""
+        self._all[call.key] = self._named[call.name][call.key] = call
+
+    def close(self, call: AnyCall) -> None:
+        """Let a call that was answered wait no longer."""
+        self._all.pop(call.key, None)
+        self._named[call.name].pop(call.key, None)
+
+    def oldest(self, name: str | None) -> AnyCall | None:
+        """The call of this tool, or of any, that has waited longest."""
+        calls = self._all if name is None else self._named[name]
+        return next(iter(calls.values()), None)
 
 
 class MessageMapper:
@@ -44,7 +70,7 @@ class MessageMapper:
         self._steps = steps
         self._by_name = by_name
         self._prefix = prefix
-        self._open = _OpenCalls()
+        self._open: OpenCalls[Call] = OpenCalls()
         self._standing: str | None = None
         self._last: str | None = None
         self._speakers: dict[str, Speaker] = {}
@@ -112,8 +138,6 @@ class MessageMapper:
         *,
         place: str | None = None,
         start: float | None = None,
-        end: float | None = None,
-        parent: str | None = None,
         call: Call | None = None,
     ) -> str:
         """Add the span of a piece.
@@ -123,9 +147,7 @@ class MessageMapper:
             key: of the message that the piece is part of; ``piece.at`` follows on it.
             place: where the piece stands in its source, where the key does not tell.
             start: in Unix seconds.
-            end: in Unix seconds.
-            parent: the key of the span that it belongs to; a result belongs to its call.
-            call: what a result answers.
+            call: what a result answers; the result belongs to it.
 
         Returns:
             The key of the span.
@@ -134,7 +156,7 @@ class MessageMapper:
         place = self._prefix + (pointer if place is None else place)
         if piece.problem:
             self.problems.append(Problem(place, piece.problem))
-        agent, name = piece.agent, piece.name
+        agent, name, parent = piece.agent, piece.name, None
         if call is not None:
             agent, name, parent = call.agent, call.name or name, call.key
         if piece.call_id is not None:
@@ -149,7 +171,6 @@ class MessageMapper:
             name=name,
             parent=parent,
             start=start,
-            end=end,
             status=piece.status,
         )
         if piece.kind is SpanKind.TOOL_CALL:
@@ -176,28 +197,4 @@ class MessageMapper:
 
     def forget_open_calls(self) -> None:
         """Let no result answer a call that was made so far, unless it names that by its id."""
-        self._open = _OpenCalls()
-
-
-class _OpenCalls:
-    """The calls that no result has answered yet, oldest first, by the tool's name and all."""
-
-    def __init__(self) -> None:
-        self._closed: set[str] = set()
-        self._waiting: dict[str | None, deque[Call]] = {}
-
-    def add(self, call: Call) -> None:
-        """Let a call wait for its result."""
-        for name in {call.name, None}:
-            self._waiting.setdefault(name, deque()).append(call)
-
-    def close(self, call: Call) -> None:
-        """Let a call that was answered wait no longer."""
-        self._closed.add(call.key)
-
-    def oldest(self, name: str | None) -> Call | None:
-        """The call of this tool, or of any, that has waited longest."""
-        waiting = self._waiting.get(name, deque())
-        while waiting and waiting[0].key in self._closed:
-            waiting.popleft()
-        return waiting[0] if waiting else None
+        self._open = OpenCalls()

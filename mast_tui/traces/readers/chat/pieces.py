@@ -82,13 +82,6 @@ class Turn:
     model: str | None = None
 
 
-def said(
-    role: Role, agent: str, text: str, at: str = "", *, kind: SpanKind = SpanKind.MESSAGE
-) -> Piece:
-    """Something that was said or thought."""
-    return Piece(kind, role, agent, text, at, status=status_of_message(agent, text))
-
-
 def noted(value: object, at: str = "", *, name: str | None = None) -> Piece:
     """A value that is kept as it is, because no shape fits it."""
     return Piece(SpanKind.LOG, Role.LOG, "log", dump_text(value), at, name=name)
@@ -191,6 +184,11 @@ class Speaker:
     def kind(self) -> SpanKind:
         """What it is when this speaker says something."""
         return SpanKind.REASONING if self.thinks else SpanKind.MESSAGE
+
+    def says(self, text: str, at: str = "", *, kind: SpanKind = SpanKind.MESSAGE) -> Piece:
+        """Make the piece that this speaker says or thinks."""
+        status = status_of_message(self.agent, text)
+        return Piece(kind, self.role, self.agent, text, at, status=status)
 
 
 THE_MODEL: Final = Speaker(ASSISTANT, Role.AGENT)
@@ -347,12 +345,12 @@ def chat_pieces(message: Fields, speaker: Speaker, inner: str = "") -> Sequence[
     for field, text in (("refusal", message.get("refusal")), ("audio", audio.get("transcript"))):
         if spoken := as_text(text):
             at = f"{inner}/{field}" if pieces else ""
-            pieces.append(said(speaker.role, speaker.agent, spoken, at))
+            pieces.append(speaker.says(spoken, at))
     for piece in _chat_calls(message, speaker, inner):
         if piece.call_id is None or piece.call_id not in called:
             pieces.append(piece)
     nothing = "[audio]" if audio else ""
-    return pieces or [said(speaker.role, speaker.agent, nothing, kind=speaker.kind)]
+    return pieces or [speaker.says(nothing, kind=speaker.kind)]
 
 
 def _is_result_block(kind: str) -> bool:
@@ -368,7 +366,7 @@ def _block_piece(block: Fields, at: str, speaker: Speaker) -> Piece | None:
         return result_piece(block, first_in(block, *_OUTPUTS), at)
     if kind in _THINKING_BLOCKS:
         text = thought_text(block)
-        return said(speaker.role, speaker.agent, text, at, kind=SpanKind.REASONING)
+        return speaker.says(text, at, kind=SpanKind.REASONING)
     return None
 
 
@@ -385,7 +383,7 @@ def _chat_parts(message: Fields, content: object, speaker: Speaker, inner: str) 
                 text = thought_text(value)
                 if thought := bool(text):
                     at_field = f"{at}/{field}"
-                    yield said(speaker.role, speaker.agent, text, at_field, kind=SpanKind.REASONING)
+                    yield speaker.says(text, at_field, kind=SpanKind.REASONING)
     yield from _chat_content(content, speaker, inner, repeated=thought)
 
 
@@ -395,7 +393,7 @@ def _chat_content(
     """The content's pieces; its thoughts are left out where they were ``repeated`` beside it."""
     if not isinstance(content, list) or not _has_blocks(content, _is_special):
         if text := said_text(content):
-            yield said(speaker.role, speaker.agent, text, kind=speaker.kind)
+            yield speaker.says(text, kind=speaker.kind)
         return
     texts: list[object] = []
     text_at = ""
@@ -404,7 +402,7 @@ def _chat_content(
             texts.append(block)
             continue
         if text := said_text(texts):
-            yield said(speaker.role, speaker.agent, text, text_at, kind=speaker.kind)
+            yield speaker.says(text, text_at, kind=speaker.kind)
         texts = []
         text_at = f"{inner}/content/{number + 1}"
         if not isinstance(block, Mapping) or (repeated and kind_of(block) in _THINKING_BLOCKS):
@@ -495,7 +493,7 @@ def _item_pieces(item: Fields) -> Iterator[Piece]:
     """The pieces of a response item: one, or two where it holds a call with its result."""
     kind = kind_of(item)
     if kind == "reasoning":
-        yield said(Role.AGENT, ASSISTANT, _item_thought(item), kind=SpanKind.REASONING)
+        yield THE_MODEL.says(_item_thought(item), kind=SpanKind.REASONING)
     elif kind in _ITEM_NOTES:
         yield noted(item, name=kind)
     elif kind in _ITEM_CALLS:
@@ -601,7 +599,7 @@ def _adk_pieces(event: Fields) -> Sequence[Piece]:
     if not pieces and not content:
         rest = {name: value for name, value in event.items() if value not in (None, {}, [])}
         return [noted(rest)]
-    return pieces or [said(speaker.role, speaker.agent, "")]
+    return pieces or [speaker.says("")]
 
 
 def _parts_pieces(message: Fields) -> Sequence[Piece]:
@@ -613,7 +611,7 @@ def _parts_pieces(message: Fields) -> Sequence[Piece]:
     else:
         speaker = Speaker(name or role, role_of(role) or Role.AGENT)
     pieces = list(_parts(message.get("parts"), speaker, "/parts"))
-    return pieces or [said(speaker.role, speaker.agent, "")]
+    return pieces or [speaker.says("")]
 
 
 def _parts(parts: object, speaker: Speaker, at: str) -> Iterator[Piece]:
@@ -630,7 +628,7 @@ def _parts(parts: object, speaker: Speaker, at: str) -> Iterator[Piece]:
             texts.append(part)
             continue
         if text := said_text(texts):
-            yield said(speaker.role, speaker.agent, text, text_at)
+            yield speaker.says(text, text_at)
         texts = []
         if piece is not None:
             yield piece
@@ -658,9 +656,7 @@ def _special_part(part: Fields, at: str, speaker: Speaker) -> Piece | None:
         status = SpanStatus.OK if outcome == "OUTCOME_OK" else SpanStatus.ERROR
         return result_piece(ran, ran.get("output") or "", at, name=_GOOGLE_CODE_TOOL, status=status)
     if part.get("thought") is True:
-        return said(
-            speaker.role, speaker.agent, content_text(part.get("text")), at, kind=SpanKind.REASONING
-        )
+        return speaker.says(content_text(part.get("text")), at, kind=SpanKind.REASONING)
     return _block_piece(part, at, speaker) if kind_of(part) else None
 
 
@@ -678,15 +674,15 @@ def _pydantic_part(part: Fields, at: str) -> Piece:
     content = part.get("content")
     match part.get("part_kind"):
         case "system-prompt":
-            piece = said(Role.SYSTEM, "system", said_text(content), at)
+            piece = Speaker("system", Role.SYSTEM).says(said_text(content), at)
         case "user-prompt":
-            piece = said(Role.USER, "user", said_text(content), at)
+            piece = Speaker("user", Role.USER).says(said_text(content), at)
         case "text" | "file":
-            piece = said(Role.AGENT, ASSISTANT, said_text(content), at)
+            piece = THE_MODEL.says(said_text(content), at)
         case "thinking":
             hidden = "[encrypted reasoning]" if as_text(part.get("signature")) else ""
             text = content_text(content) or hidden
-            piece = said(Role.AGENT, ASSISTANT, text, at, kind=SpanKind.REASONING)
+            piece = THE_MODEL.says(text, at, kind=SpanKind.REASONING)
         case "tool-call" | "builtin-tool-call":
             piece = call_piece(part, at, ASSISTANT)
         case "tool-return" | "builtin-tool-return":
@@ -790,8 +786,9 @@ def _autogen_pieces(message: Fields) -> Iterator[Piece]:
     if agent == Role.AGENT.value:
         agent = ASSISTANT
     role = _MODEL_MESSAGES.get(kind) or role_of_name(agent)
+    speaker = Speaker(agent, role, thinks=kind == "ThoughtEvent")
     if thought := as_text(message.get("thought")):
-        yield said(role, agent, thought, "/thought", kind=SpanKind.REASONING)
+        yield speaker.says(thought, "/thought", kind=SpanKind.REASONING)
     if kind in _AUTOGEN_NOTES:
         yield noted(content if content is not None else message, name=kind)
     elif kind == "CodeExecutionEvent":
@@ -805,9 +802,8 @@ def _autogen_pieces(message: Fields) -> Iterator[Piece]:
         for number, result in enumerate(content):
             yield result_piece(result, result.get("content"), f"/content/{number}")
     else:
-        thinks = kind == "ThoughtEvent"
         text = said_text(content) if isinstance(content, str | list) else dump_text(content)
-        yield said(role, agent, text, kind=SpanKind.REASONING if thinks else SpanKind.MESSAGE)
+        yield speaker.says(text, kind=speaker.kind)
 
 
 def _is_autogen_call(value: object) -> bool:

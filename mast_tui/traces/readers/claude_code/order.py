@@ -91,30 +91,15 @@ def in_reading_order(
 
     A sub-agent whose call is in ``workers`` but whose result is nowhere stands at its own lines.
     """
-    voices = {name: _voice(worker, voice) for name, worker in workers.items()}
+    voices = {name: _voice(worker) for name, worker in workers.items()}
     before = _by_result(workers, [*own, *(one for w in workers.values() for one in w.records)])
     named = {name for names in before.values() for name in names}
     free = [name for name in workers if name not in named]
-    waiting: list[Facts | str] = [*own]
-    waiting.extend(free)
-    waiting.sort(
-        key=lambda one: workers[one].records[0].first if isinstance(one, str) else one.first
-    )
-    begun: set[str] = set()
-    yield from _walk(waiting, voice, workers, voices, before, begun)
-    lost: list[Facts | str] = [name for name in workers if name not in begun]
-    yield from _walk(lost, voice, workers, voices, before, begun)
-
-
-def _walk(
-    items: Sequence[Facts | str],
-    voice: Voice,
-    workers: Mapping[str, Worker],
-    voices: Mapping[str, Voice],
-    before: Mapping[str, Sequence[str]],
-    begun: set[str],
-) -> Iterator[tuple[Facts, Voice]]:
+    items: list[Facts | str] = [*own, *free]
+    items.sort(key=lambda one: workers[one].records[0].first if isinstance(one, str) else one.first)
+    items += workers  # those that have not begun by then, as what would begin them is not reached
     waiting: list[tuple[Facts | str, Voice]] = [(item, voice) for item in reversed(items)]
+    begun: set[str] = set()
     while waiting:
         item, speaker = waiting.pop()
         if isinstance(item, str):
@@ -147,7 +132,7 @@ def _by_result(workers: Mapping[str, Worker], records: Sequence[Facts]) -> dict[
     return found
 
 
-def _voice(worker: Worker, outer: Voice) -> Voice:
+def _voice(worker: Worker) -> Voice:
     call = worker.call
     return Voice(
         prefix=f"{worker.id}/",
@@ -206,26 +191,22 @@ class _Tree:
 
     def below(self, place: int) -> list[int]:
         """A record and everything that hangs on it, in file order."""
-        found: list[int] = []
-        waiting = [place]
+        return sorted(self._all_below([place]))
+
+    def _all_below(self, places: list[int]) -> Iterator[int]:
+        """These records and everything that hangs on them, each before what hangs on it."""
+        waiting = list(places)
         while waiting:
             here = waiting.pop()
-            found.append(here)
+            yield here
             waiting.extend(self._children[here])
-        return sorted(found)
 
     def _path(self) -> list[int]:
         """The way from the beginning to the last record of the conversation."""
-        last = next(
-            (
-                place
-                for place in range(len(self._records) - 1, -1, -1)
-                if self._records[place].place is not Place.BETWEEN
-            ),
-            None,
-        )
+        told = (at for at, one in enumerate(self._records) if one.place is not Place.BETWEEN)
+        last = max(told, default=_LOOSE)
         path: list[int] = []
-        while last is not None and last >= 0:
+        while last >= 0:
             path.append(last)
             last = self._parents[last]
         return path[::-1] if last == _ROOT else []
@@ -236,13 +217,7 @@ class _Tree:
         That is the agent's own doing where there is any in one of the branches.
         """
         openings = [record.place for record in self._records]
-        order: list[int] = []
-        waiting = list(self._tops)
-        while waiting:
-            here = waiting.pop()
-            order.append(here)
-            waiting.extend(self._children[here])
-        for here in reversed(order):
+        for here in reversed(list(self._all_below(self._tops))):
             if openings[here] is Place.BETWEEN:
                 below = {openings[child] for child in self._children[here]}
                 if Place.TURN in below:

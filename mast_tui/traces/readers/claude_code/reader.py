@@ -15,18 +15,12 @@ from pathlib import Path
 from typing import Final
 
 from mast_tui.traces.index.line_index import LineIndex
+from mast_tui.traces.index.span_table import list_problem
 from mast_tui.traces.io.json_values import as_text
 from mast_tui.traces.io.regular_files import UnreadableFile, read_beside
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import (
-    FileReport,
-    Problem,
-    SpanKind,
-    Thread,
-    Trace,
-    TraceMeta,
-)
-from mast_tui.traces.readers.base import identity_of
+from mast_tui.traces.model import FileReport, Problem, SpanKind, Thread
+from mast_tui.traces.readers.base import record_on
 from mast_tui.traces.readers.claude_code.order import (
     Worker,
     abandoned_branches,
@@ -42,14 +36,7 @@ from mast_tui.traces.readers.claude_code.records import (
     parts_of,
     type_of,
 )
-from mast_tui.traces.readers.claude_code.trace import (
-    RecordSpans,
-    SpanMaker,
-    Voice,
-    lines_of,
-    short_name,
-)
-from mast_tui.traces.readers.json_documents import LineProblems
+from mast_tui.traces.readers.claude_code.trace import SpanMaker, Voice, lines_of, short_name
 from mast_tui.traces.readers.json_fields import Fields, fields_of, object_in
 
 _CUT_RECORD: Final = re.compile(
@@ -77,16 +64,17 @@ class ClaudeCodeReader:
         session = _Session()
         for number, line, ends_open in lines_of(index):
             session.feed(number, line, ends_open)
-        maker = session.spans(source.path)
-        thread = session.thread
+        maker, thread = session.spans(source.path), session.thread
         names = () if thread is None else (thread.parent, thread.id)
-        identity = identity_of(self, source.path, source.head, native="/".join(filter(None, names)))
-        trace = Trace(
-            identity,
-            source.path,
-            RecordSpans(index, maker.rows, _texts_of, maker.spawned),
-            meta=TraceMeta(system=AGENT, model=session.model, task=maker.task(index, _texts_of)),
-            problems=session.problems.found,
+        trace = maker.trace(
+            self,
+            source,
+            index,
+            _texts_of,
+            native="/".join(filter(None, names)),
+            model=session.model,
+            problems=session.problems,
+            spawned=maker.spawned,
         )
         return FileReport(source.path, format=self.name, traces=(trace,), thread=thread)
 
@@ -111,7 +99,7 @@ class _Session:
     """The records of one file, and what becomes of them when all have come."""
 
     def __init__(self) -> None:
-        self.problems = LineProblems()
+        self.problems: list[Problem] = []
         self.model: str | None = None
         self.thread: Thread | None = None
         self._records: list[Facts] = []
@@ -122,7 +110,7 @@ class _Session:
         """Take line ``number``; ``cut_off`` marks a last line without its line feed."""
         if not line.strip():
             return
-        record = self.problems.record_of(line, number, cut_off)
+        record = record_on(line, number, cut_off, self.problems)
         if record is None:
             return
         if type_of(record) == "last-prompt":
@@ -147,11 +135,9 @@ class _Session:
         dropped = self._dropped(own)
         _drop_workers(workers, dropped)
         kept = [record for record in own if record.first not in dropped]
-        maker = SpanMaker()
+        maker = SpanMaker(voice)
         for record, speaker in in_reading_order(kept, voice, workers):
             maker.add(record, speaker)
-            if speaker is voice:
-                maker.note_prompt(record)
         maker.set_tokens()
         return maker
 
@@ -166,7 +152,7 @@ class _Session:
             self.thread = Thread(session)
             return Voice()
         self.thread = Thread(agent_id, session)
-        agent = _agent_type(path, self.problems.found) or short_name(agent_id)
+        agent = _agent_type(path, self.problems) or short_name(agent_id)
         return Voice(prefix=f"{agent_id}/", agent=agent, asker=AGENT)
 
     def _is_own(self, record: Facts) -> bool:
@@ -201,7 +187,7 @@ class _Session:
                 records = "1 record" if shown == 1 else f"{shown} records"
                 verb = "is" if shown == 1 else "are"
                 message = f"{records} of an abandoned branch {verb} not shown"
-                self.problems.add(linked[branch[0]].first, message)
+                list_problem(self.problems, linked[branch[0]].first, message)
         return dropped
 
 

@@ -19,7 +19,6 @@ from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens
 from mast_tui.traces.preview import call_preview, preview
 from mast_tui.traces.readers.json_fields import (
     Fields,
-    fields_at,
     fields_of,
     flag_in,
     name_set,
@@ -64,6 +63,8 @@ _TEAMMATE: Final = re.compile(
 _TAG: Final = re.compile(r"<([a-z_-]{1,30})>")
 _NOT_SPACE: Final = re.compile(r"\S")
 _INTERRUPTION: Final = "[Request interrupted by user"
+_COMMANDS: Final = ("<command-name>", "<command-message>")
+"""How a command begins that the user typed, such as ``/review``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,27 +277,11 @@ def _skip_space(text: str, begin: int) -> int:
     return found.start() if found else len(text)
 
 
-def is_command(text: str) -> bool:
-    """Whether a text stands for a command that the user typed, such as ``/review``."""
-    return text.lstrip().startswith(("<command-name>", "<command-message>"))
-
-
-def is_interruption(text: str) -> bool:
-    """Whether a text only says that the user stopped the agent."""
-    return text.lstrip().startswith(_INTERRUPTION)
-
-
-def usage_of(record: Fields) -> Tokens | None:
-    """What the model call behind a record took and gave; what the cache held is taken in too."""
-    usage = fields_at(record.get("message"), "usage")
+def _tokens(usage: Fields) -> Tokens | None:
+    """What a model call took and gave; what the cache held is taken in too."""
     fields = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
     counts = [count for field in fields if (count := as_count(usage.get(field))) is not None]
     return tokens_of(sum(counts) if counts else None, usage.get("output_tokens"))
-
-
-def message_field(record: Fields, name: str) -> str | None:
-    """A text field of the record's message, such as ``id`` or ``model``."""
-    return as_text(fields_of(record.get("message")).get(name))
 
 
 _AGENT_MARK: Final = "agentId: "
@@ -318,8 +303,8 @@ class Place(Enum):
 class Facts:
     """One record, on the lines ``first`` to ``last`` of its file.
 
-    ``links`` says that other records may name it as their parent. ``root`` says that it names
-    none itself, ``parent`` is the one that it names or that it follows after a compaction.
+    ``parent`` is the record that it names, or that it follows after a compaction; ``root`` says
+    that it names none.
     ``said`` stands for the text of a sub-agent's prompt, ``response`` names the model call that
     the record is part of, and ``worker`` the sub-agent whose result it brings.
     """
@@ -348,7 +333,8 @@ def facts_of(record: Fields, line: int, parts: Sequence[Part]) -> Facts:
     """The facts of a session file's record."""
     kind = type_of(record)
     parent = as_text(record.get("parentUuid"))
-    model = message_field(record, "model") if kind == "assistant" else None
+    message = fields_of(record.get("message") if kind == "assistant" else None)
+    model = as_text(message.get("model"))
     sidechain = record.get("isSidechain") is True
     outcome = record.get("toolUseResult", record.get("tool_use_result"))
     return Facts(
@@ -365,8 +351,8 @@ def facts_of(record: Fields, line: int, parts: Sequence[Part]) -> Facts:
         session=as_text(record.get("sessionId")),
         time=unix_seconds(record.get("timestamp")),
         said=_said_by_agent(parts) if sidechain and kind == "user" else None,
-        response=message_field(record, "id") if kind == "assistant" else None,
-        tokens=usage_of(record) if kind == "assistant" else None,
+        response=as_text(message.get("id")),
+        tokens=_tokens(fields_of(message.get("usage"))),
         model=None if model == SYNTHETIC_MODEL else model,
         worker=as_text(fields_of(outcome).get("agentId")),
         worker_in_text=_worker_in_text(parts),
@@ -399,7 +385,9 @@ def _place(record: Fields, kind: str, parts: Sequence[Part]) -> Place:
     if any(part.kind is SpanKind.TOOL_RESULT or part.speaker is not None for part in parts):
         return Place.TURN
     for part in parts:
-        if is_command(part.text) or (part.role is Role.USER and not is_interruption(part.text)):
+        text = part.text.lstrip()
+        asked = part.role is Role.USER and not text.startswith(_INTERRUPTION)
+        if asked or text.startswith(_COMMANDS):
             return Place.PROMPT
     return Place.BETWEEN
 

@@ -17,10 +17,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from mast_tui.traces.index.line_index import LineIndex
+from mast_tui.traces.index.span_table import list_problem
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import FileReport, Role, SpanKind, SpanStatus, Trace, TraceMeta
-from mast_tui.traces.readers.base import CUT_OFF, identity_of
+from mast_tui.traces.model import FileReport, Problem, Role, SpanKind, SpanStatus
+from mast_tui.traces.readers.base import CUT_OFF
 from mast_tui.traces.readers.claude_code.records import (
     AGENT,
     Facts,
@@ -32,14 +33,7 @@ from mast_tui.traces.readers.claude_code.records import (
     type_of,
     without_text,
 )
-from mast_tui.traces.readers.claude_code.trace import (
-    RecordSpans,
-    SpanMaker,
-    Voice,
-    lines_of,
-    short_name,
-)
-from mast_tui.traces.readers.json_documents import LineProblems
+from mast_tui.traces.readers.claude_code.trace import SpanMaker, Voice, lines_of, short_name
 from mast_tui.traces.readers.json_fields import Fields, fields_of, name_set, object_in
 
 _LINES: Final = 0
@@ -81,14 +75,15 @@ class ClaudeStreamReader:
         for number, line, ends_open in lines_of(index):
             stream.feed(number, line, ends_open)
         stream.finish()
-        maker = stream.maker
-        identity = identity_of(self, source.path, source.head, native=stream.session)
-        trace = Trace(
-            identity,
-            source.path,
-            RecordSpans(index, maker.rows, _texts_of, {}),
-            meta=TraceMeta(system=AGENT, model=stream.model, task=maker.task(index, _texts_of)),
-            problems=stream.problems.found,
+        trace = stream.maker.trace(
+            self,
+            source,
+            index,
+            _texts_of,
+            native=stream.session,
+            model=stream.model,
+            problems=stream.problems,
+            spawned={},
         )
         return FileReport(source.path, format=self.name, traces=(trace,))
 
@@ -180,11 +175,11 @@ class _Stream:
     """Makes spans of the lines, given in order."""
 
     def __init__(self) -> None:
-        self.problems = LineProblems()
-        self.maker = SpanMaker()
+        self.problems: list[Problem] = []
+        self.maker = SpanMaker(Voice())
         self.model: str | None = None
         self.session: str | None = None
-        self._voices: dict[str | None, Voice] = {None: Voice()}
+        self._voices: dict[str | None, Voice] = {None: self.maker.voice}
         self._types: dict[str, str] = {}
         self._said: tuple[int, int] | None = None
         self._plain: _Waiting | None = None
@@ -197,7 +192,7 @@ class _Stream:
         record = _object_of(line)
         if record is None:
             if cut_off and line.lstrip().startswith(b'{"'):
-                self.problems.add(number, CUT_OFF)
+                list_problem(self.problems, number, CUT_OFF)
             else:
                 self._take_plain(number, line)
             return
@@ -233,12 +228,11 @@ class _Stream:
                 self._types[part.tool_id] = part.agent_type
         self.maker.add(facts, self._voice(caller))
         if caller is None:
-            self.maker.note_prompt(facts)
             self._note_said(facts.type, parts)
 
     def _note_said(self, kind: str, parts: list[Part]) -> None:
         """Remember what the agent said last, which a result repeats."""
-        spans = len(self.maker.rows.spans)
+        spans = len(self.maker.spans)
         for offset, part in enumerate(reversed(parts), 1):
             if kind == "assistant" and part.name in (None, "api_error") and part.text:
                 self._said = (mark_of(part.text), spans - offset)

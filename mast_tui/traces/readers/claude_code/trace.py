@@ -6,7 +6,7 @@ What becomes of a record: keys, calls with their results, tokens counted once.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from errno import ESTALE
 from typing import Final
@@ -15,10 +15,12 @@ from mast_tui.traces.byte_prefilter import Prefilter
 from mast_tui.traces.index.line_index import LineIndex
 from mast_tui.traces.index.lines import Lines
 from mast_tui.traces.index.span_columns import ColumnsOfSteps
+from mast_tui.traces.io.source import Source
 from mast_tui.traces.keys import UniqueKeys
 from mast_tui.traces.model import (
     Candidates,
     Loaded,
+    Problem,
     Role,
     Span,
     SpanColumns,
@@ -26,14 +28,18 @@ from mast_tui.traces.model import (
     Spans,
     SpanStatus,
     Tokens,
+    Trace,
+    TraceMeta,
 )
 from mast_tui.traces.preview import task_of_text
+from mast_tui.traces.readers.base import Reader, identity_of
 from mast_tui.traces.readers.claude_code.records import AGENT, SPAWNING_TOOLS, Facts, Part, Place
 
 _READ_AT_ONCE: Final = 4 << 20
 """How much of a file is taken in at a time, in bytes."""
 
-_CHANGED: Final = "the file has changed"
+TextsOf = Callable[[bytes], Mapping[int, str]]
+"""Makes the texts of some lines, by the number of the part."""
 
 
 def lines_of(index: LineIndex) -> Iterator[tuple[int, bytes, bool]]:
@@ -45,41 +51,17 @@ def lines_of(index: LineIndex) -> Iterator[tuple[int, bytes, bool]]:
             yield number + offset, line, index.ends_open and offset == len(lines)
 
 
-class SpanRows:
-    """Spans, each with the lines that hold its text and its part of what stands there."""
-
-    def __init__(self) -> None:
-        self.spans: list[Span] = []
-        self.index: dict[str, int] = {}
-        self.first = array("Q")
-        self.last = array("Q")
-        self.part = array("Q")
-
-    def add(self, span: Span, lines: tuple[int, int], part: int) -> None:
-        """Append a span whose index is the next one."""
-        self.index[span.key] = len(self.spans)
-        self.spans.append(span)
-        self.first.append(lines[0])
-        self.last.append(lines[1])
-        self.part.append(part)
-
-
 class RecordSpans(Spans):
     """Spans that are all known from the beginning, with texts that are read when asked for.
 
-    ``texts_of`` makes the texts of some lines, by the number of the part; those of the lines asked
-    for last are kept.
+    Those of the lines asked for last are kept.
     """
 
     def __init__(
-        self,
-        index: LineIndex,
-        rows: SpanRows,
-        texts_of: Callable[[bytes], Mapping[int, str]],
-        spawned: Mapping[str, str],
+        self, index: LineIndex, made: SpanMaker, texts_of: TextsOf, spawned: Mapping[str, str]
     ) -> None:
         self._index = index
-        self._rows = rows
+        self._made = made
         self._texts_of = texts_of
         self._kept: tuple[tuple[int, int], Mapping[int, str]] | None = None
         self._spawned = spawned
@@ -96,29 +78,29 @@ class RecordSpans(Spans):
         return Loaded(self._index.done, self._index.size, complete=True)
 
     def __len__(self) -> int:
-        return len(self._rows.spans)
+        return len(self._made.spans)
 
     def span(self, index: int, /) -> Span:
         """The span at ``index``; nothing is read for it."""
-        return self._rows.spans[index]
+        return self._made.spans[index]
 
     def text(self, index: int, /) -> str:
         """The whole text of the span at ``index``, read from the file."""
-        lines = (self._rows.first[index], self._rows.last[index])
+        lines = (self._made.first[index], self._made.last[index])
         kept = self._kept
         if kept is None or kept[0] != lines:
             kept = (lines, self._texts_of(self._index.read(*lines)))
             self._kept = kept if kept[1] else None
-        text = kept[1].get(self._rows.part[index])
+        text = kept[1].get(self._made.part[index])
         if text is None:
-            raise OSError(ESTALE, _CHANGED)
+            raise OSError(ESTALE, "the file has changed")
         return text
 
     def candidates(
         self, prefilter: Prefilter | None, begin: int, limit: int, max_bytes: int, /
     ) -> Candidates:
         """The texts that may hold what is looked for; one that cannot be read holds none."""
-        lines = Lines(self._index, self._rows.first, self._rows.last)
+        lines = Lines(self._index, self._made.first, self._made.last)
         try:
             end, found = lines.candidates(prefilter, begin, limit, max_bytes)
         except OSError:
@@ -128,18 +110,18 @@ class RecordSpans(Spans):
         for index, own in found:
             if own != data:  # several spans lie on one line
                 data, parts = own, self._texts_of(own)
-            text = parts.get(self._rows.part[index])
+            text = parts.get(self._made.part[index])
             if text is not None:
                 texts.append((index, text))
         return Candidates(end, texts)
 
     def columns(self, first: int, end: int, /) -> SpanColumns:
         """What is known of the spans from ``first`` up to ``end`` (exclusive)."""
-        return self._columns.columns(first, self._rows.spans[first:end])
+        return self._columns.columns(first, self._made.spans[first:end])
 
     def index_of(self, key: str, /) -> int | None:
         """The index of the span with this key, or None."""
-        return self._rows.index.get(key)
+        return self._made.keys.find(key)
 
 
 _SIDES: Final = {Role.SYSTEM: "system", Role.LOG: "log"}
@@ -164,14 +146,22 @@ def short_name(thread: str) -> str:
 
 
 class SpanMaker:
-    """Makes the spans of one trace from its records, given in reading order."""
+    """Makes the spans of one trace from its records, given in reading order.
 
-    def __init__(self) -> None:
-        self.rows = SpanRows()
+    The text of each stands on the lines ``first`` to ``last``, and is the one numbered ``part`` of
+    what stands there.
+    """
+
+    def __init__(self, voice: Voice) -> None:
+        self.voice = voice
+        """Whose trace it is."""
+        self.spans: list[Span] = []
+        self.first = array("Q")
+        self.last = array("Q")
+        self.part = array("Q")
+        self.keys = UniqueKeys()
         self.spawned: dict[str, str] = {}
-        self.first_prompt: tuple[int, int] | None = None
-        """The line and the part of what the user asked for first."""
-        self._keys = UniqueKeys()
+        self._first_prompt: tuple[int, int] | None = None  # its line and its part
         self._calls: dict[str, int] = {}
         self._last_of: dict[str, int] = {}
         self._tokens_of: dict[str, Tokens] = {}
@@ -179,79 +169,84 @@ class SpanMaker:
     def add(self, facts: Facts, voice: Voice) -> None:
         """Append the spans of one record."""
         own = facts.uuid or f"line {facts.first}"
-        before = len(self.rows.spans)
         for part in facts.parts:
-            number = part.number
-            place_key = own if number < 2 else f"{own}/{number}"
-            if part.kind is SpanKind.TOOL_CALL:
-                self._add_call(facts, part, voice, place_key)
-            elif part.kind is SpanKind.TOOL_RESULT:
-                self._add_result(facts, part, voice, place_key)
-            else:
-                self._append(facts, part, voice, place_key)
-        self._note_tokens(facts, voice, own, before)
-
-    def task(self, index: LineIndex, texts_of: Callable[[bytes], Mapping[int, str]]) -> str | None:
-        """What the user asked for first, cut short."""
-        if self.first_prompt is None:
-            return None
-        line, part = self.first_prompt
-        return task_of_text(texts_of(index.read(line, line)).get(part, "")) or None
+            self._append(facts, part, voice, own)
+        if facts.type == "assistant":
+            response = f"{voice.prefix}{facts.response or own}"
+            if facts.tokens is not None:
+                self._tokens_of[response] = facts.tokens
+            if facts.parts:
+                self._last_of[response] = len(self.spans) - 1
+        if self._first_prompt is None and voice is self.voice and facts.place is Place.PROMPT:
+            asked = (part.number for part in facts.parts if part.role is Role.USER)
+            number = next(asked, None)
+            self._first_prompt = None if number is None else (facts.first, number)
 
     def set_tokens(self) -> None:
         """Give the tokens of each model call to the last of its spans."""
         for response, tokens in self._tokens_of.items():
             index = self._last_of.get(response)
             if index is not None:
-                self.rows.spans[index] = replace(self.rows.spans[index], tokens=tokens)
+                self.spans[index] = replace(self.spans[index], tokens=tokens)
 
     def set_failed(self, index: int) -> None:
         """Tell that the step at ``index`` was an error."""
-        self.rows.spans[index] = replace(self.rows.spans[index], status=SpanStatus.ERROR)
+        self.spans[index] = replace(self.spans[index], status=SpanStatus.ERROR)
 
-    def note_prompt(self, facts: Facts) -> None:
-        """Remember the record's prompt where it is the first one."""
-        if self.first_prompt is None and facts.place is Place.PROMPT:
-            asked = (part.number for part in facts.parts if part.role is Role.USER)
-            number = next(asked, None)
-            self.first_prompt = None if number is None else (facts.first, number)
+    def trace(
+        self,
+        reader: Reader,
+        source: Source,
+        index: LineIndex,
+        texts_of: TextsOf,
+        *,
+        native: str | None,
+        model: str | None,
+        problems: Iterable[Problem],
+        spawned: Mapping[str, str],
+    ) -> Trace:
+        """Make the trace of the spans.
 
-    def call_of(self, tool_id: str | None) -> Span | None:
+        Args:
+            reader: Who has read it.
+            source: The file that it was read from.
+            index: The lines of the file.
+            texts_of: Makes the texts of some lines, by the number of the part.
+            native: The id that it brings itself, if any.
+            model: The model that was asked.
+            problems: What of it could not be read.
+            spawned: By sub-agent the key of the result before which its spans belong.
+        """
+        task = None
+        if self._first_prompt is not None:
+            line, part = self._first_prompt
+            task = task_of_text(texts_of(index.read(line, line)).get(part, "")) or None
+        identity = identity_of(reader, source.path, source.head, native=native)
+        spans = RecordSpans(index, self, texts_of, spawned)
+        meta = TraceMeta(system=AGENT, model=model, task=task)
+        return Trace(identity, source.path, spans, meta=meta, problems=problems)
+
+    def _call_of(self, tool_id: str | None) -> Span | None:
         """The call with this id, where it has come."""
         index = None if tool_id is None else self._calls.get(tool_id)
-        return None if index is None else self.rows.spans[index]
+        return None if index is None else self.spans[index]
 
-    def _add_call(self, facts: Facts, part: Part, voice: Voice, place_key: str) -> None:
-        tool_id = part.tool_id
-        index = self._append(facts, part, voice, f"{tool_id}:call" if tool_id else place_key)
-        if tool_id is not None:
-            self._calls[tool_id] = index
-
-    def _add_result(self, facts: Facts, part: Part, voice: Voice, place_key: str) -> None:
-        tool_id = part.tool_id
-        call = self.call_of(tool_id)
-        key = f"{tool_id}:result" if tool_id else place_key
-        index = self._append(facts, part, voice, key, call)
-        if call is not None and facts.time is not None:
-            self.rows.spans[call.index] = replace(call, end=facts.time)
-        if call is not None and call.name in SPAWNING_TOOLS:
-            worker = facts.worker or facts.worker_in_text
-            if worker is not None:
-                self.spawned.setdefault(worker, self.rows.spans[index].key)
-
-    def _append(
-        self, facts: Facts, part: Part, voice: Voice, key: str, call: Span | None = None
-    ) -> int:
-        above = call or (None if part.kind is SpanKind.TOOL_RESULT else self.call_of(voice.call))
-        index = len(self.rows.spans)
+    def _append(self, facts: Facts, part: Part, voice: Voice, own: str) -> None:
+        index, tool_id, call = len(self.spans), part.tool_id, None
+        key = own if part.number < 2 else f"{own}/{part.number}"
+        above = self._call_of(voice.call)
+        if part.kind is SpanKind.TOOL_RESULT:
+            above = call = self._call_of(tool_id)
+            key = f"{tool_id}:result" if tool_id else key
+        elif part.kind is SpanKind.TOOL_CALL and tool_id:
+            key, self._calls[tool_id] = f"{tool_id}:call", index
         agent = voice.asker if part.role is Role.USER else _SIDES.get(part.role, voice.agent)
-        agent = part.speaker or agent
         span = Span(
             index=index,
-            key=self._keys.take(voice.prefix + key),
+            key=self.keys.take(voice.prefix + key),
             kind=part.kind,
             role=part.role,
-            agent=agent,
+            agent=part.speaker or agent,
             name=part.name or (call.name if call else None),
             parent=above.key if above else None,
             start=facts.time,
@@ -261,14 +256,13 @@ class SpanMaker:
             preview=part.preview,
             whole=part.whole,
         )
-        self.rows.add(span, (facts.first, facts.last), part.number)
-        return index
-
-    def _note_tokens(self, facts: Facts, voice: Voice, own: str, before: int) -> None:
-        if facts.type != "assistant":
-            return
-        response = f"{voice.prefix}{facts.response or own}"
-        if facts.tokens is not None:
-            self._tokens_of[response] = facts.tokens
-        if len(self.rows.spans) > before:
-            self._last_of[response] = len(self.rows.spans) - 1
+        self.spans.append(span)
+        self.first.append(facts.first)
+        self.last.append(facts.last)
+        self.part.append(part.number)
+        if call is not None and facts.time is not None:
+            self.spans[call.index] = replace(call, end=facts.time)
+        if call is not None and call.name in SPAWNING_TOOLS:
+            worker = facts.worker or facts.worker_in_text
+            if worker is not None:
+                self.spawned.setdefault(worker, span.key)

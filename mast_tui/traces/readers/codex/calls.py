@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from mast_tui.traces.index.span_table import SpanTable
-from mast_tui.traces.io.json_values import as_count, tokens_of
-from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens
-from mast_tui.traces.readers.codex.records import thread_in_answer
-from mast_tui.traces.readers.json_fields import Fields
+from mast_tui.traces.io.json_values import as_count
+from mast_tui.traces.model import Role, SpanKind, SpanStatus
+from mast_tui.traces.readers.codex.records import text_of_output, thread_in_answer
 from mast_tui.traces.times import unix_seconds
-
-_REMEMBERED: Final = 256
 
 # A member of an enum takes longer to look up than a name of the module.
 _CALL, _RESULT = SpanKind.TOOL_CALL, SpanKind.TOOL_RESULT
@@ -23,8 +20,6 @@ class CallBook:
 
     def __init__(self, table: SpanTable) -> None:
         self._table = table
-        self._latest: dict[str, int] = {}
-        """The last calls, so that their results need not look for them in the table."""
         self._again: dict[str, int] = {}
         """The last call of each id that repeats."""
         self._reported: dict[str, SpanStatus] = {}
@@ -38,14 +33,8 @@ class CallBook:
         repeats, key = table.repeats, None if call_id is None else f"{call_id}:call"
         shape = (_CALL, _AGENT, agent, name)
         index = table.add(line, line, shape, key, None, start)
-        if call_id is None:
-            return index
-        if table.repeats != repeats:  # else its key tells of it
+        if call_id is not None and table.repeats != repeats:  # else its key tells of it
             self._again[call_id] = index
-        else:
-            if len(self._latest) >= _REMEMBERED:
-                self._latest.clear()
-            self._latest[call_id] = index
         return index
 
     def add_result(
@@ -72,12 +61,8 @@ class CallBook:
         """The index of the last call with this id."""
         if self._again and call_id in self._again:
             return self._again[call_id]
-        call = self._latest.get(call_id)
-        if call is None:
-            call = self._table.find_own(f"{call_id}:call")
-            if call is not None and self._table.kind_of(call) is not SpanKind.TOOL_CALL:
-                return None
-        return call
+        call = self._table.find_own(f"{call_id}:call")
+        return None if call is None or self._table.kind_of(call) is not _CALL else call
 
     def result_of(self, call_id: str) -> int | None:
         """The index of the result of the call with this id, where it has come."""
@@ -99,14 +84,12 @@ class CallBook:
         else:
             self._table.spawned.setdefault(thread, self._table.key_of(result))
 
-    def begins_agents(self, call: int | None) -> bool:
-        """Whether the call at this index is one that begins sub-agents."""
+    def answered(self, call_id: str, call: int | None, result: int, output: object) -> None:
+        """A call has its result: sub-agents that it began were at work before this."""
         name = None if call is None else self._table.name_of(call)
-        return name is not None and "spawn" in name
-
-    def answered(self, call_id: str, result: int, answer: str) -> None:
-        """A call that begins sub-agents has got its answer: they were at work before this."""
-        named = thread_in_answer(answer)
+        if name is None or "spawn" not in name:
+            return
+        named = thread_in_answer(text_of_output(output))
         key = self._table.key_of(result)
         for thread in (*self._spawning.pop(call_id, ()), *((named,) if named else ())):
             self._table.spawned.setdefault(thread, key)
@@ -167,8 +150,3 @@ class TokenBook:
         if self._early is not None and self._early_span is not None:
             self._table.set_counts(self._early_span, *self._early)
         self._early = self._early_time = self._early_span = None
-
-
-def usage_of(usage: Fields) -> Tokens | None:
-    """Tokens as Codex counts them: cached ones are part of the input, reasoning of the output."""
-    return tokens_of(usage.get("input_tokens"), usage.get("output_tokens"))

@@ -17,6 +17,7 @@ from mast_tui.traces.model import Role, SpanKind
 from mast_tui.traces.preview import task_of_text
 from mast_tui.traces.readers.codex.records import (
     BOOKKEEPING,
+    SAID,
     Entry,
     id_and_name_of_call,
     item_entry,
@@ -31,15 +32,8 @@ from mast_tui.traces.readers.codex.told_twice import marks_of, marks_of_text
 from mast_tui.traces.readers.json_fields import Fields
 
 Digest = tuple[Any, ...]
-"""What becomes of a record, ``CALL`` or one of the others, and what that needs; empty where nothing
+"""What takes a record, by its name in ``CodexParser``, and what that needs; empty where nothing
 does."""
-
-CALL: Final = "call"
-RESULT: Final = "result"
-EVENT: Final = "event"
-THOUGHT: Final = "thought"
-MESSAGE: Final = "message"
-COUNTS: Final = "counts"
 
 
 def digest_of(line: bytes, record: Fields, kind: str, payload: Fields) -> Digest | None:
@@ -56,12 +50,20 @@ def digest_of(line: bytes, record: Fields, kind: str, payload: Fields) -> Digest
         return None
     usual = _USUAL.get((kind, what))
     if usual is not None:
-        return usual(line, record, payload)
+        return usual(record, payload)
+    if kind == "event_msg":
+        if what in SAID:
+            span, _role, field = SAID[what]
+            text = payload.get(field)
+            if type(text) is not str or not text.strip():
+                return ()
+            return "event", line, marks_of_text(span is SpanKind.MESSAGE, text)
+        return () if what in BOOKKEEPING else None
     if kind == "response_item" and what.endswith("_call"):
-        return _call(line, record, payload)
+        return _call(record, payload)
     if kind == "response_item" and what.endswith("_output"):
-        return _result(line, record, payload)
-    return () if kind == "event_msg" and what in BOOKKEEPING else None
+        return _result(record, payload)
+    return None
 
 
 def digest_line(line: bytes) -> Digest | bytes:
@@ -79,15 +81,15 @@ def digest_line(line: bytes) -> Digest | bytes:
     return line if found is None else found
 
 
-def _call(_line: bytes, record: Fields, payload: Fields) -> Digest:
-    return (CALL, time_of(record), *id_and_name_of_call(payload))
+def _call(record: Fields, payload: Fields) -> Digest:
+    return ("call", time_of(record), *id_and_name_of_call(payload))
 
 
-def _result(_line: bytes, record: Fields, payload: Fields) -> Digest:
+def _result(record: Fields, payload: Fields) -> Digest:
     output = output_of(payload)
     status = status_of_output(output)
     answer = output if _may_name_thread(output) else None
-    return RESULT, time_of(record), as_text(payload.get("call_id")), status, answer
+    return "result", time_of(record), as_text(payload.get("call_id")), status, answer
 
 
 def _may_name_thread(output: object) -> bool:
@@ -105,29 +107,15 @@ _LONGEST_ANSWER: Final = 100_000
 """What ten thousand characters take as JSON, and more."""
 
 
-def _said(line: bytes, _record: Fields, payload: Fields) -> Digest:
-    return _event(line, True, payload.get("message"))
-
-
-def _thinking(line: bytes, _record: Fields, payload: Fields) -> Digest:
-    return _event(line, False, payload.get("text"))
-
-
-def _event(line: bytes, message: bool, text: object) -> Digest:
-    if type(text) is not str or not text.strip():
-        return ()
-    return EVENT, line, marks_of_text(message, text)
-
-
-def _thought(_line: bytes, record: Fields, payload: Fields) -> Digest:
+def _thought(record: Fields, payload: Fields) -> Digest:
     """A thought, where it can be read."""
     text, parts = thought_of(payload.get("summary"), payload.get("content"))
     if not parts:
         return ()
-    return THOUGHT, time_of(record), as_text(payload.get("id")), marks_of_text(False, text, parts)
+    return "thought", time_of(record), as_text(payload.get("id")), marks_of_text(False, text, parts)
 
 
-def _message(_line: bytes, record: Fields, payload: Fields) -> Digest | None:
+def _message(record: Fields, payload: Fields) -> Digest | None:
     """A message, unless something else is written as one."""
     entry = item_entry(payload)
     if entry is None:
@@ -138,10 +126,10 @@ def _message(_line: bytes, record: Fields, payload: Fields) -> Digest | None:
 def message_of(time: float | None, entry: Entry) -> Digest:
     """What a message comes down to."""
     task = task_of_text(entry.text) if entry.role is Role.USER else None
-    return MESSAGE, time, entry.role, entry.agent, entry.key, marks_of(entry), task
+    return "message", time, entry.role, entry.agent, entry.key, marks_of(entry), task
 
 
-def _counts(_line: bytes, record: Fields, payload: Fields) -> Digest:
+def _counts(record: Fields, payload: Fields) -> Digest:
     """Counts of a model call, compared to tell a new call from one that is told of again."""
     info = payload.get("info")
     if type(info) is not dict:
@@ -153,15 +141,11 @@ def _counts(_line: bytes, record: Fields, payload: Fields) -> Digest:
     if type(total) is dict:
         sums = total.get("total_tokens"), total.get("input_tokens"), total.get("output_tokens")
         counts += sums
-    return COUNTS, record.get("timestamp"), counts
+    return "counts", record.get("timestamp"), counts
 
 
-_USUAL: Final[Mapping[tuple[str, str], Callable[[bytes, Fields, Fields], Digest | None]]] = {
+_USUAL: Final[Mapping[tuple[str, str], Callable[[Fields, Fields], Digest | None]]] = {
     ("event_msg", "token_count"): _counts,
-    ("event_msg", "agent_message"): _said,
-    ("event_msg", "user_message"): _said,
-    ("event_msg", "agent_reasoning"): _thinking,
-    ("event_msg", "agent_reasoning_raw_content"): _thinking,
     ("response_item", "message"): _message,
     ("response_item", "reasoning"): _thought,
     ("response_item", "function_call"): _call,

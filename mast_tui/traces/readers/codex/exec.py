@@ -13,7 +13,7 @@ from typing import Final
 
 from mast_tui.traces.index.line_index import LineIndex
 from mast_tui.traces.index.lines import FIRST_SLICE, LineSpans, feed_lines
-from mast_tui.traces.io.json_values import as_text, content_text, dump_text
+from mast_tui.traces.io.json_values import as_text, content_text, dump_text, tokens_of
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import (
     FileReport,
@@ -25,8 +25,7 @@ from mast_tui.traces.model import (
     TraceMeta,
 )
 from mast_tui.traces.readers.base import CUT_OFF, identity_of
-from mast_tui.traces.readers.codex.calls import usage_of
-from mast_tui.traces.readers.codex.lines import SharedLines
+from mast_tui.traces.readers.codex.lines import RewordedLines
 from mast_tui.traces.readers.codex.records import (
     AGENT,
     answer_of_mcp,
@@ -36,7 +35,7 @@ from mast_tui.traces.readers.codex.records import (
     tool_of_mcp,
     with_error,
 )
-from mast_tui.traces.readers.json_fields import Fields, name_set, object_in, text_in
+from mast_tui.traces.readers.json_fields import Fields, fields_of, name_set, object_in, text_in
 from mast_tui.traces.result_status import status_of_code, status_of_result
 
 _EVENT_MARKS: Final = (b'"thread.', b'"turn.', b'"item.', b'"session.created"')
@@ -111,11 +110,15 @@ def _thread_of(event: Fields) -> str | None:
     return text_in(event, "thread_id", "session_id")
 
 
+class _Table(RewordedLines):
+    reworded = frozenset({SpanKind.LOG, SpanKind.TOOL_RESULT})
+
+
 class CodexExecParser:
     """Makes spans of the events of one or several runs in a row."""
 
     def __init__(self) -> None:
-        self.table = SharedLines()
+        self.table = _Table()
         self.meta = TraceMeta(system=AGENT)
         self._run: tuple[int, int] | None = None  # first and last line
         self._open: dict[str, int] = {}
@@ -144,17 +147,15 @@ class CodexExecParser:
         self._end_run()
         self._show_held()
 
-    def text(self, data: bytes, /) -> str:
-        """The text of the span on these lines, or of a call with that of its result."""
+    def text(self, data: bytes, kind: SpanKind, /) -> str:
+        """The text of the span on these lines; of two the call's or the result's."""
         event = None if b"\n" in data else _event_of(data)
         if event is None:
             return data.decode("utf-8", "replace")
         item = _item_of(event)
         if item is None:
             return _words_of(event)
-        if event.get("type") == "item.completed":
-            return item.text if item.output is None else item.text + item.output
-        return item.text
+        return item.output or "" if kind is SpanKind.TOOL_RESULT else item.text
 
     def _end_run(self) -> None:
         run, self._run = self._run, None
@@ -221,7 +222,6 @@ class CodexExecParser:
         if item.kind not in CALLS:
             self._log(number, item.kind, SpanStatus.UNKNOWN, item.id)
             return
-        alone = call is None
         if call is None:
             call = self._add_call(number, item)
         if item.output is None:
@@ -236,7 +236,6 @@ class CodexExecParser:
             if item.status is not SpanStatus.UNKNOWN
             else status_of_result(item.output),
         )
-        self.table.share(call if alone else None, result, len(item.text), len(item.output))
         for thread in item.spawned:
             self.table.spawned.setdefault(thread, self.table.key_of(result))
 
@@ -262,8 +261,12 @@ class CodexExecParser:
         self.table.add(number, number, shape, key, status=status)
 
     def _spend(self, usage: object) -> None:
-        """Give the turn's last step what the turn took: the counts are those of the thread."""
-        total = usage_of(usage) if isinstance(usage, dict) else None
+        """Give the turn's last step what the turn took: the counts are those of the thread.
+
+        Cached tokens are part of the input, those of reasoning part of the output.
+        """
+        counts = fields_of(usage)
+        total = tokens_of(counts.get("input_tokens"), counts.get("output_tokens"))
         if total is None:
             return
         spent, self._spent = self._spent, total
@@ -330,35 +333,22 @@ def exec_item(item: Fields) -> ExecItem:
     if kind == "todo_list":
         return ExecItem(kind, key, _checklist(item.get("items")), kind)
     if kind == "command_execution":
-        return _command(item, key)
+        status = status_or_word(status_of_code(item.get("exit_code")), item)
+        asked, output = {"command": item.get("command")}, item.get("aggregated_output")
+        return ExecItem(kind, key, dump_text(asked), "shell", content_text(output), status)
     if kind == "mcp_tool_call":
-        return _mcp(item, key)
+        text, status = with_error(item, *answer_of_mcp(item.get("result")))
+        return ExecItem(
+            kind, key, dump_text(item.get("arguments")), tool_of_mcp(item), text, status
+        )
     if kind == "collab_tool_call":
         return _collaboration(item, key)
     if kind == "file_change":
-        asked = dump_text({"changes": item.get("changes")})
-        came_to = as_text(item.get("status"))
-        return ExecItem(kind, key, asked, kind, came_to or "", status_of_word(came_to))
-    asked = dump_text({name: value for name, value in item.items() if name not in _NO_ARGUMENTS})
+        asked, came_to = {"changes": item.get("changes")}, as_text(item.get("status"))
+        return ExecItem(kind, key, dump_text(asked), kind, came_to or "", status_of_word(came_to))
+    asked = {name: value for name, value in item.items() if name not in _NO_ARGUMENTS}
     empty = kind != "web_search" or as_text(item.get("query")) is None
-    return ExecItem(kind, key, asked, kind, waits=empty)
-
-
-def _command(item: Fields, key: str | None) -> ExecItem:
-    return ExecItem(
-        "command_execution",
-        key,
-        dump_text({"command": item.get("command")}),
-        "shell",
-        content_text(item.get("aggregated_output")),
-        status_or_word(status_of_code(item.get("exit_code")), item),
-    )
-
-
-def _mcp(item: Fields, key: str | None) -> ExecItem:
-    text, status = with_error(item, *answer_of_mcp(item.get("result")))
-    asked = dump_text(item.get("arguments"))
-    return ExecItem("mcp_tool_call", key, asked, tool_of_mcp(item), text, status)
+    return ExecItem(kind, key, dump_text(asked), kind, waits=empty)
 
 
 def _collaboration(item: Fields, key: str | None) -> ExecItem:

@@ -14,7 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Unpack
 
-from mast_tui.traces.index.document import More, Step, StepList, StepSpans
+from mast_tui.traces.index.document import More, StepList
+from mast_tui.traces.index.span_table import list_problem
 from mast_tui.traces.io.json_values import (
     as_count,
     as_number,
@@ -35,9 +36,9 @@ from mast_tui.traces.model import (
     TraceMeta,
 )
 from mast_tui.traces.preview import task_of_text
-from mast_tui.traces.readers.base import identity_of
+from mast_tui.traces.readers.base import record_on
 from mast_tui.traces.readers.codex.records import AGENT, status_of_flag
-from mast_tui.traces.readers.json_documents import LineProblems
+from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
 from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, name_set, names
 from mast_tui.traces.times import unix_seconds
 
@@ -58,41 +59,22 @@ class CodexOtelLogsReader:
 
     def read(self, source: Source) -> FileReport:
         """A trace for each conversation, in the order in which they begin."""
-        requests = _Requests()
+        problems: list[Problem] = []
+        events: list[LogEvent] = []
         for number, line in enumerate(source.data.split(b"\n"), 1):
-            if line.strip():
-                requests.take(number, line)
-        found = requests.conversations()
-        problems = tuple(requests.problems.found)
-        if not found:
-            reason = problems[0].message if problems else "no records"
-            return FileReport(
-                source.path, failed=f"no log record in it: {reason}", problems=problems
-            )
-        if len(found) == 1:
-            ((thread, events),) = found.items()
-            trace = self._trace(source, thread, events, None, problems)
-            return FileReport(source.path, format=self.name, traces=(trace,))
-        traces = tuple(
-            self._trace(source, thread, events, number)
-            for number, (thread, events) in enumerate(found.items())
-        )
-        return FileReport(source.path, format=self.name, traces=traces, problems=problems)
-
-    def _trace(
-        self,
-        source: Source,
-        thread: str | None,
-        events: list[LogEvent],
-        record: int | None,
-        problems: tuple[Problem, ...] = (),
-    ) -> Trace:
-        content = b"\n".join(canonical_bytes(event.values) for event in events)
-        identity = identity_of(self, source.path, content, record=record, native=thread)
-        steps, meta = steps_of(events)
-        return Trace(
-            identity, source.path, StepSpans(steps), record=record, meta=meta, problems=problems
-        )
+            request = record_on(line, number, False, problems) if line.strip() else None
+            if request is not None:
+                events += _events_of(request, number, problems)
+        if not events:
+            reason = f"no log record in it: {problems[0].message if problems else 'no records'}"
+            return FileReport(source.path, failed=reason, problems=tuple(problems))
+        conversations = _conversations(events)
+        alone = len(conversations) == 1  # then what could not be read is its own
+        traces = [
+            _trace(source, thread, said, None if alone else number, problems if alone else ())
+            for number, (thread, said) in enumerate(conversations.items())
+        ]
+        return report_of(self, source, traces, () if alone else problems)
 
 
 READER: Final = CodexOtelLogsReader()
@@ -109,34 +91,54 @@ def _is_request(record: Fields) -> bool:
     )
 
 
-class _Requests:
-    """The events in all requests, and what of them could not be read."""
+def _trace(
+    source: Source,
+    thread: str | None,
+    events: list[LogEvent],
+    record: int | None,
+    problems: Sequence[Problem],
+) -> Trace:
+    told = _Telling(events)
+    return trace_of_steps(
+        READER,
+        source.path,
+        b"\n".join(canonical_bytes(event.values) for event in events),
+        told.steps,
+        meta=TraceMeta(task=told.task, system=AGENT, model=told.model),
+        record=record,
+        native=thread,
+        problems=problems,
+    )
 
-    def __init__(self) -> None:
-        self.problems = LineProblems()
-        self._events: list[LogEvent] = []
 
-    def take(self, number: int, line: bytes) -> None:
-        """Take the request on line ``number``."""
-        request = self.problems.record_of(line, number, cut_off=False)
-        if request is None:
-            return
-        field = "data" if "data" in request else "body"
-        data = request.get(field)
-        events = events_of(data, f"line {number} /{field}") if isinstance(data, dict) else None
-        if events is None:
-            self.problems.add(number, _why_not(request, data))
-        else:
-            self._events += events
+def _conversations(events: list[LogEvent]) -> dict[str | None, list[LogEvent]]:
+    """The events of each conversation; one that names none belongs to that before it."""
+    current = next((event.conversation for event in events if event.conversation), None)
+    found: dict[str | None, list[LogEvent]] = {}
+    for event in events:
+        current = event.conversation or current
+        found.setdefault(current, []).append(event)
+    return found
 
-    def conversations(self) -> dict[str | None, list[LogEvent]]:
-        """The events of each conversation; one that names none belongs to that before it."""
-        current = next((event.conversation for event in self._events if event.conversation), None)
-        found: dict[str | None, list[LogEvent]] = {}
-        for event in self._events:
-            current = event.conversation or current
-            found.setdefault(current, []).append(event)
-        return found
+
+def _events_of(request: Fields, number: int, problems: list[Problem]) -> list[LogEvent]:
+    """The log records in the request on line ``number``; why there are none is a problem."""
+    field = "data" if "data" in request else "body"
+    data = request.get(field)
+    place = f"line {number} /{field}"
+    for resources, scopes, records in (
+        ("resource_logs", "scope_logs", "log_records"),
+        ("resourceLogs", "scopeLogs", "logRecords"),
+    ):
+        if isinstance(data, dict) and isinstance(data.get(resources), list):
+            return [
+                _event(record, found)
+                for resource, under in _members(data, resources, place)
+                for scope, below in _members(resource, scopes, under)
+                for record, found in _members(scope, records, below)
+            ]
+    list_problem(problems, number, _why_not(request, data))
+    return []
 
 
 def _why_not(request: Fields, data: object) -> str:
@@ -182,22 +184,6 @@ class LogEvent:
     conversation: str | None
 
 
-def events_of(data: Fields, place: str) -> list[LogEvent] | None:
-    """The log records in an OTLP request at ``place``; None where it is not one of logs."""
-    for resources, scopes, records in (
-        ("resource_logs", "scope_logs", "log_records"),
-        ("resourceLogs", "scopeLogs", "logRecords"),
-    ):
-        if isinstance(data.get(resources), list):
-            return [
-                _event(record, found)
-                for resource, under in _members(data, resources, place)
-                for scope, below in _members(resource, scopes, under)
-                for record, found in _members(scope, records, below)
-            ]
-    return None
-
-
 def _members(holder: Fields, field: str, place: str) -> Iterator[tuple[Fields, str]]:
     for number, member in enumerate(items_of(holder.get(field))):
         if isinstance(member, dict):
@@ -238,16 +224,8 @@ def _value(value: object) -> object:
     return next((told[kind] for kind in _VALUE_KINDS if kind in told), value)
 
 
-def steps_of(events: Sequence[LogEvent]) -> tuple[Sequence[Step], TraceMeta]:
-    """The steps that one conversation's events tell of, and what they tell of it as a whole."""
-    telling = _Telling(events)
-    for event in events:
-        telling.take(event)
-    return telling.steps.steps, TraceMeta(task=telling.task, system=AGENT, model=telling.model)
-
-
 class _Telling:
-    """Makes steps of events in their order."""
+    """The steps that one conversation's events tell of, and what they tell of it as a whole."""
 
     def __init__(self, events: Sequence[LogEvent]) -> None:
         self.steps = StepList()
@@ -256,9 +234,10 @@ class _Telling:
         self._shown = {
             call for event in events if event.name == "codex.tool_result" and (call := _call(event))
         }
+        for event in events:
+            self._take(event)
 
-    def take(self, event: LogEvent) -> None:
-        """Take the next event."""
+    def _take(self, event: LogEvent) -> None:
         values = event.values
         if self.model is None:
             self.model = as_text(values.get("model"))

@@ -15,7 +15,7 @@ import orjson
 
 from mast_tui.traces.index.line_index import LineIndex
 from mast_tui.traces.index.lines import FIRST_SLICE, LineSpans, feed_lines
-from mast_tui.traces.io.json_values import InvalidJSON, as_text, load_json
+from mast_tui.traces.io.json_values import as_text, load_json
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import (
     FileReport,
@@ -27,21 +27,10 @@ from mast_tui.traces.model import (
     TraceMeta,
 )
 from mast_tui.traces.preview import preview, task_of_text
-from mast_tui.traces.readers.base import CUT_OFF, identity_of
+from mast_tui.traces.readers.base import identity_of, record_on
 from mast_tui.traces.readers.codex.calls import CallBook, TokenBook
-from mast_tui.traces.readers.codex.digest import (
-    CALL,
-    COUNTS,
-    EVENT,
-    MESSAGE,
-    RESULT,
-    THOUGHT,
-    Digest,
-    digest_line,
-    digest_of,
-    message_of,
-)
-from mast_tui.traces.readers.codex.lines import SharedLines
+from mast_tui.traces.readers.codex.digest import Digest, digest_line, digest_of, message_of
+from mast_tui.traces.readers.codex.lines import RewordedLines
 from mast_tui.traces.readers.codex.records import (
     AGENT,
     RECORD_TYPES,
@@ -49,7 +38,6 @@ from mast_tui.traces.readers.codex.records import (
     agent_of,
     entry_of,
     payload_of,
-    text_of_output,
     thread_of,
     time_of,
 )
@@ -113,7 +101,7 @@ class CodexParser:
     digest = staticmethod(digest_line)
 
     def __init__(self) -> None:
-        self.table = SharedLines()
+        self.table = RewordedLines()
         self.meta = TraceMeta(system=AGENT)
         self.thread: Thread | None = None
         self._agent = AGENT
@@ -125,16 +113,16 @@ class CodexParser:
 
     def feed(self, number: int, line: bytes, cut_off: bool, /) -> None:
         """Take line ``number``; ``cut_off`` marks a last line without its line feed."""
-        record: object
         try:
             record = orjson.loads(line)
         except orjson.JSONDecodeError:
-            record = self._spoilt(number, line, cut_off)
+            record = None
+        if type(record) is not dict:
+            if not line.strip():
+                return
+            record = record_on(line, number, cut_off, self.table.problems)
             if record is None:
                 return
-        if not isinstance(record, dict):
-            self.table.add_problem(number, "not a JSON object, left out")
-            return
         kind, payload = record.get("type"), record.get("payload")
         if type(kind) is not str or type(payload) is not dict:
             kind, payload = payload_of(record)
@@ -159,17 +147,6 @@ class CodexParser:
             _TAKE[found[0]](self, number, *found[1:])
         return True
 
-    def _spoilt(self, number: int, line: bytes, cut_off: bool) -> object | None:
-        """What can be made of a line that is not plain JSON; None where that is nothing."""
-        if not line.strip():
-            return None
-        try:
-            record = load_json(line)
-        except InvalidJSON as error:
-            self.table.add_problem(number, CUT_OFF if cut_off else f"not JSON, left out: {error}")
-            return None
-        return record if record is not None else ""
-
     def finish(self) -> None:
         """Name the events of which it is open whether an item will say the same.
 
@@ -185,13 +162,13 @@ class CodexParser:
             self.table.add_problem(number, message)
         self._tokens.finish()
 
-    def text(self, data: bytes, /) -> str:
-        """The text of the span on this line, or of the call on it with that of its result."""
+    def text(self, data: bytes, kind: SpanKind, /) -> str:
+        """The text of the span on this line; of two the call's or the result's."""
         record = object_in(data)
         entry = None if record is None else self._entry(*payload_of(record))
         if entry is None:
             raise OSError(ESTALE, "the file has changed")
-        return entry.text + entry.result.text if entry.result else entry.text
+        return (entry.result if entry.result and kind is SpanKind.TOOL_RESULT else entry).text
 
     def _entry(self, kind: str, payload: Fields) -> Entry | None:
         """The step of a record, where the thread whose history is repeated gives only a note."""
@@ -276,8 +253,8 @@ class CodexParser:
     ) -> None:
         call = None if call_id is None else self._calls.call_of(call_id)
         result = self._calls.add_result(number, time, self._agent, call_id, call, status)
-        if call_id is not None and self._calls.begins_agents(call):
-            self._calls.answered(call_id, result, text_of_output(output))
+        if call_id is not None:
+            self._calls.answered(call_id, call, result, output)
 
     def _take_report(self, number: int, time: float | None, entry: Entry) -> None:
         """Take what is known of a call after the event; show it where nothing else shows it."""
@@ -302,8 +279,7 @@ class CodexParser:
         start = None if time is None else time - (entry.lasted or 0.0)
         call_id, calls = entry.call_id, self._calls
         call = calls.add_call(number, start, self._agent, call_id, entry.name)
-        answer = calls.add_result(number, time, self._agent, call_id, call, result.status)
-        self.table.share(call, answer, len(entry.text), len(result.text))
+        calls.add_result(number, time, self._agent, call_id, call, result.status)
         return call
 
     def _take_thought(self, number: int, time: float | None, key: str | None, marks: Marks) -> None:
@@ -375,11 +351,11 @@ def _record_on(line: bytes) -> Fields:
 
 
 _TAKE: Final[Mapping[str, Callable[..., None]]] = {
-    CALL: CodexParser._take_call,
-    RESULT: CodexParser._take_result,
-    EVENT: CodexParser._take_event,
-    MESSAGE: CodexParser._take_message,
-    THOUGHT: CodexParser._take_thought,
-    COUNTS: CodexParser._take_counts,
+    "call": CodexParser._take_call,
+    "result": CodexParser._take_result,
+    "event": CodexParser._take_event,
+    "message": CodexParser._take_message,
+    "thought": CodexParser._take_thought,
+    "counts": CodexParser._take_counts,
 }
 """How what most records come down to is taken."""

@@ -68,32 +68,6 @@ class Entry:
     spawned: tuple[str, ...] = ()
 
 
-def reported_call(
-    call_id: str | None,
-    name: str,
-    arguments: str,
-    output: str,
-    status: SpanStatus,
-    *,
-    lasted: float | None = None,
-    spawned: tuple[str, ...] = (),
-) -> Entry:
-    """A call with its result, as a report after the event tells of both."""
-    result = Entry(SpanKind.TOOL_RESULT, Role.TOOL, output, call_id=call_id, status=status)
-    return Entry(
-        SpanKind.TOOL_CALL,
-        Role.AGENT,
-        arguments,
-        name=name,
-        call_id=call_id,
-        status=status,
-        twin=True,
-        result=result,
-        lasted=lasted,
-        spawned=spawned,
-    )
-
-
 def log(
     text: str,
     name: str | None,
@@ -105,8 +79,8 @@ def log(
     return Entry(SpanKind.LOG, Role.LOG, text, name=name, status=status, closes_turn=closes_turn)
 
 
-REPORT_EVENTS: Final = frozenset({"mcp_tool_call_end", "exec_command_end", "patch_apply_end"})
-REPORT_ITEMS: Final = name_set("""
+_REPORT_EVENTS: Final = frozenset({"mcp_tool_call_end", "exec_command_end", "patch_apply_end"})
+_REPORT_ITEMS: Final = name_set("""
     CommandExecution FileChange McpToolCall DynamicToolCall CollabAgentToolCall Extension
 """)
 _HEADING: Final = frozenset({"type", "id", "kind", "status"})
@@ -115,47 +89,67 @@ _STREAMS: Final = ("stdout", "stderr")
 _CAPITAL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
-def report_of_event(kind: str, payload: Fields) -> Entry:
-    """The call that an event at its end reports on."""
-    call_id = as_text(payload.get("call_id"))
-    lasted = seconds_of(payload.get("duration"))
-    if kind == "exec_command_end":
-        return _command_report(call_id, payload, lasted)
-    if kind == "patch_apply_end":
-        return _patch_report(call_id, payload, lasted)
-    asked = fields_of(payload.get("invocation"))
-    result = payload.get("result")
-    if isinstance(result, Mapping) and "Err" in result:
-        text, status = content_text(result["Err"]), SpanStatus.ERROR
-    else:
-        inner = result.get("Ok", result) if isinstance(result, Mapping) else result
-        text, status = answer_of_mcp(inner)
-    return reported_call(
-        call_id, tool_of_mcp(asked), dump_text(asked.get("arguments")), text, status, lasted=lasted
+def report_of(kind: str, values: Fields, call_id: str | None) -> Entry:
+    """The call with its result that an event at its end, or a completed turn item, reports on."""
+    asked, lasted = values.get("arguments"), seconds_of(values.get("duration"))
+    spawned: tuple[str, ...] = ()
+    match kind:
+        case "exec_command_end" | "CommandExecution":
+            name, asked = "shell", {"command": values.get("command")}
+            text = as_text(values.get("aggregated_output")) or texts_in(values, *_STREAMS)
+            status = status_or_word(status_of_code(values.get("exit_code")), values)
+        case "patch_apply_end" | "FileChange":
+            name, asked, text = "apply_patch", values.get("changes"), texts_in(values, *_STREAMS)
+            status = status_or_word(status_of_flag(values.get("success")), values)
+        case "mcp_tool_call_end":
+            invoked = fields_of(values.get("invocation"))
+            name, asked = tool_of_mcp(invoked), invoked.get("arguments")
+            text, status = _answer_or_error(values.get("result"))
+        case "McpToolCall":
+            name = tool_of_mcp(values)
+            text, status = with_error(values, *answer_of_mcp(values.get("result")))
+        case "DynamicToolCall":
+            name, given = as_text(values.get("tool")) or "tool", values.get("content_items")
+            went = status_of_flag(values.get("success"))
+            text, status = with_error(values, content_text(given), went)
+        case "CollabAgentToolCall":
+            name = _CAPITAL.sub("_", as_text(values.get("tool")) or "agent").lower()
+            fields = ("prompt", "receiver_thread_ids", "model")
+            asked = {field: values[field] for field in fields if values.get(field)}
+            text, status = (
+                dump_text(values.get("agents_states")),
+                status_of_word(values.get("status")),
+            )
+            spawned, lasted = receivers_of(values) if name == "spawn_agent" else (), None
+        case _:
+            name = as_text(values.get("kind")) or "extension"
+            text, status = (
+                content_text(first_in(values, *_ANSWERS)),
+                status_of_word(values.get("status")),
+            )
+            beside = (*_HEADING, *_ANSWERS)
+            asked = {k: v for k, v in values.items() if k not in beside and v is not None}
+            lasted = None
+    result = Entry(SpanKind.TOOL_RESULT, Role.TOOL, text, call_id=call_id, status=status)
+    return Entry(
+        SpanKind.TOOL_CALL,
+        Role.AGENT,
+        dump_text(asked),
+        name=name,
+        call_id=call_id,
+        status=status,
+        twin=True,
+        result=result,
+        lasted=lasted,
+        spawned=spawned,
     )
 
 
-def report_of_item(kind: str, item: Fields) -> Entry:
-    """The call that a completed turn item reports on."""
-    call_id = as_text(item.get("id"))
-    lasted = seconds_of(item.get("duration"))
-    if kind == "CommandExecution":
-        return _command_report(call_id, item, lasted)
-    if kind == "FileChange":
-        return _patch_report(call_id, item, lasted)
-    if kind == "CollabAgentToolCall":
-        return _collaboration_report(call_id, item)
-    if kind == "McpToolCall":
-        name = tool_of_mcp(item)
-        text, status = answer_of_mcp(item.get("result"))
-    elif kind == "DynamicToolCall":
-        name = as_text(item.get("tool")) or "tool"
-        text, status = content_text(item.get("content_items")), status_of_flag(item.get("success"))
-    else:
-        return _extension_report(call_id, item)
-    text, status = with_error(item, text, status)
-    asked = dump_text(item.get("arguments"))
-    return reported_call(call_id, name, asked, text, status, lasted=lasted)
+def _answer_or_error(result: object) -> tuple[str, SpanStatus]:
+    """The text of an MCP tool's answer as events wrap it, and whether the tool went well."""
+    if isinstance(result, Mapping) and "Err" in result:
+        return content_text(result["Err"]), SpanStatus.ERROR
+    return answer_of_mcp(result.get("Ok", result) if isinstance(result, Mapping) else result)
 
 
 def with_error(item: Fields, text: str, status: SpanStatus) -> tuple[str, SpanStatus]:
@@ -167,48 +161,9 @@ def with_error(item: Fields, text: str, status: SpanStatus) -> tuple[str, SpanSt
     return "\n".join(part for part in (text, content_text(message)) if part), SpanStatus.ERROR
 
 
-def _command_report(call_id: str | None, values: Fields, lasted: float | None) -> Entry:
-    text = as_text(values.get("aggregated_output")) or texts_in(values, *_STREAMS)
-    status = status_or_word(status_of_code(values.get("exit_code")), values)
-    asked = dump_text({"command": values.get("command")})
-    return reported_call(call_id, "shell", asked, text, status, lasted=lasted)
-
-
-def _patch_report(call_id: str | None, values: Fields, lasted: float | None) -> Entry:
-    status = status_or_word(status_of_flag(values.get("success")), values)
-    asked = dump_text(values.get("changes"))
-    text = texts_in(values, *_STREAMS)
-    return reported_call(call_id, "apply_patch", asked, text, status, lasted=lasted)
-
-
-def _collaboration_report(call_id: str | None, item: Fields) -> Entry:
-    tool = _CAPITAL.sub("_", as_text(item.get("tool")) or "agent").lower()
-    fields = ("prompt", "receiver_thread_ids", "model")
-    return reported_call(
-        call_id,
-        tool,
-        dump_text({name: item[name] for name in fields if item.get(name)}),
-        dump_text(item.get("agents_states")),
-        status_of_word(item.get("status")),
-        spawned=receivers_of(item) if tool == "spawn_agent" else (),
-    )
-
-
 def receivers_of(item: Fields) -> tuple[str, ...]:
     """The threads of the sub-agents that an item speaks to."""
     return tuple(filter(None, map(as_text, items_of(item.get("receiver_thread_ids")))))
-
-
-def _extension_report(call_id: str | None, item: Fields) -> Entry:
-    answer = first_in(item, *_ANSWERS)
-    asked = {
-        name: value
-        for name, value in item.items()
-        if name not in _HEADING and name not in _ANSWERS and value is not None
-    }
-    name = as_text(item.get("kind")) or "extension"
-    status = status_of_word(item.get("status"))
-    return reported_call(call_id, name, dump_text(asked), content_text(answer), status)
 
 
 def activity(values: Fields, call_id: str | None) -> Entry:
@@ -500,6 +455,14 @@ BOOKKEEPING: Final = name_set("""
 """)
 """Events that say nothing which a response item or a ``compacted`` record does not say too."""
 
+SAID: Final[Mapping[str, tuple[SpanKind, Role, str]]] = {
+    "agent_message": (SpanKind.MESSAGE, Role.AGENT, "message"),
+    "user_message": (SpanKind.MESSAGE, Role.USER, "message"),
+    "agent_reasoning": (SpanKind.REASONING, Role.AGENT, "text"),
+    "agent_reasoning_raw_content": (SpanKind.REASONING, Role.AGENT, "text"),
+}
+"""Events that repeat what a response item says, and the field in which they do."""
+
 _TURN_BOUNDARIES: Final = name_set("task_started task_complete turn_started turn_complete")
 _ERROR_EVENTS: Final = frozenset({"turn_aborted", "error", "stream_error"})
 _ITEM_TWINS: Final = name_set("ContextCompaction HookPrompt ImageGeneration ImageView WebSearch")
@@ -532,7 +495,9 @@ def entry_of(kind: str, payload: Fields) -> Entry | None:
     if kind in _SILENT:
         return None
     if kind == "session_meta":
-        text = instructions_of(payload)
+        base = payload.get("base_instructions")
+        base = base.get("text") if isinstance(base, Mapping) else base
+        text = as_text(base) or as_text(payload.get("instructions")) or ""
         return Entry(SpanKind.MESSAGE, Role.SYSTEM, text) if text.strip() else None
     if kind == "inter_agent_communication":
         return between_agents(payload, event=True)
@@ -542,26 +507,15 @@ def entry_of(kind: str, payload: Fields) -> Entry | None:
     return log(dump_text(payload), kind)
 
 
-def instructions_of(meta: Fields) -> str:
-    """The system prompt in a ``session_meta``; empty where there is none."""
-    base = meta.get("base_instructions")
-    if isinstance(base, Mapping):
-        base = base.get("text")
-    return as_text(base) or as_text(meta.get("instructions")) or ""
-
-
 def _event(payload: Fields) -> Entry | None:
     kind = payload.get("type")
     if not isinstance(kind, str):
         return log(dump_text(payload), None)
     if kind in BOOKKEEPING:
         return None
-    if kind in ("agent_reasoning", "agent_reasoning_raw_content"):
-        return _said(SpanKind.REASONING, Role.AGENT, payload.get("text"))
-    if kind == "agent_message":
-        return _said(SpanKind.MESSAGE, Role.AGENT, payload.get("message"))
-    if kind == "user_message":
-        return _said(SpanKind.MESSAGE, Role.USER, payload.get("message"))
+    if kind in SAID:
+        span, role, field = SAID[kind]
+        return _said(span, role, payload.get(field))
     if kind == "item_completed":
         return _completed_item(payload.get("item"))
     if kind in _TURN_BOUNDARIES:
@@ -570,8 +524,8 @@ def _event(payload: Fields) -> Entry | None:
     if kind == "turn_aborted":
         why = f"turn aborted: {_reason(payload)}"
         return log(why, kind, SpanStatus.ERROR, closes_turn=True)
-    if kind in REPORT_EVENTS:
-        return report_of_event(kind, payload)
+    if kind in _REPORT_EVENTS:
+        return report_of(kind, payload, as_text(payload.get("call_id")))
     return _note(kind, payload)
 
 
@@ -631,8 +585,8 @@ def _completed_item(item: object) -> Entry | None:
         return _said(SpanKind.MESSAGE, Role.AGENT, text)
     if kind in _ITEM_TWINS:
         return None
-    if kind in REPORT_ITEMS:
-        return report_of_item(kind, item)
+    if kind in _REPORT_ITEMS:
+        return report_of(kind, item, as_text(item.get("id")))
     if kind == "SubAgentActivity":
         return activity(item, as_text(item.get("id")))
     return log(dump_text(item), kind)

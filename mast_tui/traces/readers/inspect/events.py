@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from heapq import heappop, heappush
 from typing import Final
 
@@ -52,17 +53,10 @@ class Scope:
 class _Waiting:
     """What came back at some later time; it is shown then, after what happened meanwhile."""
 
-    call_id: str | None
     text: str
-    pointer: str
-    acting: Acting
-    key: str
-    history: History
-    name: str | None = None
-    status: SpanStatus = SpanStatus.UNKNOWN
-    message_id: str | None = None
+    show: Callable[[], object]
+    call_id: str | None = None
     shown: bool = False
-    is_subtask: bool = False
 
 
 class EventWalk:
@@ -250,20 +244,29 @@ class EventWalk:
             return
         text = self._attachments.content(event.get("result"))
         text, failed = self._attachments.with_error(text, event.get("error"))
-        waiting = _Waiting(
-            call_id,
-            text,
-            pointer,
-            Acting(acting.agent, call_key, start if end is None else end, end),
-            f"{as_text(event.get('uuid')) or pointer}/result",
-            scope.history,
-            short_name(event.get("function")) or None,
-            SpanStatus.ERROR if failed or event.get("failed") is True else SpanStatus.UNKNOWN,
-            as_text(event.get("message_id")),
-        )
+        name = short_name(event.get("function")) or None
+        acting = Acting(acting.agent, call_key, start if end is None else end, end)
+
+        def show() -> None:
+            if call_id:
+                message = {"id": as_text(event.get("message_id"))}
+                self.spans.mark(("tool", call_id), scope.history, message)
+            self.spans.result(
+                call_id,
+                text,
+                pointer,
+                acting,
+                name=name,
+                status=SpanStatus.ERROR
+                if failed or event.get("failed") is True
+                else SpanStatus.UNKNOWN,
+                key=f"{as_text(event.get('uuid')) or pointer}/result",
+            )
+
+        waiting = _Waiting(text, show, call_id)
         if call_id:
             self._waiting_by_call[call_id] = waiting
-            self._latest[waiting.name or ""] = waiting
+            self._latest[name or ""] = waiting
         self._wait(waiting, None if nested else end)
 
     def _subtask(self, event: Fields, pointer: str, scope: Scope, depth: int) -> None:
@@ -282,8 +285,8 @@ class EventWalk:
         text += self._attachments.piece(event["result"])
         acting = Acting(parent=key, start=start if end is None else end, end=end)
         key = f"{own_key or pointer}/result"
-        waiting = _Waiting(None, text, pointer, acting, key, scope.history, is_subtask=True)
-        self._wait(waiting, None if nested else end)
+        show = partial(self.spans.log, text, pointer, acting, key)
+        self._wait(_Waiting(text, show), None if nested else end)
 
     def _nested(self, event: Fields, pointer: str, scope: Scope, depth: int) -> bool:
         """Add the spans of the events that old logs keep within an event; whether there are any."""
@@ -357,21 +360,7 @@ class EventWalk:
 
     def _show(self, waiting: _Waiting) -> None:
         waiting.shown = True
-        if waiting.is_subtask:
-            self.spans.log(waiting.text, waiting.pointer, waiting.acting, waiting.key)
-            return
-        if waiting.call_id:
-            message = {"id": waiting.message_id}
-            self.spans.mark(("tool", waiting.call_id), waiting.history, message)
-        self.spans.result(
-            waiting.call_id,
-            waiting.text,
-            waiting.pointer,
-            waiting.acting,
-            name=waiting.name,
-            status=waiting.status,
-            key=waiting.key,
-        )
+        waiting.show()
 
 
 def _times(event: Fields) -> tuple[float | None, float | None]:

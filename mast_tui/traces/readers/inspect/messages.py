@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Unpack
 
-from mast_tui.traces.index.document import StepList
+from mast_tui.traces.index.document import More, StepList
 from mast_tui.traces.io.json_values import as_count, as_text
 from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus
-from mast_tui.traces.readers.chat.messages import Call, MessageMapper
-from mast_tui.traces.readers.chat.pieces import Piece
+from mast_tui.traces.readers.chat.messages import Call
 from mast_tui.traces.readers.inspect.attachments import Attachments, json_text
 from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, short_name
 
@@ -63,9 +62,9 @@ class MessageSpans:
         self.steps = StepList()
         self.attachments = attachments
         self._most = most
-        self._mapper = MessageMapper(self.steps, prefix=prefix)
-        self.problems = self._mapper.problems
-        self.calls = self._mapper.calls
+        self.problems: list[Problem] = []
+        self.calls: dict[str, Call] = {}
+        """By their ids the tool calls that have spans."""
         self._prefix = prefix
         self._ids: set[str] = set()
         self._shown: Counter[Hashable] = Counter()
@@ -143,8 +142,8 @@ class MessageSpans:
         if role == "assistant":
             return self._assistant(message, pointer, acting, own_key)
         text = self.attachments.content(message.get("content"))
-        piece = Piece(SpanKind.MESSAGE, _ROLES.get(role, Role.AGENT), short_name(role), text)
-        return self._put(piece, own_key, pointer, replace(acting, end=None))
+        side, told = _ROLES.get(role, Role.AGENT), replace(acting, end=None)
+        return self._put(SpanKind.MESSAGE, side, short_name(role), text, own_key, pointer, told)
 
     def log(
         self,
@@ -158,8 +157,10 @@ class MessageSpans:
     ) -> str:
         """Add a log span; ``name`` is who wrote it."""
         teller = short_name(name) or "log"
-        piece = Piece(SpanKind.LOG, Role.LOG, teller, text, status=status)
-        return self._put(piece, key or pointer, pointer, acting)
+        own_key = key or pointer
+        return self._put(
+            SpanKind.LOG, Role.LOG, teller, text, own_key, pointer, acting, status=status
+        )
 
     def call(self, call: object, pointer: str, acting: Acting, start: float | None = None) -> str:
         """Add the span of a tool call and return its key."""
@@ -169,16 +170,21 @@ class MessageSpans:
         text = self.attachments.dumped(call.get("arguments"))
         if error := as_text(call.get("parse_error")):
             text = f"{text}\n[{self.attachments.piece(error)}]".lstrip()
-        piece = Piece(
+        call_id = as_text(call.get("id"))
+        name = short_name(call.get("function")) or short_name(call.get("name")) or None
+        key = self._put(
             SpanKind.TOOL_CALL,
             Role.AGENT,
             acting.agent,
             text,
-            name=short_name(call.get("function")) or short_name(call.get("name")) or None,
-            call_id=as_text(call.get("id")),
+            f"{call_id}:call" if call_id else pointer,
+            pointer,
+            replace(acting, start=acting.start if start is None else start, end=None),
+            name=name,
         )
-        start = acting.start if start is None else start
-        return self._put(piece, pointer, pointer, replace(acting, start=start, end=None))
+        if call_id:
+            self.calls[call_id] = Call(key, acting.agent, name)
+        return key
 
     def result(
         self,
@@ -195,34 +201,39 @@ class MessageSpans:
         call = self.calls.get(call_id) if call_id else None
         if call is not None and acting.end is not None:
             self.steps.amend(call.key, end=acting.end)
-        piece = Piece(
+        more = More(name=name, status=status)
+        if call is not None:
+            more["name"], more["parent"] = call.name or name, call.key
+        return self._put(
             SpanKind.TOOL_RESULT,
             Role.TOOL,
-            name or "tool",
+            (name or "tool") if call is None else call.agent,
             text,
-            name=name,
-            call_id=call_id,
-            status=status,
+            f"{call_id}:result" if call_id else key or pointer,
+            pointer,
+            replace(acting, end=None),
+            **more,
         )
-        return self._put(piece, key or pointer, pointer, replace(acting, end=None), call)
 
     def _say(self, kind: SpanKind, text: str, key: str, pointer: str, acting: Acting) -> str:
-        return self._put(Piece(kind, Role.AGENT, acting.agent, text), key, pointer, acting)
+        return self._put(kind, Role.AGENT, acting.agent, text, key, pointer, acting)
 
     def _put(
-        self, piece: Piece, key: str, pointer: str, acting: Acting, call: Call | None = None
+        self,
+        kind: SpanKind,
+        role: Role,
+        agent: str,
+        text: str,
+        key: str,
+        pointer: str,
+        acting: Acting,
+        **more: Unpack[More],
     ) -> str:
         if len(self.steps) >= self._most:
             raise TooManySpans(f"there are more than {self._most} steps; the rest was left out")
-        return self._mapper.put(
-            piece,
-            key,
-            place=pointer,
-            start=acting.start,
-            end=acting.end,
-            parent=acting.parent,
-            call=call,
-        )
+        more.setdefault("parent", acting.parent)
+        more["place"], more["start"], more["end"] = self._prefix + pointer, acting.start, acting.end
+        return self.steps.add(key, kind, role, agent, text, **more)
 
     def _tool_message(self, message: Fields, pointer: str, acting: Acting) -> str:
         said = self.attachments.content(message.get("content"))

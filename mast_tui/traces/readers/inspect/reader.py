@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from io import BufferedReader, BytesIO
 from typing import IO, Final
 
@@ -18,6 +19,7 @@ from mast_tui.traces.io.json_values import InvalidJSON, load_json
 from mast_tui.traces.io.regular_files import open_regular
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, Trace
+from mast_tui.traces.readers.document_traces import report_of
 from mast_tui.traces.readers.inspect.samples import MOST_SPANS, Log, read_sample
 from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of
 
@@ -51,46 +53,21 @@ class InspectReader:
 
     def read(self, source: Source) -> FileReport:
         """One trace per sample, in the order of the log; of a broken one what is intact."""
-        if not source.is_binary:
-            return self._read_document(source)
-        with _opened(source) as file:
-            members = _Members(Archive(file))
-            log = Log(self, source.path, members.header())
-            samples = (
-                (record, sample, f"{name} ")
-                for record, (name, shell) in enumerate(members.samples())
-                if (sample := members.sample(name, shell)) is not None
-            )
-            return self._report(log, samples, members.problems)
-
-    def _read_document(self, source: Source) -> FileReport:
-        document = source.json
-        if not isinstance(document, Mapping):
+        if not source.is_binary and not isinstance(source.json, Mapping):
             return FileReport(source.path, failed="an Inspect log whose JSON cannot be read")
-        problems: list[Problem] = []
-        log = Log(self, source.path, document)
-        samples = document.get("samples")
-        if not isinstance(samples, list) or not samples:
-            problems.append(Problem("/samples", "the log holds no samples"))
-            samples = []
-        placed = ((number, sample, f"/samples/{number}") for number, sample in enumerate(samples))
-        return self._report(log, placed, problems)
-
-    def _report(
-        self, log: Log, samples: Iterable[tuple[int, object, str]], problems: list[Problem]
-    ) -> FileReport:
-        """The traces of samples, each with its number and what goes before places within it."""
         traces: list[Trace] = []
         refused: list[Problem] = []
         left = MOST_SPANS
-        for record, sample, prefix in samples:
-            read = read_sample(sample, log, record, prefix, left)
-            if isinstance(read, Trace):
-                traces.append(read)
-                left -= len(read)
-            else:
-                refused.append(read)
-        return FileReport(log.path, self.name, tuple(traces), (*problems, *refused))
+        with _opened_log(source) as opened:
+            log = Log(self, source.path, opened.header())
+            for record, sample, prefix in opened.samples():
+                read = read_sample(sample, log, record, prefix, left)
+                if isinstance(read, Trace):
+                    traces.append(read)
+                    left -= len(read)
+                else:
+                    refused.append(read)
+            return report_of(self, source, traces, (*opened.problems, *refused))
 
 
 READER: Final = InspectReader()
@@ -98,15 +75,8 @@ READER: Final = InspectReader()
 
 def samples_in(source: Source) -> Iterator[tuple[int, Fields]]:
     """The samples of a log as they are kept, one by one, with the numbers of their traces."""
-    if not source.is_binary:
-        for record, sample in enumerate(items_of(fields_of(source.json).get("samples"))):
-            if isinstance(sample, Mapping):
-                yield record, sample
-        return
-    with _opened(source) as file:
-        members = _Members(Archive(file))
-        for record, (name, shell) in enumerate(members.samples()):
-            sample = members.sample(name, shell)
+    with _opened_log(source) as log:
+        for record, sample, _prefix in log.samples():
             if isinstance(sample, Mapping):
                 yield record, sample
 
@@ -164,6 +134,15 @@ def _keys_in(head: str) -> tuple[set[str], set[str]]:
     return log, spec
 
 
+@contextmanager
+def _opened_log(source: Source) -> Iterator[_Document | _Members]:
+    if not source.is_binary:
+        yield _Document(fields_of(source.json))
+        return
+    with _opened(source) as file:
+        yield _Members(Archive(file))
+
+
 def _opened(source: Source) -> IO[bytes]:
     return BytesIO(source.data) if source.packing else BufferedReader(open_regular(source.path))
 
@@ -171,6 +150,26 @@ def _opened(source: Source) -> IO[bytes]:
 def _is_header(value: object) -> bool:
     header = fields_of(value)
     return "task" in fields_of(header.get("eval")) and ("plan" in header or "status" in header)
+
+
+class _Document:
+    """A log that is one JSON document."""
+
+    def __init__(self, document: Fields) -> None:
+        self.problems: list[Problem] = []
+        self._document = document
+
+    def header(self) -> Fields:
+        """All of the log."""
+        return self._document
+
+    def samples(self) -> Iterator[tuple[int, object, str]]:
+        """Each sample with its number and what goes before places within it."""
+        samples = items_of(self._document.get("samples"))
+        if not samples:
+            self.problems.append(Problem("/samples", "the log holds no samples"))
+        for number, sample in enumerate(samples):
+            yield number, sample, f"/samples/{number}"
 
 
 class _Members:
@@ -197,25 +196,26 @@ class _Members:
         self.problems.append(Problem("header.json", message))
         return {}
 
-    def samples(self) -> list[tuple[str, str | None]]:
-        """The members that hold the samples, each with its folder where it is kept in chunks."""
-        found: list[tuple[str, str | None]] = []
+    def samples(self) -> Iterator[tuple[int, object, str]]:
+        """Each sample that can be read, with its number and what goes before places within it."""
+        record = 0
         for name in self._names:
-            if _SAMPLE.fullmatch(name):
-                found.append((name, None))
-            elif shell := _SHELL.fullmatch(name):
-                found.append((name, shell[1]))
-        if not found:
+            shell = _SHELL.fullmatch(name)
+            if shell is None and not _SAMPLE.fullmatch(name):
+                continue
+            sample = self._value(name)
+            if shell is not None and isinstance(sample, Mapping):
+                sample = self._put_together(sample, shell[1])
+            if sample is not None:
+                yield record, sample, f"{name} "
+            record += 1
+        if not record:
             self.problems.append(Problem("samples/", "the log holds no samples"))
-        return found
 
-    def sample(self, name: str, folder: str | None) -> object | None:
-        """The sample in this member, put together where it lies in chunks; None if unreadable."""
-        value = self._value(name)
-        if folder is None or not isinstance(value, Mapping):
-            return value
+    def _put_together(self, sample: Fields, folder: str) -> Fields:
+        """A sample that lies in chunks."""
         return {
-            **value,
+            **sample,
             "events": self._sequence(folder, "events"),
             "events_data": {"messages": self._sequence(folder, "messages")},
             "attachments": self._sequence(folder, "attachments"),

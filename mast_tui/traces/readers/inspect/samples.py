@@ -45,9 +45,7 @@ class Log:
     header: Fields
 
 
-def read_sample(
-    sample: object, log: Log, record: int, prefix: str, most: int = MOST_SPANS
-) -> Trace | Problem:
+def read_sample(sample: object, log: Log, record: int, prefix: str, most: int) -> Trace | Problem:
     """The trace of the sample with this number, of at most ``most`` spans.
 
     ``prefix`` goes before the JSON pointers within the sample to make places.
@@ -231,9 +229,7 @@ def _grade(value: object) -> float | None:
         return float(value)
     if isinstance(value, str):
         text = value.strip()
-        grade = _GRADES.get(text)
-        if grade is None:
-            grade = _GRADES.get(text.lower())
+        grade = _GRADES.get(text, _GRADES.get(text.lower()))
         if grade is not None:
             return grade
         try:

@@ -66,7 +66,7 @@ class TextParser:
         """Close the last paragraph."""
         self._close()
 
-    def text(self, data: bytes, /) -> str:
+    def text(self, data: bytes, _kind: SpanKind, /) -> str:
         """The paragraph's lines; carriage returns at their ends are dropped."""
         text = as_utf8(data).decode("utf-8", "replace")
         return text.replace("\r\n", "\n").removesuffix("\r")

@@ -11,7 +11,7 @@ from typing import Final
 from mast_tui.traces.index.document import Step, StepList
 from mast_tui.traces.io.json_values import InvalidJSON, canonical_bytes, load_json
 from mast_tui.traces.model import Role, SpanKind
-from mast_tui.traces.readers.chat.messages import MessageMapper
+from mast_tui.traces.readers.chat.messages import Call, MessageMapper, OpenCalls
 from mast_tui.traces.readers.span_tree.rows import Message
 
 _TELLING_CHARS: Final = 40
@@ -25,15 +25,13 @@ _REPLIES: Final = 8
 
 
 @dataclass(slots=True)
-class Call:
-    """A tool call that was shown: its span's key, and its result's where that was shown too."""
+class ShownCall(Call):
+    """A tool call that was shown."""
 
-    key: str
-    agent: str
-    name: str | None
-    bare: bool
+    bare: bool = False
     """Whether it was told without arguments."""
     result: str | None = None
+    """The key of its result, where that was shown too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +67,12 @@ class Calls:
     """The tool calls shown so far, by their ids and by what they asked for."""
 
     def __init__(self) -> None:
-        self.by_id: dict[str, Call] = {}
-        self._asked: dict[tuple[str, bytes], deque[Call]] = defaultdict(deque)
-        self._named: dict[str, deque[Call]] = defaultdict(deque)
-        self._performed: dict[tuple[str, bytes], deque[Call]] = defaultdict(deque)
+        self.by_id: dict[str, ShownCall] = {}
+        self._asked: dict[tuple[str, bytes], deque[ShownCall]] = defaultdict(deque)
+        self._named: dict[str, deque[ShownCall]] = defaultdict(deque)
+        self._performed: dict[tuple[str, bytes], deque[ShownCall]] = defaultdict(deque)
 
-    def asked(self, call: Call, call_id: str | None, arguments: object) -> None:
+    def asked(self, call: ShownCall, call_id: str | None, arguments: object) -> None:
         """A model's call was shown, which a tool's row may answer."""
         if call_id is not None:
             self.by_id[call_id] = call
@@ -82,14 +80,14 @@ class Calls:
             self._asked[call.name, canonical(arguments)].append(call)
             self._named[call.name].append(call)
 
-    def performed(self, call: Call, call_id: str | None, arguments: object) -> None:
+    def performed(self, call: ShownCall, call_id: str | None, arguments: object) -> None:
         """A tool's row was shown for which no model's call had been."""
         if call_id is not None:
             self.by_id[call_id] = call
         elif call.name is not None:
             self._performed[call.name, canonical(arguments)].append(call)
 
-    def of_row(self, name: str, arguments: object, call_id: str | None) -> Call | None:
+    def of_row(self, name: str, arguments: object, call_id: str | None) -> ShownCall | None:
         """The call that a tool's row carried out: by id, else the oldest open one like it."""
         if call_id is not None and call_id in self.by_id:
             return self.by_id[call_id]
@@ -103,7 +101,7 @@ class Calls:
             self.by_id[call_id] = call
         return call
 
-    def retold(self, part: Part) -> Call | None:
+    def retold(self, part: Part) -> ShownCall | None:
         """The shown call that a call in a history repeats, though no model was seen asking it."""
         if part.call_id is not None and part.call_id in self.by_id:
             return self.by_id[part.call_id]
@@ -116,7 +114,7 @@ class Calls:
         return call
 
 
-def _oldest_open(waiting: deque[Call] | None) -> Call | None:
+def _oldest_open(waiting: deque[ShownCall] | None) -> ShownCall | None:
     while waiting:
         if waiting[0].result is None:
             return waiting[0]
@@ -165,35 +163,6 @@ def _digest(data: bytes) -> bytes:
     return blake2b(data, digest_size=16).digest()
 
 
-@dataclass(frozen=True, slots=True)
-class New:
-    """A part of a history that has not been shown: its number, and the call that it answers."""
-
-    number: int
-    node: int
-    call: Call | None
-
-
-class _Waiting:
-    """The calls of a history whose results have not come by yet, in their order."""
-
-    def __init__(self) -> None:
-        self._all: dict[str, Call] = {}
-        self._named: dict[str | None, dict[str, Call]] = defaultdict(dict)
-
-    def add(self, call: Call) -> None:
-        self._all[call.key] = self._named[call.name][call.key] = call
-
-    def first(self, name: str | None) -> Call | None:
-        """The first one, of this name where there is one."""
-        calls = self._all if name is None else self._named[name]
-        return next(iter(calls.values()), None)
-
-    def drop(self, call: Call) -> None:
-        self._all.pop(call.key, None)
-        self._named[call.name].pop(call.key, None)
-
-
 class History:
     """All conversations of a run as one tree, so that what a call repeats is known again.
 
@@ -215,20 +184,21 @@ class History:
         self._ends: set[int] = set()
         self._neighbours: set[tuple[int, int]] = set()
         self._replies: dict[int, deque[tuple[Part, int]]] = {}
-        self._call_at: dict[int, Call] = {}
+        self._call_at: dict[int, ShownCall] = {}
 
-    def ask(self, parts: Sequence[Part], agent: str) -> Iterator[New]:
+    def ask(self, parts: Sequence[Part], agent: str) -> Iterator[tuple[int, int, ShownCall | None]]:
         """Go through the history of a call by ``agent``, and stop at what is new in it.
 
+        Of that the number in ``parts``, the place in the tree and the call that it answers come.
         What is shown for a call must be told to ``show_call`` before the next part is asked for.
         """
         node, before = 0, -1
         fell = astray = False
-        recent = _Waiting()
+        recent: OpenCalls[ShownCall] = OpenCalls()
         for number, part in enumerate(parts):
             if not _is_turn(part):
                 if self._is_new_aside(part, agent):
-                    yield New(number, -1, None)
+                    yield number, -1, None
                 continue
             call = self._answered(part, recent)
             known = self._next.get((node, part.content))
@@ -240,7 +210,7 @@ class History:
                 known = self._grow(node, part)
                 shown_here = not astray or not self._was_shown(part, before, parts, number)
                 if self._is_new(part, known, call) and shown_here:
-                    yield New(number, known, call)
+                    yield number, known, call
             if part.step.kind is SpanKind.TOOL_CALL and known in self._call_at:
                 recent.add(self._call_at[known])
             self._neighbours.add((before, part.content))
@@ -262,7 +232,7 @@ class History:
         self._ends.add(node)
         return places
 
-    def show_call(self, node: int, call: Call) -> None:
+    def show_call(self, node: int, call: ShownCall) -> None:
         """The call at this place was shown as ``call``."""
         self._call_at[node] = call
 
@@ -276,15 +246,15 @@ class History:
             return not known and bool(part.step.text.strip())
         return part.step.kind is SpanKind.REASONING and part.content not in self.shown
 
-    def _answered(self, part: Part, recent: _Waiting) -> Call | None:
+    def _answered(self, part: Part, recent: OpenCalls[ShownCall]) -> ShownCall | None:
         """The call that a result answers: by id, else the first before it that has its name."""
         if part.step.kind is not SpanKind.TOOL_RESULT:
             return None
         call = self._calls.by_id.get(part.call_id or "")
         if call is None and part.call_id is None:
-            call = recent.first(part.step.name)
+            call = recent.oldest(part.step.name)
         if call is not None:
-            recent.drop(call)
+            recent.close(call)
         return call
 
     def _told_before(self, node: int, part: Part) -> int | None:
@@ -295,7 +265,7 @@ class History:
                 return place
         return None
 
-    def _is_new(self, part: Part, node: int, call: Call | None) -> bool:
+    def _is_new(self, part: Part, node: int, call: ShownCall | None) -> bool:
         if part.step.kind is SpanKind.TOOL_RESULT:
             return call is None or call.result is None
         if part.step.kind is SpanKind.TOOL_CALL:

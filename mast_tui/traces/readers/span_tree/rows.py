@@ -64,16 +64,8 @@ class Row:
     speaks: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Visit:
-    """A row in its place: what lies under it are the ``size`` visits that follow."""
-
-    row: Row
-    size: int
-
-
 class RowTree:
-    """The visits of a run, each before those under it.
+    """The rows of a run, each before those under it: as many as ``sizes`` tells.
 
     Children stand in the order of their start times; where one has none, it stays behind the one
     before it in the file. A row whose parent is not there is a root, and so is the first row of
@@ -81,12 +73,11 @@ class RowTree:
     """
 
     def __init__(self, rows: Sequence[Row]) -> None:
-        self.visits = _visits(rows)
+        self.rows, self.sizes = _in_order(rows)
         self._models: list[int] = []
         self._failures: list[int] = []
         self._errors: dict[str, list[int]] = defaultdict(list)
-        for number, visit in enumerate(self.visits):
-            row = visit.row
+        for number, row in enumerate(self.rows):
             if row.kind is RowKind.MODEL and tells(row):
                 self._models.append(number)
             if row.status is SpanStatus.ERROR:
@@ -95,22 +86,22 @@ class RowTree:
                 self._errors[row.error].append(number)
 
     def first_model(self, number: int) -> Row | None:
-        """The first row of a model with content under the visit with this number, or None."""
+        """The first row of a model with content under the row with this number, or None."""
         found = self._first_under(number, self._models)
-        return None if found is None else self.visits[found].row
+        return None if found is None else self.rows[found]
 
     def fails_by_itself(self, number: int) -> bool:
         """Whether the row failed, and no row under it tells that already."""
-        row = self.visits[number].row
+        row = self.rows[number]
         if row.error is not None:
             return self._first_under(number, self._errors[row.error]) is None
         failed = row.status is SpanStatus.ERROR
         return failed and self._first_under(number, self._failures) is None
 
     def _first_under(self, number: int, places: Sequence[int]) -> int | None:
-        """The first of the sorted ``places`` that lies under a visit."""
+        """The first of the sorted ``places`` that lies under a row."""
         found = bisect_right(places, number)
-        if found == len(places) or places[found] > number + self.visits[number].size:
+        if found == len(places) or places[found] > number + self.sizes[number]:
             return None
         return places[found]
 
@@ -120,7 +111,8 @@ def tells(row: Row) -> bool:
     return bool(row.asked or row.answered) or row.input is not None or row.output is not None
 
 
-def _visits(rows: Sequence[Row]) -> list[Visit]:
+def _in_order(rows: Sequence[Row]) -> tuple[list[Row], list[int]]:
+    """The rows, each before those under it, and how many are under each."""
     known: dict[str, int] = {}
     for number, row in enumerate(rows):
         known.setdefault(row.id, number)
@@ -150,7 +142,7 @@ def _visits(rows: Sequence[Row]) -> list[Visit]:
             order.append(number)
             stack.append(~number)
             stack.extend(reversed(_by_start(children[number], rows)))
-    return [Visit(rows[number], sizes[number]) for number in order]
+    return [rows[number] for number in order], [sizes[number] for number in order]
 
 
 def _by_start(numbers: Iterable[int], rows: Sequence[Row]) -> list[int]:

@@ -10,11 +10,19 @@ from mast_tui.traces.index.document import More, StepList
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text
 from mast_tui.traces.model import Role, SpanKind, SpanStatus
 from mast_tui.traces.readers.json_fields import json_in, names
-from mast_tui.traces.readers.span_tree.history import Call, Calls, History, Part, Parts, canonical
+from mast_tui.traces.readers.span_tree.history import (
+    Calls,
+    History,
+    Part,
+    Parts,
+    ShownCall,
+    canonical,
+)
 from mast_tui.traces.readers.span_tree.rows import Message, Row, RowKind, RowTree, tells
 
 _NOBODY: Final = "agent"
 _LAST_STEPS: Final = 6
+_NAMELESS: Final = frozenset({"assistant", "agent", "ai", "model"})
 
 
 def observed_steps(
@@ -49,25 +57,54 @@ def observed_steps(
     return _Timeline(RowTree(rows), service, every_row).read()
 
 
+@dataclass(slots=True)
+class _Frame:
+    """A row under which the reading stands.
+
+    ``within`` is the key of the span to which what is under the row belongs, ``acting`` the name of
+    the nearest agent's row, and ``tool`` the nearest tool's row, this one counted. ``shown`` says
+    whether the row itself has a span.
+    """
+
+    row: Row
+    number: int
+    last: int
+    before: int
+    agent: str
+    within: str | None = None
+    acting: str | None = None
+    tool: _Frame | None = None
+    in_model: bool = False
+    hidden: bool = False
+    shown: bool = False
+    call: ShownCall | None = None
+    output: object = None
+
+
 class _Timeline:
+    """The spans of a run so far, and the rows under which the reading stands."""
+
     def __init__(self, tree: RowTree, service: str | None, every_row: bool) -> None:
-        self._board = Board(tree, every_row)
-        self._models = ModelRows(self._board)
-        self._tools = ToolRows(self._board)
+        self._tree = tree
+        self._every_row = every_row
         self._service = as_text(service)
-        self._frames: list[Frame] = []
-        self._only_others = all(visit.row.kind is RowKind.OTHER for visit in tree.visits)
+        self._steps = StepList()
+        self._parts = Parts()
+        self._calls = Calls()
+        self._history = History(self._calls)
+        self._frames: list[_Frame] = []
+        self._only_others = all(row.kind is RowKind.OTHER for row in tree.rows)
 
     def read(self) -> StepList:
-        for number, visit in enumerate(self._board.tree.visits):
+        for number, row in enumerate(self._tree.rows):
             while self._frames and self._frames[-1].last < number:
                 self._leave()
-            frame = self._frame(visit.row, number, number + visit.size)
-            match visit.row.kind:
+            frame = self._frame(row, number, number + self._tree.sizes[number])
+            match row.kind:
                 case RowKind.MODEL:
-                    self._models.enter(frame)
+                    self._enter_model(frame)
                 case RowKind.TOOL:
-                    self._tools.enter(frame)
+                    self._enter_tool(frame)
                 case RowKind.AGENT:
                     self._enter_agent(frame)
                 case RowKind.OTHER:
@@ -75,16 +112,16 @@ class _Timeline:
             self._frames.append(frame)
         while self._frames:
             self._leave()
-        return self._board.steps
+        return self._steps
 
-    def _frame(self, row: Row, number: int, last: int) -> Frame:
+    def _frame(self, row: Row, number: int, last: int) -> _Frame:
         above = self._frames[-1] if self._frames else None
         acting = above.acting if above else None
         if row.kind is RowKind.AGENT:
             agent = as_text(row.agent) or as_text(row.name) or acting or _NOBODY
         else:
             agent = as_text(row.agent) or acting or self._service or _NOBODY
-        frame = Frame(row, number, last, len(self._board.steps), agent, output=row.output)
+        frame = _Frame(row, number, last, len(self._steps), agent, output=row.output)
         frame.acting = agent if row.kind is RowKind.AGENT else acting
         if above is not None:
             frame.within, frame.tool, frame.in_model = above.within, above.tool, above.in_model
@@ -94,181 +131,153 @@ class _Timeline:
         frame = self._frames.pop()
         match frame.row.kind:
             case RowKind.TOOL:
-                self._tools.leave(frame)
+                self._leave_tool(frame)
             case RowKind.MODEL:
-                self._models.leave(frame)
+                self._leave_model(frame)
             case RowKind.AGENT:
                 self._output(frame)
                 self._own_error(frame)
             case RowKind.OTHER:
                 self._leave_other(frame)
 
-    def _enter_agent(self, frame: Frame) -> None:
+    def _enter_agent(self, frame: _Frame) -> None:
         row = frame.row
         if self._frames and self._frames[-1].acting == frame.agent:
-            self._board.mark(frame)
+            self._mark(frame)
             return
         lines = [f"agent {frame.agent} begins"]
         told_here = self._untold_input(frame)
         if told_here is not None and self._frames:
             lines.append(told_here)
-        frame.within = self._board.log(frame, row.id, "\n\n".join(lines), role=Role.AGENT)
+        frame.within = self._log(frame, row.id, "\n\n".join(lines), role=Role.AGENT)
         frame.shown = True
         if told_here is not None and not self._frames:
-            self._board.message(frame, "input", told_here, Role.USER)
+            self._message(frame, "input", told_here, Role.USER)
 
-    def _enter_other(self, frame: Frame) -> None:
+    def _enter_other(self, frame: _Frame) -> None:
         row = frame.row
         if self._only_others:
-            frame.within = self._board.log(frame, row.id, _record(row))
+            frame.within = self._log(frame, row.id, _record(row))
         elif row.speaks:
             if frame.last == frame.number:
-                self._board.log(frame, row.id, _record(row))
+                self._log(frame, row.id, _record(row))
         else:
-            self._board.mark(frame)
+            self._mark(frame)
             told_here = None if self._frames else self._untold_input(frame)
             if told_here is not None:
-                self._board.message(frame, "input", told_here, Role.USER)
+                self._message(frame, "input", told_here, Role.USER)
 
-    def _leave_other(self, frame: Frame) -> None:
+    def _leave_other(self, frame: _Frame) -> None:
         if self._only_others:
             return
         if frame.row.speaks:
             if frame.last > frame.number:
-                self._board.log(frame, frame.row.id, _record(frame.row))
+                self._log(frame, frame.row.id, _record(frame.row))
             return
         if not self._frames:
             self._output(frame)
         self._own_error(frame)
 
-    def _own_error(self, frame: Frame) -> None:
+    def _own_error(self, frame: _Frame) -> None:
         row = frame.row
-        if self._board.tree.fails_by_itself(frame.number):
+        if self._tree.fails_by_itself(frame.number):
             key = f"{row.id}/error" if frame.shown else row.id
-            self._board.log(frame, key, row.error or f"{row.name} failed")
+            self._log(frame, key, row.error or f"{row.name} failed")
 
-    def _untold_input(self, frame: Frame) -> str | None:
+    def _untold_input(self, frame: _Frame) -> str | None:
         """What went into a row, where it is a text and the first model under it does not tell."""
         row = frame.row
         if row.input is None:
             return None
-        model = self._board.tree.first_model(frame.number)
+        model = self._tree.first_model(frame.number)
         text = plain_text(row.input)
         if model is None or not asked_of(model):
             return text or as_text(dump_text(row.input))
-        if text is None or self._board.was_said(text):
+        if text is None or self._was_said(text):
             return None
-        parts = [part for message in asked_of(model) for part in self._board.parts.of(message)]
+        parts = [part for message in asked_of(model) for part in self._parts.of(message)]
         return None if holds(text, (part.step.text for part in parts)) else text
 
-    def _output(self, frame: Frame) -> None:
+    def _output(self, frame: _Frame) -> None:
         """What came out of a row, where nothing under it tells that."""
         row = frame.row
         if row.output is None:
             return
         text = plain_text(row.output)
-        if text is None and self._board.tree.first_model(frame.number) is None:
+        if text is None and self._tree.first_model(frame.number) is None:
             text = as_text(dump_text(row.output))
-        if text is None or self._board.was_said(text):
+        if text is None or self._was_said(text):
             return
-        under = self._board.steps.steps[max(frame.before, len(self._board.steps) - _LAST_STEPS) :]
+        under = self._steps.steps[max(frame.before, len(self._steps) - _LAST_STEPS) :]
         if not holds(text, (step.text for step in under)):
-            self._board.message(frame, "output", text, Role.AGENT)
+            self._message(frame, "output", text, Role.AGENT)
 
-
-def _record(row: Row) -> str:
-    """What a row that stands for itself says: what went in, what came out, what went wrong."""
-    told = (
-        plain_text(row.input) or dump_text(row.input),
-        plain_text(row.output) or dump_text(row.output),
-        row.error or "",
-    )
-    return "\n\n".join(text for text in told if text.strip()) or row.name
-
-
-_NAMELESS: Final = frozenset({"assistant", "agent", "ai", "model"})
-
-
-class ModelRows:
-    """Shows the calls of models: what was new to them, and what they answered."""
-
-    def __init__(self, board: Board) -> None:
-        self._board = board
-
-    def enter(self, frame: Frame) -> None:
+    def _enter_model(self, frame: _Frame) -> None:
         """Show what is new in the call, unless a row under it tells it."""
         row = frame.row
-        inner = self._board.tree.first_model(frame.number)
+        inner = self._tree.first_model(frame.number)
         frame.hidden = inner is not None or (frame.in_model and not tells(row))
         frame.in_model = frame.in_model or tells(row)
         if not frame.hidden:
             self._ask(frame)
             self._answer(frame)
             return
-        self._board.mark(frame)
+        self._mark(frame)
         if inner is not None and not inner.asked:
             self._ask(frame)
 
-    def leave(self, frame: Frame) -> None:
+    def _leave_model(self, frame: _Frame) -> None:
         """Show of a row around another model's what that one did not tell."""
         if not frame.hidden:
             return
         said = [
-            part.content
-            for message in answered_of(frame.row)
-            for part in self._board.parts.of(message)
+            part.content for message in answered_of(frame.row) for part in self._parts.of(message)
         ]
-        if said and not any(content in self._board.history.shown for content in said):
+        if said and not any(content in self._history.shown for content in said):
             self._answer(frame)
 
-    def _ask(self, frame: Frame) -> None:
-        keys, parts = self._parts(frame.row, "asked", asked_of(frame.row))
-        for new in self._board.history.ask(parts, frame.agent):
-            part = parts[new.number]
-            self._show(frame, part, self._key(keys[new.number], part), new.node, call=new.call)
+    def _ask(self, frame: _Frame) -> None:
+        found = self._parts_of(frame.row, "asked", asked_of(frame.row))
+        for number, node, call in self._history.ask([part for _, part in found], frame.agent):
+            self._show(frame, *found[number], node, call=call)
 
-    def _answer(self, frame: Frame) -> None:
+    def _answer(self, frame: _Frame) -> None:
         row = frame.row
-        keys, parts = self._parts(row, "answered", answered_of(row))
-        places = self._board.history.answer(parts)
+        found = self._parts_of(row, "answered", answered_of(row))
+        if found and self._every_row:
+            found[-1] = row.id, found[-1][1]
+        places = self._history.answer([part for _, part in found])
         last = None
-        for number, (part, node) in enumerate(zip(parts, places, strict=True), 1):
-            own_key = row.id if number == len(parts) and self._board.every_row else None
-            key = own_key or self._key(keys[number - 1], part)
-            last = self._show(frame, part, key, node, answered=True)
+        for (key, part), node in zip(found, places, strict=True):
+            last = self._show(frame, key, part, node, answered=True)
         if last is None or row.error is not None:
             text = row.error or "the answer was not recorded"
-            last = self._board.log(frame, row.id if last is None else f"{row.id}/error", text)
-        self._board.steps.amend(last, tokens=row.tokens)
+            last = self._log(frame, row.id if last is None else f"{row.id}/error", text)
+        self._steps.amend(last, tokens=row.tokens)
 
-    def _parts(
-        self, row: Row, side: str, messages: Sequence[Message]
-    ) -> tuple[list[str], list[Part]]:
-        """The parts of messages, each with the key of its message."""
-        found = [
-            (f"{row.id}/{side}/{number}", part)
-            for number, message in enumerate(messages)
-            for part in self._board.parts.of(message)
-        ]
-        return [key for key, _part in found], [part for _key, part in found]
-
-    def _key(self, message: str, part: Part) -> str:
-        """The key of a message's part: by the call's id where that counts, else by its place."""
-        if part.call_id is None or self._board.every_row:
-            pointer = "" if part.call_id is None else f"/{part.call_id}"
-            return message + (pointer or part.step.key)
-        kind = "call" if part.step.kind is SpanKind.TOOL_CALL else "result"
-        return f"{part.call_id}:{kind}"
+    def _parts_of(self, row: Row, side: str, messages: Sequence[Message]) -> list[tuple[str, Part]]:
+        """The parts of messages, each with its key: by a call's id where that counts."""
+        found = []
+        for number, message in enumerate(messages):
+            for part in self._parts.of(message):
+                key = f"{row.id}/{side}/{number}{part.step.key}"
+                if part.call_id is not None and self._every_row:
+                    key = f"{row.id}/{side}/{number}/{part.call_id}"
+                elif part.call_id is not None:
+                    kind = "call" if part.step.kind is SpanKind.TOOL_CALL else "result"
+                    key = f"{part.call_id}:{kind}"
+                found.append((key, part))
+        return found
 
     def _show(
         self,
-        frame: Frame,
-        part: Part,
+        frame: _Frame,
         key: str,
+        part: Part,
         node: int,
         *,
         answered: bool = False,
-        call: Call | None = None,
+        call: ShownCall | None = None,
     ) -> str:
         """Add the span of a part of a message; returns its key."""
         row, step = frame.row, part.step
@@ -287,50 +296,43 @@ class ModelRows:
             end=row.end if answered else None,
             status=status,
         )
-        shown = self._board.steps.add(key, step.kind, step.role, agent, step.text, **more)
-        self._board.history.shown.add(part.content)
+        shown = self._steps.add(key, step.kind, step.role, agent, step.text, **more)
+        self._history.shown.add(part.content)
         if step.kind is SpanKind.TOOL_CALL:
-            made = Call(shown, agent, step.name, not canonical(step.text))
-            self._board.calls.asked(made, part.call_id, step.text)
-            self._board.history.show_call(node, made)
+            made = ShownCall(shown, agent, step.name, bare=not canonical(step.text))
+            self._calls.asked(made, part.call_id, step.text)
+            self._history.show_call(node, made)
         elif step.kind is SpanKind.TOOL_RESULT and call is not None:
             call.result = shown
         return shown
 
-
-class ToolRows:
-    """Shows the calls of tools: each beside the model's call that it answers."""
-
-    def __init__(self, board: Board) -> None:
-        self._board = board
-
-    def enter(self, frame: Frame) -> None:
+    def _enter_tool(self, frame: _Frame) -> None:
         """Find the call that the row carried out, or show it."""
         row, outer = frame.row, frame.tool
         if outer is not None and _same_call(outer.row, row):
             frame.hidden = True
             outer.output = row.output if outer.output is None else outer.output
-            self._board.mark(frame)
+            self._mark(frame)
             return
         frame.tool = frame
         text = dump_text(row.input)
-        call = self._board.calls.of_row(row.name, row.input, row.call_id)
+        call = self._calls.of_row(row.name, row.input, row.call_id)
         if call is None:
-            content = self._board.parts.content(SpanKind.TOOL_CALL, text, row.name)
-            key = self._key(row, "call", f"{row.id}/call")
+            content = self._parts.content(SpanKind.TOOL_CALL, text, row.name)
+            key = self._key_of_tool(row, "call", f"{row.id}/call")
             more = More(place=row.place, name=row.name, parent=frame.within)
             more["start"], more["end"] = row.start, row.end
-            key = self._board.steps.call(key, frame.agent, text, **more)
-            call = Call(key, frame.agent, row.name, not canonical(text))
-            self._board.calls.performed(call, row.call_id, text)
-            self._board.history.shown.add(content)
+            key = self._steps.call(key, frame.agent, text, **more)
+            call = ShownCall(key, frame.agent, row.name, bare=not canonical(text))
+            self._calls.performed(call, row.call_id, text)
+            self._history.shown.add(content)
         elif call.bare and canonical(text):
             # The model's answer was recorded without them.
-            self._board.steps.amend(call.key, text=text)
+            self._steps.amend(call.key, text=text)
             call.bare = False
         frame.call, frame.within = call, call.key
 
-    def leave(self, frame: Frame) -> None:
+    def _leave_tool(self, frame: _Frame) -> None:
         """Show the result."""
         row, call = frame.row, frame.call
         if call is None:
@@ -338,28 +340,60 @@ class ToolRows:
         text = "" if frame.output is None else output_text(frame.output)
         if row.error is not None and row.error not in text:
             text = f"{text}\n{row.error}" if text else row.error
-        self._board.steps.amend(call.key, end=row.end)
+        self._steps.amend(call.key, end=row.end)
         if frame.output is None and row.error is None:
             if row.status is SpanStatus.ERROR:
-                self._board.steps.amend(call.key, status=row.status)
-            if self._board.every_row:
-                self._board.log(frame, row.id, f"{row.name}: no output was recorded")
+                self._steps.amend(call.key, status=row.status)
+            if self._every_row:
+                self._log(frame, row.id, f"{row.name}: no output was recorded")
             return
-        content = self._board.parts.content(SpanKind.TOOL_RESULT, text)
-        if (
-            call.result is not None
-            and content in self._board.history.shown
-            and not self._board.every_row
-        ):
+        content = self._parts.content(SpanKind.TOOL_RESULT, text)
+        if call.result is not None and content in self._history.shown and not self._every_row:
             return
-        self._board.history.shown.add(content)
+        self._history.shown.add(content)
         more = More(place=row.place, name=row.name, parent=call.key)
         more["start"], more["end"], more["status"] = row.start, row.end, _status(row)
-        key = self._key(row, "result", row.id)
-        call.result = self._board.steps.result(key, call.agent, text, **more)
+        key = self._key_of_tool(row, "result", row.id)
+        call.result = self._steps.result(key, call.agent, text, **more)
 
-    def _key(self, row: Row, part: str, without: str) -> str:
-        return without if self._board.every_row or not row.call_id else f"{row.call_id}:{part}"
+    def _key_of_tool(self, row: Row, part: str, without: str) -> str:
+        return without if self._every_row or not row.call_id else f"{row.call_id}:{part}"
+
+    def _was_said(self, text: str) -> bool:
+        """Whether a message with this text was shown."""
+        return self._parts.content(SpanKind.MESSAGE, text) in self._history.shown
+
+    def _mark(self, frame: _Frame) -> None:
+        """A span with no more than its name for a row that has nothing to say."""
+        if self._every_row:
+            frame.within = self._log(frame, frame.row.id, frame.row.name)
+            frame.shown = True
+
+    def _message(self, frame: _Frame, part: str, text: str, role: Role) -> None:
+        """A message that is a row's whole input or output."""
+        row = frame.row
+        self._history.shown.add(self._parts.content(SpanKind.MESSAGE, text))
+        agent, start = (frame.agent, row.end) if role is Role.AGENT else ("user", row.start)
+        more = More(place=row.place, parent=frame.within, start=start)
+        key = f"{row.id}/{part}"
+        self._steps.add(key, SpanKind.MESSAGE, role, agent, text, **more)
+
+    def _log(self, frame: _Frame, key: str, text: str, *, role: Role = Role.LOG) -> str:
+        """A log span of a row; returns its key."""
+        row = frame.row
+        more = More(place=row.place, name=row.name or None, parent=frame.within)
+        more["start"], more["end"], more["status"] = row.start, row.end, _status(row)
+        return self._steps.add(key, SpanKind.LOG, role, frame.agent, text, **more)
+
+
+def _record(row: Row) -> str:
+    """What a row that stands for itself says: what went in, what came out, what went wrong."""
+    told = (
+        plain_text(row.input) or dump_text(row.input),
+        plain_text(row.output) or dump_text(row.output),
+        row.error or "",
+    )
+    return "\n\n".join(text for text in told if text.strip()) or row.name
 
 
 def _status(row: Row) -> SpanStatus:
@@ -371,68 +405,6 @@ def _same_call(outer: Row, row: Row) -> bool:
     if outer.name != row.name:
         return False
     return row.input is None or canonical(outer.input) == canonical(row.input)
-
-
-@dataclass(slots=True)
-class Frame:
-    """A row under which the reading stands.
-
-    ``within`` is the key of the span to which what is under the row belongs, ``acting`` the name of
-    the nearest agent's row, and ``tool`` the nearest tool's row, this one counted. ``shown`` says
-    whether the row itself has a span.
-    """
-
-    row: Row
-    number: int
-    last: int
-    before: int
-    agent: str
-    within: str | None = None
-    acting: str | None = None
-    tool: Frame | None = None
-    in_model: bool = False
-    hidden: bool = False
-    shown: bool = False
-    call: Call | None = None
-    output: object = None
-
-
-class Board:
-    """The spans of a run so far, and what they have said."""
-
-    def __init__(self, tree: RowTree, every_row: bool) -> None:
-        self.tree = tree
-        self.every_row = every_row
-        self.steps = StepList()
-        self.parts = Parts()
-        self.calls = Calls()
-        self.history = History(self.calls)
-
-    def was_said(self, text: str) -> bool:
-        """Whether a message with this text was shown."""
-        return self.parts.content(SpanKind.MESSAGE, text) in self.history.shown
-
-    def mark(self, frame: Frame) -> None:
-        """A span with no more than its name for a row that has nothing to say."""
-        if self.every_row:
-            frame.within = self.log(frame, frame.row.id, frame.row.name)
-            frame.shown = True
-
-    def message(self, frame: Frame, part: str, text: str, role: Role) -> None:
-        """A message that is a row's whole input or output."""
-        row = frame.row
-        self.history.shown.add(self.parts.content(SpanKind.MESSAGE, text))
-        agent, start = (frame.agent, row.end) if role is Role.AGENT else ("user", row.start)
-        more = More(place=row.place, parent=frame.within, start=start)
-        key = f"{row.id}/{part}"
-        self.steps.add(key, SpanKind.MESSAGE, role, agent, text, **more)
-
-    def log(self, frame: Frame, key: str, text: str, *, role: Role = Role.LOG) -> str:
-        """A log span of a row; returns its key."""
-        row = frame.row
-        more = More(place=row.place, name=row.name or None, parent=frame.within)
-        more["start"], more["end"], more["status"] = row.start, row.end, _status(row)
-        return self.steps.add(key, SpanKind.LOG, role, frame.agent, text, **more)
 
 
 def asked_of(row: Row) -> tuple[Message, ...]:
