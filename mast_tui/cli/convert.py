@@ -12,7 +12,7 @@ import click
 from mast_tui.cli.shared.asking import hides_outcomes
 from mast_tui.cli.shared.common import (
     NO_LABELS,
-    checked_sight,
+    CommonOptions,
     common_options,
     force_option,
     open_workspace,
@@ -63,10 +63,7 @@ def convert_command(
     written_as: str,
     force: bool,
     wanted_workers: str | None,
-    workspace: str | None,
-    annotator: str | None,
-    blind: bool,
-    assisted: bool,
+    common: CommonOptions,
 ) -> int:
     """Write traces as JSON lines, one trace a line.
 
@@ -81,15 +78,12 @@ def convert_command(
     agentdebugx writes what AgentDebugX diagnoses, without them too. What tools find in these files
     comes back by mast-tui import.
     """
-    checked_sight(blind, assisted)
-    veil = hides_outcomes(workspace, annotator, blind, assisted)
-    if veil is not None:
-        say(veil)
+    veiled = hides_outcomes(common)
     failed = traces = 0
 
     def lines() -> Iterator[bytes]:
         nonlocal failed, traces
-        write = _Line(written_as, veil is not None)
+        write = _Line(written_as, veiled)
         found = each_trace(
             pool.reachable(paths), write, pool.workers, without=(output,), tell=pool.tell
         )

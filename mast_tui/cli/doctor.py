@@ -21,7 +21,7 @@ from rich.console import Console
 
 from mast_tui import __version__
 from mast_tui.cli.config import settings_in_use
-from mast_tui.cli.shared.common import common_options, json_option, print_json
+from mast_tui.cli.shared.common import CommonOptions, common_options, json_option, print_json
 from mast_tui.configuration import (
     JudgeConfiguration,
     read_judge_configuration,
@@ -76,14 +76,14 @@ class Check(NamedTuple):
     annotator=_NOT_LABELS, taxonomy=_NOT_LABELS, blind=_NOT_LABELS, assisted=_NOT_LABELS
 )
 @json_option
-def doctor_command(offline: bool, workspace: str | None, as_json: bool) -> int:
+def doctor_command(offline: bool, common: CommonOptions, as_json: bool) -> int:
     """Say what works on this machine, what does not, and what to do.
 
     Looks at the terminal, copying, the editor for notes, settings, the cache, the workspace, and
     the model server if one is set (its list of models is asked for, and nothing is sent). Nothing
     is changed. The exit code is 1 where something is wrong.
     """
-    found = [check() for check in _checks(workspace, offline)]
+    found = [check() for check in _checks(common.workspace, offline)]
     if as_json:
         print_json(
             {

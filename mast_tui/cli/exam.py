@@ -25,14 +25,13 @@ from mast_tui.cli.exam_input import (
 from mast_tui.cli.report.files import Files, print_text
 from mast_tui.cli.shared.asking import asked_by, say_left_out
 from mast_tui.cli.shared.common import (
-    checked_sight,
+    CommonOptions,
     common_options,
     file_option,
     force_option,
     json_option,
     kept_taxonomy,
     load_chosen_taxonomy,
-    open_workspace,
     print_json,
     rounds_option,
     say,
@@ -119,11 +118,7 @@ def exam_command(
     csv_file: Path | None,
     force: bool,
     wanted_workers: str | None,
-    workspace: str | None,
-    annotator: str | None,
-    taxonomy: Path | None,
-    blind: bool,
-    assisted: bool,
+    common: CommonOptions,
     as_json: bool,
 ) -> None:
     """Hold judges against a labelled set, each by the set's own scoring.
@@ -136,7 +131,6 @@ def exam_command(
     Without --set: how often a judge's readings of one trace agree, how many of its quotes are
     found, and what stays where the same model was asked otherwise.
     """
-    checked_sight(blind, assisted)
     files = _files(markdown=markdown_file, html=html_file, latex=latex_file, csv=csv_file)
     place: Workspace | None = None
     viewer: Viewer | None = None
@@ -144,9 +138,8 @@ def exam_command(
     if set_name is None:
         if paths or rule_names is not None or crosswalk is not None:
             raise click.UsageError("PATHs, --rules and --crosswalk go with --set")
-        place = open_workspace(workspace, create=False)
-        chosen = kept_taxonomy(place, taxonomy)
-        viewer = asked_by(place, chosen.ref, annotator, blind, assisted)
+        place, chosen = common.opened()
+        viewer = asked_by(place, chosen.ref, common)
         files.check(outputs := outputs_beside(place, force=force))
         may_see = _seen_by(viewer)
         judged = [judged_by(place, chosen, name, may_see) for name in judges_named(place, judges)]
@@ -166,7 +159,7 @@ def exam_command(
     rules = RulesJudge(chosen_rules(rule_names or "default"))
     judged_now = {RULES} & set(judges) if from_files else set()
     if set(judges) - judged_now or not from_files:
-        place = open_workspace(workspace, create=False)
+        place = common.open_workspace()
     outputs = (
         outputs_beside(place, force=force)
         if place
@@ -179,15 +172,15 @@ def exam_command(
         if set_name in READERS:
             exam = set_from_files(set_name, paths, judge, pool, crosswalk)
         elif from_files:
-            chosen = load_chosen_taxonomy(taxonomy)
+            chosen = load_chosen_taxonomy(common.taxonomy)
             exam = set_from_table(Path(set_name), chosen, paths, judge, pool)
     if place is not None:
-        ref = _sight_under(place, taxonomy, exam)
-        viewer = asked_by(place, ref, annotator, blind, assisted)
+        ref = _sight_under(place, common.taxonomy, exam)
+        viewer = asked_by(place, ref, common)
         may_see = _seen_by(viewer)
     if exam is None:
         assert place is not None
-        exam = _set_of_workspace(place, set_name, taxonomy, may_see)
+        exam = _set_of_workspace(place, set_name, common.taxonomy, may_see)
     if not exam.questions:
         raise click.ClickException(f"--set {set_name}: there is no labelled trace to ask about")
     candidates = [

@@ -10,13 +10,12 @@ import click
 from mast_tui.cli.agree.command import split_names
 from mast_tui.cli.shared.asking import asked_by
 from mast_tui.cli.shared.common import (
-    checked_sight,
+    CommonOptions,
     common_options,
     force_option,
     gold_option,
     json_option,
     kept_taxonomy,
-    open_workspace,
     print_json,
     pseudonyms_option,
     say,
@@ -84,11 +83,7 @@ def export_command(
     datasheet: Path | None,
     pseudonyms: bool,
     force: bool,
-    workspace: str | None,
-    annotator: str | None,
-    taxonomy: Path | None,
-    blind: bool,
-    assisted: bool,
+    common: CommonOptions,
     as_json: bool,
 ) -> None:
     """Export labels: the gold with its sources and figures, or anybody's.
@@ -97,9 +92,8 @@ def export_command(
     gets their own labels, and those of others on traces that they have finished or adjudicate,
     which is recorded: who this login works here as, else --annotator. jsonl is the whole workspace.
     """
-    checked_sight(blind, assisted)
     if file_format == "jsonl":
-        _refuse_for_jsonl(taxonomy, blind, assisted, pseudonyms)
+        _refuse_for_jsonl(common, pseudonyms)
     names = split_names(annotators)
     of_gold = file_format in GOLD_FORMATS
     if file_format == "jsonl" and labels not in (None, "all"):
@@ -112,17 +106,17 @@ def export_command(
         raise click.UsageError("codebook holds no labels; leave out --labels")
     if datasheet is not None and not of_gold:
         raise click.UsageError("--datasheet goes with --format gold and huggingface")
-    place = open_workspace(workspace, create=False)
+    place = common.open_workspace()
     outputs = outputs_beside(place, force=force)
     check_output(outputs, file_format, output)
     if file_format == "jsonl":
         counts = add_workspace(place, outputs, output, say)
     else:
-        chosen = kept_taxonomy(place, taxonomy)
+        chosen = kept_taxonomy(place, common.taxonomy)
         request = Request(
             place,
             chosen,
-            asked_by(place, chosen.ref, annotator, blind, assisted),
+            asked_by(place, chosen.ref, common),
             file_format,
             output,
             labels=labels,
@@ -146,12 +140,12 @@ def export_command(
         say(line)
 
 
-def _refuse_for_jsonl(taxonomy: Path | None, blind: bool, assisted: bool, pseudonyms: bool) -> None:
+def _refuse_for_jsonl(common: CommonOptions, pseudonyms: bool) -> None:
     """Refuse what a copy of the whole workspace cannot heed, rather than to ignore it."""
     given = {
-        "--taxonomy": taxonomy is not None,
-        "--blind": blind,
-        "--assisted": assisted,
+        "--taxonomy": common.taxonomy is not None,
+        "--blind": common.blind,
+        "--assisted": common.assisted,
         "--pseudonyms": pseudonyms,
     }
     for option, is_given in given.items():

@@ -11,10 +11,10 @@ import click
 
 from mast_tui.cli.import_shards import are_shards, import_shards
 from mast_tui.cli.shared.common import (
+    CommonOptions,
     common_options,
     json_option,
     load_chosen_taxonomy,
-    open_workspace,
     print_json,
     print_table,
     say,
@@ -134,9 +134,7 @@ def import_command(
     sample: int | None,
     seed: int,
     wanted_workers: str | None,
-    workspace: str | None,
-    annotator: str | None,
-    taxonomy: Path | None,
+    common: CommonOptions,
     as_json: bool,
 ) -> int:
     """Import labels from elsewhere, list what was imported, or take it back.
@@ -148,31 +146,31 @@ def import_command(
     if as_list or undo is not None:
         if files or file_format is not None or (as_list and undo is not None):
             raise click.UsageError("--list and --undo stand alone: no files, no --format")
-        place = open_workspace(workspace, create=False)
+        place = common.open_workspace()
         if undo is None:
             return list_imports(place, as_json)
-        return take_back(place, undo, annotator, as_json)
+        return take_back(place, undo, common.annotator, as_json)
     if not files:
         raise click.UsageError("name the files to import, or say --list or --undo")
     if file_format is None and len(files) == 1 and are_shards(files[0]):
-        if taxonomy is not None or annotator is not None or crosswalk is not None:
+        if (common.taxonomy, common.annotator, crosswalk) != (None, None, None):
             raise click.UsageError("shards bring their own names and taxonomy")
         with WorkerPool(wanted_workers) as pool:
-            return import_shards(files[0], where, sample, seed, workspace, pool, as_json=as_json)
+            return import_shards(files[0], where, sample, seed, common, pool, as_json=as_json)
     if where or sample is not None:
         raise click.UsageError(
             f"--where and --sample are for shards, and there are none in {files[0]}"
         )
     if file_format is None:
         raise click.UsageError("say in which format the files are: --format F")
-    paths = tuple(map(Path, files))
+    paths, annotator = tuple(map(Path, files)), common.annotator
     for file in paths:
         if not file.exists():
             raise click.ClickException(f"{file}: no such file")
     if file_format == "jsonl":
         if crosswalk is not None or (annotator is not None and not replace):
             raise click.UsageError("jsonl brings its own names and taxonomies; no other options")
-        return _import_workspaces(paths, workspace, replace, annotator, allow_new, as_json)
+        return _import_workspaces(paths, common, replace, allow_new, as_json)
     if replace:
         raise click.UsageError("--replace is for jsonl; other formats change nothing of others")
     if annotator is not None:
@@ -183,8 +181,8 @@ def import_command(
 
     if crosswalk is not None:
         crosswalk = find_crosswalk(crosswalk)
-    chosen = load_chosen_taxonomy(taxonomy)
-    place = open_workspace(workspace, create=True)
+    chosen = load_chosen_taxonomy(common.taxonomy)
+    place = common.open_workspace(create=True)
     with WorkerPool(wanted_workers if file_format == "who-and-when" else None) as pool:
         reach = pool.reachable(paths)
         incoming = _read(file_format, reach, chosen, place, annotator, pool.workers)
@@ -299,20 +297,19 @@ def _counts(incoming: Incoming) -> dict[str, Any]:
 
 def _import_workspaces(
     files: tuple[Path, ...],
-    workspace: str | None,
+    common: CommonOptions,
     replacing: tuple[str, ...],
-    annotator: str | None,
     allow_new: bool,
     as_json: bool,
 ) -> int:
     contents = {file: read_jsonl(file) for file in files}
-    place = open_workspace(workspace, create=True)
+    place = common.open_workspace(create=True)
     strange = [
         problem
         for file, content in contents.items()
         for problem in ([] if allow_new else unknown_people(file, content, place))
     ]
-    who = known_person(place) or annotator
+    who = known_person(place) or common.annotator
     merged = Merged()
     if not strange:
         merged = merge_files(

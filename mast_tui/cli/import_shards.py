@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from mast_tui.cli.shared.common import open_workspace, print_json
+from mast_tui.cli.shared.common import CommonOptions, print_json
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.runner import Look, run_judge
@@ -58,7 +58,7 @@ def import_shards(
     where: Sequence[str],
     sample: int | None,
     seed: int,
-    workspace: str | None,
+    common: CommonOptions,
     pool: WorkerPool,
     *,
     as_json: bool,
@@ -70,7 +70,7 @@ def import_shards(
         where: Conditions such as ``mode=3.3`` that all must hold.
         sample: How many traces are drawn of those for which they do; None for all.
         seed: What is drawn follows from it and from the traces, whatever their order.
-        workspace: The value of ``--workspace``.
+        common: Where the workspace is.
         at_work: Who reads the shards.
         as_json: Whether one JSON document is printed.
 
@@ -80,11 +80,11 @@ def import_shards(
     """
     folder = ShardFolder(place)
     manifest = folder.manifest()
-    matches = _Matching(folder, _conditions(where, manifest, workspace))
+    matches = _Matching(folder, _conditions(where, manifest, common))
     done = folder.done(manifest)
     shards = [shard for shard in manifest.shards if shard in done]
     chosen, matching = _chosen(matches, shards, sample, seed, pool)
-    target = open_workspace(workspace, create=True)
+    target = common.open_workspace(create=True)
     summary = run_judge(
         _Told(manifest.judge, manifest.looks_at),
         manifest.taxonomy,
@@ -117,7 +117,7 @@ def import_shards(
 
 
 def _conditions(
-    where: Sequence[str], manifest: Manifest, workspace: str | None
+    where: Sequence[str], manifest: Manifest, common: CommonOptions
 ) -> dict[str, set[object]]:
     """The columns that are asked for, and which values each may have."""
     wanted: dict[str, set[object]] = {}
@@ -129,7 +129,7 @@ def _conditions(
                 raise click.UsageError(f"--where {words}: {manifest.taxonomy.ref} has no such mode")
             wanted.setdefault(verdict_column(mode.slug), set()).add(PRESENT)
         elif words == _OF_STUDY:
-            wanted.setdefault("trace_id", set()).update(_traces_of_study(workspace, manifest))
+            wanted.setdefault("trace_id", set()).update(_traces_of_study(common, manifest))
         elif found and name in FIELDS:
             wanted.setdefault(name, set()).add(value or None)
         else:
@@ -138,8 +138,8 @@ def _conditions(
     return wanted
 
 
-def _traces_of_study(workspace: str | None, manifest: Manifest) -> Iterator[str]:
-    place = open_workspace(workspace, create=False)
+def _traces_of_study(common: CommonOptions, manifest: Manifest) -> Iterator[str]:
+    place = common.open_workspace()
     study = place.study(manifest.taxonomy.ref)
     place.close()
     if study is None:

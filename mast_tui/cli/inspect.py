@@ -13,7 +13,7 @@ import click
 from mast_tui.cli.shared.asking import hides_outcomes
 from mast_tui.cli.shared.common import (
     NO_LABELS,
-    checked_sight,
+    CommonOptions,
     common_options,
     json_option,
     print_json,
@@ -43,10 +43,7 @@ def inspect_command(
     paths: tuple[Path, ...],
     spans: bool,
     wanted_workers: str | None,
-    workspace: str | None,
-    annotator: str | None,
-    blind: bool,
-    assisted: bool,
+    common: CommonOptions,
     as_json: bool,
 ) -> int:
     """Show what was recognised in files and folders.
@@ -54,11 +51,7 @@ def inspect_command(
     Per file its format, its traces, and every problem with its place. Outcomes are left out for
     whoever works blind: with --blind, or as the workspace remembers it.
     """
-    checked_sight(blind, assisted)
-    veil = hides_outcomes(workspace, annotator, blind, assisted)
-    if veil is not None:
-        say(veil)
-    veiled = veil is not None
+    veiled = hides_outcomes(common)
     files = []
     with WorkerPool(wanted_workers) as pool:
         look = _Look(spans and (as_json or pool.workers is not None), veiled)

@@ -5,18 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import click
 
 from mast_tui.cli.shared.asking import asked_by, say_left_out
 from mast_tui.cli.shared.common import (
-    checked_sight,
+    CommonOptions,
     common_options,
     json_option,
-    kept_taxonomy,
-    open_workspace,
     print_json,
     print_table,
     say,
@@ -76,11 +73,7 @@ def notes_command(
     search: str | None,
     by: Literal["words", "model"] | None,
     give: str | None,
-    workspace: str | None,
-    annotator: str | None,
-    taxonomy: Path | None,
-    blind: bool,
-    assisted: bool,
+    common: CommonOptions,
     as_json: bool,
 ) -> None:
     """Gather what no mode describes: labels 'none of these' (0 0) and notes on spans.
@@ -89,17 +82,15 @@ def notes_command(
     new kinds of failure each trace brought, in the order of looking. 'taxonomy add' makes a mode of
     a group. Whoever labels here sees what others wrote only of traces that they have finished.
     """
-    checked_sight(blind, assisted)
-    place = open_workspace(workspace, create=False)
-    chosen = kept_taxonomy(place, taxonomy)
-    viewer = asked_by(place, chosen.ref, annotator, blind, assisted)
+    place, chosen = common.opened()
+    viewer = asked_by(place, chosen.ref, common)
     whole = coding_seen_by(viewer, place, chosen)
     if by is not None:
         _group_by(by, whole.to_group, viewer, place, chosen)
         whole = coding_seen_by(viewer, place, chosen)
     shown = chosen_of(whole, group, tag, search)
     if give is not None:
-        who = viewer.name or annotator
+        who = viewer.name or common.annotator
         if who is None:
             raise click.UsageError("--give wants to know who tags: --annotator NAME")
         on = give_tag(place, chosen.id, who, shown.codes, give)

@@ -11,10 +11,9 @@ from typing import Final
 import click
 
 from mast_tui.cli.shared.common import (
-    checked_sight,
+    CommonOptions,
     common_options,
     kept_taxonomy,
-    open_workspace,
 )
 from mast_tui.cli.shared.paths import file_argument
 from mast_tui.errors import MastError
@@ -70,18 +69,13 @@ def read_command(
     path: Path,
     number: int,
     plain: bool,
-    workspace: str | None,
-    annotator: str | None,
-    taxonomy: Path | None,
-    blind: bool,
-    assisted: bool,
+    common: CommonOptions,
 ) -> None:
     """Read and label a trace line by line, for screen readers and braille.
 
     By the keys of the app, each line ended by Enter; ? lists them. Nothing is drawn over: what is
     printed stays. What is typed can also come from a file or a pipe.
     """
-    checked_sight(blind, assisted)
     report = read_file(path, named=True)
     if report.failed is not None or len(report.traces) < number:
         why = report.failed or f"holds {counted(len(report.traces), 'trace')}"
@@ -90,11 +84,13 @@ def read_command(
     read_fully(trace)
     if not len(trace):
         raise click.ClickException(f"{path}: this trace has no spans")
-    place = open_workspace(workspace, create=True)
-    chosen = kept_taxonomy(place, taxonomy)
-    name = working_person(place, annotator) or _asked_name(place)
+    place = common.open_workspace(create=True)
+    chosen = kept_taxonomy(place, common.taxonomy)
+    name = working_person(place, common.annotator) or _asked_name(place)
     place.add_taxonomy(chosen)
-    session_blind = resolve_sight(place, name, blind=blind, assisted=assisted, taxonomy=chosen.ref)
+    session_blind = resolve_sight(
+        place, name, blind=common.blind, assisted=common.assisted, taxonomy=chosen.ref
+    )
     session = Session.open(place, trace, place.with_places(chosen), name, blind=session_blind)
     LineReader(session).run(_asked())
 

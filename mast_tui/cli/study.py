@@ -14,12 +14,11 @@ from mast_tui.cli.command_line import split_options
 from mast_tui.cli.open_codes import notes_command
 from mast_tui.cli.shared.asking import asked_by
 from mast_tui.cli.shared.common import (
-    checked_sight,
+    CommonOptions,
     common_options,
     force_option,
     json_option,
     kept_taxonomy,
-    open_workspace,
     print_json,
     print_table,
     say,
@@ -171,11 +170,7 @@ def set_command(
     annotators: str | None,
     weights: str | None,
     adjudicators: str | None,
-    workspace: str | None,
-    annotator: str | None,
-    taxonomy: Path | None,
-    blind: bool,
-    assisted: bool,
+    common: CommonOptions,
     sample: int | None,
     stratify: str | None,
     as_json: bool,
@@ -188,9 +183,8 @@ def set_command(
     says how the annotators work, unless they ask otherwise. Once somebody has finished a trace,
     nothing can change that figures rest on. --annotator says who sets it up.
     """
-    checked_sight(blind, assisted)
-    place = open_workspace(workspace, create=True)
-    chosen = kept_taxonomy(place, taxonomy)
+    place = common.open_workspace(create=True)
+    chosen = kept_taxonomy(place, common.taxonomy)
     before = place.study(chosen.ref)
     people = _names(annotators, "--annotators")
     if before is None and not people:
@@ -198,7 +192,7 @@ def set_command(
     values = {
         "annotators": people,
         "adjudicators": _names(adjudicators, "--adjudicators"),
-        "blind": True if blind else False if assisted else None,
+        "blind": True if common.blind else False if common.assisted else None,
         **_fields(given),
     }
     place.add_taxonomy(chosen)
@@ -208,7 +202,7 @@ def set_command(
     study = with_weights(_changed(before, chosen.ref, values), _weights(weights))
     if fresh:
         study = _with_lot(place, study, paths, sample, stratify)
-    changed = set_study(place, _who(annotator), study)
+    changed = set_study(place, _who(common.annotator), study)
     _tell(place, study, changed=changed, as_json=as_json)
 
 
@@ -226,9 +220,7 @@ def add_command(
     stratify: str | None,
     judge: str | None,
     mode: str | None,
-    workspace: str | None,
-    annotator: str | None,
-    taxonomy: Path | None,
+    common: CommonOptions,
     as_json: bool,
 ) -> None:
     """Take in more traces, after the earlier ones.
@@ -237,8 +229,7 @@ def add_command(
     that are not in the study yet. They come after the earlier ones in every queue, and change
     nothing about who labels these.
     """
-    place = open_workspace(workspace, create=False)
-    chosen = kept_taxonomy(place, taxonomy)
+    place, chosen = common.opened()
     before = place.study(chosen.ref)
     if before is None:
         raise click.ClickException(
@@ -250,7 +241,7 @@ def add_command(
         raise click.UsageError("--mode says what --judge is asked about: give both")
     else:
         study = _with_lot(place, before, paths, sample, stratify)
-    changed = set_study(place, _who(annotator), study)
+    changed = set_study(place, _who(common.annotator), study)
     _tell(place, study, changed=changed, as_json=as_json)
 
 
@@ -322,18 +313,15 @@ def release_command(name: str, **given: Any) -> None:
 def export_command(
     output: Path,
     force: bool,
-    workspace: str | None,
-    annotator: str | None,
-    taxonomy: Path | None,
+    common: CommonOptions,
 ) -> None:
     """Write who labels which traces, as a table: trace_id,annotator,lot.
 
     An annotator of the study is told their own traces alone.
     """
-    place = open_workspace(workspace, create=False)
-    chosen, study = kept_study(place, taxonomy)
-    viewer = asked_by(place, chosen.ref, annotator, blind=False, assisted=False)
-    whose = viewer.name if viewer.limited else annotator
+    place, chosen, study = kept_study(common)
+    viewer = asked_by(place, chosen.ref, common)
+    whose = viewer.name if viewer.limited else common.annotator
     text = assignments_csv(study, whose if whose in study.annotators else None)
     outputs = outputs_beside(place, force=force)
     outputs.add(output, text)
@@ -367,12 +355,12 @@ def _change_people(
 
 def _change_plan(given: Mapping[str, Any], change: Callable[[Workspace, Study], Study]) -> None:
     """Change who labels what, and tell what each has then, and had before."""
-    place = open_workspace(given["workspace"], create=False)
-    _chosen, before = kept_study(place, given["taxonomy"])
+    common: CommonOptions = given["common"]
+    place, _chosen, before = kept_study(common)
     study = change(place, before)
     changed = study != before
     if not given["dry_run"]:
-        changed = set_study(place, _who(given["annotator"]), study)
+        changed = set_study(place, _who(common.annotator), study)
     rows = [
         {
             "name": one,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -10,10 +9,9 @@ import click
 from mast_tui.cli.report.command import signature_input
 from mast_tui.cli.shared.asking import asked_by
 from mast_tui.cli.shared.common import (
+    CommonOptions,
     common_options,
     json_option,
-    kept_taxonomy,
-    open_workspace,
     print_json,
     print_table,
 )
@@ -43,9 +41,7 @@ NO_SIGHT: Final = "the study and the annotators' own choice say who works blind"
 @common_options(blind=NO_SIGHT, assisted=NO_SIGHT)
 @json_option
 def show_command(
-    workspace: str | None,
-    annotator: str | None,
-    taxonomy: Path | None,
+    common: CommonOptions,
     as_json: bool,
 ) -> None:
     """Show what was set up, and how far everybody is.
@@ -54,10 +50,9 @@ def show_command(
     these are to be taken for ordinary work. That is who this login works here as, else
     --annotator.
     """
-    place = open_workspace(workspace, create=False)
-    chosen, study = kept_study(place, taxonomy)
-    viewer = asked_by(place, chosen.ref, annotator, blind=False, assisted=False)
-    whose = viewer.name if viewer.limited else annotator
+    place, chosen, study = kept_study(common)
+    viewer = asked_by(place, chosen.ref, common)
+    whose = viewer.name if viewer.limited else common.annotator
     rows = progress_rows(place, chosen, study, whose)
     document = plan_document(place, study)
     # An annotator would learn how often others call a mode present.
@@ -95,19 +90,17 @@ def queue_command(
     kind: str,
     count: int,
     seed: int | None,
-    workspace: str | None,
-    annotator: str | None,
-    taxonomy: Path | None,
+    common: CommonOptions,
     as_json: bool,
 ) -> None:
     """List which traces --annotator is to take next.
 
     Prints their ids in order, one a line. Without a study all traces are everybody's.
     """
+    annotator = common.annotator
     if annotator is None:
         raise click.UsageError("say whose queue it is: --annotator NAME")
-    place = open_workspace(workspace, create=False)
-    chosen = kept_taxonomy(place, taxonomy)
+    place, chosen = common.opened()
     study = place.study(chosen.ref)
     known = {info.name for info in place.annotators()}
     if annotator not in known:
@@ -115,7 +108,7 @@ def queue_command(
         raise click.ClickException(
             f"no annotator {annotator!r} in this workspace; there are: {there}"
         )
-    viewer = asked_by(place, chosen.ref, annotator, blind=False, assisted=False)
+    viewer = asked_by(place, chosen.ref, common)
     if viewer.named is not None and kind not in _OPEN_KINDS:
         raise click.ClickException(
             f"--kind {kind} tells what others say to {annotator}, and is recorded so; this "
@@ -145,12 +138,12 @@ def queue_command(
     )
 
 
-def kept_study(place: Workspace, taxonomy: Path | None) -> tuple[Taxonomy, Study]:
-    """The study that a workspace keeps, with its taxonomy; without --taxonomy the only one."""
-    chosen = kept_taxonomy(place, taxonomy)
+def kept_study(common: CommonOptions) -> tuple[Workspace, Taxonomy, Study]:
+    """The workspace, with its study and that one's taxonomy; without --taxonomy the only study."""
+    place, chosen = common.opened()
     study = place.study(chosen.ref)
-    if study is None and taxonomy is None:
-        found = [(one, kept) for one in place.taxonomies() if (kept := place.study(one.ref))]
+    if study is None and common.taxonomy is None:
+        found = [(place, one, kept) for one in place.taxonomies() if (kept := place.study(one.ref))]
         if len(found) == 1:
             return found[0]
     if study is None:
@@ -158,7 +151,7 @@ def kept_study(place: Workspace, taxonomy: Path | None) -> tuple[Taxonomy, Study
             f"there is no study under {chosen.ref} here; begin one with mast-tui study set "
             "--annotators A,B"
         )
-    return chosen, study
+    return place, chosen, study
 
 
 def plan_document(place: Workspace, study: Study) -> dict[str, Any]:

@@ -12,12 +12,11 @@ import click
 from mast_tui.cli.open_codes import choosing_options, chosen_of, coding_seen_by, place_values
 from mast_tui.cli.shared.asking import asked_by, say_left_out
 from mast_tui.cli.shared.common import (
-    checked_sight,
+    CommonOptions,
     common_options,
     force_option,
     json_option,
     kept_taxonomy,
-    open_workspace,
     print_json,
     print_table,
     say,
@@ -74,13 +73,13 @@ taxonomy_command.add_command(agree_versions_command, "agree")
 @click.argument("name", default="mast")
 @common_options(annotator=_NO_LABELS, taxonomy=_NAMED, blind=_NO_LABELS, assisted=_NO_LABELS)
 @json_option
-def show_command(name: str, workspace: str | None, as_json: bool) -> None:
+def show_command(name: str, common: CommonOptions, as_json: bool) -> None:
     """Show the categories and modes of NAME, with what types each mode.
 
     NAME is a file, id@version of a taxonomy in the workspace, or mast. Two digits that earlier
     versions in the workspace have given to a mode stay its own.
     """
-    place = _workspace_there(workspace)
+    place = _workspace_there(common)
     found = _named(name, place)
     found = found if place is None else place.with_places(found)
     if as_json:
@@ -96,10 +95,10 @@ def show_command(name: str, workspace: str | None, as_json: bool) -> None:
                 click.echo(f"{depth}  {keys}  " + one_line(f"{mode.code}  {mode.name}"))
 
 
-def _workspace_there(workspace: str | None) -> Workspace | None:
+def _workspace_there(common: CommonOptions) -> Workspace | None:
     """The workspace where there is one, or the one named."""
-    there = workspace or find_workspace(workspace).exists()
-    return open_workspace(workspace, create=False) if there else None
+    there = common.workspace or find_workspace(None).exists()
+    return common.open_workspace() if there else None
 
 
 def _taxonomy_values(found: Taxonomy) -> dict[str, Any]:
@@ -135,13 +134,13 @@ def _taxonomy_values(found: Taxonomy) -> dict[str, Any]:
 @click.argument("new")
 @common_options(annotator=_NO_LABELS, taxonomy=_NAMED, blind=_NO_LABELS, assisted=_NO_LABELS)
 @json_option
-def diff_command(old: str, new: str, workspace: str | None, as_json: bool) -> None:
+def diff_command(old: str, new: str, common: CommonOptions, as_json: bool) -> None:
     """Show what changed: words, names, codes, and which modes came, went, or may have become
     others.
 
     Labels can stay where the last line says so; else 'taxonomy migrate' carries them over.
     """
-    place = _workspace_there(workspace)
+    place = _workspace_there(common)
     before, after = _named(old, place), _named(new, place)
     found = changes(before, after)
     if as_json:
@@ -177,8 +176,7 @@ def migrate_command(
     map_file: Path | None,
     dry_run: bool,
     undo: bool,
-    workspace: str | None,
-    annotator: str | None,
+    common: CommonOptions,
     as_json: bool,
 ) -> int:
     """Carry everybody's labels, passes, decisions, guidelines and times from OLD over to NEW.
@@ -191,14 +189,14 @@ def migrate_command(
         raise click.UsageError("--undo takes the last migration back; leave the rest out")
     if not undo and (old is None or new is None):
         raise click.UsageError("name two taxonomies: mast-tui taxonomy migrate OLD NEW --map FILE")
-    place = open_workspace(workspace, create=False)
-    who = known_person(place) or annotator
+    place = common.open_workspace()
+    who = known_person(place) or common.annotator
     if undo:
         return _undo(place, who, as_json)
     before, after = _named(str(old), place), _named(str(new), place)
     mapping = codebook_map(before, after, None if map_file is None else find_crosswalk(map_file))
     check_lead(place, before, who)
-    viewer = asked_by(place, before.ref, annotator, blind=False, assisted=False)
+    viewer = asked_by(place, before.ref, common)
     shown, left_out = _seen_by(viewer.name if viewer.limited else None, viewer), viewer.hidden
     if dry_run:
         with place.trial() as copy:
@@ -248,11 +246,7 @@ def add_mode_command(
     output: Path | None,
     dry_run: bool,
     force: bool,
-    workspace: str | None,
-    annotator: str | None,
-    taxonomy: Path | None,
-    blind: bool,
-    assisted: bool,
+    common: CommonOptions,
     as_json: bool,
 ) -> int:
     """Make a mode NAME of open codes: the next version of the taxonomy, with their places as its
@@ -262,11 +256,10 @@ def add_mode_command(
     carried over as it is; elsewhere the new mode is open, as nobody has looked for it. 'taxonomy
     migrate --undo' takes it back.
     """
-    checked_sight(blind, assisted)
-    place = open_workspace(workspace, create=False)
+    place = common.open_workspace()
     outputs = outputs_beside(place, force=force)
-    before = kept_taxonomy(place, taxonomy)
-    viewer = asked_by(place, before.ref, annotator, blind, assisted)
+    before = kept_taxonomy(place, common.taxonomy)
+    viewer = asked_by(place, before.ref, common)
     check_lead(place, before, viewer.name)
     if group is None and tag is None and search is None:
         raise click.UsageError(

@@ -12,10 +12,9 @@ import click
 from mast_tui.cli.agree.command import split_names
 from mast_tui.cli.shared.asking import asked_by, say_left_out
 from mast_tui.cli.shared.common import (
-    checked_sight,
+    CommonOptions,
     common_options,
     json_option,
-    open_workspace,
     print_json,
     print_table,
     rounds_option,
@@ -58,10 +57,7 @@ def agree_versions_command(
     which: str,
     rounds: int,
     seed: int,
-    workspace: str | None,
-    annotator: str | None,
-    blind: bool,
-    assisted: bool,
+    common: CommonOptions,
     as_json: bool,
 ) -> None:
     """Show κ and α of each version of a codebook, and beside the last one on the same traces.
@@ -69,12 +65,11 @@ def agree_versions_command(
     VERSION is a name id@version of a taxonomy in the workspace, the newest last. Default: all that
     labels were carried over from, and the one that they came to.
     """
-    checked_sight(blind, assisted)
-    place = open_workspace(workspace, create=False)
+    place = common.open_workspace()
     chosen = _versions(place, versions)
     names = split_names(annotators)
     pass_choice: Which = "first" if which == "1" else "last"
-    viewers = [asked_by(place, one.ref, annotator, blind, assisted) for one in chosen]
+    viewers = [asked_by(place, one.ref, common) for one in chosen]
     studies = [
         study_from_workspace(place, one, annotators=names, which=pass_choice, traces=viewer.traces)
         for one, viewer in zip(chosen, viewers, strict=True)

@@ -7,9 +7,9 @@ from urllib.parse import quote, unquote, urlsplit
 import click
 
 from mast_tui.cli.shared.common import (
+    CommonOptions,
     common_options,
     json_option,
-    open_workspace,
     print_json,
     print_table,
     say,
@@ -42,17 +42,17 @@ def team_command() -> None:
 )
 @common_options(annotator=WHOLE, taxonomy=WHOLE, blind=WHOLE)
 @json_option
-def add_command(name: str, role: str, assisted: bool, workspace: str | None, as_json: bool) -> None:
+def add_command(name: str, role: str, common: CommonOptions, as_json: bool) -> None:
     """Take NAME into the team, or give a member another role.
 
     Prints the line for their file of passwords (~/.pgpass), once: nobody keeps it. With
     --assisted an annotator sees what judges say before they have finished a trace.
     """
-    if assisted and role != Role.ANNOTATOR:
+    if common.assisted and role != Role.ANNOTATOR:
         raise click.UsageError("--assisted is for annotators; all others see what judges say")
-    place = open_workspace(workspace, create=False)
+    place = common.open_workspace()
     is_first = not place.team()
-    password = place.add_member(name, Role(role), assisted=assisted)
+    password = place.add_member(name, Role(role), assisted=common.assisted)
     address = _address(place.name, name)
     line = None if password is None else _password_line(address, name, password)
     if is_first and place.shows_who_is_connected():
@@ -65,7 +65,7 @@ def add_command(name: str, role: str, assisted: bool, workspace: str | None, as_
             {
                 "name": name,
                 "role": role,
-                "assisted": assisted,
+                "assisted": common.assisted,
                 "address": address,
                 "password_line": line,
             }
@@ -82,9 +82,9 @@ def add_command(name: str, role: str, assisted: bool, workspace: str | None, as_
 @team_command.command("list")
 @_options
 @json_option
-def list_command(workspace: str | None, as_json: bool) -> None:
+def list_command(common: CommonOptions, as_json: bool) -> None:
     """List who is in the team."""
-    members = open_workspace(workspace, create=False).team()
+    members = common.open_workspace().team()
     if as_json:
         print_json({"members": [one._asdict() for one in members]})
     elif not members:
@@ -97,9 +97,9 @@ def list_command(workspace: str | None, as_json: bool) -> None:
 @team_command.command("remove")
 @click.argument("name", metavar="NAME")
 @_options
-def remove_command(name: str, workspace: str | None) -> None:
+def remove_command(name: str, common: CommonOptions) -> None:
     """Take NAME out of the team: the server shows them nothing any more. What they said stays."""
-    gone = open_workspace(workspace, create=False).remove_member(name)
+    gone = common.open_workspace().remove_member(name)
     beside = "" if gone else "; the role stays, as it was not made here or is needed elsewhere"
     click.echo(one_line(f"{name} is out of the team{beside}"))
 

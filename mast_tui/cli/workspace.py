@@ -9,6 +9,7 @@ from typing import Final
 import click
 
 from mast_tui.cli.shared.common import (
+    CommonOptions,
     common_options,
     json_option,
     open_on_server,
@@ -33,13 +34,13 @@ def workspace_command() -> None:
 @click.argument("output", type=click.Path(path_type=Path), metavar="OUT")
 @common_options(annotator=WHOLE, taxonomy=WHOLE, blind=WHOLE, assisted=WHOLE)
 @json_option
-def backup_command(output: Path, workspace: str | None, as_json: bool) -> None:
+def backup_command(output: Path, common: CommonOptions, as_json: bool) -> None:
     """Copy the workspace into one new file, OUT, whole and checked.
 
     Apps and commands that have it open go on; what they save meanwhile is in the copy or not. The
     copy is a workspace like any other: --workspace OUT opens it.
     """
-    _tell_copied(str(output), _copied(open_workspace(workspace, create=False), output), as_json)
+    _tell_copied(str(output), _copied(common.open_workspace(), output), as_json)
 
 
 @workspace_command.command("copy")
@@ -86,12 +87,12 @@ def create_command(url: str) -> None:
 @click.option("--mend", is_flag=True, help="Make what differs anew from the events.")
 @common_options(annotator=WHOLE, taxonomy=WHOLE, blind=WHOLE, assisted=WHOLE)
 @json_option
-def check_command(mend: bool, workspace: str | None, as_json: bool) -> None:
+def check_command(mend: bool, common: CommonOptions, as_json: bool) -> None:
     """Check that the workspace is whole: its file, everybody's history, and what follows from it.
 
     Exit code 1 where something is wrong.
     """
-    place = open_workspace(workspace, create=False)
+    place = common.open_workspace()
     place.check()
     differing, edited = place.differences(), place.edited_histories()
     if mend and differing:

@@ -12,16 +12,15 @@ import click
 
 from mast_tui.cli.agree.input import Wanted, judge_input, judge_named, study_input, whole_report
 from mast_tui.cli.report.files import print_text
-from mast_tui.cli.shared.asking import Asker, asked_by, say_left_out
+from mast_tui.cli.shared.asking import asked_by, hides_judges, say_left_out
 from mast_tui.cli.shared.common import (
-    checked_sight,
+    CommonOptions,
     common_options,
     file_option,
     force_option,
     gold_option,
     json_option,
     kept_taxonomy,
-    open_workspace,
     print_json,
     print_table,
     pseudonyms_option,
@@ -118,11 +117,7 @@ def agree_command(
     html_file: Path | None,
     pseudonyms: bool,
     force: bool,
-    workspace: str | None,
-    annotator: str | None,
-    taxonomy: Path | None,
-    blind: bool,
-    assisted: bool,
+    common: CommonOptions,
     as_json: bool,
 ) -> None:
     """Show how far annotators agree, and how good a judge is.
@@ -131,7 +126,6 @@ def agree_command(
     only the traces that they have finished or adjudicate, and that they were shown is recorded: who
     this login works here as, else --annotator.
     """
-    checked_sight(blind, assisted)
     if len(judges) > 2:
         raise click.UsageError("two judges are compared at a time; give --judge once or twice")
     judge = judges[0] if judges else None
@@ -163,14 +157,14 @@ def agree_command(
         if named[first] == named[second]:
             raise click.UsageError(f"{first} and {second} name the same file; give two")
     names = split_names(annotators)
-    place = open_workspace(workspace, create=False)
+    place = common.open_workspace()
     try:
         outputs = outputs_beside(place, force=force)
         for file in named.values():
             outputs.check(file)
-        chosen = kept_taxonomy(place, taxonomy)
-        viewer = asked_by(place, chosen.ref, annotator, blind, assisted)
-        if shards is not None and Asker(annotator, blind, assisted).hides_judges(place, chosen):
+        chosen = kept_taxonomy(place, common.taxonomy)
+        viewer = asked_by(place, chosen.ref, common)
+        if shards is not None and hides_judges(place, chosen, common):
             raise click.ClickException(
                 f"{shards}: what a judge found is hidden while you work blind or without "
                 "suggestions"

@@ -202,7 +202,7 @@ def print_shards(command: JudgeCommand, run: ShardRun, place: str, taxonomy: Tax
         place: Where the shards are.
         taxonomy: That of the modes.
     """
-    hidden = judges_hidden(command.asker, taxonomy)
+    hidden = judges_hidden(command.common, taxonomy)
     document = _shards_document(run, place, taxonomy)
     return failed_files(print_run(document, taxonomy, hidden=hidden, as_json=command.as_json))
 

@@ -15,13 +15,13 @@ from mast_tui.cli.judge.files import usual_lengths
 from mast_tui.cli.lint.findings import LintedTrace, LintReport, PlacedFinding, judged_now, placed
 from mast_tui.cli.lint.formats import FORMATS
 from mast_tui.cli.lint.gate import fail_on_option, gate_of, rules_for, rules_option
-from mast_tui.cli.shared.asking import Asker, check_may_see_judges
+from mast_tui.cli.shared.asking import check_may_see_judges
 from mast_tui.cli.shared.common import (
+    CommonOptions,
     common_options,
     force_option,
     json_option,
     load_chosen_taxonomy,
-    open_workspace,
     say,
 )
 from mast_tui.cli.shared.paths import paths_argument
@@ -90,10 +90,7 @@ def lint_command(
     form: str | None,
     output: Path | None,
     force: bool,
-    workspace: str | None,
-    annotator: str | None,
-    taxonomy: Path | None,
-    assisted: bool,
+    common: CommonOptions,
     as_json: bool,
 ) -> int:
     """Fail where a judge finds failure modes in traces: for CI and hooks.
@@ -105,12 +102,12 @@ def lint_command(
     """
     if as_json and form not in (None, "json"):
         raise click.UsageError(f"--json is --format json; leave out --format {form}")
-    chosen = load_chosen_taxonomy(taxonomy)
+    chosen = load_chosen_taxonomy(common.taxonomy)
     gate = gate_of(fail_on, chosen)
     if judge_name != RULES_NOW and rule_names is not None:
         raise click.UsageError(f"--rules is for --judge rules; {judge_name} has judged already")
     rules = rules_for(rule_names, gate, chosen) if judge_name == RULES_NOW else ()
-    check_may_see_judges(Asker(annotator, False, assisted), chosen, workspace)
+    check_may_see_judges(common, chosen)
     outputs = Outputs(Rules(_never_replaced(paths), protected_kind, force))
     if output is not None:
         outputs.check(output)
@@ -120,7 +117,7 @@ def lint_command(
         by_name = tuple((rule.name, chosen.mode(rule.mode)) for rule in rules)
         report = LintReport(judge.name, chosen, by_name, fail_on)
     else:
-        kept = KeptFindings(open_workspace(workspace, create=False), judge_name, gate, chosen)
+        kept = KeptFindings(common.open_workspace(), judge_name, gate, chosen)
         find = kept.of
         report = LintReport(kept.judge, chosen, tuple((None, mode) for mode in kept.modes), fail_on)
     _look(paths, output, find, report)

@@ -25,8 +25,8 @@ from mast_tui.cli.lint.command import ALL_IS_TOLD, FAILS
 from mast_tui.cli.lint.formats import finding_values, text_line
 from mast_tui.cli.lint.gate import fail_on_option, gate_of, rules_for, rules_option
 from mast_tui.cli.lint.running import NotRead, RunningTraces
-from mast_tui.cli.shared.asking import Asker, check_may_see_judges
-from mast_tui.cli.shared.common import common_options, load_chosen_taxonomy, say
+from mast_tui.cli.shared.asking import check_may_see_judges
+from mast_tui.cli.shared.common import CommonOptions, common_options, load_chosen_taxonomy, say
 from mast_tui.cli.shared.paths import paths_argument
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.reports.sentences import counted
@@ -70,10 +70,7 @@ def watch_command(
     leave: bool,
     existing: bool,
     as_json: bool,
-    workspace: str | None,
-    annotator: str | None,
-    taxonomy: Path | None,
-    assisted: bool,
+    common: CommonOptions,
 ) -> int:
     """Follow running sessions and say so the moment a rule finds something.
 
@@ -86,11 +83,11 @@ def watch_command(
                 f"{path}: no such file or folder; to wait for a file, name the folder in which it "
                 "will be"
             )
-    chosen = load_chosen_taxonomy(taxonomy)
+    chosen = load_chosen_taxonomy(common.taxonomy)
     gate = gate_of(fail_on, chosen)
     rules = rules_for(rule_names, gate, chosen, running=True)
     words = _words_of(command)
-    check_may_see_judges(Asker(annotator, False, assisted), chosen, workspace)
+    check_may_see_judges(common, chosen)
     judge = RulesJudge(rules, usual_lengths(rules, paths))
     running = RunningTraces(paths, judge, gate, chosen)
     told = _Told(bell, words, as_json)

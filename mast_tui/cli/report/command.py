@@ -14,16 +14,15 @@ from mast_tui.adjudication import orders_from_files, places_from_files, traces_f
 from mast_tui.adjudication.for_signatures import corrected_prevalence, extras_for, gold_of
 from mast_tui.cli.report.files import Files, print_text
 from mast_tui.cli.report.shards import refuse_others, report_shards
-from mast_tui.cli.shared.asking import Asker, asked_by, say_left_out
+from mast_tui.cli.shared.asking import asked_by, say_left_out
 from mast_tui.cli.shared.common import (
-    checked_sight,
+    CommonOptions,
     common_options,
     file_option,
     force_option,
     gold_option,
     json_option,
     kept_taxonomy,
-    open_workspace,
     print_json,
     pseudonyms_option,
     rounds_option,
@@ -171,11 +170,7 @@ def report_command(
     pseudonyms: bool,
     force: bool,
     wanted_workers: str | None,
-    workspace: str | None,
-    annotator: str | None,
-    taxonomy: Path | None,
-    blind: bool,
-    assisted: bool,
+    common: CommonOptions,
     as_json: bool,
 ) -> None:
     """Show how and why runs fail: which modes, how sure, and where.
@@ -186,7 +181,6 @@ def report_command(
     For whoever labels here only the traces count that they have finished or adjudicate, and that
     they were shown is recorded: who this login works here as, else --annotator.
     """
-    checked_sight(blind, assisted)
     try:
         rules = Rules(alpha, margin / 100, least, isolated, cascading)
     except ValueError as error:
@@ -199,8 +193,7 @@ def report_command(
         raise click.UsageError("--gold says how much of the gold counts; leave out --labels")
     if shards is not None:
         refuse_others(context)
-        asker = Asker(annotator, blind, assisted)
-        report_shards(shards, by, rules, failed_below, asker, wanted_workers, as_json=as_json)
+        report_shards(shards, by, rules, failed_below, common, wanted_workers, as_json=as_json)
         return
     if figures is None and (bare or image != "svg"):
         raise click.UsageError("--bare and --figures-format say how --figures draws; name a folder")
@@ -213,12 +206,12 @@ def report_command(
         raise click.UsageError("--paired compares two models; leave out --compare and --by")
     two = paired or compare
     pair = None if two is None else split_pair(two, "--compare" if compare else "--paired")
-    place = open_workspace(workspace, create=False)
+    place = common.open_workspace()
     outputs = outputs_beside(place, force=force)
     files.check(outputs)
-    chosen = kept_taxonomy(place, taxonomy)
+    chosen = kept_taxonomy(place, common.taxonomy)
     try:
-        viewer = asked_by(place, chosen.ref, annotator, blind, assisted)
+        viewer = asked_by(place, chosen.ref, common)
         for line in take_outcomes(place):
             say(line)
         sight = sight_of_labels(viewer, labels)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import wraps
 from itertools import islice, repeat
 from pathlib import Path
 from types import MappingProxyType
@@ -56,29 +58,62 @@ NO_LABELS: Final = "it looks at traces, not at labels"
 """Why a command takes no ``--taxonomy``."""
 
 
-def common_options(**refused: str) -> Callable[[Decorated], Decorated]:
+@dataclass(frozen=True, slots=True)
+class CommonOptions:
+    """What the command line says with the options that all commands share.
+
+    What a command does not take stands here as where nobody gives it.
+    """
+
+    workspace: str | None = None
+    annotator: str | None = None
+    taxonomy: Path | None = None
+    blind: bool = False
+    assisted: bool = False
+
+    def open_workspace(self, *, create: bool = False) -> Workspace:
+        """Open the workspace that is named, or the nearest one; see ``open_workspace``."""
+        return open_workspace(self.workspace, create=create)
+
+    def opened(self) -> tuple[Workspace, Taxonomy]:
+        """Open the workspace, which must be there, with the taxonomy under which it is read."""
+        place = self.open_workspace()
+        return place, kept_taxonomy(place, self.taxonomy)
+
+
+def common_options(**refused: str) -> Callable[[Callable[..., object]], Callable[..., object]]:
     """Add ``--workspace``, ``--annotator``, ``--taxonomy``, ``--blind`` and ``--assisted``.
+
+    The command's function is given them as one argument, ``common``, if it takes any.
 
     Args:
         refused: By the name of an option that means nothing to the command, why it does not take
-            it; such an option is refused in these words, and the command's function never sees it.
+            it; such an option is refused in these words.
     """
+    taken = [name for option in _COMMON if (name := option.removeprefix("--")) not in refused]
 
-    def decorate(command: Decorated) -> Decorated:
-        for option, settings in reversed(list(_COMMON.items())):
+    def decorate(command: Callable[..., object]) -> Callable[..., object]:
+        @wraps(command)
+        def with_common(*args: object, **values: Any) -> object:
+            common = CommonOptions(**{name: values.pop(name) for name in taken})
+            if common.blind and common.assisted:
+                raise click.UsageError(
+                    "--blind and --assisted exclude each other; give one of them"
+                )
+            return command(*args, common=common, **values)
+
+        decorated = with_common if taken else command
+        for option, settings in reversed([*_COMMON.items()]):
             why = refused.get(option.removeprefix("--"))
-            if why is None:
-                command = click.option(option, **settings)(command)
-                continue
-            flag = settings.get("is_flag", False)
-            command = click.option(
-                option,
-                is_flag=flag,
-                hidden=True,
-                expose_value=False,
-                callback=_refusal(option, why),
-            )(command)
-        return command
+            if why is not None:
+                settings = {
+                    "is_flag": settings.get("is_flag", False),
+                    "hidden": True,
+                    "expose_value": False,
+                    "callback": _refusal(option, why),
+                }
+            decorated = click.option(option, **settings)(decorated)
+        return decorated
 
     return decorate
 
@@ -136,12 +171,6 @@ def file_option(name: str, help_text: str) -> Callable[[Decorated], Decorated]:
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON document on stdout and nothing else."
 )
-
-
-def checked_sight(blind: bool, assisted: bool) -> None:
-    """Refuse ``--blind`` together with ``--assisted``."""
-    if blind and assisted:
-        raise click.UsageError("--blind and --assisted exclude each other; give one of them")
 
 
 def open_workspace(place: str | None, *, create: bool) -> Workspace:

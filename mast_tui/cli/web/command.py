@@ -10,7 +10,7 @@ from typing import Final
 
 import click
 
-from mast_tui.cli.shared.common import checked_sight, common_options
+from mast_tui.cli.shared.common import CommonOptions, common_options
 from mast_tui.cli.shared.paths import paths_argument
 from mast_tui.cli.web.server import HERE, Server, checked_url
 from mast_tui.errors import MastError
@@ -51,11 +51,7 @@ def web_command(
     port: int,
     token: bool,
     url: str | None,
-    workspace: str | None,
-    annotator: str | None,
-    taxonomy: Path | None,
-    blind: bool,
-    assisted: bool,
+    common: CommonOptions,
 ) -> int:
     """Show the app in a browser, to yourself or to a team.
 
@@ -63,22 +59,20 @@ def web_command(
     under the name that they give. Whoever gets in may do what the app may do here: read and write
     files in your name. Without --token only this machine gets in.
     """
-    checked_sight(blind, assisted)
-    if taxonomy is not None and not taxonomy.is_file():
-        raise click.BadParameter(f"{taxonomy}: no such file", param_hint="--taxonomy")
+    if common.taxonomy is not None and not common.taxonomy.is_file():
+        raise click.BadParameter(f"{common.taxonomy}: no such file", param_hint="--taxonomy")
     if host not in HERE and not token:
         raise click.UsageError(
             f"--host {host} lets other machines in, who may then read and write files in your "
             "name; add --token"
         )
-    options = _options(workspace, taxonomy, blind=blind, assisted=assisted)
     server = Server(
-        (sys.executable, "-m", "mast_tui", *options),
+        (sys.executable, "-m", "mast_tui", *_options(common)),
         tuple(str(path.absolute()) for path in paths),
         token=_token() if token else None,
         url=None if url is None else checked_url(url),
-        annotator=None if annotator is None else checked_person(annotator),
-        workspace=workspace,
+        annotator=None if common.annotator is None else checked_person(common.annotator),
+        workspace=common.workspace,
     )
     return server.run(host, port, print_line)
 
@@ -98,16 +92,14 @@ def _token() -> str:
     return given
 
 
-def _options(
-    workspace: str | None, taxonomy: Path | None, *, blind: bool, assisted: bool
-) -> list[str]:
+def _options(common: CommonOptions) -> list[str]:
     found: list[str] = []
-    if workspace is not None:
-        found += ["--workspace", workspace]
-    if taxonomy is not None:
-        found += ["--taxonomy", str(taxonomy)]
-    if blind:
+    if common.workspace is not None:
+        found += ["--workspace", common.workspace]
+    if common.taxonomy is not None:
+        found += ["--taxonomy", str(common.taxonomy)]
+    if common.blind:
         found.append("--blind")
-    if assisted:
+    if common.assisted:
         found.append("--assisted")
     return found
