@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from mast_tui import __version__
-from mast_tui.cli.command_line import COMMANDS
-from mast_tui.cli.shared.common import CommonOptions, common_options
+from mast_tui.cli.command_line import COMMANDS, CommonOptions
+from mast_tui.cli.shared.common import common_options
 from mast_tui.cli.start import start
 
 
@@ -38,11 +38,4 @@ def app_command(
     Opens a file in the annotate screen, a folder or several files in the library, and the sample
     traces where no PATH is given.
     """
-    return start(
-        paths,
-        workspace=common.workspace,
-        annotator=common.annotator,
-        taxonomy=None if common.taxonomy is None else str(common.taxonomy),
-        blind=common.blind,
-        assisted=common.assisted,
-    )
+    return start(paths, common)

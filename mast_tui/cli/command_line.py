@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from mast_tui.taxonomy.model import Taxonomy
+    from mast_tui.workspace import Workspace
 
 
 class Command(NamedTuple):
@@ -128,12 +133,30 @@ class Words(NamedTuple):
     rest: tuple[str, ...]
 
 
-class AppWords(NamedTuple):
-    """The command line of the app, where it holds nothing but common options and paths."""
+class CommonOptions(NamedTuple):
+    """What is said with the options that the app and all commands share.
 
-    paths: tuple[str, ...]
-    values: Mapping[str, str]
-    flags: frozenset[str]
+    What a command does not take stands here as where nobody gives it.
+    """
+
+    workspace: str | None = None
+    annotator: str | None = None
+    taxonomy: Path | None = None
+    blind: bool = False
+    assisted: bool = False
+
+    def open_workspace(self, *, create: bool = False) -> Workspace:
+        """Open the workspace that is named, or the nearest one; see ``common.open_workspace``."""
+        from mast_tui.cli.shared.common import open_workspace  # start-up: the app needs no click
+
+        return open_workspace(self.workspace, create=create)
+
+    def opened(self) -> tuple[Workspace, Taxonomy]:
+        """Open the workspace, which must be there, with the taxonomy under which it is read."""
+        from mast_tui.cli.shared.common import kept_taxonomy  # start-up: the app needs no click
+
+        place = self.open_workspace()
+        return place, kept_taxonomy(place, self.taxonomy)
 
 
 def split_words(args: Sequence[str]) -> Words:
@@ -162,30 +185,29 @@ def split_options(args: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]
     return tuple(args[:place]), tuple(args[place:])
 
 
-def app_words(args: Sequence[str]) -> AppWords | None:
-    """The app's command line, or None where it holds anything that needs a closer look.
+def app_words(args: Sequence[str]) -> tuple[tuple[str, ...], CommonOptions] | None:
+    """The app's paths and options, or None where the line holds anything that needs a closer look.
 
     This is the quick way to the first frame; whatever is unusual (help, an unknown option, a
     missing value, options given twice) is left to the full parser, which also words the errors.
     """
     paths: list[str] = []
-    values: dict[str, str] = {}
-    flags: set[str] = set()
+    values: dict[str, Any] = {}
     words = iter(args)
     for word in words:
         if not word.startswith("-"):
             paths.append(word)
             continue
         name, has_value, value = word.partition("=")
+        field = name.removeprefix("--")
         if word in _FLAGS:
-            flags.add(word)
-        elif name in _WITH_VALUE and name not in values:
+            values[field] = True
+        elif name in _WITH_VALUE and field not in values:
             given = value if has_value else next(words, "")
             if not given or given.startswith("-"):
                 return None
-            values[name] = given
+            values[field] = Path(given) if field == "taxonomy" else given
         else:
             return None
-    if flags == set(_FLAGS):
-        return None
-    return AppWords(tuple(paths), values, frozenset(flags))
+    common = CommonOptions(**values)
+    return None if common.blind and common.assisted else (tuple(paths), common)

@@ -20,8 +20,9 @@ from platformdirs import user_cache_path
 from rich.console import Console
 
 from mast_tui import __version__
+from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.config import settings_in_use
-from mast_tui.cli.shared.common import CommonOptions, common_options, json_option, print_json
+from mast_tui.cli.shared.common import common_options, json_option, print_json
 from mast_tui.configuration import (
     JudgeConfiguration,
     read_judge_configuration,

@@ -10,6 +10,7 @@ import click
 
 from mast_tui import __version__
 from mast_tui.adjudication import traces_from_files
+from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.exam_consistency import consistency_document, judged_by, judges_named
 from mast_tui.cli.exam_input import (
     READERS,
@@ -25,7 +26,6 @@ from mast_tui.cli.exam_input import (
 from mast_tui.cli.report.files import Files, print_text
 from mast_tui.cli.shared.asking import asked_by, say_left_out
 from mast_tui.cli.shared.common import (
-    CommonOptions,
     common_options,
     file_option,
     force_option,

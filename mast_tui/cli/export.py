@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from mast_tui.cli.agree.command import split_names
+from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared.asking import asked_by
 from mast_tui.cli.shared.common import (
-    CommonOptions,
     common_options,
     force_option,
     gold_option,

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.import_shards import are_shards, import_shards
 from mast_tui.cli.shared.common import (
-    CommonOptions,
     common_options,
     json_option,
     load_chosen_taxonomy,

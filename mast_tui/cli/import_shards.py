@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from mast_tui.cli.shared.common import CommonOptions, print_json
+from mast_tui.cli.command_line import CommonOptions
+from mast_tui.cli.shared.common import print_json
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.runner import Look, run_judge

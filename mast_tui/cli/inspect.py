@@ -10,10 +10,10 @@ from typing import Any, Final, NamedTuple
 
 import click
 
+from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared.asking import hides_outcomes
 from mast_tui.cli.shared.common import (
     NO_LABELS,
-    CommonOptions,
     common_options,
     json_option,
     print_json,

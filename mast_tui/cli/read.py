@@ -10,8 +10,8 @@ from typing import Final
 
 import click
 
+from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared.common import (
-    CommonOptions,
     common_options,
     kept_taxonomy,
 )

@@ -5,10 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mast_tui.cli.command_line import COMMANDS
+from mast_tui.cli.command_line import COMMANDS, CommonOptions
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 from mast_tui.traces.io.named_paths import paths_of
@@ -19,18 +18,15 @@ if TYPE_CHECKING:
     from mast_tui.workspace import Workspace
 
 
-def start(
-    paths: Sequence[str],
-    *,
-    workspace: str | None,
-    annotator: str | None,
-    taxonomy: str | None,
-    blind: bool,
-    assisted: bool,
-) -> int:
+def start(paths: Sequence[str], common: CommonOptions) -> int:
     """Open the app on ``paths``, or on the sample traces where there are none.
 
-    Returns the exit code; a path that does not exist is told on stderr before any screen opens.
+    Args:
+        paths: As they were typed.
+        common: How it is opened.
+
+    Returns:
+        The exit code; a path that does not exist is told on stderr before any screen opens.
     """
     try:
         named = [path for typed in paths for path in paths_of(typed)]
@@ -41,14 +37,14 @@ def start(
         return _complain(str(error))
     except OSError as error:
         return _complain(f"{error.filename}: {error.strerror or error}")
-    if taxonomy is not None and not Path(taxonomy).is_file():
-        return _complain(f"{taxonomy}: no such taxonomy file; --taxonomy wants a TOML file")
+    if common.taxonomy is not None and not common.taxonomy.is_file():
+        return _complain(f"{common.taxonomy}: no such taxonomy file; --taxonomy wants a TOML file")
     password = None
-    if workspace is not None and "://" in workspace:
+    if common.workspace is not None and "://" in common.workspace:
         # Who works with a file waits for none of this.
         asking = import_module("mast_tui.cli.shared.asking")
         try:
-            password = asking.typed_password(workspace)
+            password = asking.typed_password(common.workspace)
         except MastError as error:
             return _complain(str(error))
     try:
@@ -58,11 +54,7 @@ def start(
     options = AppOptions(
         paths=opened,
         samples=not paths,
-        workspace=workspace,
-        annotator=annotator,
-        taxonomy=None if taxonomy is None else Path(taxonomy),
-        blind=blind,
-        assisted=assisted,
+        **common._asdict(),
         fill_new_workspace=None if paths else _fill_samples,
         password=password,
     )

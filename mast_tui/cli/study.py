@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from mast_tui.cli.agree.input import Wanted, judge_input, judge_named
-from mast_tui.cli.command_line import split_options
+from mast_tui.cli.command_line import CommonOptions, split_options
 from mast_tui.cli.open_codes import notes_command
 from mast_tui.cli.shared.asking import asked_by
 from mast_tui.cli.shared.common import (
-    CommonOptions,
     common_options,
     force_option,
     json_option,

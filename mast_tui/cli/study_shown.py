@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.report.command import signature_input
 from mast_tui.cli.shared.asking import asked_by
 from mast_tui.cli.shared.common import (
-    CommonOptions,
     common_options,
     json_option,
     print_json,

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import click
 
+from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.open_codes import choosing_options, chosen_of, coding_seen_by, place_values
 from mast_tui.cli.shared.asking import asked_by, say_left_out
 from mast_tui.cli.shared.common import (
-    CommonOptions,
     common_options,
     force_option,
     json_option,

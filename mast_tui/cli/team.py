@@ -6,8 +6,8 @@ from urllib.parse import quote, unquote, urlsplit
 
 import click
 
+from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared.common import (
-    CommonOptions,
     common_options,
     json_option,
     print_json,

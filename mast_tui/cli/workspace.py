@@ -8,8 +8,8 @@ from typing import Final
 
 import click
 
+from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared.common import (
-    CommonOptions,
     common_options,
     json_option,
     open_on_server,

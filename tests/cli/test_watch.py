@@ -38,7 +38,7 @@ PODS: Final = '{"command": ["kubectl", "get", "pods"]}'
 
 def running(*paths: Path, every_rule: bool = False) -> RunningTraces:
     judge = RulesJudge(RULES) if every_rule else RulesJudge()
-    return RunningTraces(paths, judge, gate_of("any", MAST), MAST)
+    return RunningTraces(paths, judge, gate_of("any", MAST))
 
 
 def told(one: RunningTraces) -> list[str]:

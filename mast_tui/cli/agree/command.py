@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mast_tui.cli.agree.input import Wanted, judge_input, judge_named, study_input, whole_report
+from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.report.files import print_text
 from mast_tui.cli.shared.asking import asked_by, hides_judges, say_left_out
 from mast_tui.cli.shared.common import (
-    CommonOptions,
     common_options,
     file_option,
     force_option,

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from click.core import ParameterSource
 
+from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.judge.files import looks_under, traces_under, usual_lengths
 from mast_tui.cli.judge.options import JudgeCommand, model_options
 from mast_tui.cli.judge.progress import show_trace
 from mast_tui.cli.judge.summary import failed_files, print_run, print_shards, run_document
 from mast_tui.cli.shared.asking import hides_judges
 from mast_tui.cli.shared.common import (
-    CommonOptions,
     common_options,
     json_option,
     load_chosen_taxonomy,

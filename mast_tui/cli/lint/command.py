@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from mast_tui.cli.agree.input import judge_named
+from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.judge.files import usual_lengths
 from mast_tui.cli.lint.findings import LintedTrace, LintReport, PlacedFinding, judged_now, placed
 from mast_tui.cli.lint.formats import FORMATS
 from mast_tui.cli.lint.gate import fail_on_option, gate_of, rules_for, rules_option
 from mast_tui.cli.shared.asking import check_may_see_judges
 from mast_tui.cli.shared.common import (
-    CommonOptions,
     common_options,
     force_option,
     json_option,
@@ -36,7 +36,7 @@ from mast_tui.workspace.paths import find_workspace
 
 if TYPE_CHECKING:
     from mast_tui.cli.lint.gate import Gate
-    from mast_tui.taxonomy.model import Mode, Taxonomy
+    from mast_tui.taxonomy.model import Mode
     from mast_tui.traces.model import Trace
     from mast_tui.workspace import Workspace
 
@@ -106,18 +106,18 @@ def lint_command(
     gate = gate_of(fail_on, chosen)
     if judge_name != RULES_NOW and rule_names is not None:
         raise click.UsageError(f"--rules is for --judge rules; {judge_name} has judged already")
-    rules = rules_for(rule_names, gate, chosen) if judge_name == RULES_NOW else ()
+    rules = rules_for(rule_names, gate) if judge_name == RULES_NOW else ()
     check_may_see_judges(common, chosen)
     outputs = Outputs(Rules(_never_replaced(paths), protected_kind, force))
     if output is not None:
         outputs.check(output)
     if judge_name == RULES_NOW:
         judge = RulesJudge(rules, usual_lengths(rules, paths))
-        find: Find = partial(judged_now, judge, gate, chosen)
+        find: Find = partial(judged_now, judge, gate)
         by_name = tuple((rule.name, chosen.mode(rule.mode)) for rule in rules)
         report = LintReport(judge.name, chosen, by_name, fail_on)
     else:
-        kept = KeptFindings(common.open_workspace(), judge_name, gate, chosen)
+        kept = KeptFindings(common.open_workspace(), judge_name, gate)
         find = kept.of
         report = LintReport(kept.judge, chosen, tuple((None, mode) for mode in kept.modes), fail_on)
     _look(paths, output, find, report)
@@ -185,14 +185,13 @@ class NotJudged(MastError):
 class KeptFindings:
     """Gives what a judge has suggested in traces, as a workspace keeps it."""
 
-    def __init__(self, place: Workspace, name: str, gate: Gate, taxonomy: Taxonomy) -> None:
+    def __init__(self, place: Workspace, name: str, gate: Gate) -> None:
         """Find the judge.
 
         Args:
             place: The workspace.
             name: The judge's name, or enough of its beginning; ``judge:`` may be left out.
-            gate: Tells what fails.
-            taxonomy: Of which its suggestions are.
+            gate: Tells what fails, and of which taxonomy its suggestions are.
 
         Raises:
             click.ClickException: There is no such judge, or several.
@@ -201,7 +200,7 @@ class KeptFindings:
         self.judge = judge_named(place, name)
         self._place = place
         self._gate = gate
-        self._taxonomy = taxonomy
+        taxonomy = gate.taxonomy
         judgements = place.judgements(annotator=self.judge, taxonomy=taxonomy.ref)
         seen = {slug for one in judgements for slug in one.looks_at}
         self.modes: Sequence[Mode] = [mode for mode in taxonomy.modes if mode.slug in seen]
@@ -221,7 +220,7 @@ class KeptFindings:
         read_fully(trace)
         now = TraceRecord.of(trace)
         known = self._place.find_trace(now)
-        judge, ref = self.judge, self._taxonomy.ref
+        judge, ref = self.judge, self._gate.taxonomy.ref
         if known is None or not self._place.judgements(
             trace_id=known.trace_id, annotator=judge, taxonomy=ref
         ):
@@ -229,9 +228,7 @@ class KeptFindings:
         if known.spans is not None and known.spans != now.spans:
             raise NotJudged(f"it has grown since {self.judge} has judged it; run it again")
         labels = self._place.labels(trace_id=known.trace_id, annotator=judge, taxonomy=ref)
-        found = [
-            placed(trace, None, _finding(label), self._gate, self._taxonomy) for label in labels
-        ]
+        found = [placed(trace, None, _finding(label), self._gate) for label in labels]
         return sorted(found, key=lambda one: (one.first, one.last, one.mode.code))
 
 

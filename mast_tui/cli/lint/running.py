@@ -17,7 +17,6 @@ from mast_tui.traces.scan.sub_agents import may_hold_thread, members_beside, thr
 if TYPE_CHECKING:
     from mast_tui.cli.lint.gate import Gate
     from mast_tui.judges.rules import RulesJudge
-    from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.traces.io.opened_file import OpenedFile
     from mast_tui.traces.model import FileReport, Trace
 
@@ -56,21 +55,17 @@ class RunningTraces:
     only where that span says the same.
     """
 
-    def __init__(
-        self, paths: Sequence[Path], judge: RulesJudge, gate: Gate, taxonomy: Taxonomy
-    ) -> None:
+    def __init__(self, paths: Sequence[Path], judge: RulesJudge, gate: Gate) -> None:
         """Begin with nothing seen.
 
         Args:
             paths: Files, and folders in which new ones may come.
             judge: The rules that look.
             gate: Tells what fails.
-            taxonomy: Where the modes stand.
         """
         self._paths = tuple(paths)
         self._judge = judge
         self._gate = gate
-        self._taxonomy = taxonomy
         self._states: Mapping[Path, _State] = {}
         self._parts: dict[Path, tuple[Path, ...]] = {}
         self._known: dict[_Place, _Known] = {}
@@ -148,7 +143,7 @@ class RunningTraces:
     def _judged(self, trace: Trace) -> Iterator[PlacedFinding]:
         known = self._known.setdefault((trace.path, trace.record), _Known())
         anew = known.opened is None or known.opened.changed() is not None
-        findings = judged_now(self._judge, self._gate, self._taxonomy, trace)
+        findings = judged_now(self._judge, self._gate, trace)
         known.opened = trace.opened
         for finding in findings:
             first = finding.first - 1

@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.judge.files import usual_lengths
 from mast_tui.cli.lint.command import ALL_IS_TOLD, FAILS
 from mast_tui.cli.lint.formats import finding_values, text_line
 from mast_tui.cli.lint.gate import fail_on_option, gate_of, rules_for, rules_option
 from mast_tui.cli.lint.running import NotRead, RunningTraces
 from mast_tui.cli.shared.asking import check_may_see_judges
-from mast_tui.cli.shared.common import CommonOptions, common_options, load_chosen_taxonomy, say
+from mast_tui.cli.shared.common import common_options, load_chosen_taxonomy, say
 from mast_tui.cli.shared.paths import paths_argument
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.reports.sentences import counted
@@ -85,11 +86,11 @@ def watch_command(
             )
     chosen = load_chosen_taxonomy(common.taxonomy)
     gate = gate_of(fail_on, chosen)
-    rules = rules_for(rule_names, gate, chosen, running=True)
+    rules = rules_for(rule_names, gate, running=True)
     words = _words_of(command)
     check_may_see_judges(common, chosen)
     judge = RulesJudge(rules, usual_lengths(rules, paths))
-    running = RunningTraces(paths, judge, gate, chosen)
+    running = RunningTraces(paths, judge, gate)
     told = _Told(bell, words, as_json)
     try:
         with _ended_by_signals():

@@ -12,11 +12,11 @@ import click
 
 from mast_tui.adjudication import orders_from_files, places_from_files, traces_from_files
 from mast_tui.adjudication.for_signatures import corrected_prevalence, extras_for, gold_of
+from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.report.files import Files, print_text
 from mast_tui.cli.report.shards import refuse_others, report_shards
 from mast_tui.cli.shared.asking import asked_by, say_left_out
 from mast_tui.cli.shared.common import (
-    CommonOptions,
     common_options,
     file_option,
     force_option,

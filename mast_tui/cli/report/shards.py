@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Final
 import click
 from click.core import ParameterSource
 
+from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared.asking import judges_hidden
-from mast_tui.cli.shared.common import CommonOptions, print_json, print_table, say
+from mast_tui.cli.shared.common import print_json, print_table, say
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.figures.shards import shard_report
 from mast_tui.safe_text import one_line

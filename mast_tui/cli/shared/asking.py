@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mast_tui.cli.shared.common import CommonOptions, open_on_server, say
+from mast_tui.cli.command_line import CommonOptions
+from mast_tui.cli.shared.common import open_on_server, say
 from mast_tui.errors import SessionError
 from mast_tui.session import hidden_words, viewer_of, works_blind
 from mast_tui.workspace import Workspace, WorkspaceError, find_workspace

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import wraps
 from itertools import islice, repeat
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from mast_tui.cli.command_line import CommonOptions
 from mast_tui.errors import PasswordNeeded
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.identity import differences
@@ -56,29 +56,6 @@ _COMMON: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
 
 NO_LABELS: Final = "it looks at traces, not at labels"
 """Why a command takes no ``--taxonomy``."""
-
-
-@dataclass(frozen=True, slots=True)
-class CommonOptions:
-    """What the command line says with the options that all commands share.
-
-    What a command does not take stands here as where nobody gives it.
-    """
-
-    workspace: str | None = None
-    annotator: str | None = None
-    taxonomy: Path | None = None
-    blind: bool = False
-    assisted: bool = False
-
-    def open_workspace(self, *, create: bool = False) -> Workspace:
-        """Open the workspace that is named, or the nearest one; see ``open_workspace``."""
-        return open_workspace(self.workspace, create=create)
-
-    def opened(self) -> tuple[Workspace, Taxonomy]:
-        """Open the workspace, which must be there, with the taxonomy under which it is read."""
-        place = self.open_workspace()
-        return place, kept_taxonomy(place, self.taxonomy)
 
 
 def common_options(**refused: str) -> Callable[[Callable[..., object]], Callable[..., object]]:

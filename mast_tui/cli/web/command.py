@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import secrets
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import click
 
-from mast_tui.cli.shared.common import CommonOptions, common_options
+from mast_tui.cli.command_line import CommonOptions
+from mast_tui.cli.shared.common import common_options
 from mast_tui.cli.shared.paths import paths_argument
 from mast_tui.cli.web.server import HERE, Server, checked_url
 from mast_tui.errors import MastError
@@ -92,14 +94,10 @@ def _token() -> str:
     return given
 
 
-def _options(common: CommonOptions) -> list[str]:
-    found: list[str] = []
-    if common.workspace is not None:
-        found += ["--workspace", common.workspace]
-    if common.taxonomy is not None:
-        found += ["--taxonomy", str(common.taxonomy)]
-    if common.blind:
-        found.append("--blind")
-    if common.assisted:
-        found.append("--assisted")
-    return found
+def _options(common: CommonOptions) -> Iterator[str]:
+    """The options of each visitor's app; the annotator is the visitor."""
+    for name, value in common._asdict().items():
+        if value and name != "annotator":
+            yield f"--{name}"
+            if value is not True:
+                yield str(value)
