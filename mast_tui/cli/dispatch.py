@@ -11,7 +11,7 @@ from typing import Final
 import click
 from click.shell_completion import CompletionItem, shell_complete
 
-from mast_tui.cli.command_line import APP_COMMAND, COMMANDS, Words
+from mast_tui.cli.command_line import COMMANDS, Words
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 
@@ -29,7 +29,7 @@ def load_command(name: str) -> click.Command:
     """
     command = COMMANDS[name]
     try:
-        return _imported(command.place)
+        return _imported(command.module, name)
     except ModuleNotFoundError as error:
         if command.extra is None or (error.name or "").startswith(__package__):
             raise
@@ -38,9 +38,9 @@ def load_command(name: str) -> click.Command:
         ) from error
 
 
-def _imported(place: str) -> click.Command:
-    module, attribute = place.split(":")
-    command: click.Command = getattr(import_module(module), attribute)
+def _imported(module: str, name: str) -> click.Command:
+    """The command that a module has under ``NAME_command``; ``app`` opens the app."""
+    command: click.Command = getattr(import_module(f"mast_tui.cli.{module}"), f"{name}_command")
     return command
 
 
@@ -53,7 +53,7 @@ def run(words: Words) -> int:
     name = "mast-tui" if words.command is None else f"mast-tui {words.command}"
     args = [*words.options, *words.rest]
     try:
-        command = _imported(APP_COMMAND) if words.command is None else load_command(words.command)
+        command = _imported("app", "app") if words.command is None else load_command(words.command)
         result = command.main(args, prog_name=name, standalone_mode=False)
         sys.stdout.flush()
     except click.UsageError as error:
@@ -112,6 +112,6 @@ def complete(instruction: str) -> int:
         instruction: What it asks, as click has it: ``bash_source`` for the script that makes it
             ask, ``bash_complete`` for what may come next; ``zsh`` and ``fish`` likewise.
     """
-    options = [one for one in _imported(APP_COMMAND).params if isinstance(one, click.Option)]
+    options = [one for one in _imported("app", "app").params if isinstance(one, click.Option)]
     line = _WholeCommandLine("mast-tui", params=options)
     return shell_complete(line, {}, "mast-tui", "_MAST_TUI_COMPLETE", instruction)

@@ -17,6 +17,7 @@ from mast_tui.cli.shared.common import (
     load_chosen_taxonomy,
     print_json,
     print_table,
+    print_undone,
     say,
 )
 from mast_tui.cli.shared.workers import WorkerPool, workers_option
@@ -440,24 +441,12 @@ def take_back(workspace: Workspace, wanted: str, annotator: str | None, as_json:
     """Take an import back, or say what was built on it."""
     record = find_import(workspace, wanted)
     undone = undo_import(workspace, record, known_person(workspace) or annotator)
-    if undone.built_on:
-        for told in undone.built_on:
-            say(f"mast-tui import: {told}")
-        say(
-            f"mast-tui import: import {record.id} stays, as something was built on it since; take "
-            "that back first"
-        )
-    if as_json:
-        print_json(
-            {
-                "import": record.id,
-                "undone": not undone.built_on,
-                "events": undone.events,
-                "built_on": list(undone.built_on),
-            }
-        )
-    elif not undone.built_on:
-        files = ", ".join(record.files)
-        told = f"took back {undone.events} events of import {record.id} ({files})"
-        click.echo(one_line(f"{told}; its traces stay known"))
-    return 1 if undone.built_on else 0
+    told = f"took back {undone.events} events of import {record.id} ({', '.join(record.files)})"
+    return print_undone(
+        undone,
+        {"import": record.id},
+        command="mast-tui import",
+        what=f"import {record.id}",
+        done=f"{told}; its traces stay known",
+        as_json=as_json,
+    )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, Final
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -19,7 +21,7 @@ from mast_tui.cli.shared.common import (
     kept_taxonomy,
     print_json,
     print_table,
-    say,
+    print_undone,
 )
 from mast_tui.cli.taxonomy_agree import agree_versions_command
 from mast_tui.exchange.crosswalk import find_crosswalk
@@ -43,6 +45,9 @@ from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import Workspace, find_workspace
 from mast_tui.workspace.outputs import outputs_beside
 from mast_tui.workspace.registers.imports import MIGRATION
+
+if TYPE_CHECKING:
+    from mast_tui.session import Viewer
 
 _NAMED: Final = "OLD and NEW name the taxonomies"
 _NO_LABELS: Final = "it looks at taxonomies, not at labels"
@@ -197,21 +202,7 @@ def migrate_command(
     mapping = codebook_map(before, after, None if map_file is None else find_crosswalk(map_file))
     check_lead(place, before, who)
     viewer = asked_by(place, before.ref, common)
-    shown, left_out = _seen_by(viewer.name if viewer.limited else None, viewer), viewer.hidden
-    if dry_run:
-        with place.trial() as copy:
-            document = _document(migrate(copy, mapping, who), mapping, copy, shown)
-        document |= {"dry_run": True, "import": None}
-    else:
-        document = _document(migrate(place, mapping, who), mapping, place, shown)
-    viewer.reveal(viewer.traces or ())
-    document |= sight_values(viewer, left_out)
-    if as_json:
-        print_json(document)
-    else:
-        _print(document, mapping)
-        say_left_out(viewer, left_out)
-    return 1 if document["lost"] else 0
+    return _carry_over(place, mapping, who, viewer, dry_run=dry_run, as_json=as_json)
 
 
 @taxonomy_command.command("add")
@@ -281,28 +272,52 @@ def add_mode_command(
     (mode,) = set(after.modes) - set(before.modes)
     mapping = candidate_map(before, after, mode.slug, codes)
     file = output or Path(f"{after.id}-{after.version}.toml")
-    shown, left_out = _seen_by(viewer.name if viewer.limited else None, viewer), viewer.hidden
+    told = f"{mode.code} {mode.name}: {len(codes)} open codes are its first labels"
     if dry_run:
-        with place.trial() as copy:
-            document = _document(migrate(copy, mapping, viewer.name), mapping, copy, shown)
-        document |= {"dry_run": True, "import": None}
+        lines = [f"{told}, once it is done"]
     else:
         outputs.add(file, taxonomy_toml(after))
         outputs.commit()
-        document = _document(migrate(place, mapping, viewer.name), mapping, place, shown)
-    document["mode"] = {"slug": mode.slug, "code": mode.code, "name": mode.name}
-    document["places"] = [place_values(one) for one in codes]
-    document["file"] = None if dry_run else str(file)
+        lines = [told, f"{file}: written; go on with --taxonomy {file}"]
+    values = {
+        "mode": {"slug": mode.slug, "code": mode.code, "name": mode.name},
+        "places": [place_values(one) for one in codes],
+        "file": None if dry_run else str(file),
+    }
+    return _carry_over(
+        place, mapping, viewer.name, viewer, values, lines, dry_run=dry_run, as_json=as_json
+    )
+
+
+def _carry_over(
+    place: Workspace,
+    mapping: CodebookMap,
+    who: str | None,
+    viewer: Viewer,
+    values: Mapping[str, Any] = MappingProxyType({}),
+    lines: Sequence[str] = (),
+    *,
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    """Carry labels over, or try that on a copy, and tell what came of it; the exit code.
+
+    JSON tells ``values`` besides, and text ``lines``.
+    """
+    left_out = viewer.hidden
+    with place.trial() if dry_run else nullcontext(place) as target:
+        done = migrate(target, mapping, who)
+        document = _document(done, mapping, target, _seen_by(viewer))
+    if dry_run:
+        document |= {"dry_run": True, "import": None}
     viewer.reveal(viewer.traces or ())
-    document |= sight_values(viewer, left_out)
+    document |= {**values, **sight_values(viewer, left_out)}
     if as_json:
         print_json(document)
     else:
         _print(document, mapping)
-        told = f"{mode.code} {mode.name}: {len(codes)} open codes are its first labels"
-        click.echo(one_line(told if not dry_run else f"{told}, once it is done"))
-        if not dry_run:
-            click.echo(one_line(f"{file}: written; go on with --taxonomy {file}"))
+        for line in lines:
+            click.echo(one_line(line))
         say_left_out(viewer, left_out)
     return 1 if document["lost"] else 0
 
@@ -323,10 +338,10 @@ def _named(name: str, place: Workspace | None) -> Taxonomy:
     return kept[name]
 
 
-def _seen_by(name: str | None, viewer: Any) -> Callable[[str, str], bool]:
+def _seen_by(viewer: Viewer) -> Callable[[str, str], bool]:
     """Whether somebody may see what an annotator said of a trace."""
     return lambda annotator, trace_id: (
-        name is None or annotator == name or viewer.may_see_others(trace_id)
+        not viewer.limited or annotator == viewer.name or viewer.may_see_others(trace_id)
     )
 
 
@@ -335,28 +350,15 @@ def _undo(place: Workspace, who: str | None, as_json: bool) -> int:
         raise click.ClickException("there is no migration here that could be taken back")
     record = find_import(place, "", only=MIGRATION)
     undone = undo_import(place, record, who)
-    for told in undone.built_on:
-        say(f"mast-tui taxonomy migrate: {told}")
-    if undone.built_on:
-        say(
-            f"mast-tui taxonomy migrate: the migration {' → '.join(record.files)} stays, as "
-            "something was built on it since; take that back first"
-        )
-    if as_json:
-        print_json(
-            {
-                "import": record.id,
-                "from": record.files[0],
-                "to": record.files[1],
-                "undone": not undone.built_on,
-                "events": undone.events,
-                "built_on": list(undone.built_on),
-            }
-        )
-    elif not undone.built_on:
-        told = f"took the migration {' → '.join(record.files)} back: {undone.events} events"
-        click.echo(one_line(told))
-    return 1 if undone.built_on else 0
+    migration = f"the migration {' → '.join(record.files)}"
+    return print_undone(
+        undone,
+        {"import": record.id, "from": record.files[0], "to": record.files[1]},
+        command="mast-tui taxonomy migrate",
+        what=migration,
+        done=f"took {migration} back: {undone.events} events",
+        as_json=as_json,
+    )
 
 
 # What a migration did

@@ -20,6 +20,7 @@ from mast_tui.taxonomy.identity import differences
 from mast_tui.taxonomy.loader import load_mast, load_taxonomy
 
 if TYPE_CHECKING:
+    from mast_tui.exchange.undo_import import Undone
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
 
@@ -256,6 +257,43 @@ def print_json(document: object) -> None:
 def say(message: str) -> None:
     """One line on stderr: progress, warnings, what a command has to say beside its output."""
     sys.stderr.write(one_line(message) + "\n")
+
+
+def print_undone(
+    undone: Undone,
+    values: Mapping[str, object],
+    *,
+    command: str,
+    what: str,
+    done: str,
+    as_json: bool,
+) -> int:
+    """Tell what came of taking an import back; the exit code.
+
+    Args:
+        undone: What came of it.
+        values: What JSON tells first.
+        command: Who tells what stands in the way.
+        what: What was to be taken back, in words.
+        done: That it was, in words.
+        as_json: Whether one JSON document is printed.
+    """
+    if undone.built_on:
+        for told in undone.built_on:
+            say(f"{command}: {told}")
+        say(f"{command}: {what} stays, as something was built on it since; take that back first")
+    if as_json:
+        print_json(
+            {
+                **values,
+                "undone": not undone.built_on,
+                "events": undone.events,
+                "built_on": list(undone.built_on),
+            }
+        )
+    elif not undone.built_on:
+        click.echo(one_line(done))
+    return 1 if undone.built_on else 0
 
 
 def print_table(rows: Iterable[tuple[str, ...]], *, numbers_from: int = 1) -> None:
