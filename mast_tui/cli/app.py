@@ -6,7 +6,7 @@ import click
 
 from mast_tui import __version__
 from mast_tui.cli.command_line import COMMANDS, CommonOptions
-from mast_tui.cli.shared.common import common_options
+from mast_tui.cli.shared import options
 from mast_tui.cli.start import start
 
 
@@ -27,7 +27,7 @@ class _AppCommand(click.Command):
 
 @click.command(cls=_AppCommand)
 @click.argument("paths", nargs=-1, metavar="[PATH …]")
-@common_options()
+@options.common()
 @click.version_option(__version__, prog_name="mast-tui")
 def app_command(
     paths: tuple[str, ...],

@@ -8,14 +8,9 @@ from typing import Final
 import click
 
 from mast_tui.cli.command_line import CommonOptions
+from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import hides_outcomes
-from mast_tui.cli.shared.common import (
-    NO_LABELS,
-    common_options,
-    json_option,
-    print_json,
-    print_table,
-)
+from mast_tui.cli.shared.common import print_json, print_table
 from mast_tui.traces.alignment import Alignment, Likeness, align, sentences
 from mast_tui.traces.io.remote import trace_path
 from mast_tui.traces.library import read_file, read_fully
@@ -38,8 +33,8 @@ _SIGNS: Final = {
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
 @click.option("--all", "everything", is_flag=True, help="Every step, not only where they part.")
-@common_options(taxonomy=NO_LABELS)
-@json_option
+@options.common(taxonomy=options.NO_LABELS)
+@options.as_json
 def compare_command(
     a: str,
     b: str,

@@ -10,16 +10,10 @@ from typing import Final
 import click
 
 from mast_tui.cli.command_line import CommonOptions
+from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import hides_outcomes
-from mast_tui.cli.shared.common import (
-    NO_LABELS,
-    common_options,
-    force_option,
-    open_workspace,
-    say,
-)
-from mast_tui.cli.shared.paths import paths_argument
-from mast_tui.cli.shared.workers import WorkerPool, workers_option
+from mast_tui.cli.shared.common import open_workspace, say
+from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.output_files import Outputs, Rules
 from mast_tui.traces.agentdebugx_format import AGENTDEBUGX_OPENING, agentdebugx_line
 from mast_tui.traces.atif_format import ATIF_OPENING, atif_line
@@ -36,14 +30,10 @@ AGENTDEBUGX: Final = "agentdebugx"
 
 
 @click.command()
-@paths_argument(required=True)
-@click.option(
-    "-o",
-    "--output",
+@options.paths(required=True)
+@options.output(
+    "The file to write; one of an earlier run is replaced once everything has been read.",
     required=True,
-    type=click.Path(path_type=Path),
-    metavar="OUT",
-    help="The file to write; one of an earlier run is replaced once everything has been read.",
 )
 @click.option(
     "--to",
@@ -54,9 +44,9 @@ AGENTDEBUGX: Final = "agentdebugx"
     help="The project's own format, which loses nothing; ATIF, which many tools read; or what "
     "AgentDebugX reads.",
 )
-@force_option
-@workers_option
-@common_options(taxonomy=NO_LABELS)
+@options.force
+@options.workers
+@options.common(taxonomy=options.NO_LABELS)
 def convert_command(
     paths: tuple[Path, ...],
     output: Path,

@@ -22,7 +22,8 @@ from rich.console import Console
 from mast_tui import __version__
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.config import settings_in_use
-from mast_tui.cli.shared.common import common_options, json_option, print_json
+from mast_tui.cli.shared import options
+from mast_tui.cli.shared.common import print_json
 from mast_tui.configuration import (
     JudgeConfiguration,
     read_judge_configuration,
@@ -73,10 +74,10 @@ class Check(NamedTuple):
 @click.option(
     "--offline", is_flag=True, help="Ask no model server; nothing leaves the machine then."
 )
-@common_options(
+@options.common(
     annotator=_NOT_LABELS, taxonomy=_NOT_LABELS, blind=_NOT_LABELS, assisted=_NOT_LABELS
 )
-@json_option
+@options.as_json
 def doctor_command(offline: bool, common: CommonOptions, as_json: bool) -> int:
     """Say what works on this machine, what does not, and what to do.
 

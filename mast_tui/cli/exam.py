@@ -24,21 +24,10 @@ from mast_tui.cli.exam_input import (
     set_from_workspace,
 )
 from mast_tui.cli.report.files import Files, print_text
+from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by, say_left_out
-from mast_tui.cli.shared.common import (
-    common_options,
-    file_option,
-    force_option,
-    json_option,
-    kept_taxonomy,
-    load_chosen_taxonomy,
-    print_json,
-    rounds_option,
-    say,
-    seed_option,
-)
-from mast_tui.cli.shared.paths import paths_argument
-from mast_tui.cli.shared.workers import WorkerPool, workers_option
+from mast_tui.cli.shared.common import kept_taxonomy, load_chosen_taxonomy, print_json, say
+from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.figures.bootstrap import bootstrap_json
 from mast_tui.figures.exam import (
     Answers,
@@ -67,7 +56,7 @@ RULES: Final = "rules"
 
 
 @click.command()
-@paths_argument(exist=True)
+@options.paths(exist=True)
 @click.option(
     "--set",
     "set_name",
@@ -94,16 +83,16 @@ RULES: Final = "rules"
     help="Make modes of MAST of the set's categories, as for import: agentrx-to-mast, "
     "trail-to-mast, or a file of your own.",
 )
-@rounds_option("Resamples of the traces behind the intervals; 0 gives none.")
-@seed_option
-@file_option("--markdown", "Also write it as Markdown.")
-@file_option("--html", "Also write it as one page.")
-@file_option("--latex", "Also write LaTeX tables.")
-@file_option("--csv", "Also write every figure as one row of a CSV file.")
-@force_option
-@workers_option
-@common_options()
-@json_option
+@options.rounds("Resamples of the traces behind the intervals; 0 gives none.")
+@options.seed
+@options.written("--markdown", "Also write it as Markdown.")
+@options.written("--html", "Also write it as one page.")
+@options.written("--latex", "Also write LaTeX tables.")
+@options.written("--csv", "Also write every figure as one row of a CSV file.")
+@options.force
+@options.workers
+@options.common()
+@options.as_json
 def exam_command(
     paths: tuple[Path, ...],
     set_name: str | None,

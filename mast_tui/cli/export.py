@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
 from mast_tui.cli.agree.command import split_names
 from mast_tui.cli.command_line import CommonOptions
+from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by
-from mast_tui.cli.shared.common import (
-    common_options,
-    force_option,
-    gold_option,
-    json_option,
-    kept_taxonomy,
-    print_json,
-    pseudonyms_option,
-    say,
-)
+from mast_tui.cli.shared.common import kept_taxonomy, print_json, say
 from mast_tui.exchange.exporters.files import Request, add_export, add_workspace, check_output
 from mast_tui.exchange.exporters.summary import left_out_lines, written_lines
 from mast_tui.exchange.formats import EXPORT_FORMATS, GOLD_FORMATS
@@ -29,38 +21,26 @@ from mast_tui.workspace.outputs import outputs_beside
 from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mast_tui.gold import GoldKind
     from mast_tui.passes import Which
-
-PASSES: Final[Mapping[str | None, Which | None]] = {None: None, "1": "first", "last": "last"}
-"""The passes by the values of ``--pass``."""
 
 
 @click.command()
 @click.option("--format", "file_format", type=click.Choice(EXPORT_FORMATS), required=True)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    required=True,
-    metavar="OUT",
-    help="The file to write; for huggingface a folder. gold and label-studio write a second file "
+@options.output(
+    "The file to write; for huggingface a folder. gold and label-studio write a second file "
     "beside it.",
+    required=True,
 )
 @click.option(
     "--labels", metavar="gold|NAME|all", help="Whose labels. Default: gold; jsonl holds all."
 )
-@click.option(
-    "--pass",
-    "which",
-    type=click.Choice(["1", "last"]),
-    help="Which reading. Default: 1 for csv-wide and for the agreement beside gold, else last.",
+@options.which_pass(
+    "Which reading. Default: 1 for csv-wide and for the agreement beside gold, else last."
 )
 @click.option("--annotators", metavar="A,B,…", help="The sides of the gold. Default: all people.")
 @click.option("--majority", is_flag=True, help="Let a majority settle verdicts in the gold.")
-@gold_option
+@options.gold
 @click.option(
     "--datasheet",
     type=click.Path(path_type=Path),
@@ -68,15 +48,15 @@ PASSES: Final[Mapping[str | None, Which | None]] = {None: None, "1": "first", "l
     help="Who labelled, licence, contact and such (TOML), for gold and huggingface. Default: "
     "datasheet.toml beside the workspace's database.",
 )
-@pseudonyms_option
-@force_option
-@common_options()
-@json_option
+@options.pseudonyms
+@options.force
+@options.common()
+@options.as_json
 def export_command(
     file_format: str,
     output: Path,
     labels: str | None,
-    which: str | None,
+    which: Which | None,
     annotators: str | None,
     majority: bool,
     gold: GoldKind | None,
@@ -120,7 +100,7 @@ def export_command(
             file_format,
             output,
             labels=labels,
-            which=PASSES[which],
+            which=which,
             annotators=names,
             majority=majority,
             gold=gold,

@@ -11,16 +11,15 @@ import click
 
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.import_shards import are_shards, import_shards
+from mast_tui.cli.shared import options
 from mast_tui.cli.shared.common import (
-    common_options,
-    json_option,
     load_chosen_taxonomy,
     print_json,
     print_table,
     print_undone,
     say,
 )
-from mast_tui.cli.shared.workers import WorkerPool, workers_option
+from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.exchange.apply import apply_incoming
 from mast_tui.exchange.change_words import changes_in_words, changes_to_dict, refusal_in_words
 from mast_tui.exchange.crosswalk import crossed, find_crosswalk, read_crosswalk
@@ -118,9 +117,9 @@ _QUICK_WORKS = 500
 )
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="Shards: draw N of the traces.")
 @click.option("--seed", type=click.IntRange(0), default=0, help="Shards: another draw. Default: 0.")
-@workers_option
-@common_options(blind=_SHOWS_NOTHING, assisted=_SHOWS_NOTHING)
-@json_option
+@options.workers
+@options.common(blind=_SHOWS_NOTHING, assisted=_SHOWS_NOTHING)
+@options.as_json
 @uncollected()
 def import_command(
     files: tuple[str, ...],

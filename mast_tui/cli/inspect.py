@@ -11,17 +11,10 @@ from typing import Any, Final, NamedTuple
 import click
 
 from mast_tui.cli.command_line import CommonOptions
+from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import hides_outcomes
-from mast_tui.cli.shared.common import (
-    NO_LABELS,
-    common_options,
-    json_option,
-    print_json,
-    print_table,
-    say,
-)
-from mast_tui.cli.shared.paths import paths_argument
-from mast_tui.cli.shared.workers import WorkerPool, workers_option
+from mast_tui.cli.shared.common import print_json, print_table, say
+from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.safe_text import one_line
 from mast_tui.traces.file_places import place_in_file
 from mast_tui.traces.library import read_fully
@@ -34,11 +27,11 @@ _SPAN_HEADINGS: Final = ("place", "key", "kind", "agent", "name", "status", "cha
 
 
 @click.command()
-@paths_argument(required=True)
+@options.paths(required=True)
 @click.option("--spans", is_flag=True, help="One row per span.")
-@workers_option
-@common_options(taxonomy=NO_LABELS)
-@json_option
+@options.workers
+@options.common(taxonomy=options.NO_LABELS)
+@options.as_json
 def inspect_command(
     paths: tuple[Path, ...],
     spans: bool,

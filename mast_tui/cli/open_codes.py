@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
 
 from mast_tui.cli.command_line import CommonOptions
+from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by, say_left_out
-from mast_tui.cli.shared.common import (
-    common_options,
-    json_option,
-    print_json,
-    print_table,
-    say,
-)
+from mast_tui.cli.shared.common import print_json, print_table, say
 from mast_tui.configuration import read_judge_configuration
 from mast_tui.judges.llm.run.grouping import propose_groups, used_words, what_it_takes
 from mast_tui.judges.llm.run.setup import configured_setup
@@ -40,10 +35,8 @@ if TYPE_CHECKING:
 _LAST: Final = 10
 """Traces at the end of which it is told how many new kinds they brought."""
 
-Decorated = TypeVar("Decorated", bound=Callable[..., object])
 
-
-def choosing_options(command: Decorated) -> Decorated:
+def choosing_options(command: options.Decorated) -> options.Decorated:
     """Add the options that choose among open codes: ``group``, ``tag``, ``search``."""
     for option in (
         click.option("--search", metavar="WORDS", help="Only those that hold all of these words."),
@@ -65,8 +58,8 @@ def choosing_options(command: Decorated) -> Decorated:
 @click.option(
     "--give", metavar="TAG", help="Give those a tag, or take it off where all of them have it."
 )
-@common_options()
-@json_option
+@options.common()
+@options.as_json
 def notes_command(
     group: int | None,
     tag: str | None,

@@ -11,11 +11,8 @@ from typing import Final
 import click
 
 from mast_tui.cli.command_line import CommonOptions
-from mast_tui.cli.shared.common import (
-    common_options,
-    kept_taxonomy,
-)
-from mast_tui.cli.shared.paths import file_argument
+from mast_tui.cli.shared import options
+from mast_tui.cli.shared.common import kept_taxonomy
 from mast_tui.errors import MastError
 from mast_tui.labels import (
     WHOLE_TRACE,
@@ -61,10 +58,10 @@ u undo, U redo, D finish, ? this help, q leave; every label is kept at once"""
 
 
 @click.command()
-@click.argument("path", type=click.Path(), callback=file_argument)
+@click.argument("path", type=click.Path(), callback=options.existing_file)
 @click.option("--trace", "number", type=click.IntRange(1), default=1, help="Which of the file.")
 @click.option("--plain", is_flag=True, help="Line by line, as this command always does.")
-@common_options()
+@options.common()
 def read_command(
     path: Path,
     number: int,

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import click
 
-from mast_tui.cli.shared.common import NO_LABELS, common_options, say
-from mast_tui.cli.shared.paths import paths_argument
-from mast_tui.cli.shared.workers import WorkerPool, workers_option
+from mast_tui.cli.shared import options
+from mast_tui.cli.shared.common import say
+from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import SpanKind
 from mast_tui.traces.search.pattern import InvalidPattern
@@ -25,7 +25,7 @@ _KINDS: Final = {kind.value.replace("_", "-"): kind.value for kind in SpanKind}
 
 @click.command()
 @click.argument("pattern")
-@paths_argument(required=True)
+@options.paths(required=True)
 @click.option("--regex", is_flag=True, help="PATTERN is a regular expression.")
 @click.option(
     "--case", is_flag=True, help="Case counts. Else it does where PATTERN has a capital letter."
@@ -41,11 +41,11 @@ _KINDS: Final = {kind.value.replace("_", "-"): kind.value for kind in SpanKind}
 )
 @click.option("--count", is_flag=True, help="Print how many spans of each trace, not the spans.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
-@workers_option
-@common_options(
-    workspace=NO_LABELS,
-    annotator=NO_LABELS,
-    taxonomy=NO_LABELS,
+@options.workers
+@options.common(
+    workspace=options.NO_LABELS,
+    annotator=options.NO_LABELS,
+    taxonomy=options.NO_LABELS,
     blind=_NOTHING_HIDDEN,
     assisted=_NOTHING_HIDDEN,
 )

@@ -8,13 +8,9 @@ import click
 
 from mast_tui.adjudication import orders_from_files, words_by_trace
 from mast_tui.cli.command_line import CommonOptions
+from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by, say_left_out
-from mast_tui.cli.shared.common import (
-    common_options,
-    json_option,
-    print_json,
-    print_table,
-)
+from mast_tui.cli.shared.common import print_json, print_table
 from mast_tui.cli.study_shown import progress_rows
 from mast_tui.safe_text import one_line
 from mast_tui.session import sight_values, status
@@ -29,8 +25,8 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@common_options()
-@json_option
+@options.common()
+@options.as_json
 def status_command(
     common: CommonOptions,
     as_json: bool,

@@ -12,17 +12,9 @@ import click
 from mast_tui.cli.agree.input import Wanted, judge_input, judge_named
 from mast_tui.cli.command_line import CommonOptions, split_options
 from mast_tui.cli.open_codes import notes_command
+from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by
-from mast_tui.cli.shared.common import (
-    common_options,
-    force_option,
-    json_option,
-    kept_taxonomy,
-    print_json,
-    print_table,
-    say,
-)
-from mast_tui.cli.shared.paths import paths_argument
+from mast_tui.cli.shared.common import kept_taxonomy, print_json, print_table, say
 from mast_tui.cli.study_shown import (
     NO_SIGHT,
     kept_study,
@@ -57,7 +49,7 @@ if TYPE_CHECKING:
     from mast_tui.workspace import Workspace
 
 _SHARE: Final = click.FloatRange(0, 1)
-_PATHS: Final = paths_argument(exist=True)
+_PATHS: Final = options.paths(exist=True)
 
 
 _SAMPLE: Final = click.option(
@@ -162,8 +154,8 @@ def study_command() -> None:
     default=None,
     help="Whether each decision asks for a reason. Default: no.",
 )
-@common_options()
-@json_option
+@options.common()
+@options.as_json
 def set_command(
     paths: tuple[Path, ...],
     annotators: str | None,
@@ -211,8 +203,8 @@ def set_command(
 @_STRATIFY
 @_JUDGE
 @_MODE
-@common_options(blind=NO_SIGHT, assisted=NO_SIGHT)
-@json_option
+@options.common(blind=NO_SIGHT, assisted=NO_SIGHT)
+@options.as_json
 def add_command(
     paths: tuple[Path, ...],
     sample: int | None,
@@ -260,8 +252,8 @@ _DRY: Final = click.option(
     help="How much NAME is dealt beside somebody with 1.",
 )
 @_DRY
-@common_options(blind=NO_SIGHT, assisted=NO_SIGHT)
-@json_option
+@options.common(blind=NO_SIGHT, assisted=NO_SIGHT)
+@options.as_json
 def join_command(name: str, weight: float, **given: Any) -> None:
     """Let NAME join as an annotator, from the next lot on.
 
@@ -275,8 +267,8 @@ def join_command(name: str, weight: float, **given: Any) -> None:
 @study_command.command("leave")
 @_WHO
 @_DRY
-@common_options(blind=NO_SIGHT, assisted=NO_SIGHT)
-@json_option
+@options.common(blind=NO_SIGHT, assisted=NO_SIGHT)
+@options.as_json
 def leave_command(name: str, **given: Any) -> None:
     """Let NAME leave: what they have finished stays, the rest goes to the others.
 
@@ -288,8 +280,8 @@ def leave_command(name: str, **given: Any) -> None:
 @study_command.command("release")
 @_WHO
 @_DRY
-@common_options(blind=NO_SIGHT, assisted=NO_SIGHT)
-@json_option
+@options.common(blind=NO_SIGHT, assisted=NO_SIGHT)
+@options.as_json
 def release_command(name: str, **given: Any) -> None:
     """Give what NAME has not finished to the others; NAME stays, and gets of later lots.
 
@@ -299,16 +291,9 @@ def release_command(name: str, **given: Any) -> None:
 
 
 @study_command.command("export")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    required=True,
-    metavar="OUT",
-    help="Where to write it.",
-)
-@force_option
-@common_options(blind=NO_SIGHT, assisted=NO_SIGHT)
+@options.output("Where to write it.", required=True)
+@options.force
+@options.common(blind=NO_SIGHT, assisted=NO_SIGHT)
 def export_command(
     output: Path,
     force: bool,
@@ -331,8 +316,8 @@ def export_command(
 @study_command.command("import")
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @_DRY
-@common_options(blind=NO_SIGHT, assisted=NO_SIGHT)
-@json_option
+@options.common(blind=NO_SIGHT, assisted=NO_SIGHT)
+@options.as_json
 def import_command(file: Path, **given: Any) -> None:
     """Fix who labels which traces, by a table as 'study export' writes it.
 

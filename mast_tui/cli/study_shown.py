@@ -8,13 +8,9 @@ import click
 
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.report.command import signature_input
+from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by
-from mast_tui.cli.shared.common import (
-    common_options,
-    json_option,
-    print_json,
-    print_table,
-)
+from mast_tui.cli.shared.common import print_json, print_table
 from mast_tui.figures.intervals import MARGIN
 from mast_tui.figures.signatures.model import ALL
 from mast_tui.figures.signatures.modes import Counts
@@ -38,8 +34,8 @@ NO_SIGHT: Final = "the study and the annotators' own choice say who works blind"
 
 
 @click.command()
-@common_options(blind=NO_SIGHT, assisted=NO_SIGHT)
-@json_option
+@options.common(blind=NO_SIGHT, assisted=NO_SIGHT)
+@options.as_json
 def show_command(
     common: CommonOptions,
     as_json: bool,
@@ -84,8 +80,8 @@ def show_command(
 )
 @click.option("-n", "count", type=click.IntRange(1), default=20, help="The size of a sample.")
 @click.option("--seed", type=int, help="Draws another sample. Default: the study's.")
-@common_options(blind=NO_SIGHT, assisted=NO_SIGHT)
-@json_option
+@options.common(blind=NO_SIGHT, assisted=NO_SIGHT)
+@options.as_json
 def queue_command(
     kind: str,
     count: int,

@@ -13,16 +13,9 @@ import click
 
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.open_codes import choosing_options, chosen_of, coding_seen_by, place_values
+from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by, say_left_out
-from mast_tui.cli.shared.common import (
-    common_options,
-    force_option,
-    json_option,
-    kept_taxonomy,
-    print_json,
-    print_table,
-    print_undone,
-)
+from mast_tui.cli.shared.common import kept_taxonomy, print_json, print_table, print_undone
 from mast_tui.cli.taxonomy_agree import agree_versions_command
 from mast_tui.exchange.crosswalk import find_crosswalk
 from mast_tui.exchange.migration.candidate import candidate_map, taxonomy_toml, with_mode
@@ -76,8 +69,8 @@ taxonomy_command.add_command(agree_versions_command, "agree")
 
 @taxonomy_command.command("show")
 @click.argument("name", default="mast")
-@common_options(annotator=_NO_LABELS, taxonomy=_NAMED, blind=_NO_LABELS, assisted=_NO_LABELS)
-@json_option
+@options.common(annotator=_NO_LABELS, taxonomy=_NAMED, blind=_NO_LABELS, assisted=_NO_LABELS)
+@options.as_json
 def show_command(name: str, common: CommonOptions, as_json: bool) -> None:
     """Show the categories and modes of NAME, with what types each mode.
 
@@ -137,8 +130,8 @@ def _taxonomy_values(found: Taxonomy) -> dict[str, Any]:
 @taxonomy_command.command("diff")
 @click.argument("old")
 @click.argument("new")
-@common_options(annotator=_NO_LABELS, taxonomy=_NAMED, blind=_NO_LABELS, assisted=_NO_LABELS)
-@json_option
+@options.common(annotator=_NO_LABELS, taxonomy=_NAMED, blind=_NO_LABELS, assisted=_NO_LABELS)
+@options.as_json
 def diff_command(old: str, new: str, common: CommonOptions, as_json: bool) -> None:
     """Show what changed: words, names, codes, and which modes came, went, or may have become
     others.
@@ -169,12 +162,12 @@ def diff_command(old: str, new: str, common: CommonOptions, as_json: bool) -> No
 )
 @click.option("--dry-run", is_flag=True, help="Tell what would come of it, and write nothing.")
 @click.option("--undo", is_flag=True, help="Take the last migration back.")
-@common_options(
+@options.common(
     taxonomy=_NAMED,
     blind="it tells of no trace that is hidden from who asks",
     assisted="it tells of no trace that is hidden from who asks",
 )
-@json_option
+@options.as_json
 def migrate_command(
     old: str | None,
     new: str | None,
@@ -213,17 +206,11 @@ def migrate_command(
 @click.option("--slug", help="Its slug. Default: follows from NAME.")
 @click.option("--code", help="Its code. Default: the next free one of the category.")
 @click.option("--version", help="The version. Default: 3+1 follows 3, and 3+2 that.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="OUT",
-    help="Where the new taxonomy file goes. Default: ID-VERSION.toml.",
-)
+@options.output("Where the new taxonomy file goes. Default: ID-VERSION.toml.")
 @click.option("--dry-run", is_flag=True, help="Tell what would come of it, and write nothing.")
-@force_option
-@common_options()
-@json_option
+@options.force
+@options.common()
+@options.as_json
 def add_mode_command(
     name: str,
     category: str,

@@ -7,19 +7,14 @@ from urllib.parse import quote, unquote, urlsplit
 import click
 
 from mast_tui.cli.command_line import CommonOptions
-from mast_tui.cli.shared.common import (
-    common_options,
-    json_option,
-    print_json,
-    print_table,
-    say,
-)
+from mast_tui.cli.shared import options
+from mast_tui.cli.shared.common import print_json, print_table, say
 from mast_tui.cli.workspace import WHOLE
 from mast_tui.safe_text import one_line
 from mast_tui.workspace.records import Role
 
 _ASSISTED = "it is said of one annotator: team add NAME --assisted"
-_options = common_options(annotator=WHOLE, taxonomy=WHOLE, blind=WHOLE, assisted=_ASSISTED)
+_options = options.common(annotator=WHOLE, taxonomy=WHOLE, blind=WHOLE, assisted=_ASSISTED)
 
 
 @click.group()
@@ -40,8 +35,8 @@ def team_command() -> None:
     help="What they do. An annotator sees what others say of a trace once they have finished it "
     "and asked for that.",
 )
-@common_options(annotator=WHOLE, taxonomy=WHOLE, blind=WHOLE)
-@json_option
+@options.common(annotator=WHOLE, taxonomy=WHOLE, blind=WHOLE)
+@options.as_json
 def add_command(name: str, role: str, common: CommonOptions, as_json: bool) -> None:
     """Take NAME into the team, or give a member another role.
 
@@ -81,7 +76,7 @@ def add_command(name: str, role: str, common: CommonOptions, as_json: bool) -> N
 
 @team_command.command("list")
 @_options
-@json_option
+@options.as_json
 def list_command(common: CommonOptions, as_json: bool) -> None:
     """List who is in the team."""
     members = common.open_workspace().team()

@@ -9,13 +9,8 @@ from typing import Final
 import click
 
 from mast_tui.cli.command_line import CommonOptions
-from mast_tui.cli.shared.common import (
-    common_options,
-    json_option,
-    open_on_server,
-    open_workspace,
-    print_json,
-)
+from mast_tui.cli.shared import options
+from mast_tui.cli.shared.common import open_on_server, open_workspace, print_json
 from mast_tui.safe_text import one_line
 from mast_tui.workspace import Workspace, is_url
 
@@ -32,8 +27,8 @@ def workspace_command() -> None:
 
 @workspace_command.command("backup")
 @click.argument("output", type=click.Path(path_type=Path), metavar="OUT")
-@common_options(annotator=WHOLE, taxonomy=WHOLE, blind=WHOLE, assisted=WHOLE)
-@json_option
+@options.common(annotator=WHOLE, taxonomy=WHOLE, blind=WHOLE, assisted=WHOLE)
+@options.as_json
 def backup_command(output: Path, common: CommonOptions, as_json: bool) -> None:
     """Copy the workspace into one new file, OUT, whole and checked.
 
@@ -46,8 +41,8 @@ def backup_command(output: Path, common: CommonOptions, as_json: bool) -> None:
 @workspace_command.command("copy")
 @click.argument("source", metavar="FROM")
 @click.argument("target", metavar="TO")
-@common_options(workspace=_NAMED, annotator=WHOLE, taxonomy=WHOLE, blind=WHOLE, assisted=WHOLE)
-@json_option
+@options.common(workspace=_NAMED, annotator=WHOLE, taxonomy=WHOLE, blind=WHOLE, assisted=WHOLE)
+@options.as_json
 def copy_command(source: str, target: str, as_json: bool) -> None:
     """Copy a workspace between a file and a server, or from one to another, with all it holds.
 
@@ -67,7 +62,7 @@ def copy_command(source: str, target: str, as_json: bool) -> None:
 
 @workspace_command.command("create")
 @click.argument("url", metavar="URL")
-@common_options(workspace=_NAMED, annotator=WHOLE, taxonomy=WHOLE, blind=WHOLE, assisted=WHOLE)
+@options.common(workspace=_NAMED, annotator=WHOLE, taxonomy=WHOLE, blind=WHOLE, assisted=WHOLE)
 def create_command(url: str) -> None:
     """Make an empty workspace on a PostgreSQL server: postgresql://USER@HOST/DATABASE.
 
@@ -85,8 +80,8 @@ def create_command(url: str) -> None:
 
 @workspace_command.command("check")
 @click.option("--mend", is_flag=True, help="Make what differs anew from the events.")
-@common_options(annotator=WHOLE, taxonomy=WHOLE, blind=WHOLE, assisted=WHOLE)
-@json_option
+@options.common(annotator=WHOLE, taxonomy=WHOLE, blind=WHOLE, assisted=WHOLE)
+@options.as_json
 def check_command(mend: bool, common: CommonOptions, as_json: bool) -> None:
     """Check that the workspace is whole: its file, everybody's history, and what follows from it.
 

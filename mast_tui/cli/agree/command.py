@@ -13,21 +13,9 @@ import click
 from mast_tui.cli.agree.input import Wanted, judge_input, judge_named, study_input, whole_report
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.report.files import print_text
+from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by, hides_judges, say_left_out
-from mast_tui.cli.shared.common import (
-    common_options,
-    file_option,
-    force_option,
-    gold_option,
-    json_option,
-    kept_taxonomy,
-    print_json,
-    print_table,
-    pseudonyms_option,
-    rounds_option,
-    say,
-    seed_option,
-)
+from mast_tui.cli.shared.common import kept_taxonomy, print_json, print_table, say
 from mast_tui.figures.agreement.drill_down import traces_behind
 from mast_tui.figures.judge.confusion import cases_behind, compared
 from mast_tui.labels import AnnotatorKind, annotator_kind
@@ -42,6 +30,7 @@ from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
 if TYPE_CHECKING:
     from mast_tui.gold import GoldKind
     from mast_tui.labels import VerdictValue
+    from mast_tui.passes import Which
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
 
@@ -65,22 +54,15 @@ if TYPE_CHECKING:
     metavar="gold|NAME",
     help="What the judge is measured by. Default: gold.",
 )
-@gold_option
+@options.gold
 @click.option(
     "--shards",
     metavar="FOLDER-or-URL",
     help="With --judge: count what it said of the traces in these shards too (docs/scale.md).",
 )
-@click.option(
-    "--pass",
-    "which",
-    type=click.Choice(["1", "last"]),
-    default="1",
-    show_default=True,
-    help="The first reading, before anybody saw the others, or the last one.",
-)
-@rounds_option("Resamples of the traces behind the intervals; 0 gives none.")
-@seed_option
+@options.which_pass("The first reading, before anybody saw the others, or the last one.", "1")
+@options.rounds("Resamples of the traces behind the intervals; 0 gives none.")
+@options.seed
 @click.option("--no-spans", is_flag=True, help="Read no trace files, and say nothing of places.")
 @click.option(
     "--traces",
@@ -88,25 +70,25 @@ if TYPE_CHECKING:
     metavar="MODE",
     help="List the traces behind the figures of a mode instead, the disagreements first.",
 )
-@file_option("--csv", "Also write every figure as one row of a CSV file.")
+@options.written("--csv", "Also write every figure as one row of a CSV file.")
 @click.option(
     "--markdown",
     metavar="OUT|-",
     help="Also write tables for a paper; - prints them instead of the text.",
 )
-@file_option("--latex", "Also write the tables as LaTeX.")
-@file_option("--html", "Also write the report as one HTML page.")
-@pseudonyms_option
-@force_option
-@common_options()
-@json_option
+@options.written("--latex", "Also write the tables as LaTeX.")
+@options.written("--html", "Also write the report as one HTML page.")
+@options.pseudonyms
+@options.force
+@options.common()
+@options.as_json
 def agree_command(
     annotators: str | None,
     judges: tuple[str, ...],
     against: str | None,
     gold: GoldKind | None,
     shards: str | None,
-    which: str,
+    which: Which,
     rounds: int,
     seed: int,
     no_spans: bool,
@@ -178,7 +160,7 @@ def agree_command(
             other_judge=measured[1] if len(measured) > 1 else None,
             against=against or "gold",
             gold=gold or "all",
-            which="first" if which == "1" else "last",
+            which=which,
             rounds=rounds,
             seed=seed,
             places=not no_spans,

@@ -17,16 +17,10 @@ from mast_tui.cli.judge.files import looks_under, traces_under, usual_lengths
 from mast_tui.cli.judge.options import JudgeCommand, model_options
 from mast_tui.cli.judge.progress import show_trace
 from mast_tui.cli.judge.summary import failed_files, print_run, print_shards, run_document
+from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import hides_judges
-from mast_tui.cli.shared.common import (
-    common_options,
-    json_option,
-    load_chosen_taxonomy,
-    say,
-    working_taxonomy,
-)
-from mast_tui.cli.shared.paths import paths_argument
-from mast_tui.cli.shared.workers import WorkerPool, workers_option
+from mast_tui.cli.shared.common import load_chosen_taxonomy, say, working_taxonomy
+from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.judges.rules import RulesJudge, chosen_rules
 from mast_tui.judges.runner import Look, Looking, judged_before, run_judge
 from mast_tui.judges.sharded import JudgeUnits, judge_into_shards
@@ -42,7 +36,7 @@ _BY_MODEL: Final = "mast_tui.cli.judge.llm"
 
 
 @click.command()
-@paths_argument(required=True)
+@options.paths(required=True)
 @click.option("--judge", "judge_name", type=click.Choice(["rules", "twins", "llm"]), required=True)
 @click.option(
     "--rules",
@@ -56,7 +50,7 @@ _BY_MODEL: Final = "mast_tui.cli.judge.llm"
     help="Judge traces anew that this judge has seen; a model is asked again.",
 )
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
-@workers_option
+@options.workers
 @click.option(
     "--out",
     metavar="FOLDER-or-URL",
@@ -69,8 +63,8 @@ _BY_MODEL: Final = "mast_tui.cli.judge.llm"
     help="How many files of traces a shard has on average. Default: by their number, up to 512.",
 )
 @model_options
-@common_options()
-@json_option
+@options.common()
+@options.as_json
 @click.pass_context
 def judge_command(
     context: click.Context,

@@ -10,7 +10,7 @@ from typing import Final
 import click
 
 from mast_tui.cli.command_line import CommonOptions
-from mast_tui.cli.shared.common import Decorated
+from mast_tui.cli.shared.options import Decorated
 from mast_tui.configuration import ANSWER_TOKENS, TIMEOUT, WINDOW_TOKENS
 from mast_tui.judges.llm.request import MOST_STEPS
 

@@ -16,15 +16,9 @@ from mast_tui.cli.judge.files import usual_lengths
 from mast_tui.cli.lint.findings import LintedTrace, LintReport, PlacedFinding, judged_now, placed
 from mast_tui.cli.lint.formats import FORMATS
 from mast_tui.cli.lint.gate import fail_on_option, gate_of, rules_for, rules_option
+from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import check_may_see_judges
-from mast_tui.cli.shared.common import (
-    common_options,
-    force_option,
-    json_option,
-    load_chosen_taxonomy,
-    say,
-)
-from mast_tui.cli.shared.paths import paths_argument
+from mast_tui.cli.shared.common import load_chosen_taxonomy, say
 from mast_tui.errors import MastError
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.labels import Doubt, Finding, Label
@@ -54,7 +48,7 @@ ALL_IS_TOLD: Final = "all that it tells is what a judge finds"
 
 
 @click.command()
-@paths_argument(required=True)
+@options.paths(required=True)
 @fail_on_option
 @click.option(
     "--judge",
@@ -72,16 +66,10 @@ ALL_IS_TOLD: Final = "all that it tells is what a judge finds"
     help="How findings are told: for people (the default), programs, code scanning, test "
     "reports, annotations of a GitHub workflow.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="OUT",
-    help="The file to write. Default: stdout.",
-)
-@force_option
-@common_options(blind=ALL_IS_TOLD)
-@json_option
+@options.output("The file to write. Default: stdout.")
+@options.force
+@options.common(blind=ALL_IS_TOLD)
+@options.as_json
 def lint_command(
     paths: tuple[Path, ...],
     fail_on: str,

@@ -26,9 +26,9 @@ from mast_tui.cli.lint.command import ALL_IS_TOLD, FAILS
 from mast_tui.cli.lint.formats import finding_values, text_line
 from mast_tui.cli.lint.gate import fail_on_option, gate_of, rules_for, rules_option
 from mast_tui.cli.lint.running import NotRead, RunningTraces
+from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import check_may_see_judges
-from mast_tui.cli.shared.common import common_options, load_chosen_taxonomy, say
-from mast_tui.cli.shared.paths import paths_argument
+from mast_tui.cli.shared.common import load_chosen_taxonomy, say
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.reports.sentences import counted
 from mast_tui.safe_text import one_line
@@ -45,7 +45,7 @@ _ENDING: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 @click.command()
-@paths_argument(required=True)
+@options.paths(required=True)
 @fail_on_option
 @rules_option
 @click.option("--bell", is_flag=True, help="Ring the terminal's bell for a finding that fails.")
@@ -61,7 +61,7 @@ _ENDING: Final = (signal.SIGINT, signal.SIGTERM)
     "--existing", is_flag=True, help="Tell also of what stands in the traces at the beginning."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
-@common_options(blind=ALL_IS_TOLD)
+@options.common(blind=ALL_IS_TOLD)
 def watch_command(
     paths: tuple[Path, ...],
     fail_on: str,

@@ -15,21 +15,10 @@ from mast_tui.adjudication.for_signatures import corrected_prevalence, extras_fo
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.report.files import Files, print_text
 from mast_tui.cli.report.shards import refuse_others, report_shards
+from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by, say_left_out
-from mast_tui.cli.shared.common import (
-    common_options,
-    file_option,
-    force_option,
-    gold_option,
-    json_option,
-    kept_taxonomy,
-    print_json,
-    pseudonyms_option,
-    rounds_option,
-    say,
-    seed_option,
-)
-from mast_tui.cli.shared.workers import WorkerPool, workers_option
+from mast_tui.cli.shared.common import kept_taxonomy, print_json, say
+from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.figures.signatures.bill import spent_from
 from mast_tui.figures.signatures.model import Rules
 from mast_tui.figures.signatures.report import signature_report
@@ -68,7 +57,7 @@ if TYPE_CHECKING:
 @click.option(
     "--labels", default="gold", show_default=True, metavar="gold|NAME", help="Whose labels."
 )
-@gold_option
+@options.gold
 @click.option(
     "--failed-below",
     type=float,
@@ -104,8 +93,8 @@ if TYPE_CHECKING:
 @click.option(
     "--cascading", type=int, default=4, show_default=True, help="Fewest modes of a cascade."
 )
-@rounds_option("Resamples; 0: none.")
-@seed_option
+@options.rounds("Resamples; 0: none.")
+@options.seed
 @click.option(
     "--without-places", is_flag=True, help="Read no trace files, and say nothing of places."
 )
@@ -114,10 +103,10 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Count tokens and minutes after the first fatal failure; reads the files of failed runs.",
 )
-@file_option("--html", "Write the report as one page that opens anywhere without a network.")
-@file_option("--markdown", "Write it as Markdown.")
-@file_option("--csv", "Write every figure as a row of a tidy table.")
-@file_option("--latex", "Write its tables for LaTeX.")
+@options.written("--html", "Write the report as one page that opens anywhere without a network.")
+@options.written("--markdown", "Write it as Markdown.")
+@options.written("--csv", "Write every figure as a row of a tidy table.")
+@options.written("--latex", "Write its tables for LaTeX.")
 @click.option(
     "--figures",
     type=click.Path(path_type=Path),
@@ -135,11 +124,11 @@ if TYPE_CHECKING:
 @click.option(
     "--bare", is_flag=True, help="Leave title and caption out of the figures, for a paper."
 )
-@pseudonyms_option
-@force_option
-@workers_option
-@common_options()
-@json_option
+@options.pseudonyms
+@options.force
+@options.workers
+@options.common()
+@options.as_json
 @click.pass_context
 def report_command(
     context: click.Context,

@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from functools import wraps
 from itertools import islice, repeat
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from mast_tui.cli.command_line import CommonOptions
 from mast_tui.errors import PasswordNeeded
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.identity import differences
@@ -28,127 +25,6 @@ WIDEST_CELL: Final = 160
 """So many characters of a cell are shown in a table."""
 
 _ROWS_AT_ONCE: Final = 1000
-
-Decorated = TypeVar("Decorated", bound=Callable[..., object])
-
-
-_COMMON: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
-    {
-        "--workspace": {
-            "metavar": "PATH-or-URL",
-            "help": "Where labels are kept: a file, or postgresql://USER@HOST/DATABASE. Default: "
-            ".mast-tui/workspace.db in this folder or the nearest one upwards.",
-        },
-        "--annotator": {"metavar": "NAME", "help": "Who works or asks, or whose work is meant."},
-        "--taxonomy": {
-            "type": click.Path(path_type=Path),
-            "metavar": "FILE",
-            "help": "A failure taxonomy of your own (TOML). Default: MAST. For status, agree and "
-            "export also the name id@version of one in the workspace.",
-        },
-        "--blind": {
-            "is_flag": True,
-            "help": "Hide suggestions, outcomes and labels carried in the traces until finished.",
-        },
-        "--assisted": {"is_flag": True, "help": "Show suggestions; leaves --blind."},
-    }
-)
-
-
-NO_LABELS: Final = "it looks at traces, not at labels"
-"""Why a command takes no ``--taxonomy``."""
-
-
-def common_options(**refused: str) -> Callable[[Callable[..., object]], Callable[..., object]]:
-    """Add ``--workspace``, ``--annotator``, ``--taxonomy``, ``--blind`` and ``--assisted``.
-
-    The command's function is given them as one argument, ``common``, if it takes any.
-
-    Args:
-        refused: By the name of an option that means nothing to the command, why it does not take
-            it; such an option is refused in these words.
-    """
-    taken = [name for option in _COMMON if (name := option.removeprefix("--")) not in refused]
-
-    def decorate(command: Callable[..., object]) -> Callable[..., object]:
-        @wraps(command)
-        def with_common(*args: object, **values: Any) -> object:
-            common = CommonOptions(**{name: values.pop(name) for name in taken})
-            if common.blind and common.assisted:
-                raise click.UsageError(
-                    "--blind and --assisted exclude each other; give one of them"
-                )
-            return command(*args, common=common, **values)
-
-        decorated = with_common if taken else command
-        for option, settings in reversed([*_COMMON.items()]):
-            why = refused.get(option.removeprefix("--"))
-            if why is not None:
-                settings = {
-                    "is_flag": settings.get("is_flag", False),
-                    "hidden": True,
-                    "expose_value": False,
-                    "callback": _refusal(option, why),
-                }
-            decorated = click.option(option, **settings)(decorated)
-        return decorated
-
-    return decorate
-
-
-def _refusal(option: str, why: str) -> Callable[[click.Context, click.Parameter, object], None]:
-    def refuse(context: click.Context, _parameter: click.Parameter, value: object) -> None:
-        if value:
-            raise click.UsageError(f"{context.info_name} does not take {option}: {why}")
-
-    return refuse
-
-
-gold_option = click.option(
-    "--gold",
-    type=click.Choice(["all", "settled"]),
-    help="How much of the gold counts: all of it (the default), or only what two agreed on or an "
-    "adjudicator decided.",
-)
-
-pseudonyms_option = click.option(
-    "--pseudonyms",
-    is_flag=True,
-    help="Letters in place of people's names, the same in every export and report of this "
-    "workspace.",
-)
-
-force_option = click.option(
-    "--force",
-    is_flag=True,
-    help="Also replace what looks like a trace, a database or somebody else's file. The workspace "
-    "in use and its traces are never replaced.",
-)
-
-seed_option = click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
-
-
-def rounds_option(help_text: str) -> Callable[[Decorated], Decorated]:
-    """Add ``--rounds``: the resamples behind intervals."""
-    return click.option(
-        "--rounds", type=click.IntRange(0), default=2000, show_default=True, help=help_text
-    )
-
-
-def file_option(name: str, help_text: str) -> Callable[[Decorated], Decorated]:
-    """Add an option for a file that a command writes, such as ``--csv OUT`` for ``csv_file``."""
-    return click.option(
-        name,
-        f"{name.removeprefix('--')}_file",
-        type=click.Path(path_type=Path),
-        metavar="OUT",
-        help=help_text,
-    )
-
-
-json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON document on stdout and nothing else."
-)
 
 
 def open_workspace(place: str | None, *, create: bool) -> Workspace:

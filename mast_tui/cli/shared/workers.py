@@ -8,9 +8,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self
-
-import click
+from typing import TYPE_CHECKING, Self
 
 from mast_tui.cli.shared.common import say
 from mast_tui.parallel import workers_of
@@ -21,14 +19,6 @@ if TYPE_CHECKING:
 
     from mast_tui.judges.sharded import ShardRun
     from mast_tui.parallel import Workers
-
-workers_option: Final = click.option(
-    "--workers",
-    "wanted_workers",
-    metavar="auto|N|tcp://HOST:PORT",
-    help="Read traces by so many processes, by one for each core, or by a Dask cluster, which "
-    "needs mast-tui[cluster] (docs/scale.md). Default: by this process alone.",
-)
 
 
 class WorkerPool(AbstractContextManager["WorkerPool"]):

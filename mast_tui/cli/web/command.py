@@ -12,8 +12,7 @@ from typing import Final
 import click
 
 from mast_tui.cli.command_line import CommonOptions
-from mast_tui.cli.shared.common import common_options
-from mast_tui.cli.shared.paths import paths_argument
+from mast_tui.cli.shared import options
 from mast_tui.cli.web.server import HERE, Server, checked_url
 from mast_tui.errors import MastError
 from mast_tui.labels import checked_person
@@ -25,7 +24,7 @@ _SHORTEST_TOKEN: Final = 16
 
 
 @click.command()
-@paths_argument(exist=True)
+@options.paths(exist=True)
 @click.option(
     "--host",
     default="localhost",
@@ -46,7 +45,7 @@ _SHORTEST_TOKEN: Final = 16
     help="The address that visitors type where a proxy stands in between, as "
     "https://labels.example.org.",
 )
-@common_options()
+@options.common()
 def web_command(
     paths: tuple[Path, ...],
     host: str,
