@@ -111,11 +111,11 @@ class CommonOptions(NamedTuple):
 
         return open_workspace(self.workspace, create=create)
 
-    def opened(self) -> tuple[Workspace, Taxonomy]:
-        """Open the workspace, which must be there, with the taxonomy under which it is read."""
+    def opened(self, *, create: bool = False) -> tuple[Workspace, Taxonomy]:
+        """Open the workspace, with the taxonomy under which it is read."""
         from mast_tui.cli.shared.common import kept_taxonomy  # start-up: the app needs no click
 
-        place = self.open_workspace()
+        place = self.open_workspace(create=create)
         return place, kept_taxonomy(place, self.taxonomy)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -73,7 +73,7 @@ def convert_command(
 
     def lines() -> Iterator[bytes]:
         nonlocal failed, traces
-        write = _Line(written_as, veiled)
+        write = partial(_line, written_as, veiled)
         found = each_trace(
             pool.reachable(paths), write, pool.workers, without=(output,), tell=pool.tell
         )
@@ -101,20 +101,14 @@ def convert_command(
     return 1 if failed else 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """Writes a trace as a line; None where that needs steps and it has none."""
-
-    written_as: str
-    veiled: bool
-
-    def __call__(self, trace: Trace) -> bytes | None:
-        read_fully(trace)
-        if self.written_as == OWN:
-            return line_of(trace, veiled=self.veiled)
-        if not len(trace):
-            return None
-        return atif_line(trace) if self.written_as == ATIF else agentdebugx_line(trace)
+def _line(written_as: str, veiled: bool, trace: Trace) -> bytes | None:
+    """A trace as a line; None where that needs steps and it has none."""
+    read_fully(trace)
+    if written_as == OWN:
+        return line_of(trace, veiled=veiled)
+    if not len(trace):
+        return None
+    return atif_line(trace) if written_as == ATIF else agentdebugx_line(trace)
 
 
 def _is_converted(head: bytes) -> bool:

@@ -13,7 +13,7 @@ from mast_tui.adjudication import traces_from_files
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.exam_consistency import consistency_document, judged_by, judges_named
 from mast_tui.cli.exam_input import (
-    READERS,
+    SETS,
     Candidate,
     ExamSet,
     annotator_named,
@@ -61,7 +61,7 @@ RULES: Final = "rules"
     "--set",
     "set_name",
     metavar="SET",
-    help=f"{', '.join(READERS)}: the set whose files are the PATHs; or a file of labels "
+    help=f"{', '.join(SETS)}: the set whose files are the PATHs; or a file of labels "
     "(csv-long) of the traces at the PATHs. Else gold, or an annotator of the workspace whose word "
     "counts as the truth. Without it: what needs no truth, of the judges of the workspace.",
 )
@@ -141,9 +141,9 @@ def exam_command(
         document = consistency_document(place, chosen, judged, rounds, seed)
         _tell(document, consistency_report, files, outputs, viewer, as_json)
         return
-    from_files = set_name in READERS or Path(set_name).is_file()
+    from_files = set_name in SETS or Path(set_name).is_file()
     _check_usage(set_name, paths, judges, rule_names, from_files=from_files)
-    if crosswalk is not None and set_name not in READERS:
+    if crosswalk is not None and set_name not in SETS:
         raise click.UsageError("--crosswalk is for the sets that are read from their own files")
     rules = RulesJudge(chosen_rules(rule_names or "default"))
     judged_now = {RULES} & set(judges) if from_files else set()
@@ -158,7 +158,7 @@ def exam_command(
     exam = None
     judge = rules if judged_now else None
     with WorkerPool(wanted_workers if from_files else None) as pool:
-        if set_name in READERS:
+        if set_name in SETS:
             exam = set_from_files(set_name, paths, judge, pool, crosswalk)
         elif from_files:
             chosen = load_chosen_taxonomy(common.taxonomy)

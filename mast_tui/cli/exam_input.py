@@ -45,20 +45,13 @@ QUOTE_KINDS: Final = (
 
 Unit = tuple[str, str]
 
-READERS: Final[Mapping[str, Callable[[Sequence[Path]], Incoming]]] = {
-    "who-and-when": read_who_and_when,
-    "agentrx": read_agentrx,
-    "trail": read_trail,
-    "mast-human": read_mast_human,
+SETS: Final[Mapping[str, tuple[Callable[[Sequence[Path]], Incoming], tuple[str, ...]]]] = {
+    "who-and-when": (read_who_and_when, ("decisive",)),
+    "agentrx": (read_agentrx, ("decisive", "places")),
+    "trail": (read_trail, ("places",)),
+    "mast-human": (read_mast_human, ("verdicts",)),
 }
-"""The sets that are read from their own files."""
-
-SCORINGS: Final[Mapping[str, tuple[str, ...]]] = {
-    "who-and-when": ("decisive",),
-    "agentrx": ("decisive", "places"),
-    "trail": ("places",),
-    "mast-human": ("verdicts",),
-}
+"""The sets that are read from their own files: by what, and how their labels are scored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,17 +232,18 @@ def set_from_files(
         name: The set's.
         paths: Where its files lie.
         rules: Who judges its traces, None for nobody.
-        at_work: Who reads them.
+        pool: Who reads them.
         crosswalk: What makes modes of MAST of its categories; those without a link are left out,
             and so is what a judge says of other modes.
 
     Raises:
         ExchangeError: Nothing of the set is there, or the crosswalk does not fit.
     """
+    reader, scorings = SETS[name]
     if name == "who-and-when":
         read = read_who_and_when(pool.reachable(paths), workers=pool.workers)
     else:
-        read = READERS[name](pool.reachable(paths))
+        read = reader(pool.reachable(paths))
     modes = None
     if crosswalk is not None:
         file = find_crosswalk(crosswalk)
@@ -272,7 +266,7 @@ def set_from_files(
         traces += said
         pool.on_trace(len(said))
         pool.tell(number, len(files))
-    found = _set_of(name, taxonomy, work, traces, read.problems, SCORINGS[name])
+    found = _set_of(name, taxonomy, work, traces, read.problems, scorings)
     return replace(found, modes=modes)
 
 
@@ -304,7 +298,7 @@ def set_from_table(
         taxonomy: Under which its rows are read.
         paths: Where the traces lie.
         rules: Who judges them, None for nobody.
-        at_work: Who reads them.
+        pool: Who reads them.
 
     Raises:
         ExchangeError: It is no such table, or holds the words of none or of several.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -47,7 +48,7 @@ def inspect_command(
     veiled = hides_outcomes(common)
     files = []
     with WorkerPool(wanted_workers) as pool:
-        look = _Look(spans and (as_json or pool.workers is not None), veiled)
+        look = partial(_told, spans and (as_json or pool.workers is not None), veiled)
         for report, told in each_trace(pool.reachable(paths), look, pool.workers, tell=pool.tell):
             files.append(_File(report, tuple(told)))
             for _ in files[-1].traces:
@@ -69,17 +70,11 @@ class _Told(NamedTuple):
     problems: tuple[Problem, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Look:
-    """Tells of a trace, with its spans or without them."""
-
-    spans: bool
-    veiled: bool
-
-    def __call__(self, trace: Trace) -> _Told:
-        trace.spans.load_cached()  # what the app has read of a big file that has not changed since
-        read_fully(trace)
-        return _Told(_trace(trace, self.spans, self.veiled), tuple(trace.problems))
+def _told(spans: bool, veiled: bool, trace: Trace) -> _Told:
+    """What is told of a trace, with its spans or without them."""
+    trace.spans.load_cached()  # what the app has read of a big file that has not changed since
+    read_fully(trace)
+    return _Told(_trace(trace, spans, veiled), tuple(trace.problems))
 
 
 @dataclass(frozen=True, slots=True)

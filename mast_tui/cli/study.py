@@ -14,7 +14,7 @@ from mast_tui.cli.command_line import CommonOptions, split_options
 from mast_tui.cli.open_codes import notes_command
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by
-from mast_tui.cli.shared.common import kept_taxonomy, print_json, print_table, say
+from mast_tui.cli.shared.common import print_json, print_table, say
 from mast_tui.cli.study_shown import (
     NO_SIGHT,
     kept_study,
@@ -63,15 +63,6 @@ _STRATIFY: Final = click.option(
     metavar="A,B,…",
     help="Spread the sample evenly over the traces' system, model, benchmark, outcome, length "
     "(short to long, in four classes).",
-)
-_JUDGE: Final = click.option(
-    "--judge",
-    metavar="NAME",
-    help="Draw with more chance those traces of which labels would tell most, by what this judge "
-    "says of them; chances are kept, and prevalences over all traces are weighted by them.",
-)
-_MODE: Final = click.option(
-    "--mode", metavar="MODE", help="With --judge: tell most of this mode. Default: of all."
 )
 
 
@@ -174,8 +165,7 @@ def set_command(
     says how the annotators work, unless they ask otherwise. Once somebody has finished a trace,
     nothing can change that figures rest on. --annotator says who sets it up.
     """
-    place = common.open_workspace(create=True)
-    chosen = kept_taxonomy(place, common.taxonomy)
+    place, chosen = common.opened(create=True)
     before = place.study(chosen.ref)
     people = _names(annotators, "--annotators")
     if before is None and not people:
@@ -201,8 +191,15 @@ def set_command(
 @_PATHS
 @_SAMPLE
 @_STRATIFY
-@_JUDGE
-@_MODE
+@click.option(
+    "--judge",
+    metavar="NAME",
+    help="Draw with more chance those traces of which labels would tell most, by what this judge "
+    "says of them; chances are kept, and prevalences over all traces are weighted by them.",
+)
+@click.option(
+    "--mode", metavar="MODE", help="With --judge: tell most of this mode. Default: of all."
+)
 @options.common(blind=NO_SIGHT, assisted=NO_SIGHT)
 @options.as_json
 def add_command(

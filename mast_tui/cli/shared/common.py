@@ -13,8 +13,8 @@ import click
 
 from mast_tui.errors import PasswordNeeded
 from mast_tui.safe_text import one_line
-from mast_tui.taxonomy.identity import differences
 from mast_tui.taxonomy.loader import load_mast, load_taxonomy
+from mast_tui.taxonomy.model import differences
 
 if TYPE_CHECKING:
     from mast_tui.exchange.undo_import import Undone
