@@ -12,8 +12,8 @@ import click
 from click.shell_completion import CompletionItem, shell_complete
 
 from mast_tui.cli.command_line import COMMANDS, Words
+from mast_tui.cli.start import complain, words_of
 from mast_tui.errors import MastError
-from mast_tui.safe_text import one_line
 
 DONE: Final = 0
 WRONG: Final = 1
@@ -60,30 +60,18 @@ def run(words: Words) -> int:
         error.show()
         return USAGE
     except click.ClickException as error:
-        return _complain(name, error.format_message())
+        return complain(name, error.format_message())
     except (click.Abort, KeyboardInterrupt):
-        return _complain(name, "interrupted; what was written is kept", INTERRUPTED)
+        return complain(name, "interrupted; what was written is kept", INTERRUPTED)
     except BrokenPipeError:
         # The reader of stdout went away (a pager was closed): nothing to tell, no one to tell it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return WRONG
     except MastError as error:
-        return _complain(name, str(error), error.exit_code)
+        return complain(name, str(error), error.exit_code)
     except OSError as error:
-        return _complain(name, _message(error))
+        return complain(name, words_of(error))
     return result if isinstance(result, int) else DONE
-
-
-def _message(error: OSError) -> str:
-    if error.strerror:
-        place = f"{error.filename}: " if error.filename else ""
-        return f"{place}{error.strerror}"
-    return str(error)
-
-
-def _complain(name: str, message: str, code: int = WRONG) -> int:
-    sys.stderr.write(f"{name}: {one_line(message)}\n")
-    return code
 
 
 class _WholeCommandLine(click.Group):

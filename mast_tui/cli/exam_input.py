@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -38,10 +38,6 @@ if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.traces.model import Trace
     from mast_tui.workspace import Workspace
-
-QUOTE_KINDS: Final = (
-    "exact", "spacing", "reworded", "in_parts", "altered", "not_found", "unsorted"
-)  # fmt: skip
 
 Unit = tuple[str, str]
 
@@ -466,7 +462,7 @@ def candidate_from_workspace(
         Answers(answers, same),
         _judged(exam, name, verdicts),
         _cost(place, name),
-        {kind: getattr(quotes, kind) for kind in QUOTE_KINDS} if quotes.all else None,
+        asdict(quotes) if quotes.all else None,
     )
 
 

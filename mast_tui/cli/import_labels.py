@@ -15,6 +15,7 @@ from mast_tui.cli.shared import options
 from mast_tui.cli.shared.common import (
     load_chosen_taxonomy,
     print_json,
+    print_line,
     print_table,
     print_undone,
     say,
@@ -42,7 +43,6 @@ from mast_tui.exchange.selection import GOLD
 from mast_tui.exchange.undo_import import find_import, goes_on, undo_import
 from mast_tui.exchange.unknown_names import unknown_people, without_unknown
 from mast_tui.gc_tuning import uncollected
-from mast_tui.safe_text import one_line
 from mast_tui.session import known_person
 
 if TYPE_CHECKING:
@@ -376,16 +376,14 @@ def _tell(document: dict[str, Any], people: Iterable[str], as_json: bool) -> Non
     if not document["written"]:
         return
     events = document["events"]
-    click.echo(
-        one_line(
-            f"{document['labels']} labels and {document['verdicts']} verdicts by "
-            f"{', '.join(document['annotators']) or 'nobody'} on {document['traces']} traces "
-            f"({', '.join(document['taxonomies'])}); {events['new']} events are new, "
-            f"{events['known']} were here already"
-        )
+    print_line(
+        f"{document['labels']} labels and {document['verdicts']} verdicts by "
+        f"{', '.join(document['annotators']) or 'nobody'} on {document['traces']} traces "
+        f"({', '.join(document['taxonomies'])}); {events['new']} events are new, "
+        f"{events['known']} were here already"
     )
     for changes in people:
-        click.echo(one_line(changes))
+        print_line(changes)
 
 
 _HEADINGS = ("import", "when", "who", "format", "events", "traces", "annotators", "state", "files")

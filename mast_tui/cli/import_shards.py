@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from mast_tui.cli.command_line import CommonOptions
-from mast_tui.cli.shared.common import print_json
+from mast_tui.cli.shared.common import print_json, print_line
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.runner import Look, run_judge
 from mast_tui.parallel import Item, LostItem, Result, Work, each
 from mast_tui.reports.sentences import counted
-from mast_tui.safe_text import one_line
 from mast_tui.shards.folder import MANIFEST, Manifest, ShardFolder, ShardsError, traces_file
 from mast_tui.shards.tables import PRESENT, Judged, pyarrow, read_shard, verdict_column
 from mast_tui.taxonomy.model import Taxonomy
@@ -112,11 +111,9 @@ def import_shards(
         return 0
     new, known = (traces.get(step, 0) for step in ("judged", "known"))
     drawn = "" if sample is None else f" drawn of {matching:,} with seed {seed}"
-    click.echo(
-        one_line(
-            f"{manifest.judge}: {counted(new + known, 'trace')}{drawn} imported with what it "
-            f"suggests, {known:,} of them here before"
-        )
+    print_line(
+        f"{manifest.judge}: {counted(new + known, 'trace')}{drawn} imported with what it "
+        f"suggests, {known:,} of them here before"
     )
     return 0
 

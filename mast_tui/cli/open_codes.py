@@ -12,7 +12,7 @@ import click
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by, say_left_out
-from mast_tui.cli.shared.common import print_json, print_table, say
+from mast_tui.cli.shared.common import print_json, print_line, print_table, say
 from mast_tui.configuration import read_judge_configuration
 from mast_tui.judges.llm.run.grouping import propose_groups, used_words, what_it_takes
 from mast_tui.judges.llm.run.setup import configured_setup
@@ -123,7 +123,7 @@ def notes_command(
         )
     else:
         for one in document["groups"]:
-            click.echo(one_line(f"{one['number']} {one['name']}"))
+            print_line(f"{one['number']} {one['name']}")
             for found in one["places"]:
                 where = found["first"] or "whole trace"
                 words = f"{found['trace_id']} · {found['annotator']} · {where} · {found['text']}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from mast_tui.cli.command_line import COMMANDS, CommonOptions
@@ -29,39 +28,39 @@ def start(paths: Sequence[str], common: CommonOptions) -> int:
         The exit code; a path that does not exist is told on stderr before any screen opens.
     """
     try:
-        named = [path for typed in paths for path in paths_of(typed)]
-        for path in named:
-            if not path.exists():
-                return _complain(f"{path}: {_no_such(str(path))}")
+        options = _app_options(paths, common)
     except MastError as error:
-        return _complain(str(error))
+        return complain("mast-tui", str(error))
     except OSError as error:
-        return _complain(f"{error.filename}: {error.strerror or error}")
+        return complain("mast-tui", words_of(error))
+    # Commands, and whoever has mistyped a path, do without Textual.
+    from mast_tui.ui.app import run_app
+
+    return run_app(options)
+
+
+def _app_options(paths: Sequence[str], common: CommonOptions) -> AppOptions:
+    named = tuple(path for typed in paths for path in paths_of(typed))
+    for path in named:
+        if not path.exists():
+            raise MastError(f"{path}: {_no_such(str(path))}")
     if common.taxonomy is not None and not common.taxonomy.is_file():
-        return _complain(f"{common.taxonomy}: no such taxonomy file; --taxonomy wants a TOML file")
+        raise MastError(f"{common.taxonomy}: no such taxonomy file; --taxonomy wants a TOML file")
     password = None
     if common.workspace is not None and "://" in common.workspace:
-        # Who works with a file waits for none of this.
-        asking = import_module("mast_tui.cli.shared.asking")
-        try:
-            password = asking.typed_password(common.workspace)
-        except MastError as error:
-            return _complain(str(error))
-    try:
-        opened = tuple(named) or (samples_folder(),)
-    except FileNotFoundError as error:
-        return _complain(str(error))
-    options = AppOptions(
-        paths=opened,
+        # Before a screen takes the terminal; who works with a file waits for none of this.
+        from mast_tui.cli.shared.common import open_on_server
+        from mast_tui.workspace import Workspace
+
+        workspace, password = open_on_server(common.workspace, Workspace.open)
+        workspace.close()
+    return AppOptions(
+        paths=named or (samples_folder(),),
         samples=not paths,
         **common._asdict(),
         fill_new_workspace=None if paths else _fill_samples,
         password=password,
     )
-    # Commands, and whoever has mistyped a path, do without Textual.
-    from mast_tui.ui.app import run_app
-
-    return run_app(options)
 
 
 def _fill_samples(workspace: Workspace) -> None:
@@ -80,6 +79,24 @@ def _no_such(path: str) -> str:
     return "no such file or folder; name a trace, a folder of traces or a command"
 
 
-def _complain(message: str) -> int:
-    sys.stderr.write(f"mast-tui: {one_line(message)}\n")
-    return 1
+def words_of(error: OSError) -> str:
+    """What went wrong, after the name of the file if there is one."""
+    if error.strerror:
+        place = f"{error.filename}: " if error.filename else ""
+        return f"{place}{error.strerror}"
+    return str(error)
+
+
+def complain(name: str, message: str, code: int = 1) -> int:
+    """Say on stderr what went wrong, in one line.
+
+    Args:
+        name: The command.
+        message: What went wrong.
+        code: The exit code.
+
+    Returns:
+        The exit code.
+    """
+    sys.stderr.write(f"{name}: {one_line(message)}\n")
+    return code

@@ -10,9 +10,8 @@ from mast_tui.adjudication import orders_from_files, words_by_trace
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by, say_left_out
-from mast_tui.cli.shared.common import print_json, print_table
+from mast_tui.cli.shared.common import print_json, print_line, print_table
 from mast_tui.cli.study_shown import progress_rows
-from mast_tui.safe_text import one_line
 from mast_tui.session import sight_values, status
 from mast_tui.workspace.registers.taxonomies import revision_words
 
@@ -130,7 +129,7 @@ def _concerns(conflict: Conflict, name: str) -> bool:
 
 
 def _print(document: dict[str, Any], rows: list[dict[str, Any]]) -> None:
-    click.echo(one_line(f"{document['workspace']} · {document['taxonomy']}"))
+    print_line(f"{document['workspace']} · {document['taxonomy']}")
     click.echo(f"{document['traces']} traces · {document['conflicts']['left']} conflicts left")
     if rows:
         heading = ("annotator", "kind", "finished", "open", "conflicts")

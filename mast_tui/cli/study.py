@@ -14,7 +14,7 @@ from mast_tui.cli.command_line import CommonOptions, split_options
 from mast_tui.cli.open_codes import notes_command
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by
-from mast_tui.cli.shared.common import print_json, print_table, say
+from mast_tui.cli.shared.common import print_json, print_line, print_table, say
 from mast_tui.cli.study_shown import (
     NO_SIGHT,
     kept_study,
@@ -26,7 +26,6 @@ from mast_tui.cli.study_shown import (
 from mast_tui.exchange.assignments import assignments_csv, read_assignments
 from mast_tui.figures.judge.worth import worth
 from mast_tui.labels import checked_person
-from mast_tui.safe_text import one_line
 from mast_tui.session import (
     given_back,
     known_trace,
@@ -506,4 +505,4 @@ def _tell(place: Workspace, study: Study, *, changed: bool, as_json: bool) -> No
     print_plan(study)
     if not study.traces:
         say("there are no traces in it yet; take some in with mast-tui study add PATH")
-    click.echo(one_line("mast-tui study show tells how far everybody is"))
+    print_line("mast-tui study show tells how far everybody is")

@@ -10,11 +10,10 @@ from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.report.command import signature_input
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by
-from mast_tui.cli.shared.common import print_json, print_table
+from mast_tui.cli.shared.common import print_json, print_line, print_table
 from mast_tui.figures.intervals import MARGIN
 from mast_tui.figures.signatures.model import ALL
 from mast_tui.figures.signatures.modes import Counts
-from mast_tui.safe_text import one_line
 from mast_tui.session import QueueKind, progress, queue, sample_words
 from mast_tui.study import overlap_traces
 
@@ -113,7 +112,7 @@ def queue_command(
     items = queue(place, chosen, annotator, QueueKind(kind), n=count, seed=seed)
     if not as_json:
         for item in items:
-            click.echo(one_line(item.trace_id))
+            print_line(item.trace_id)
         return
     codes = {mode.slug: mode.code for mode in chosen.modes}
     print_json(
@@ -266,7 +265,7 @@ def print_plan(study: Study) -> None:
         + (", with reasons" if study.reasons else ""),
     ]
     for line in lines:
-        click.echo(one_line(line))
+        print_line(line)
 
 
 def _with_lots(study: Study, name: str) -> str:

@@ -15,7 +15,13 @@ from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.open_codes import choosing_options, chosen_of, coding_seen_by, place_values
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by, say_left_out
-from mast_tui.cli.shared.common import kept_taxonomy, print_json, print_table, print_undone
+from mast_tui.cli.shared.common import (
+    kept_taxonomy,
+    print_json,
+    print_line,
+    print_table,
+    print_undone,
+)
 from mast_tui.cli.taxonomy_agree import agree_versions_command
 from mast_tui.exchange.crosswalk import find_crosswalk
 from mast_tui.exchange.migration.candidate import candidate_map, taxonomy_toml, with_mode
@@ -83,7 +89,7 @@ def show_command(name: str, common: CommonOptions, as_json: bool) -> None:
     if as_json:
         print_json(_taxonomy_values(found))
         return
-    click.echo(one_line(f"{found.ref}  {found.name}"))
+    print_line(f"{found.ref}  {found.name}")
     for category in found.tree():
         depth = "  " * len(found.path(category.id))
         click.echo(depth + one_line(category.name))
@@ -144,7 +150,7 @@ def diff_command(old: str, new: str, common: CommonOptions, as_json: bool) -> No
     if as_json:
         print_json({"from": before.ref, "to": after.ref, **_changes_values(found)})
         return
-    click.echo(one_line(f"{before.ref} → {after.ref}"))
+    print_line(f"{before.ref} → {after.ref}")
     for line in _changes_lines(found, after):
         click.echo(line)
 
@@ -304,7 +310,7 @@ def _carry_over(
     else:
         _print(document, mapping)
         for line in lines:
-            click.echo(one_line(line))
+            print_line(line)
         say_left_out(viewer, left_out)
     return 1 if document["lost"] else 0
 
@@ -431,11 +437,9 @@ def _place(label: Label) -> dict[str, Any]:
 def _print(document: dict[str, Any], mapping: CodebookMap) -> None:
     would = "would carry" if document["dry_run"] else "carried"
     labels = document["labels"]
-    click.echo(
-        one_line(
-            f"{document['from']} → {document['to']}: {would} {document['works']} readings with "
-            f"{labels['carried']} labels over ({labels['joined']} joined with another)"
-        )
+    print_line(
+        f"{document['from']} → {document['to']}: {would} {document['works']} readings with "
+        f"{labels['carried']} labels over ({labels['joined']} joined with another)"
     )
     rows = [
         (
@@ -449,7 +453,7 @@ def _print(document: dict[str, Any], mapping: CodebookMap) -> None:
     heading = ("mode", "change", "becomes", *(value.value for value in VerdictValue))
     print_table([heading, *rows], numbers_from=3)
     if document["added"]:
-        click.echo(one_line(f"new, and open everywhere: {', '.join(document['added'])}"))
+        print_line(f"new, and open everywhere: {', '.join(document['added'])}")
     again = [
         f"{one['trace_id']} · {one['annotator']} · {', '.join(one['modes'])} "
         f"({len(one['places'])} places)"

@@ -8,9 +8,8 @@ import click
 
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
-from mast_tui.cli.shared.common import print_json, print_table, say
+from mast_tui.cli.shared.common import print_json, print_line, print_table, say
 from mast_tui.cli.workspace import WHOLE
-from mast_tui.safe_text import one_line
 from mast_tui.workspace.records import Role
 
 _ASSISTED = "it is said of one annotator: team add NAME --assisted"
@@ -96,7 +95,7 @@ def remove_command(name: str, common: CommonOptions) -> None:
     """Take NAME out of the team: the server shows them nothing any more. What they said stays."""
     gone = common.open_workspace().remove_member(name)
     beside = "" if gone else "; the role stays, as it was not made here or is needed elsewhere"
-    click.echo(one_line(f"{name} is out of the team{beside}"))
+    print_line(f"{name} is out of the team{beside}")
 
 
 def _address(url: str, name: str) -> str:

@@ -10,8 +10,7 @@ import click
 
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
-from mast_tui.cli.shared.common import open_on_server, open_workspace, print_json
-from mast_tui.safe_text import one_line
+from mast_tui.cli.shared.common import open_on_server, open_workspace, print_json, print_line
 from mast_tui.workspace import Workspace, is_url
 
 WHOLE: Final = "it is about the whole workspace, whoever asks"
@@ -75,7 +74,7 @@ def create_command(url: str) -> None:
         )
     workspace, _ = open_on_server(url, Workspace.create_on_server)
     workspace.close()
-    click.echo(one_line(f"{url}: there is a workspace now; open it with --workspace {url}"))
+    print_line(f"{url}: there is a workspace now; open it with --workspace {url}")
 
 
 @workspace_command.command("check")
@@ -103,18 +102,14 @@ def check_command(mend: bool, common: CommonOptions, as_json: bool) -> None:
             }
         )
     else:
-        click.echo(one_line(f"{place.name}: {_told(counts)}"))
+        print_line(f"{place.name}: {_told(counts)}")
         for one in differing:
-            click.echo(
-                one_line(
-                    f"{one.table} of {one.annotator}: {one.rows} rows were not what follows from "
-                    f"the events{'; made anew' if mend else ''}"
-                )
+            print_line(
+                f"{one.table} of {one.annotator}: {one.rows} rows were not what follows from "
+                f"the events{'; made anew' if mend else ''}"
             )
         for event in edited:
-            click.echo(
-                one_line(f"the history of {event.annotator} was edited, from event {event.seq} on")
-            )
+            print_line(f"the history of {event.annotator} was edited, from event {event.seq} on")
         if not differing and not edited:
             click.echo("All of it is as it was recorded.")
     if edited or (differing and not mend):
@@ -140,4 +135,4 @@ def _tell_copied(output: str, counts: dict[str, int], as_json: bool) -> None:
     if as_json:
         print_json({"output": output, **counts})
     else:
-        click.echo(one_line(f"{output}: {_told(counts)}"))
+        print_line(f"{output}: {_told(counts)}")

@@ -15,13 +15,12 @@ from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.report.files import print_text
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by, hides_judges, say_left_out
-from mast_tui.cli.shared.common import kept_taxonomy, print_json, print_table, say
+from mast_tui.cli.shared.common import kept_taxonomy, print_json, print_line, print_table, say
 from mast_tui.figures.agreement.drill_down import traces_behind
 from mast_tui.figures.judge.confusion import cases_behind, compared
 from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.reports.agreement import agreement_report
 from mast_tui.reports.render import rendered
-from mast_tui.safe_text import one_line
 from mast_tui.session import sight_values
 from mast_tui.shards.folder import ShardFolder
 from mast_tui.workspace.outputs import outputs_beside
@@ -235,7 +234,7 @@ def print_traces(document: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(document)
         return
-    click.echo(one_line(f"{document['mode']} {document['name']}: {_summary(document)}"))
+    print_line(f"{document['mode']} {document['name']}: {_summary(document)}")
     if document["traces"]:
         names = document["annotators"]
         rows = [("", "trace", *names)]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mast_tui.cli.command_line import CommonOptions
-from mast_tui.cli.shared.common import open_on_server, say
+from mast_tui.cli.shared.common import say
 from mast_tui.errors import SessionError
 from mast_tui.session import hidden_words, viewer_of, works_blind
 from mast_tui.workspace import Workspace, WorkspaceError, find_workspace
@@ -126,20 +126,3 @@ def _why_no_outcomes(common: CommonOptions) -> str | None:
     if name is None:
         return None
     return f"outcomes and scores are left out, as {name} works blind; --assisted leaves that"
-
-
-def typed_password(url: str) -> str | None:
-    """Ask for the password of a workspace's server, before a screen takes the terminal.
-
-    Args:
-        url: Where it is.
-
-    Returns:
-        What was typed; None where the server wants none, or one was found.
-
-    Raises:
-        WorkspaceError: The workspace cannot be opened.
-    """
-    workspace, password = open_on_server(url, Workspace.open)
-    workspace.close()
-    return password

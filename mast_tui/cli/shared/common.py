@@ -168,8 +168,13 @@ def print_undone(
             }
         )
     elif not undone.built_on:
-        click.echo(one_line(done))
+        print_line(done)
     return 1 if undone.built_on else 0
+
+
+def print_line(text: str) -> None:
+    """One line on stdout, whatever the text holds."""
+    click.echo(one_line(text))
 
 
 def print_table(rows: Iterable[tuple[str, ...]], *, numbers_from: int = 1) -> None:
