@@ -108,12 +108,14 @@ def study_command() -> None:
 @_STRATIFY
 @click.option(
     "--withhold",
+    "withheld",
     type=_SHARE,
     help="The share of each annotator's traces without suggestions before the finish, in a "
     "study that shows them, so that their pull on people can be measured. Default: 0.",
 )
 @click.option(
     "--retest",
+    "retests",
     type=_SHARE,
     help="The share of each annotator's traces that repeat: they are labelled again later, "
     "without sight of the first time. Default: 0.",
@@ -121,17 +123,21 @@ def study_command() -> None:
 @click.option(
     "--open-modes",
     type=click.Choice(["ask", "leave", "absent"]),
+    callback=lambda _context, _parameter, value: value and OpenModes(value),
     help="What finishing with unread spans does with modes without a verdict. Default: ask.",
 )
 @click.option(
     "--names",
+    "names_hidden",
     type=click.Choice(["shown", "hidden"]),
+    callback=lambda _context, _parameter, value: value and value == "hidden",
     help="Whether adjudication names the sides. Default: hidden, until a key shows them.",
 )
 @click.option(
     "--judge-in-adjudication",
-    "judge_shown",
+    "judge_first",
     type=click.Choice(["after", "before"]),
+    callback=lambda _context, _parameter, value: value and value == "before",
     help="Whether a judge is shown after the decision or before it too. Default: after.",
 )
 @click.option(
@@ -173,7 +179,7 @@ def set_command(
         "annotators": people,
         "adjudicators": _names(adjudicators, "--adjudicators"),
         "blind": True if common.blind else False if common.assisted else None,
-        **_fields(given),
+        **given,
     }
     place.add_taxonomy(chosen)
     fresh = paths or before is None or sample is not None or stratify is not None
@@ -401,23 +407,6 @@ def _person(name: str, option: str = "NAME") -> str:
         return checked_person(name)
     except ValueError as error:
         raise click.UsageError(f"{option}: {error}") from error
-
-
-def _fields(given: dict[str, Any]) -> dict[str, Any]:
-    """The study's own fields of the options; None for what is not given."""
-    names, judge, modes = given["names"], given["judge_shown"], given["open_modes"]
-    return {
-        "per_trace": given["per_trace"],
-        "overlap": given["overlap"],
-        "seed": given["seed"],
-        "withheld": given["withhold"],
-        "retests": given["retest"],
-        "open_modes": None if modes is None else OpenModes(modes),
-        "names_hidden": None if names is None else names == "hidden",
-        "judge_first": None if judge is None else judge == "before",
-        "boundaries": given["boundaries"],
-        "reasons": given["reasons"],
-    }
 
 
 def _changed(before: Study | None, taxonomy: str, values: dict[str, Any]) -> Study:

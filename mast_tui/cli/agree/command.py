@@ -139,50 +139,46 @@ def agree_command(
             raise click.UsageError(f"{first} and {second} name the same file; give two")
     names = split_names(annotators)
     place = common.open_workspace()
-    try:
-        outputs = outputs_beside(place, force=force)
-        for file in named.values():
-            outputs.check(file)
-        chosen = kept_taxonomy(place, common.taxonomy)
-        viewer = asked_by(place, chosen.ref, common)
-        if shards is not None and hides_judges(place, chosen, common):
-            raise click.ClickException(
-                f"{shards}: what a judge found is hidden while you work blind or without "
-                "suggestions"
-            )
-        measured = [judge_named(place, one) for one in judges]
-        if len(set(measured)) < len(measured):
-            raise click.UsageError(f"--judge names {measured[0]!r} twice")
-        wanted = Wanted(
-            annotators=names,
-            judge=measured[0] if measured else None,
-            other_judge=measured[1] if len(measured) > 1 else None,
-            against=against or "gold",
-            gold=gold or "all",
-            which=which,
-            rounds=rounds,
-            seed=seed,
-            places=not no_spans,
-            traces=viewer.traces,
-            blind=viewer.blind,
-            may_see_judges=viewer.may_see_judges(),
-            shards=None if shards is None else ShardFolder(shards),
+    outputs = outputs_beside(place, force=force)
+    for file in named.values():
+        outputs.check(file)
+    chosen = kept_taxonomy(place, common.taxonomy)
+    viewer = asked_by(place, chosen.ref, common)
+    if shards is not None and hides_judges(place, chosen, common):
+        raise click.ClickException(
+            f"{shards}: what a judge found is hidden while you work blind or without suggestions"
         )
-        sight = sight_values(viewer, viewer.hidden)
-        if mode is not None:
-            traces = traces_document(place, chosen, wanted, mode)
-        else:
-            figures = whole_report(place, chosen, wanted)
-            if sight:
-                figures["traces"]["only_seen_by"] = sight["sight"]["annotator"]
-        letters = pseudonyms_of(place) if pseudonyms else None
-        people = (*(names or ()), wanted.against, wanted.judge or "")
-        judged = any(annotator_kind(name) is AnnotatorKind.JUDGE for name in people)
-        viewer.reveal(viewer.traces or (), judges=judged)
-        left_out = viewer.hidden
-        revisions = list(place.revisions_read(chosen.ref))
-    finally:
-        place.close()
+    measured = [judge_named(place, one) for one in judges]
+    if len(set(measured)) < len(measured):
+        raise click.UsageError(f"--judge names {measured[0]!r} twice")
+    wanted = Wanted(
+        annotators=names,
+        judge=measured[0] if measured else None,
+        other_judge=measured[1] if len(measured) > 1 else None,
+        against=against or "gold",
+        gold=gold or "all",
+        which=which,
+        rounds=rounds,
+        seed=seed,
+        places=not no_spans,
+        traces=viewer.traces,
+        blind=viewer.blind,
+        may_see_judges=viewer.may_see_judges(),
+        shards=None if shards is None else ShardFolder(shards),
+    )
+    sight = sight_values(viewer, viewer.hidden)
+    if mode is not None:
+        traces = traces_document(place, chosen, wanted, mode)
+    else:
+        figures = whole_report(place, chosen, wanted)
+        if sight:
+            figures["traces"]["only_seen_by"] = sight["sight"]["annotator"]
+    letters = pseudonyms_of(place) if pseudonyms else None
+    people = (*(names or ()), wanted.against, wanted.judge or "")
+    judged = any(annotator_kind(name) is AnnotatorKind.JUDGE for name in people)
+    viewer.reveal(viewer.traces or (), judges=judged)
+    left_out = viewer.hidden
+    revisions = list(place.revisions_read(chosen.ref))
     if not as_json:
         say_left_out(viewer, left_out)
     if mode is not None:
