@@ -111,6 +111,13 @@ class CommonOptions(NamedTuple):
 
         return open_workspace(self.workspace, create=create)
 
+    def workspace_there(self) -> Workspace | None:
+        """Open the workspace that is named, or the nearest one; None where there is none near."""
+        from mast_tui.workspace import find_workspace  # start-up: the app finds its own later
+
+        there = self.workspace is not None or find_workspace(None).exists()
+        return self.open_workspace() if there else None
+
     def opened(self, *, create: bool = False) -> tuple[Workspace, Taxonomy]:
         """Open the workspace, with the taxonomy under which it is read."""
         from mast_tui.cli.shared.common import kept_taxonomy  # start-up: the app needs no click

@@ -192,10 +192,10 @@ def _cache() -> Check:
 
 
 def _workspace(place: str | None) -> Check:
-    if place is not None and is_url(place):
-        return _workspace_on_server(place)
-    path = find_workspace(place)
     try:
+        if place is not None and is_url(place):
+            return Check("workspace", State.WORKS, _looked_into(Workspace.open(place)))
+        path = find_workspace(place)
         if not path.exists():
             return _no_workspace(path)
         doubts = why_not_trusted(path) if place is None else None
@@ -208,13 +208,6 @@ def _workspace(place: str | None) -> Check:
         hint = "one person at a time is safe there; several should each have their own and merge"
         return Check("workspace", State.NOTE, f"{found}, on a network file system", hint)
     return Check("workspace", State.WORKS, found)
-
-
-def _workspace_on_server(url: str) -> Check:
-    try:
-        return Check("workspace", State.WORKS, _looked_into(Workspace.open(url)))
-    except MastError as error:
-        return Check("workspace", State.WRONG, str(error))
 
 
 def _looked_into(workspace: Workspace) -> str:

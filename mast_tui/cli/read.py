@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 
@@ -152,8 +152,10 @@ class LineReader:
             "d": self._more,
             "n": self._find_next,
             "v": self._begin_range,
-            "f": self._severity,
-            "c": self._confidence,
+            "f": lambda: self._edit_label(lambda one: {"severity": next_severity(one.severity)}),
+            "c": lambda: self._edit_label(
+                lambda one: {"confidence": next_confidence(one.confidence)}
+            ),
             "E": self._next_error,
             "i": self._answer_key,
             "M": self._my_labels,
@@ -323,21 +325,12 @@ class LineReader:
             return
         self._say(self._session.note_span(self._trace.span(self._index).key, words).message)
 
-    def _severity(self) -> None:
-        if (label := self._label_here()) is not None:
-            severity = next_severity(label.severity)
-            self._say(self._session.edit_label(label.id, severity=severity).message)
-
-    def _confidence(self) -> None:
-        if (label := self._label_here()) is not None:
-            confidence = next_confidence(label.confidence)
-            self._say(self._session.edit_label(label.id, confidence=confidence).message)
-
-    def _label_here(self) -> Label | None:
+    def _edit_label(self, values: Callable[[Label], dict[str, Any]]) -> None:
         labels = self._session.labels_at(self._trace.span(self._index).key)
-        if not labels:
+        if labels:
+            self._say(self._session.edit_label(labels[-1].id, **values(labels[-1])).message)
+        else:
             self._say("No label of yours on this span")
-        return labels[-1] if labels else None
 
     def _my_labels(self) -> None:
         for label in self._session.labels:

@@ -41,7 +41,7 @@ from mast_tui.session import known_person, sight_values
 from mast_tui.taxonomy.changes import Candidate, Differs, TaxonomyChanges, changes
 from mast_tui.taxonomy.loader import load_mast, load_taxonomy
 from mast_tui.taxonomy.model import Taxonomy
-from mast_tui.workspace import Workspace, find_workspace
+from mast_tui.workspace import Workspace
 from mast_tui.workspace.outputs import outputs_beside
 from mast_tui.workspace.registers.imports import MIGRATION
 
@@ -83,7 +83,7 @@ def show_command(name: str, common: CommonOptions, as_json: bool) -> None:
     NAME is a file, id@version of a taxonomy in the workspace, or mast. Two digits that earlier
     versions in the workspace have given to a mode stay its own.
     """
-    place = _workspace_there(common)
+    place = common.workspace_there()
     found = _named(name, place)
     found = found if place is None else place.with_places(found)
     if as_json:
@@ -97,12 +97,6 @@ def show_command(name: str, common: CommonOptions, as_json: bool) -> None:
             if mode.category == category.id:
                 keys = found.keys_of(mode)
                 click.echo(f"{depth}  {keys}  " + one_line(f"{mode.code}  {mode.name}"))
-
-
-def _workspace_there(common: CommonOptions) -> Workspace | None:
-    """The workspace where there is one, or the one named."""
-    there = common.workspace or find_workspace(None).exists()
-    return common.open_workspace() if there else None
 
 
 def _taxonomy_values(found: Taxonomy) -> dict[str, Any]:
@@ -144,7 +138,7 @@ def diff_command(old: str, new: str, common: CommonOptions, as_json: bool) -> No
 
     Labels can stay where the last line says so; else 'taxonomy migrate' carries them over.
     """
-    place = _workspace_there(common)
+    place = common.workspace_there()
     before, after = _named(old, place), _named(new, place)
     found = changes(before, after)
     if as_json:

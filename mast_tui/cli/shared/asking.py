@@ -12,7 +12,7 @@ from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared.common import say
 from mast_tui.errors import SessionError
 from mast_tui.session import hidden_words, viewer_of, works_blind
-from mast_tui.workspace import Workspace, WorkspaceError, find_workspace
+from mast_tui.workspace import Workspace, WorkspaceError
 
 if TYPE_CHECKING:
     from mast_tui.session import Viewer
@@ -39,9 +39,10 @@ def judges_hidden(common: CommonOptions, taxonomy: Taxonomy) -> bool:
         common: Who asks, and in which workspace.
         taxonomy: Under which taxonomy.
     """
-    if common.workspace is None and not find_workspace(None).exists():
+    place = common.workspace_there()
+    if place is None:
         return common.blind
-    with closing(common.open_workspace()) as place:
+    with closing(place):
         return hides_judges(place, taxonomy, common)
 
 
@@ -114,13 +115,13 @@ def hides_outcomes(common: CommonOptions) -> bool:
 def _why_no_outcomes(common: CommonOptions) -> str | None:
     if common.blind:
         return "outcomes, scores and what else --blind hides are left out"
-    if common.workspace is None and not find_workspace(None).exists():
-        return None
     try:
-        place = common.open_workspace()
+        place = common.workspace_there()
     except WorkspaceError as error:
         # Better too little than what somebody blind must not see.
         return f"outcomes and scores are left out, as nobody can tell who works blind: {error}"
+    if place is None:
+        return None
     with closing(place):
         name = works_blind(place, common.annotator, assisted=common.assisted)
     if name is None:
