@@ -23,7 +23,7 @@ from mast_tui.exchange.trace_files import read_traces, step_numbers, step_of_key
 from mast_tui.figures.exam import Answers, Decisive, Marks, Place, Question
 from mast_tui.figures.judge.input import GOLD, JudgeInput, Reference
 from mast_tui.judges.rules import RulesJudge
-from mast_tui.labels import QuoteCounts, Severity, VerdictValue
+from mast_tui.labels import Finding, QuoteCounts, Severity, VerdictValue
 from mast_tui.parallel import LostItem, each
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import read_fully
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from mast_tui.exchange.errors import RowProblem
     from mast_tui.exchange.import_batch import Incoming, IncomingWork
     from mast_tui.gold.model import GoldLabel
-    from mast_tui.labels import Finding, Label
+    from mast_tui.labels import Label
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.traces.model import Trace
     from mast_tui.workspace import Workspace
@@ -160,31 +160,20 @@ class Candidate:
     quotes: Mapping[str, int] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Claim:
-    """What a label, a place of gold or a finding says: a mode, and where it begins."""
-
-    mode: str
-    first: str | None
-    fatal: bool
-    confidence: float
-
-
-def _of_label(label: Label) -> _Claim:
+def _of_label(label: Label) -> Finding:
+    """What a label says, as a judge would: decisive is the step that was fatal."""
     fatal = label.severity is Severity.FATAL or bool(label.decisive)
     fatal = fatal or label.mode == DECISIVE_ERROR
-    return _Claim(label.mode, label.target.first, fatal, label.confidence or 0.0)
+    place = label.target
+    return Finding(label.mode, place.first, place.last, "", label.confidence or 0.0, fatal)
 
 
-def _of_gold(label: GoldLabel) -> _Claim:
-    return _Claim(label.mode, label.target.first, label.severity is Severity.FATAL, 0.0)
+def _of_gold(label: GoldLabel) -> Finding:
+    fatal = label.severity is Severity.FATAL
+    return Finding(label.mode, label.target.first, label.target.last, "", 0.0, fatal)
 
 
-def _of_finding(finding: Finding) -> _Claim:
-    return _Claim(finding.mode, finding.first, bool(finding.decisive), finding.confidence)
-
-
-def _marks(said: Iterable[_Claim], steps: Steps, *, truth: bool) -> Marks:
+def _marks(said: Iterable[Finding], steps: Steps, *, truth: bool) -> Marks:
     """What somebody says, step by step.
 
     The decisive step is the earliest one called so. A judge that calls none so means the one that
@@ -192,11 +181,11 @@ def _marks(said: Iterable[_Claim], steps: Steps, *, truth: bool) -> Marks:
     """
     known = [one for one in said if one.first is not None]
     placed = [(step, one) for one in known if (step := steps.number(one.first)) is not None]
-    chosen = [(step, one) for step, one in placed if one.fatal] or ([] if truth else placed)
+    chosen = [(step, one) for step, one in placed if one.decisive] or ([] if truth else placed)
     decisive = None
     if chosen:
         step, one = min(
-            chosen, key=lambda pair: (0.0 if pair[1].fatal else -pair[1].confidence, pair[0])
+            chosen, key=lambda pair: (0.0 if pair[1].decisive else -pair[1].confidence, pair[0])
         )
         named = None if one.mode == DECISIVE_ERROR else one.mode
         decisive = Decisive(step, steps.agent(step), named)
@@ -207,7 +196,7 @@ def _marks(said: Iterable[_Claim], steps: Steps, *, truth: bool) -> Marks:
     return Marks(decisive, frozenset(places))
 
 
-def _question(trace_id: str, said: Iterable[_Claim], trace: AtHand | None) -> Question:
+def _question(trace_id: str, said: Iterable[Finding], trace: AtHand | None) -> Question:
     steps = Steps() if trace is None else trace.steps
     marks = _marks(said, steps, truth=True)
     if trace is not None and trace.told and marks.decisive is not None:
@@ -368,7 +357,7 @@ def set_from_workspace(
     may_see: Callable[[str], bool],
 ) -> ExamSet:
     """Take gold, or what one annotator says, for the truth, on the traces that may be seen."""
-    said: dict[str, list[_Claim]] = {}
+    said: dict[str, list[Finding]] = {}
     verdicts: dict[Unit, VerdictValue] = {}
     seen: set[Unit] = set()
     if name == GOLD:
@@ -416,7 +405,7 @@ def rules_candidate(exam: ExamSet, judge: RulesJudge) -> Candidate:
     answers, verdicts = {}, {}
     for trace_id, trace in exam.traces.items():
         found = [one for one in trace.found or () if exam.asks_about(one.mode)]
-        answers[trace_id] = _marks(map(_of_finding, found), trace.steps, truth=False)
+        answers[trace_id] = _marks(found, trace.steps, truth=False)
         shown = {finding.mode for finding in found}
         for mode in judge.looks_at:
             present = mode in shown
