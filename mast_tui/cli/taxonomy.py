@@ -16,7 +16,6 @@ from mast_tui.cli.open_codes import choosing_options, chosen_of, coding_seen_by,
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by, say_left_out
 from mast_tui.cli.shared.common import (
-    kept_taxonomy,
     print_json,
     print_line,
     print_table,
@@ -234,9 +233,8 @@ def add_mode_command(
     carried over as it is; elsewhere the new mode is open, as nobody has looked for it. 'taxonomy
     migrate --undo' takes it back.
     """
-    place = common.open_workspace()
+    place, before = common.opened()
     outputs = outputs_beside(place, force=force)
-    before = kept_taxonomy(place, common.taxonomy)
     viewer = asked_by(place, before.ref, common)
     check_lead(place, before, viewer.name)
     if group is None and tag is None and search is None:

@@ -14,7 +14,7 @@ from mast_tui.cli.agree.input import Wanted, judge_input, judge_named, study_inp
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.report.files import print_text
 from mast_tui.cli.shared import options
-from mast_tui.cli.shared.asking import asked_by, hides_judges, say_left_out
+from mast_tui.cli.shared.asking import asked_by, say_left_out
 from mast_tui.cli.shared.common import kept_taxonomy, print_json, print_line, print_table, say
 from mast_tui.figures.agreement.drill_down import traces_behind
 from mast_tui.figures.judge.confusion import cases_behind, compared
@@ -144,7 +144,7 @@ def agree_command(
         outputs.check(file)
     chosen = kept_taxonomy(place, common.taxonomy)
     viewer = asked_by(place, chosen.ref, common)
-    if shards is not None and hides_judges(place, chosen, common):
+    if shards is not None and asked_by(place, chosen.ref, common, anybody=True).judges_hidden:
         raise click.ClickException(
             f"{shards}: what a judge found is hidden while you work blind or without suggestions"
         )

@@ -18,7 +18,7 @@ from mast_tui.cli.judge.options import JudgeCommand, model_options
 from mast_tui.cli.judge.progress import show_trace
 from mast_tui.cli.judge.summary import failed_files, print_run, print_shards, run_document
 from mast_tui.cli.shared import options
-from mast_tui.cli.shared.asking import hides_judges
+from mast_tui.cli.shared.asking import asked_by
 from mast_tui.cli.shared.common import load_chosen_taxonomy, say, working_taxonomy
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.judges.rules import RulesJudge, chosen_rules
@@ -159,7 +159,7 @@ def _into_workspace(
     """Have a judge look that asks no model; by workers where the pool has some."""
     place = command.common.open_workspace(create=True)
     chosen = working_taxonomy(place, command.common.taxonomy)
-    hidden = hides_judges(place, chosen, command.common)
+    hidden = asked_by(place, chosen.ref, command.common, anybody=True).judges_hidden
     show = partial(show_trace, hidden=hidden)
     reports: list[FileReport] = []
     given: Iterable[Trace | Look] = traces_under(command.paths, reports)

@@ -26,7 +26,7 @@ from mast_tui.cli.judge.summary import (
     print_shards,
     say_estimate,
 )
-from mast_tui.cli.shared.asking import hides_judges
+from mast_tui.cli.shared.asking import asked_by
 from mast_tui.cli.shared.common import (
     load_chosen_taxonomy,
     print_json,
@@ -211,7 +211,8 @@ class _ModelRun:
         self._command, self._setup, self._place = command, setup, place
         self._estimate: Estimate | None = None
         self._reports: list[FileReport] = []
-        self._hidden = hides_judges(place, setup.taxonomy, command.common)
+        viewer = asked_by(place, setup.taxonomy.ref, command.common, anybody=True)
+        self._hidden = viewer.judges_hidden
         self._ended_by: signal.Signals | None = None
         self._summary: ModelRunSummary | None = None
         """What had come of it when it was ended by a signal."""

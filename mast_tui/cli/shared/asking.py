@@ -19,17 +19,6 @@ if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
 
 
-def hides_judges(place: Workspace, taxonomy: Taxonomy, common: CommonOptions) -> bool:
-    """Whether what judges find must not be told to the one who asks.
-
-    Args:
-        place: The workspace that is asked.
-        taxonomy: Under which taxonomy.
-        common: Who asks.
-    """
-    return asked_by(place, taxonomy.ref, common, anybody=True).judges_hidden
-
-
 def judges_hidden(common: CommonOptions, taxonomy: Taxonomy) -> bool:
     """Whether what a judge finds must not be told: somebody works blind here.
 
@@ -43,7 +32,7 @@ def judges_hidden(common: CommonOptions, taxonomy: Taxonomy) -> bool:
     if place is None:
         return common.blind
     with closing(place):
-        return hides_judges(place, taxonomy, common)
+        return asked_by(place, taxonomy.ref, common, anybody=True).judges_hidden
 
 
 def check_may_see_judges(common: CommonOptions, taxonomy: Taxonomy) -> None:
