@@ -85,10 +85,10 @@ RULES: Final = "rules"
 )
 @options.rounds("Resamples of the traces behind the intervals; 0 gives none.")
 @options.seed
-@options.written("--markdown", "Also write it as Markdown.")
-@options.written("--html", "Also write it as one page.")
-@options.written("--latex", "Also write LaTeX tables.")
-@options.written("--csv", "Also write every figure as one row of a CSV file.")
+@options.report_file("--markdown", "Also write it as Markdown.")
+@options.report_file("--html", "Also write it as one page.")
+@options.report_file("--latex", "Also write LaTeX tables.")
+@options.report_file("--csv", "Also write every figure as one row of a CSV file.")
 @options.force
 @options.workers
 @options.common()

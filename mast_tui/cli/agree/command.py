@@ -69,14 +69,14 @@ if TYPE_CHECKING:
     metavar="MODE",
     help="List the traces behind the figures of a mode instead, the disagreements first.",
 )
-@options.written("--csv", "Also write every figure as one row of a CSV file.")
+@options.report_file("--csv", "Also write every figure as one row of a CSV file.")
 @click.option(
     "--markdown",
     metavar="OUT|-",
     help="Also write tables for a paper; - prints them instead of the text.",
 )
-@options.written("--latex", "Also write the tables as LaTeX.")
-@options.written("--html", "Also write the report as one HTML page.")
+@options.report_file("--latex", "Also write the tables as LaTeX.")
+@options.report_file("--html", "Also write the report as one HTML page.")
 @options.pseudonyms
 @options.force
 @options.common()

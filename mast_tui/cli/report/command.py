@@ -103,10 +103,12 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Count tokens and minutes after the first fatal failure; reads the files of failed runs.",
 )
-@options.written("--html", "Write the report as one page that opens anywhere without a network.")
-@options.written("--markdown", "Write it as Markdown.")
-@options.written("--csv", "Write every figure as a row of a tidy table.")
-@options.written("--latex", "Write its tables for LaTeX.")
+@options.report_file(
+    "--html", "Write the report as one page that opens anywhere without a network."
+)
+@options.report_file("--markdown", "Write it as Markdown.")
+@options.report_file("--csv", "Write every figure as a row of a tidy table.")
+@options.report_file("--latex", "Write its tables for LaTeX.")
 @click.option(
     "--figures",
     type=click.Path(path_type=Path),

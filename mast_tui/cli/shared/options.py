@@ -120,8 +120,8 @@ def rounds(help_text: str) -> Callable[[Decorated], Decorated]:
     )
 
 
-def written(name: str, help_text: str) -> Callable[[Decorated], Decorated]:
-    """Add an option for a file that a command writes, such as ``--csv OUT`` for ``csv_file``."""
+def report_file(name: str, help_text: str) -> Callable[[Decorated], Decorated]:
+    """Add an option for a file with what is reported, such as ``--csv OUT`` for ``csv_file``."""
     return click.option(
         name,
         f"{name.removeprefix('--')}_file",
