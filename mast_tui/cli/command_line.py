@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
-
-if TYPE_CHECKING:
-    from mast_tui.taxonomy.model import Taxonomy
-    from mast_tui.workspace import Workspace
+from typing import Any, Final, NamedTuple
 
 
 class Command(NamedTuple):
@@ -104,26 +100,6 @@ class CommonOptions(NamedTuple):
     taxonomy: Path | None = None
     blind: bool = False
     assisted: bool = False
-
-    def open_workspace(self, *, create: bool = False) -> Workspace:
-        """Open the workspace that is named, or the nearest one; see ``common.open_workspace``."""
-        from mast_tui.cli.shared.common import open_workspace  # start-up: the app needs no click
-
-        return open_workspace(self.workspace, create=create)
-
-    def workspace_there(self) -> Workspace | None:
-        """Open the workspace that is named, or the nearest one; None where there is none near."""
-        from mast_tui.workspace import find_workspace  # start-up: the app finds its own later
-
-        there = self.workspace is not None or find_workspace(None).exists()
-        return self.open_workspace() if there else None
-
-    def opened(self, *, create: bool = False) -> tuple[Workspace, Taxonomy]:
-        """Open the workspace, with the taxonomy under which it is read."""
-        from mast_tui.cli.shared.common import kept_taxonomy  # start-up: the app needs no click
-
-        place = self.open_workspace(create=create)
-        return place, kept_taxonomy(place, self.taxonomy)
 
 
 def split_words(args: Sequence[str]) -> Words:

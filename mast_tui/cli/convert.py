@@ -134,7 +134,7 @@ def _never_replaced(paths: tuple[Path, ...], force: bool) -> Callable[[Path], st
             return "this is a trace to convert, and traces are never written to"
         if not force or not workspace.is_file():
             return None
-        place = open_workspace(None, create=False)
+        place = open_workspace(CommonOptions())
         try:
             return never_replaced(place)(target)
         finally:

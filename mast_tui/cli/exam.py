@@ -26,7 +26,14 @@ from mast_tui.cli.exam_input import (
 from mast_tui.cli.report.files import Files, print_text
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by, say_left_out
-from mast_tui.cli.shared.common import kept_taxonomy, load_chosen_taxonomy, print_json, say
+from mast_tui.cli.shared.common import (
+    kept_taxonomy,
+    load_chosen_taxonomy,
+    open_workspace,
+    opened,
+    print_json,
+    say,
+)
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.figures.bootstrap import bootstrap_json
 from mast_tui.figures.exam import (
@@ -127,7 +134,7 @@ def exam_command(
     if set_name is None:
         if paths or rule_names is not None or crosswalk is not None:
             raise click.UsageError("PATHs, --rules and --crosswalk go with --set")
-        place, chosen = common.opened()
+        place, chosen = opened(common)
         viewer = asked_by(place, chosen.ref, common)
         files.check(outputs := outputs_beside(place, force=force))
         may_see = _seen_by(viewer)
@@ -148,7 +155,7 @@ def exam_command(
     rules = RulesJudge(chosen_rules(rule_names or "default"))
     judged_now = {RULES} & set(judges) if from_files else set()
     if set(judges) - judged_now or not from_files:
-        place = common.open_workspace()
+        place = open_workspace(common)
     outputs = (
         outputs_beside(place, force=force)
         if place

@@ -11,7 +11,7 @@ from mast_tui.cli.agree.command import split_names
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by
-from mast_tui.cli.shared.common import kept_taxonomy, print_json, say
+from mast_tui.cli.shared.common import kept_taxonomy, open_workspace, print_json, say
 from mast_tui.exchange.exporters.files import Request, add_export, add_workspace, check_output
 from mast_tui.exchange.exporters.summary import left_out_lines, written_lines
 from mast_tui.exchange.formats import EXPORT_FORMATS, GOLD_FORMATS
@@ -86,7 +86,7 @@ def export_command(
         raise click.UsageError("codebook holds no labels; leave out --labels")
     if datasheet is not None and not of_gold:
         raise click.UsageError("--datasheet goes with --format gold and huggingface")
-    place = common.open_workspace()
+    place = open_workspace(common)
     outputs = outputs_beside(place, force=force)
     check_output(outputs, file_format, output)
     if file_format == "jsonl":

@@ -14,6 +14,7 @@ from mast_tui.cli.import_shards import are_shards, import_shards
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.common import (
     load_chosen_taxonomy,
+    open_workspace,
     print_json,
     print_line,
     print_table,
@@ -146,7 +147,7 @@ def import_command(
     if as_list or undo is not None:
         if files or file_format is not None or (as_list and undo is not None):
             raise click.UsageError("--list and --undo stand alone: no files, no --format")
-        place = common.open_workspace()
+        place = open_workspace(common)
         if undo is None:
             return list_imports(place, as_json)
         return take_back(place, undo, common.annotator, as_json)
@@ -182,7 +183,7 @@ def import_command(
     if crosswalk is not None:
         crosswalk = find_crosswalk(crosswalk)
     chosen = load_chosen_taxonomy(common.taxonomy)
-    place = common.open_workspace(create=True)
+    place = open_workspace(common, create=True)
     with WorkerPool(wanted_workers if file_format == "who-and-when" else None) as pool:
         reach = pool.reachable(paths)
         incoming = _read(file_format, reach, chosen, place, annotator, pool.workers)
@@ -303,7 +304,7 @@ def _import_workspaces(
     as_json: bool,
 ) -> int:
     contents = {file: read_jsonl(file) for file in files}
-    place = common.open_workspace(create=True)
+    place = open_workspace(common, create=True)
     strange = [
         problem
         for file, content in contents.items()

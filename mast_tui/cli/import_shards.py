@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from mast_tui.cli.command_line import CommonOptions
-from mast_tui.cli.shared.common import print_json, print_line
+from mast_tui.cli.shared.common import open_workspace, print_json, print_line
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.runner import Look, run_judge
@@ -88,7 +88,7 @@ def import_shards(
     chosen, matching = _chosen(found, sample, seed)
     wanted = [(shard, chosen[shard]) for shard in shards if shard in chosen]
     read = partial(_read, folder, manifest.taxonomy)
-    target = common.open_workspace(create=True)
+    target = open_workspace(common, create=True)
     summary = run_judge(
         _Told(manifest.judge, manifest.looks_at),
         manifest.taxonomy,
@@ -139,7 +139,7 @@ def _conditions(where: Sequence[str], manifest: Manifest, common: CommonOptions)
 
 
 def _traces_of_study(common: CommonOptions, manifest: Manifest) -> Iterator[str]:
-    place = common.open_workspace()
+    place = open_workspace(common)
     study = place.study(manifest.taxonomy.ref)
     place.close()
     if study is None:

@@ -12,7 +12,7 @@ import click
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by, say_left_out
-from mast_tui.cli.shared.common import print_json, print_line, print_table, say
+from mast_tui.cli.shared.common import opened, print_json, print_line, print_table, say
 from mast_tui.configuration import read_judge_configuration
 from mast_tui.judges.llm.run.grouping import propose_groups, used_words, what_it_takes
 from mast_tui.judges.llm.run.setup import configured_setup
@@ -75,7 +75,7 @@ def notes_command(
     new kinds of failure each trace brought, in the order of looking. 'taxonomy add' makes a mode of
     a group. Whoever labels here sees what others wrote only of traces that they have finished.
     """
-    place, chosen = common.opened()
+    place, chosen = opened(common)
     viewer = asked_by(place, chosen.ref, common)
     whole = coding_seen_by(viewer, place, chosen)
     if by is not None:

@@ -12,6 +12,7 @@ import click
 
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
+from mast_tui.cli.shared.common import opened
 from mast_tui.errors import MastError
 from mast_tui.labels import (
     WHOLE_TRACE,
@@ -80,7 +81,7 @@ def read_command(
     read_fully(trace)
     if not len(trace):
         raise click.ClickException(f"{path}: this trace has no spans")
-    place, chosen = common.opened(create=True)
+    place, chosen = opened(common, create=True)
     name = working_person(place, common.annotator) or _asked_name(place)
     place.add_taxonomy(chosen)
     session_blind = resolve_sight(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from mast_tui.cli.command_line import COMMANDS, CommonOptions
@@ -48,12 +49,9 @@ def _app_options(paths: Sequence[str], common: CommonOptions) -> AppOptions:
         raise MastError(f"{common.taxonomy}: no such taxonomy file; --taxonomy wants a TOML file")
     password = None
     if common.workspace is not None and "://" in common.workspace:
-        # Before a screen takes the terminal; who works with a file waits for none of this.
-        from mast_tui.cli.shared.common import open_on_server
-        from mast_tui.workspace import Workspace
-
-        workspace, password = open_on_server(common.workspace, Workspace.open)
-        workspace.close()
+        # Who works with a file waits for none of this.
+        asking = import_module("mast_tui.cli.shared.asking")
+        password = asking.typed_password(common.workspace)
     return AppOptions(
         paths=named or (samples_folder(),),
         samples=not paths,

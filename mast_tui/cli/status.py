@@ -10,7 +10,7 @@ from mast_tui.adjudication import orders_from_files, words_by_trace
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by, say_left_out
-from mast_tui.cli.shared.common import print_json, print_line, print_table
+from mast_tui.cli.shared.common import opened, print_json, print_line, print_table
 from mast_tui.cli.study_shown import progress_rows
 from mast_tui.session import sight_values, status
 from mast_tui.workspace.registers.taxonomies import revision_words
@@ -36,7 +36,7 @@ def status_command(
     and that is recorded: who this login works here as, else --annotator. With --annotator only
     that person's row. Where a study is set up, also how far it is.
     """
-    place, chosen = common.opened()
+    place, chosen = opened(common)
     report = status(place, chosen)
     viewer = asked_by(place, chosen.ref, common)
     conflicts = _conflicts(viewer, chosen)

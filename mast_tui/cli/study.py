@@ -14,7 +14,7 @@ from mast_tui.cli.command_line import CommonOptions, split_options
 from mast_tui.cli.open_codes import notes_command
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by
-from mast_tui.cli.shared.common import print_json, print_line, print_table, say
+from mast_tui.cli.shared.common import opened, print_json, print_line, print_table, say
 from mast_tui.cli.study_shown import (
     NO_SIGHT,
     kept_study,
@@ -170,7 +170,7 @@ def set_command(
     says how the annotators work, unless they ask otherwise. Once somebody has finished a trace,
     nothing can change that figures rest on. --annotator says who sets it up.
     """
-    place, chosen = common.opened(create=True)
+    place, chosen = opened(common, create=True)
     before = place.study(chosen.ref)
     people = _names(annotators, "--annotators")
     if before is None and not people:
@@ -222,7 +222,7 @@ def add_command(
     that are not in the study yet. They come after the earlier ones in every queue, and change
     nothing about who labels these.
     """
-    place, chosen = common.opened()
+    place, chosen = opened(common)
     before = place.study(chosen.ref)
     if before is None:
         raise click.ClickException(

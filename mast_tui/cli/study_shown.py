@@ -10,7 +10,7 @@ from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.report.command import signature_input
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by
-from mast_tui.cli.shared.common import print_json, print_line, print_table
+from mast_tui.cli.shared.common import opened, print_json, print_line, print_table
 from mast_tui.figures.intervals import MARGIN
 from mast_tui.figures.signatures.model import ALL
 from mast_tui.figures.signatures.modes import Counts
@@ -95,7 +95,7 @@ def queue_command(
     annotator = common.annotator
     if annotator is None:
         raise click.UsageError("say whose queue it is: --annotator NAME")
-    place, chosen = common.opened()
+    place, chosen = opened(common)
     study = place.study(chosen.ref)
     known = {info.name for info in place.annotators()}
     if annotator not in known:
@@ -135,7 +135,7 @@ def queue_command(
 
 def kept_study(common: CommonOptions) -> tuple[Workspace, Taxonomy, Study]:
     """The workspace, with its study and that one's taxonomy; without --taxonomy the only study."""
-    place, chosen = common.opened()
+    place, chosen = opened(common)
     study = place.study(chosen.ref)
     if study is None and common.taxonomy is None:
         found = [(place, one, kept) for one in place.taxonomies() if (kept := place.study(one.ref))]

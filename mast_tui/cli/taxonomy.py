@@ -14,8 +14,10 @@ import click
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.open_codes import choosing_options, chosen_of, coding_seen_by, place_values
 from mast_tui.cli.shared import options
-from mast_tui.cli.shared.asking import asked_by, say_left_out
+from mast_tui.cli.shared.asking import asked_by, say_left_out, workspace_there
 from mast_tui.cli.shared.common import (
+    open_workspace,
+    opened,
     print_json,
     print_line,
     print_table,
@@ -82,7 +84,7 @@ def show_command(name: str, common: CommonOptions, as_json: bool) -> None:
     NAME is a file, id@version of a taxonomy in the workspace, or mast. Two digits that earlier
     versions in the workspace have given to a mode stay its own.
     """
-    place = common.workspace_there()
+    place = workspace_there(common)
     found = _named(name, place)
     found = found if place is None else place.with_places(found)
     if as_json:
@@ -137,7 +139,7 @@ def diff_command(old: str, new: str, common: CommonOptions, as_json: bool) -> No
 
     Labels can stay where the last line says so; else 'taxonomy migrate' carries them over.
     """
-    place = common.workspace_there()
+    place = workspace_there(common)
     before, after = _named(old, place), _named(new, place)
     found = changes(before, after)
     if as_json:
@@ -186,7 +188,7 @@ def migrate_command(
         raise click.UsageError("--undo takes the last migration back; leave the rest out")
     if not undo and (old is None or new is None):
         raise click.UsageError("name two taxonomies: mast-tui taxonomy migrate OLD NEW --map FILE")
-    place = common.open_workspace()
+    place = open_workspace(common)
     who = known_person(place) or common.annotator
     if undo:
         return _undo(place, who, as_json)
@@ -233,7 +235,7 @@ def add_mode_command(
     carried over as it is; elsewhere the new mode is open, as nobody has looked for it. 'taxonomy
     migrate --undo' takes it back.
     """
-    place, before = common.opened()
+    place, before = opened(common)
     outputs = outputs_beside(place, force=force)
     viewer = asked_by(place, before.ref, common)
     check_lead(place, before, viewer.name)

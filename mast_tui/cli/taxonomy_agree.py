@@ -13,7 +13,7 @@ from mast_tui.cli.agree.command import split_names
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by, say_left_out
-from mast_tui.cli.shared.common import print_json, print_table
+from mast_tui.cli.shared.common import open_workspace, print_json, print_table
 from mast_tui.exchange.migration.migrate import standing_migrations
 from mast_tui.figures.agreement.report import agreement_report
 from mast_tui.figures.source.agreement import study_from_workspace
@@ -52,7 +52,7 @@ def agree_versions_command(
     VERSION is a name id@version of a taxonomy in the workspace, the newest last. Default: all that
     labels were carried over from, and the one that they came to.
     """
-    place = common.open_workspace()
+    place = open_workspace(common)
     chosen = _versions(place, versions)
     names = split_names(annotators)
     viewers = [asked_by(place, one.ref, common) for one in chosen]

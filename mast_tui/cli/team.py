@@ -8,7 +8,7 @@ import click
 
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
-from mast_tui.cli.shared.common import print_json, print_line, print_table, say
+from mast_tui.cli.shared.common import open_workspace, print_json, print_line, print_table, say
 from mast_tui.cli.workspace import WHOLE
 from mast_tui.workspace.records import Role
 
@@ -44,7 +44,7 @@ def add_command(name: str, role: str, common: CommonOptions, as_json: bool) -> N
     """
     if common.assisted and role != Role.ANNOTATOR:
         raise click.UsageError("--assisted is for annotators; all others see what judges say")
-    place = common.open_workspace()
+    place = open_workspace(common)
     is_first = not place.team()
     password = place.add_member(name, Role(role), assisted=common.assisted)
     address = _address(place.name, name)
@@ -78,7 +78,7 @@ def add_command(name: str, role: str, common: CommonOptions, as_json: bool) -> N
 @options.as_json
 def list_command(common: CommonOptions, as_json: bool) -> None:
     """List who is in the team."""
-    members = common.open_workspace().team()
+    members = open_workspace(common).team()
     if as_json:
         print_json({"members": [one._asdict() for one in members]})
     elif not members:
@@ -93,7 +93,7 @@ def list_command(common: CommonOptions, as_json: bool) -> None:
 @_options
 def remove_command(name: str, common: CommonOptions) -> None:
     """Take NAME out of the team: the server shows them nothing any more. What they said stays."""
-    gone = common.open_workspace().remove_member(name)
+    gone = open_workspace(common).remove_member(name)
     beside = "" if gone else "; the role stays, as it was not made here or is needed elsewhere"
     print_line(f"{name} is out of the team{beside}")
 

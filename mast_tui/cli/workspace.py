@@ -34,7 +34,7 @@ def backup_command(output: Path, common: CommonOptions, as_json: bool) -> None:
     Apps and commands that have it open go on; what they save meanwhile is in the copy or not. The
     copy is a workspace like any other: --workspace OUT opens it.
     """
-    _tell_copied(str(output), _copied(common.open_workspace(), output), as_json)
+    _tell_copied(str(output), _copied(open_workspace(common), output), as_json)
 
 
 @workspace_command.command("copy")
@@ -48,7 +48,7 @@ def copy_command(source: str, target: str, as_json: bool) -> None:
     TO is a new file, or postgresql://USER@HOST/DATABASE with no workspace yet or an empty one.
     FROM stays as it is.
     """
-    original = open_workspace(source, create=False)
+    original = open_workspace(CommonOptions(source))
     if not is_url(target):
         counts = _copied(original, Path(target))
     else:
@@ -86,7 +86,7 @@ def check_command(mend: bool, common: CommonOptions, as_json: bool) -> None:
 
     Exit code 1 where something is wrong.
     """
-    place = common.open_workspace()
+    place = open_workspace(common)
     place.check()
     differing, edited = place.differences(), place.edited_histories()
     if mend and differing:

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from mast_tui.cli.lint.findings import PlacedFinding
 from mast_tui.cli.lint.gate import gate_of
-from mast_tui.cli.lint.running import NotRead, RunningTraces
+from mast_tui.cli.lint.watch import NotRead, RunningTraces
 from mast_tui.judges.rules import RULES, RulesJudge
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.samples import samples_folder

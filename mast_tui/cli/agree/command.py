@@ -15,7 +15,14 @@ from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.report.files import print_text
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by, say_left_out
-from mast_tui.cli.shared.common import kept_taxonomy, print_json, print_line, print_table, say
+from mast_tui.cli.shared.common import (
+    kept_taxonomy,
+    open_workspace,
+    print_json,
+    print_line,
+    print_table,
+    say,
+)
 from mast_tui.figures.agreement.drill_down import traces_behind
 from mast_tui.figures.judge.confusion import cases_behind, compared
 from mast_tui.labels import AnnotatorKind, annotator_kind
@@ -28,7 +35,6 @@ from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
 
 if TYPE_CHECKING:
     from mast_tui.gold import GoldKind
-    from mast_tui.labels import VerdictValue
     from mast_tui.passes import Which
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
@@ -138,7 +144,7 @@ def agree_command(
         if named[first] == named[second]:
             raise click.UsageError(f"{first} and {second} name the same file; give two")
     names = split_names(annotators)
-    place = common.open_workspace()
+    place = open_workspace(common)
     outputs = outputs_beside(place, force=force)
     for file in named.values():
         outputs.check(file)
@@ -273,7 +279,7 @@ def traces_document(
             {
                 "trace": one.trace_id,
                 "disagreement": one.disagreement,
-                "said": {name: _value(value) for name, value in one.said.items()},
+                "said": {name: value and value.value for name, value in one.said.items()},
             }
             for one in traces_behind(study, mode.slug)
         ]
@@ -299,10 +305,6 @@ def traces_document(
         "annotators": list(names),
         "traces": traces,
     }
-
-
-def _value(value: VerdictValue | None) -> str | None:
-    return None if value is None else value.value
 
 
 def _summary(document: Mapping[str, Any]) -> str:

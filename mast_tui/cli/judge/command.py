@@ -19,7 +19,7 @@ from mast_tui.cli.judge.progress import show_trace
 from mast_tui.cli.judge.summary import failed_files, print_run, print_shards, run_document
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by
-from mast_tui.cli.shared.common import load_chosen_taxonomy, say, working_taxonomy
+from mast_tui.cli.shared.common import load_chosen_taxonomy, open_workspace, say, working_taxonomy
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.judges.rules import RulesJudge, chosen_rules
 from mast_tui.judges.runner import Look, Looking, judged_before, run_judge
@@ -157,7 +157,7 @@ def _into_workspace(
     pool: WorkerPool | None = None,
 ) -> int:
     """Have a judge look that asks no model; by workers where the pool has some."""
-    place = command.common.open_workspace(create=True)
+    place = open_workspace(command.common, create=True)
     chosen = working_taxonomy(place, command.common.taxonomy)
     hidden = asked_by(place, chosen.ref, command.common, anybody=True).judges_hidden
     show = partial(show_trace, hidden=hidden)

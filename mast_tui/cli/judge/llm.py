@@ -29,6 +29,7 @@ from mast_tui.cli.judge.summary import (
 from mast_tui.cli.shared.asking import asked_by
 from mast_tui.cli.shared.common import (
     load_chosen_taxonomy,
+    open_workspace,
     print_json,
     say,
     working_taxonomy,
@@ -112,8 +113,8 @@ def _workspace(command: JudgeCommand, request: SetupRequest) -> Workspace | None
     """The workspace; a dry run makes none, and does without where there is none."""
     common = command.common
     if not request.dry_run or (common.workspace is not None and is_url(common.workspace)):
-        return common.open_workspace(create=not request.dry_run)
-    return common.open_workspace() if find_workspace(common.workspace).exists() else None
+        return open_workspace(common, create=not request.dry_run)
+    return open_workspace(common) if find_workspace(common.workspace).exists() else None
 
 
 def _estimate(

@@ -18,7 +18,7 @@ from mast_tui.cli.lint.formats import FORMATS
 from mast_tui.cli.lint.gate import fail_on_option, gate_of, rules_for, rules_option
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import check_may_see_judges
-from mast_tui.cli.shared.common import load_chosen_taxonomy, say
+from mast_tui.cli.shared.common import load_chosen_taxonomy, open_workspace, say
 from mast_tui.errors import MastError
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.labels import Doubt, Finding, Label
@@ -105,7 +105,7 @@ def lint_command(
         by_name = tuple((rule.name, chosen.mode(rule.mode)) for rule in rules)
         report = LintReport(judge.name, chosen, by_name, fail_on)
     else:
-        kept = KeptFindings(common.open_workspace(), judge_name, gate)
+        kept = KeptFindings(open_workspace(common), judge_name, gate)
         find = kept.of
         report = LintReport(kept.judge, chosen, tuple((None, mode) for mode in kept.modes), fail_on)
     _look(paths, output, find, report)

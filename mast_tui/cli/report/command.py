@@ -17,7 +17,7 @@ from mast_tui.cli.report.files import Files, print_text
 from mast_tui.cli.report.shards import refuse_others, report_shards
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by, say_left_out
-from mast_tui.cli.shared.common import kept_taxonomy, print_json, say
+from mast_tui.cli.shared.common import kept_taxonomy, open_workspace, print_json, say
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.figures.signatures.bill import spent_from
 from mast_tui.figures.signatures.model import Rules
@@ -197,7 +197,7 @@ def report_command(
         raise click.UsageError("--paired compares two models; leave out --compare and --by")
     two = paired or compare
     pair = None if two is None else split_pair(two, "--compare" if compare else "--paired")
-    place = common.open_workspace()
+    place = open_workspace(common)
     outputs = outputs_beside(place, force=force)
     files.check(outputs)
     chosen = kept_taxonomy(place, common.taxonomy)

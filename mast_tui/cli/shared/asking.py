@@ -9,14 +9,20 @@ from typing import TYPE_CHECKING
 import click
 
 from mast_tui.cli.command_line import CommonOptions
-from mast_tui.cli.shared.common import say
+from mast_tui.cli.shared.common import open_on_server, open_workspace, say
 from mast_tui.errors import SessionError
 from mast_tui.session import hidden_words, viewer_of, works_blind
-from mast_tui.workspace import Workspace, WorkspaceError
+from mast_tui.workspace import Workspace, WorkspaceError, find_workspace
 
 if TYPE_CHECKING:
     from mast_tui.session import Viewer
     from mast_tui.taxonomy.model import Taxonomy
+
+
+def workspace_there(common: CommonOptions) -> Workspace | None:
+    """Open the workspace that is named, or the nearest one; None where there is none near."""
+    there = common.workspace is not None or find_workspace(None).exists()
+    return open_workspace(common) if there else None
 
 
 def judges_hidden(common: CommonOptions, taxonomy: Taxonomy) -> bool:
@@ -28,7 +34,7 @@ def judges_hidden(common: CommonOptions, taxonomy: Taxonomy) -> bool:
         common: Who asks, and in which workspace.
         taxonomy: Under which taxonomy.
     """
-    place = common.workspace_there()
+    place = workspace_there(common)
     if place is None:
         return common.blind
     with closing(place):
@@ -105,7 +111,7 @@ def _why_no_outcomes(common: CommonOptions) -> str | None:
     if common.blind:
         return "outcomes, scores and what else --blind hides are left out"
     try:
-        place = common.workspace_there()
+        place = workspace_there(common)
     except WorkspaceError as error:
         # Better too little than what somebody blind must not see.
         return f"outcomes and scores are left out, as nobody can tell who works blind: {error}"
@@ -116,3 +122,20 @@ def _why_no_outcomes(common: CommonOptions) -> str | None:
     if name is None:
         return None
     return f"outcomes and scores are left out, as {name} works blind; --assisted leaves that"
+
+
+def typed_password(url: str) -> str | None:
+    """Ask for the password of a workspace's server, before a screen takes the terminal.
+
+    Args:
+        url: Where it is.
+
+    Returns:
+        What was typed; None where the server wants none, or one was found.
+
+    Raises:
+        WorkspaceError: The workspace cannot be opened.
+    """
+    workspace, password = open_on_server(url, Workspace.open)
+    workspace.close()
+    return password

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from mast_tui.cli.command_line import CommonOptions
 from mast_tui.errors import PasswordNeeded
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.loader import load_mast, load_taxonomy
@@ -27,14 +28,18 @@ WIDEST_CELL: Final = 160
 _ROWS_AT_ONCE: Final = 1000
 
 
-def open_workspace(place: str | None, *, create: bool) -> Workspace:
-    """The workspace at ``place``, or the nearest one.
+def open_workspace(common: CommonOptions, *, create: bool = False) -> Workspace:
+    """Open the workspace that is named, or the nearest one.
 
-    With ``create`` false a missing one is an error: a command that only reads makes no files.
+    Args:
+        common: What names it.
+        create: Whether a missing one is made; else it is an error, as a command that only reads
+            makes no files.
     """
     # Commands that look at no labels do without SQLAlchemy.
     from mast_tui.workspace import Workspace, find_workspace, is_url, why_not_trusted
 
+    place = common.workspace
     if place is not None and is_url(place):
         return _close_at_the_end(open_on_server(place, Workspace.open)[0])
     path = find_workspace(place)
@@ -79,6 +84,12 @@ def _close_at_the_end(workspace: Workspace) -> Workspace:
     if context is not None:
         context.call_on_close(workspace.close)
     return workspace
+
+
+def opened(common: CommonOptions, *, create: bool = False) -> tuple[Workspace, Taxonomy]:
+    """Open the workspace, with the taxonomy under which it is read; as ``open_workspace``."""
+    place = open_workspace(common, create=create)
+    return place, kept_taxonomy(place, common.taxonomy)
 
 
 def load_chosen_taxonomy(path: Path | None) -> Taxonomy:
