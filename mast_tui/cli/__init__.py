@@ -29,13 +29,4 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         sys.exit(run(words) if asked_to_complete is None else complete(asked_to_complete))
     # What is imported on the way to the first frame is no garbage; the app collects again after it.
     gc.disable()
-    sys.exit(
-        start(
-            plain.paths,
-            workspace=plain.values.get("--workspace"),
-            annotator=plain.values.get("--annotator"),
-            taxonomy=plain.values.get("--taxonomy"),
-            blind="--blind" in plain.flags,
-            assisted="--assisted" in plain.flags,
-        )
-    )
+    sys.exit(start(*plain))

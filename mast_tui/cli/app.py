@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from mast_tui import __version__
-from mast_tui.cli.command_line import COMMANDS
-from mast_tui.cli.shared.common import checked_sight, common_options
+from mast_tui.cli.command_line import COMMANDS, CommonOptions
+from mast_tui.cli.shared import options
 from mast_tui.cli.start import start
 
 
@@ -29,27 +27,15 @@ class _AppCommand(click.Command):
 
 @click.command(cls=_AppCommand)
 @click.argument("paths", nargs=-1, metavar="[PATH …]")
-@common_options()
+@options.common()
 @click.version_option(__version__, prog_name="mast-tui")
 def app_command(
     paths: tuple[str, ...],
-    workspace: str | None,
-    annotator: str | None,
-    taxonomy: Path | None,
-    blind: bool,
-    assisted: bool,
+    common: CommonOptions,
 ) -> int:
     """Label agent traces with a failure taxonomy.
 
     Opens a file in the annotate screen, a folder or several files in the library, and the sample
     traces where no PATH is given.
     """
-    checked_sight(blind, assisted)
-    return start(
-        paths,
-        workspace=workspace,
-        annotator=annotator,
-        taxonomy=None if taxonomy is None else str(taxonomy),
-        blind=blind,
-        assisted=assisted,
-    )
+    return start(paths, common)

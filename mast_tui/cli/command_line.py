@@ -3,110 +3,71 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 
 class Command(NamedTuple):
-    """Where a command is defined, as ``module:function``, and its line on the help page.
+    """The module of a command under ``mast_tui.cli``, and its line on the help page.
 
     ``extra`` names the optional dependencies without which it cannot be imported.
     """
 
-    place: str
+    module: str
     help: str
     extra: str | None = None
 
 
-APP_COMMAND: Final = "mast_tui.cli.app:app_command"
-"""Where the command without a name is defined, which opens the app."""
-
 COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
     {
-        "inspect": Command(
-            "mast_tui.cli.inspect:inspect_command",
-            "Show what was recognised in files and folders.",
-        ),
+        "inspect": Command("inspect", "Show what was recognised in files and folders."),
         "read": Command(
-            "mast_tui.cli.read:read_command",
-            "Read and label a trace line by line, for screen readers and braille.",
+            "read", "Read and label a trace line by line, for screen readers and braille."
         ),
         "web": Command(
-            "mast_tui.cli.web.command:web_command",
-            "Show the app in a browser, to yourself or to a team.",
-            extra="web",
+            "web.command", "Show the app in a browser, to yourself or to a team.", extra="web"
         ),
-        "search": Command(
-            "mast_tui.cli.search:search_command",
-            "Find text in all traces of files and folders.",
-        ),
-        "compare": Command(
-            "mast_tui.cli.compare:compare_command",
-            "Put two runs side by side, and say where they part.",
-        ),
-        "convert": Command(
-            "mast_tui.cli.convert:convert_command",
-            "Write traces as JSON lines, one trace a line.",
-        ),
-        "judge": Command(
-            "mast_tui.cli.judge.command:judge_command",
-            "Let a judge suggest failure modes in traces.",
-        ),
+        "search": Command("search", "Find text in all traces of files and folders."),
+        "compare": Command("compare", "Put two runs side by side, and say where they part."),
+        "convert": Command("convert", "Write traces as JSON lines, one trace a line."),
+        "judge": Command("judge.command", "Let a judge suggest failure modes in traces."),
         "lint": Command(
-            "mast_tui.cli.lint.command:lint_command",
-            "Fail where a judge finds failure modes in traces: for CI and hooks.",
+            "lint.command", "Fail where a judge finds failure modes in traces: for CI and hooks."
         ),
         "watch": Command(
-            "mast_tui.cli.lint.watch:watch_command",
-            "Follow running sessions and say so the moment a rule finds something.",
+            "lint.watch", "Follow running sessions and say so the moment a rule finds something."
         ),
         "exam": Command(
-            "mast_tui.cli.exam:exam_command",
-            "Hold judges against a labelled set, each by the set's own scoring.",
+            "exam", "Hold judges against a labelled set, each by the set's own scoring."
         ),
         "import": Command(
-            "mast_tui.cli.import_labels:import_command",
+            "import_labels",
             "Import labels from elsewhere, list what was imported, or take it back.",
         ),
         "status": Command(
-            "mast_tui.cli.status:status_command",
-            "Show per annotator what is finished, open and left to adjudicate.",
+            "status", "Show per annotator what is finished, open and left to adjudicate."
         ),
         "study": Command(
-            "mast_tui.cli.study:study_command",
-            "Set up a study: who labels which traces, in which order, and how.",
+            "study", "Set up a study: who labels which traces, in which order, and how."
         ),
         "taxonomy": Command(
-            "mast_tui.cli.taxonomy:taxonomy_command",
-            "Show a taxonomy, compare versions, and carry labels over to the next.",
+            "taxonomy", "Show a taxonomy, compare versions, and carry labels over to the next."
         ),
         "agree": Command(
-            "mast_tui.cli.agree.command:agree_command",
-            "Show how far annotators agree, and how good a judge is.",
+            "agree.command", "Show how far annotators agree, and how good a judge is."
         ),
         "report": Command(
-            "mast_tui.cli.report.command:report_command",
-            "Show how and why runs fail: which modes, how sure, and where.",
+            "report.command", "Show how and why runs fail: which modes, how sure, and where."
         ),
         "export": Command(
-            "mast_tui.cli.export:export_command",
-            "Export labels: the gold with its sources and figures, or anybody's.",
+            "export", "Export labels: the gold with its sources and figures, or anybody's."
         ),
-        "workspace": Command(
-            "mast_tui.cli.workspace:workspace_command",
-            "Copy and check the workspace, or make one on a server.",
-        ),
-        "team": Command(
-            "mast_tui.cli.team:team_command",
-            "Say who works in a workspace on a server, and as what.",
-        ),
-        "config": Command(
-            "mast_tui.cli.config:config_command",
-            "Print every setting with its value, and where the file lies.",
-        ),
+        "workspace": Command("workspace", "Copy and check the workspace, or make one on a server."),
+        "team": Command("team", "Say who works in a workspace on a server, and as what."),
+        "config": Command("config", "Print every setting with its value, and where the file lies."),
         "doctor": Command(
-            "mast_tui.cli.doctor:doctor_command",
-            "Say what works on this machine, what does not, and what to do.",
+            "doctor", "Say what works on this machine, what does not, and what to do."
         ),
     }
 )
@@ -128,12 +89,17 @@ class Words(NamedTuple):
     rest: tuple[str, ...]
 
 
-class AppWords(NamedTuple):
-    """The command line of the app, where it holds nothing but common options and paths."""
+class CommonOptions(NamedTuple):
+    """What is said with the options that the app and all commands share.
 
-    paths: tuple[str, ...]
-    values: Mapping[str, str]
-    flags: frozenset[str]
+    What a command does not take stands here as where nobody gives it.
+    """
+
+    workspace: str | None = None
+    annotator: str | None = None
+    taxonomy: Path | None = None
+    blind: bool = False
+    assisted: bool = False
 
 
 def split_words(args: Sequence[str]) -> Words:
@@ -162,30 +128,29 @@ def split_options(args: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]
     return tuple(args[:place]), tuple(args[place:])
 
 
-def app_words(args: Sequence[str]) -> AppWords | None:
-    """The app's command line, or None where it holds anything that needs a closer look.
+def app_words(args: Sequence[str]) -> tuple[tuple[str, ...], CommonOptions] | None:
+    """The app's paths and options, or None where the line holds anything that needs a closer look.
 
     This is the quick way to the first frame; whatever is unusual (help, an unknown option, a
     missing value, options given twice) is left to the full parser, which also words the errors.
     """
     paths: list[str] = []
-    values: dict[str, str] = {}
-    flags: set[str] = set()
+    values: dict[str, Any] = {}
     words = iter(args)
     for word in words:
         if not word.startswith("-"):
             paths.append(word)
             continue
         name, has_value, value = word.partition("=")
+        field = name.removeprefix("--")
         if word in _FLAGS:
-            flags.add(word)
-        elif name in _WITH_VALUE and name not in values:
+            values[field] = True
+        elif name in _WITH_VALUE and field not in values:
             given = value if has_value else next(words, "")
             if not given or given.startswith("-"):
                 return None
-            values[name] = given
+            values[field] = Path(given) if field == "taxonomy" else given
         else:
             return None
-    if flags == set(_FLAGS):
-        return None
-    return AppWords(tuple(paths), values, frozenset(flags))
+    common = CommonOptions(**values)
+    return None if common.blind and common.assisted else (tuple(paths), common)

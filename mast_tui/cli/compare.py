@@ -7,16 +7,10 @@ from typing import Final
 
 import click
 
+from mast_tui.cli.command_line import CommonOptions
+from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import hides_outcomes
-from mast_tui.cli.shared.common import (
-    NO_LABELS,
-    checked_sight,
-    common_options,
-    json_option,
-    print_json,
-    print_table,
-    say,
-)
+from mast_tui.cli.shared.common import print_json, print_table
 from mast_tui.traces.alignment import Alignment, Likeness, align, sentences
 from mast_tui.traces.io.remote import trace_path
 from mast_tui.traces.library import read_file, read_fully
@@ -39,16 +33,13 @@ _SIGNS: Final = {
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
 @click.option("--all", "everything", is_flag=True, help="Every step, not only where they part.")
-@common_options(taxonomy=NO_LABELS)
-@json_option
+@options.common(taxonomy=options.NO_LABELS)
+@options.as_json
 def compare_command(
     a: str,
     b: str,
     everything: bool,
-    workspace: str | None,
-    annotator: str | None,
-    blind: bool,
-    assisted: bool,
+    common: CommonOptions,
     as_json: bool,
 ) -> None:
     """Put two runs side by side, and say where they part.
@@ -56,17 +47,14 @@ def compare_command(
     A and B are traces, such as a failed and a successful run of one task. FILE#1 is the second
     trace of a file, as the library names it.
     """
-    checked_sight(blind, assisted)
-    veil = hides_outcomes(workspace, annotator, blind, assisted)
-    if veil is not None:
-        say(veil)
+    veil = hides_outcomes(common)
     one, other = _trace(a), _trace(b)
     found = align(one, other)
     if as_json:
-        print_json(_document(one, other, found, veil is not None))
+        print_json(_document(one, other, found, veil))
         return
     for name, path, trace in (("A", a, one), ("B", b, other)):
-        outcome = "" if veil is not None else f", {trace.meta.outcome.value}"
+        outcome = "" if veil else f", {trace.meta.outcome.value}"
         click.echo(f"{name}  {path}: {len(trace)} spans{outcome}")
     click.echo()
     click.echo("\n".join(sentences(found)))

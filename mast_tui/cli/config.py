@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from mast_tui.cli.shared.common import common_options, json_option, print_json
+from mast_tui.cli.command_line import CommonOptions
+from mast_tui.cli.shared import options
+from mast_tui.cli.shared.common import print_json
 from mast_tui.configuration import (
     SETTINGS,
     Configuration,
@@ -26,14 +28,8 @@ _NOT_LABELS: Final = "it looks at the configuration, not at labels"
 
 
 @click.command()
-@common_options(
-    workspace=_NOT_LABELS,
-    annotator=_NOT_LABELS,
-    taxonomy=_NOT_LABELS,
-    blind=_NOT_LABELS,
-    assisted=_NOT_LABELS,
-)
-@json_option
+@options.common(**dict.fromkeys(CommonOptions._fields, _NOT_LABELS))
+@options.as_json
 def config_command(as_json: bool) -> None:
     """Print every setting with its value, and where the file lies.
 

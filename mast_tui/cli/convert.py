@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import click
 
+from mast_tui.cli.command_line import CommonOptions
+from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import hides_outcomes
-from mast_tui.cli.shared.common import (
-    NO_LABELS,
-    checked_sight,
-    common_options,
-    force_option,
-    open_workspace,
-    say,
-)
-from mast_tui.cli.shared.paths import paths_argument
-from mast_tui.cli.shared.workers import WorkerPool, workers_option
+from mast_tui.cli.shared.common import open_workspace, say
+from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.output_files import Outputs, Rules
 from mast_tui.traces.agentdebugx_format import AGENTDEBUGX_OPENING, agentdebugx_line
 from mast_tui.traces.atif_format import ATIF_OPENING, atif_line
@@ -36,14 +30,10 @@ AGENTDEBUGX: Final = "agentdebugx"
 
 
 @click.command()
-@paths_argument(required=True)
-@click.option(
-    "-o",
-    "--output",
+@options.paths(required=True)
+@options.output(
+    "The file to write; one of an earlier run is replaced once everything has been read.",
     required=True,
-    type=click.Path(path_type=Path),
-    metavar="OUT",
-    help="The file to write; one of an earlier run is replaced once everything has been read.",
 )
 @click.option(
     "--to",
@@ -54,19 +44,16 @@ AGENTDEBUGX: Final = "agentdebugx"
     help="The project's own format, which loses nothing; ATIF, which many tools read; or what "
     "AgentDebugX reads.",
 )
-@force_option
-@workers_option
-@common_options(taxonomy=NO_LABELS)
+@options.force
+@options.workers
+@options.common(taxonomy=options.NO_LABELS)
 def convert_command(
     paths: tuple[Path, ...],
     output: Path,
     written_as: str,
     force: bool,
     wanted_workers: str | None,
-    workspace: str | None,
-    annotator: str | None,
-    blind: bool,
-    assisted: bool,
+    common: CommonOptions,
 ) -> int:
     """Write traces as JSON lines, one trace a line.
 
@@ -81,15 +68,12 @@ def convert_command(
     agentdebugx writes what AgentDebugX diagnoses, without them too. What tools find in these files
     comes back by mast-tui import.
     """
-    checked_sight(blind, assisted)
-    veil = hides_outcomes(workspace, annotator, blind, assisted)
-    if veil is not None:
-        say(veil)
+    veiled = hides_outcomes(common)
     failed = traces = 0
 
     def lines() -> Iterator[bytes]:
         nonlocal failed, traces
-        write = _Line(written_as, veil is not None)
+        write = partial(_line, written_as, veiled)
         found = each_trace(
             pool.reachable(paths), write, pool.workers, without=(output,), tell=pool.tell
         )
@@ -117,20 +101,14 @@ def convert_command(
     return 1 if failed else 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """Writes a trace as a line; None where that needs steps and it has none."""
-
-    written_as: str
-    veiled: bool
-
-    def __call__(self, trace: Trace) -> bytes | None:
-        read_fully(trace)
-        if self.written_as == OWN:
-            return line_of(trace, veiled=self.veiled)
-        if not len(trace):
-            return None
-        return atif_line(trace) if self.written_as == ATIF else agentdebugx_line(trace)
+def _line(written_as: str, veiled: bool, trace: Trace) -> bytes | None:
+    """A trace as a line; None where that needs steps and it has none."""
+    read_fully(trace)
+    if written_as == OWN:
+        return line_of(trace, veiled=veiled)
+    if not len(trace):
+        return None
+    return atif_line(trace) if written_as == ATIF else agentdebugx_line(trace)
 
 
 def _is_converted(head: bytes) -> bool:
@@ -156,7 +134,7 @@ def _never_replaced(paths: tuple[Path, ...], force: bool) -> Callable[[Path], st
             return "this is a trace to convert, and traces are never written to"
         if not force or not workspace.is_file():
             return None
-        place = open_workspace(None, create=False)
+        place = open_workspace(CommonOptions())
         try:
             return never_replaced(place)(target)
         finally:

@@ -11,9 +11,9 @@ from typing import Final
 import click
 from click.shell_completion import CompletionItem, shell_complete
 
-from mast_tui.cli.command_line import APP_COMMAND, COMMANDS, Words
+from mast_tui.cli.command_line import COMMANDS, Words
+from mast_tui.cli.start import complain, words_of
 from mast_tui.errors import MastError
-from mast_tui.safe_text import one_line
 
 DONE: Final = 0
 WRONG: Final = 1
@@ -29,7 +29,7 @@ def load_command(name: str) -> click.Command:
     """
     command = COMMANDS[name]
     try:
-        return _imported(command.place)
+        return _imported(command.module, name)
     except ModuleNotFoundError as error:
         if command.extra is None or (error.name or "").startswith(__package__):
             raise
@@ -38,9 +38,9 @@ def load_command(name: str) -> click.Command:
         ) from error
 
 
-def _imported(place: str) -> click.Command:
-    module, attribute = place.split(":")
-    command: click.Command = getattr(import_module(module), attribute)
+def _imported(module: str, name: str) -> click.Command:
+    """The command that a module has under ``NAME_command``; ``app`` opens the app."""
+    command: click.Command = getattr(import_module(f"mast_tui.cli.{module}"), f"{name}_command")
     return command
 
 
@@ -53,37 +53,25 @@ def run(words: Words) -> int:
     name = "mast-tui" if words.command is None else f"mast-tui {words.command}"
     args = [*words.options, *words.rest]
     try:
-        command = _imported(APP_COMMAND) if words.command is None else load_command(words.command)
+        command = _imported("app", "app") if words.command is None else load_command(words.command)
         result = command.main(args, prog_name=name, standalone_mode=False)
         sys.stdout.flush()
     except click.UsageError as error:
         error.show()
         return USAGE
     except click.ClickException as error:
-        return _complain(name, error.format_message())
+        return complain(name, error.format_message())
     except (click.Abort, KeyboardInterrupt):
-        return _complain(name, "interrupted; what was written is kept", INTERRUPTED)
+        return complain(name, "interrupted; what was written is kept", INTERRUPTED)
     except BrokenPipeError:
         # The reader of stdout went away (a pager was closed): nothing to tell, no one to tell it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return WRONG
     except MastError as error:
-        return _complain(name, str(error), error.exit_code)
+        return complain(name, str(error), error.exit_code)
     except OSError as error:
-        return _complain(name, _message(error))
+        return complain(name, words_of(error))
     return result if isinstance(result, int) else DONE
-
-
-def _message(error: OSError) -> str:
-    if error.strerror:
-        place = f"{error.filename}: " if error.filename else ""
-        return f"{place}{error.strerror}"
-    return str(error)
-
-
-def _complain(name: str, message: str, code: int = WRONG) -> int:
-    sys.stderr.write(f"{name}: {one_line(message)}\n")
-    return code
 
 
 class _WholeCommandLine(click.Group):
@@ -112,6 +100,6 @@ def complete(instruction: str) -> int:
         instruction: What it asks, as click has it: ``bash_source`` for the script that makes it
             ask, ``bash_complete`` for what may come next; ``zsh`` and ``fish`` likewise.
     """
-    options = [one for one in _imported(APP_COMMAND).params if isinstance(one, click.Option)]
+    options = [one for one in _imported("app", "app").params if isinstance(one, click.Option)]
     line = _WholeCommandLine("mast-tui", params=options)
     return shell_complete(line, {}, "mast-tui", "_MAST_TUI_COMPLETE", instruction)

@@ -20,8 +20,10 @@ from platformdirs import user_cache_path
 from rich.console import Console
 
 from mast_tui import __version__
+from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.config import settings_in_use
-from mast_tui.cli.shared.common import common_options, json_option, print_json
+from mast_tui.cli.shared import options
+from mast_tui.cli.shared.common import print_json
 from mast_tui.configuration import (
     JudgeConfiguration,
     read_judge_configuration,
@@ -72,18 +74,18 @@ class Check(NamedTuple):
 @click.option(
     "--offline", is_flag=True, help="Ask no model server; nothing leaves the machine then."
 )
-@common_options(
+@options.common(
     annotator=_NOT_LABELS, taxonomy=_NOT_LABELS, blind=_NOT_LABELS, assisted=_NOT_LABELS
 )
-@json_option
-def doctor_command(offline: bool, workspace: str | None, as_json: bool) -> int:
+@options.as_json
+def doctor_command(offline: bool, common: CommonOptions, as_json: bool) -> int:
     """Say what works on this machine, what does not, and what to do.
 
     Looks at the terminal, copying, the editor for notes, settings, the cache, the workspace, and
     the model server if one is set (its list of models is asked for, and nothing is sent). Nothing
     is changed. The exit code is 1 where something is wrong.
     """
-    found = [check() for check in _checks(workspace, offline)]
+    found = [check() for check in _checks(common.workspace, offline)]
     if as_json:
         print_json(
             {
@@ -190,10 +192,10 @@ def _cache() -> Check:
 
 
 def _workspace(place: str | None) -> Check:
-    if place is not None and is_url(place):
-        return _workspace_on_server(place)
-    path = find_workspace(place)
     try:
+        if place is not None and is_url(place):
+            return Check("workspace", State.WORKS, _looked_into(Workspace.open(place)))
+        path = find_workspace(place)
         if not path.exists():
             return _no_workspace(path)
         doubts = why_not_trusted(path) if place is None else None
@@ -206,13 +208,6 @@ def _workspace(place: str | None) -> Check:
         hint = "one person at a time is safe there; several should each have their own and merge"
         return Check("workspace", State.NOTE, f"{found}, on a network file system", hint)
     return Check("workspace", State.WORKS, found)
-
-
-def _workspace_on_server(url: str) -> Check:
-    try:
-        return Check("workspace", State.WORKS, _looked_into(Workspace.open(url)))
-    except MastError as error:
-        return Check("workspace", State.WRONG, str(error))
 
 
 def _looked_into(workspace: Workspace) -> str:

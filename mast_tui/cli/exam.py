@@ -10,9 +10,10 @@ import click
 
 from mast_tui import __version__
 from mast_tui.adjudication import traces_from_files
+from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.exam_consistency import consistency_document, judged_by, judges_named
 from mast_tui.cli.exam_input import (
-    READERS,
+    SETS,
     Candidate,
     ExamSet,
     annotator_named,
@@ -23,23 +24,17 @@ from mast_tui.cli.exam_input import (
     set_from_workspace,
 )
 from mast_tui.cli.report.files import Files, print_text
+from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by, say_left_out
 from mast_tui.cli.shared.common import (
-    checked_sight,
-    common_options,
-    file_option,
-    force_option,
-    json_option,
     kept_taxonomy,
     load_chosen_taxonomy,
     open_workspace,
+    opened,
     print_json,
-    rounds_option,
     say,
-    seed_option,
 )
-from mast_tui.cli.shared.paths import paths_argument
-from mast_tui.cli.shared.workers import WorkerPool, workers_option
+from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.figures.bootstrap import bootstrap_json
 from mast_tui.figures.exam import (
     Answers,
@@ -68,12 +63,12 @@ RULES: Final = "rules"
 
 
 @click.command()
-@paths_argument(exist=True)
+@options.paths(exist=True)
 @click.option(
     "--set",
     "set_name",
     metavar="SET",
-    help=f"{', '.join(READERS)}: the set whose files are the PATHs; or a file of labels "
+    help=f"{', '.join(SETS)}: the set whose files are the PATHs; or a file of labels "
     "(csv-long) of the traces at the PATHs. Else gold, or an annotator of the workspace whose word "
     "counts as the truth. Without it: what needs no truth, of the judges of the workspace.",
 )
@@ -95,16 +90,16 @@ RULES: Final = "rules"
     help="Make modes of MAST of the set's categories, as for import: agentrx-to-mast, "
     "trail-to-mast, or a file of your own.",
 )
-@rounds_option("Resamples of the traces behind the intervals; 0 gives none.")
-@seed_option
-@file_option("--markdown", "Also write it as Markdown.")
-@file_option("--html", "Also write it as one page.")
-@file_option("--latex", "Also write LaTeX tables.")
-@file_option("--csv", "Also write every figure as one row of a CSV file.")
-@force_option
-@workers_option
-@common_options()
-@json_option
+@options.rounds("Resamples of the traces behind the intervals; 0 gives none.")
+@options.seed
+@options.report_file("--markdown", "Also write it as Markdown.")
+@options.report_file("--html", "Also write it as one page.")
+@options.report_file("--latex", "Also write LaTeX tables.")
+@options.report_file("--csv", "Also write every figure as one row of a CSV file.")
+@options.force
+@options.workers
+@options.common()
+@options.as_json
 def exam_command(
     paths: tuple[Path, ...],
     set_name: str | None,
@@ -119,11 +114,7 @@ def exam_command(
     csv_file: Path | None,
     force: bool,
     wanted_workers: str | None,
-    workspace: str | None,
-    annotator: str | None,
-    taxonomy: Path | None,
-    blind: bool,
-    assisted: bool,
+    common: CommonOptions,
     as_json: bool,
 ) -> None:
     """Hold judges against a labelled set, each by the set's own scoring.
@@ -136,7 +127,6 @@ def exam_command(
     Without --set: how often a judge's readings of one trace agree, how many of its quotes are
     found, and what stays where the same model was asked otherwise.
     """
-    checked_sight(blind, assisted)
     files = _files(markdown=markdown_file, html=html_file, latex=latex_file, csv=csv_file)
     place: Workspace | None = None
     viewer: Viewer | None = None
@@ -144,9 +134,8 @@ def exam_command(
     if set_name is None:
         if paths or rule_names is not None or crosswalk is not None:
             raise click.UsageError("PATHs, --rules and --crosswalk go with --set")
-        place = open_workspace(workspace, create=False)
-        chosen = kept_taxonomy(place, taxonomy)
-        viewer = asked_by(place, chosen.ref, annotator, blind, assisted)
+        place, chosen = opened(common)
+        viewer = asked_by(place, chosen.ref, common)
         files.check(outputs := outputs_beside(place, force=force))
         may_see = _seen_by(viewer)
         judged = [judged_by(place, chosen, name, may_see) for name in judges_named(place, judges)]
@@ -159,14 +148,14 @@ def exam_command(
         document = consistency_document(place, chosen, judged, rounds, seed)
         _tell(document, consistency_report, files, outputs, viewer, as_json)
         return
-    from_files = set_name in READERS or Path(set_name).is_file()
+    from_files = set_name in SETS or Path(set_name).is_file()
     _check_usage(set_name, paths, judges, rule_names, from_files=from_files)
-    if crosswalk is not None and set_name not in READERS:
+    if crosswalk is not None and set_name not in SETS:
         raise click.UsageError("--crosswalk is for the sets that are read from their own files")
     rules = RulesJudge(chosen_rules(rule_names or "default"))
     judged_now = {RULES} & set(judges) if from_files else set()
     if set(judges) - judged_now or not from_files:
-        place = open_workspace(workspace, create=False)
+        place = open_workspace(common)
     outputs = (
         outputs_beside(place, force=force)
         if place
@@ -176,18 +165,18 @@ def exam_command(
     exam = None
     judge = rules if judged_now else None
     with WorkerPool(wanted_workers if from_files else None) as pool:
-        if set_name in READERS:
+        if set_name in SETS:
             exam = set_from_files(set_name, paths, judge, pool, crosswalk)
         elif from_files:
-            chosen = load_chosen_taxonomy(taxonomy)
+            chosen = load_chosen_taxonomy(common.taxonomy)
             exam = set_from_table(Path(set_name), chosen, paths, judge, pool)
     if place is not None:
-        ref = _sight_under(place, taxonomy, exam)
-        viewer = asked_by(place, ref, annotator, blind, assisted)
+        ref = _sight_under(place, common.taxonomy, exam)
+        viewer = asked_by(place, ref, common)
         may_see = _seen_by(viewer)
     if exam is None:
         assert place is not None
-        exam = _set_of_workspace(place, set_name, taxonomy, may_see)
+        exam = _set_of_workspace(place, set_name, common.taxonomy, may_see)
     if not exam.questions:
         raise click.ClickException(f"--set {set_name}: there is no labelled trace to ask about")
     candidates = [

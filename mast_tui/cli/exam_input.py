@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -23,7 +23,7 @@ from mast_tui.exchange.trace_files import read_traces, step_numbers, step_of_key
 from mast_tui.figures.exam import Answers, Decisive, Marks, Place, Question
 from mast_tui.figures.judge.input import GOLD, JudgeInput, Reference
 from mast_tui.judges.rules import RulesJudge
-from mast_tui.labels import QuoteCounts, Severity, VerdictValue
+from mast_tui.labels import Finding, QuoteCounts, Severity, VerdictValue
 from mast_tui.parallel import LostItem, each
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import read_fully
@@ -34,31 +34,20 @@ if TYPE_CHECKING:
     from mast_tui.exchange.errors import RowProblem
     from mast_tui.exchange.import_batch import Incoming, IncomingWork
     from mast_tui.gold.model import GoldLabel
-    from mast_tui.labels import Finding, Label
+    from mast_tui.labels import Label
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.traces.model import Trace
     from mast_tui.workspace import Workspace
 
-QUOTE_KINDS: Final = (
-    "exact", "spacing", "reworded", "in_parts", "altered", "not_found", "unsorted"
-)  # fmt: skip
-
 Unit = tuple[str, str]
 
-READERS: Final[Mapping[str, Callable[[Sequence[Path]], Incoming]]] = {
-    "who-and-when": read_who_and_when,
-    "agentrx": read_agentrx,
-    "trail": read_trail,
-    "mast-human": read_mast_human,
+SETS: Final[Mapping[str, tuple[Callable[[Sequence[Path]], Incoming], tuple[str, ...]]]] = {
+    "who-and-when": (read_who_and_when, ("decisive",)),
+    "agentrx": (read_agentrx, ("decisive", "places")),
+    "trail": (read_trail, ("places",)),
+    "mast-human": (read_mast_human, ("verdicts",)),
 }
-"""The sets that are read from their own files."""
-
-SCORINGS: Final[Mapping[str, tuple[str, ...]]] = {
-    "who-and-when": ("decisive",),
-    "agentrx": ("decisive", "places"),
-    "trail": ("places",),
-    "mast-human": ("verdicts",),
-}
+"""The sets that are read from their own files: by what, and how their labels are scored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,31 +160,20 @@ class Candidate:
     quotes: Mapping[str, int] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Claim:
-    """What a label, a place of gold or a finding says: a mode, and where it begins."""
-
-    mode: str
-    first: str | None
-    fatal: bool
-    confidence: float
-
-
-def _of_label(label: Label) -> _Claim:
+def _of_label(label: Label) -> Finding:
+    """What a label says, as a judge would: decisive is the step that was fatal."""
     fatal = label.severity is Severity.FATAL or bool(label.decisive)
     fatal = fatal or label.mode == DECISIVE_ERROR
-    return _Claim(label.mode, label.target.first, fatal, label.confidence or 0.0)
+    place = label.target
+    return Finding(label.mode, place.first, place.last, "", label.confidence or 0.0, fatal)
 
 
-def _of_gold(label: GoldLabel) -> _Claim:
-    return _Claim(label.mode, label.target.first, label.severity is Severity.FATAL, 0.0)
+def _of_gold(label: GoldLabel) -> Finding:
+    fatal = label.severity is Severity.FATAL
+    return Finding(label.mode, label.target.first, label.target.last, "", 0.0, fatal)
 
 
-def _of_finding(finding: Finding) -> _Claim:
-    return _Claim(finding.mode, finding.first, bool(finding.decisive), finding.confidence)
-
-
-def _marks(said: Iterable[_Claim], steps: Steps, *, truth: bool) -> Marks:
+def _marks(said: Iterable[Finding], steps: Steps, *, truth: bool) -> Marks:
     """What somebody says, step by step.
 
     The decisive step is the earliest one called so. A judge that calls none so means the one that
@@ -203,11 +181,11 @@ def _marks(said: Iterable[_Claim], steps: Steps, *, truth: bool) -> Marks:
     """
     known = [one for one in said if one.first is not None]
     placed = [(step, one) for one in known if (step := steps.number(one.first)) is not None]
-    chosen = [(step, one) for step, one in placed if one.fatal] or ([] if truth else placed)
+    chosen = [(step, one) for step, one in placed if one.decisive] or ([] if truth else placed)
     decisive = None
     if chosen:
         step, one = min(
-            chosen, key=lambda pair: (0.0 if pair[1].fatal else -pair[1].confidence, pair[0])
+            chosen, key=lambda pair: (0.0 if pair[1].decisive else -pair[1].confidence, pair[0])
         )
         named = None if one.mode == DECISIVE_ERROR else one.mode
         decisive = Decisive(step, steps.agent(step), named)
@@ -218,7 +196,7 @@ def _marks(said: Iterable[_Claim], steps: Steps, *, truth: bool) -> Marks:
     return Marks(decisive, frozenset(places))
 
 
-def _question(trace_id: str, said: Iterable[_Claim], trace: AtHand | None) -> Question:
+def _question(trace_id: str, said: Iterable[Finding], trace: AtHand | None) -> Question:
     steps = Steps() if trace is None else trace.steps
     marks = _marks(said, steps, truth=True)
     if trace is not None and trace.told and marks.decisive is not None:
@@ -239,17 +217,18 @@ def set_from_files(
         name: The set's.
         paths: Where its files lie.
         rules: Who judges its traces, None for nobody.
-        at_work: Who reads them.
+        pool: Who reads them.
         crosswalk: What makes modes of MAST of its categories; those without a link are left out,
             and so is what a judge says of other modes.
 
     Raises:
         ExchangeError: Nothing of the set is there, or the crosswalk does not fit.
     """
+    reader, scorings = SETS[name]
     if name == "who-and-when":
         read = read_who_and_when(pool.reachable(paths), workers=pool.workers)
     else:
-        read = READERS[name](pool.reachable(paths))
+        read = reader(pool.reachable(paths))
     modes = None
     if crosswalk is not None:
         file = find_crosswalk(crosswalk)
@@ -273,7 +252,7 @@ def set_from_files(
         traces += said
         pool.on_trace(len(said))
         pool.tell(number, len(files))
-    found = _set_of(name, taxonomy, work, traces, read.problems, SCORINGS[name])
+    found = _set_of(name, taxonomy, work, traces, read.problems, scorings)
     return replace(found, modes=modes)
 
 
@@ -305,7 +284,7 @@ def set_from_table(
         taxonomy: Under which its rows are read.
         paths: Where the traces lie.
         rules: Who judges them, None for nobody.
-        at_work: Who reads them.
+        pool: Who reads them.
 
     Raises:
         ExchangeError: It is no such table, or holds the words of none or of several.
@@ -379,7 +358,7 @@ def set_from_workspace(
     may_see: Callable[[str], bool],
 ) -> ExamSet:
     """Take gold, or what one annotator says, for the truth, on the traces that may be seen."""
-    said: dict[str, list[_Claim]] = {}
+    said: dict[str, list[Finding]] = {}
     verdicts: dict[Unit, VerdictValue] = {}
     seen: set[Unit] = set()
     if name == GOLD:
@@ -427,7 +406,7 @@ def rules_candidate(exam: ExamSet, judge: RulesJudge) -> Candidate:
     answers, verdicts = {}, {}
     for trace_id, trace in exam.traces.items():
         found = [one for one in trace.found or () if exam.asks_about(one.mode)]
-        answers[trace_id] = _marks(map(_of_finding, found), trace.steps, truth=False)
+        answers[trace_id] = _marks(found, trace.steps, truth=False)
         shown = {finding.mode for finding in found}
         for mode in judge.looks_at:
             present = mode in shown
@@ -473,7 +452,7 @@ def candidate_from_workspace(
         Answers(answers, same),
         _judged(exam, name, verdicts),
         _cost(place, name),
-        {kind: getattr(quotes, kind) for kind in QUOTE_KINDS} if quotes.all else None,
+        asdict(quotes) if quotes.all else None,
     )
 
 

@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
 from mast_tui.cli.agree.command import split_names
+from mast_tui.cli.command_line import CommonOptions
+from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by
-from mast_tui.cli.shared.common import (
-    checked_sight,
-    common_options,
-    force_option,
-    gold_option,
-    json_option,
-    kept_taxonomy,
-    open_workspace,
-    print_json,
-    pseudonyms_option,
-    say,
-)
+from mast_tui.cli.shared.common import kept_taxonomy, open_workspace, print_json, say
 from mast_tui.exchange.exporters.files import Request, add_export, add_workspace, check_output
 from mast_tui.exchange.exporters.summary import left_out_lines, written_lines
 from mast_tui.exchange.formats import EXPORT_FORMATS, GOLD_FORMATS
@@ -30,38 +21,26 @@ from mast_tui.workspace.outputs import outputs_beside
 from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mast_tui.gold import GoldKind
     from mast_tui.passes import Which
-
-PASSES: Final[Mapping[str | None, Which | None]] = {None: None, "1": "first", "last": "last"}
-"""The passes by the values of ``--pass``."""
 
 
 @click.command()
 @click.option("--format", "file_format", type=click.Choice(EXPORT_FORMATS), required=True)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    required=True,
-    metavar="OUT",
-    help="The file to write; for huggingface a folder. gold and label-studio write a second file "
+@options.output(
+    "The file to write; for huggingface a folder. gold and label-studio write a second file "
     "beside it.",
+    required=True,
 )
 @click.option(
     "--labels", metavar="gold|NAME|all", help="Whose labels. Default: gold; jsonl holds all."
 )
-@click.option(
-    "--pass",
-    "which",
-    type=click.Choice(["1", "last"]),
-    help="Which reading. Default: 1 for csv-wide and for the agreement beside gold, else last.",
+@options.which_pass(
+    "Which reading. Default: 1 for csv-wide and for the agreement beside gold, else last."
 )
 @click.option("--annotators", metavar="A,B,…", help="The sides of the gold. Default: all people.")
 @click.option("--majority", is_flag=True, help="Let a majority settle verdicts in the gold.")
-@gold_option
+@options.gold
 @click.option(
     "--datasheet",
     type=click.Path(path_type=Path),
@@ -69,26 +48,22 @@ PASSES: Final[Mapping[str | None, Which | None]] = {None: None, "1": "first", "l
     help="Who labelled, licence, contact and such (TOML), for gold and huggingface. Default: "
     "datasheet.toml beside the workspace's database.",
 )
-@pseudonyms_option
-@force_option
-@common_options()
-@json_option
+@options.pseudonyms
+@options.force
+@options.common()
+@options.as_json
 def export_command(
     file_format: str,
     output: Path,
     labels: str | None,
-    which: str | None,
+    which: Which | None,
     annotators: str | None,
     majority: bool,
     gold: GoldKind | None,
     datasheet: Path | None,
     pseudonyms: bool,
     force: bool,
-    workspace: str | None,
-    annotator: str | None,
-    taxonomy: Path | None,
-    blind: bool,
-    assisted: bool,
+    common: CommonOptions,
     as_json: bool,
 ) -> None:
     """Export labels: the gold with its sources and figures, or anybody's.
@@ -97,9 +72,8 @@ def export_command(
     gets their own labels, and those of others on traces that they have finished or adjudicate,
     which is recorded: who this login works here as, else --annotator. jsonl is the whole workspace.
     """
-    checked_sight(blind, assisted)
     if file_format == "jsonl":
-        _refuse_for_jsonl(taxonomy, blind, assisted, pseudonyms)
+        _refuse_for_jsonl(common, pseudonyms)
     names = split_names(annotators)
     of_gold = file_format in GOLD_FORMATS
     if file_format == "jsonl" and labels not in (None, "all"):
@@ -112,21 +86,21 @@ def export_command(
         raise click.UsageError("codebook holds no labels; leave out --labels")
     if datasheet is not None and not of_gold:
         raise click.UsageError("--datasheet goes with --format gold and huggingface")
-    place = open_workspace(workspace, create=False)
+    place = open_workspace(common)
     outputs = outputs_beside(place, force=force)
     check_output(outputs, file_format, output)
     if file_format == "jsonl":
         counts = add_workspace(place, outputs, output, say)
     else:
-        chosen = kept_taxonomy(place, taxonomy)
+        chosen = kept_taxonomy(place, common.taxonomy)
         request = Request(
             place,
             chosen,
-            asked_by(place, chosen.ref, annotator, blind, assisted),
+            asked_by(place, chosen.ref, common),
             file_format,
             output,
             labels=labels,
-            which=PASSES[which],
+            which=which,
             annotators=names,
             majority=majority,
             gold=gold,
@@ -146,12 +120,12 @@ def export_command(
         say(line)
 
 
-def _refuse_for_jsonl(taxonomy: Path | None, blind: bool, assisted: bool, pseudonyms: bool) -> None:
+def _refuse_for_jsonl(common: CommonOptions, pseudonyms: bool) -> None:
     """Refuse what a copy of the whole workspace cannot heed, rather than to ignore it."""
     given = {
-        "--taxonomy": taxonomy is not None,
-        "--blind": blind,
-        "--assisted": assisted,
+        "--taxonomy": common.taxonomy is not None,
+        "--blind": common.blind,
+        "--assisted": common.assisted,
         "--pseudonyms": pseudonyms,
     }
     for option, is_given in given.items():

@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.import_shards import are_shards, import_shards
+from mast_tui.cli.shared import options
 from mast_tui.cli.shared.common import (
-    common_options,
-    json_option,
     load_chosen_taxonomy,
     open_workspace,
     print_json,
+    print_line,
     print_table,
+    print_undone,
     say,
 )
-from mast_tui.cli.shared.workers import WorkerPool, workers_option
+from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.exchange.apply import apply_incoming
 from mast_tui.exchange.change_words import changes_in_words, changes_to_dict, refusal_in_words
 from mast_tui.exchange.crosswalk import crossed, find_crosswalk, read_crosswalk
@@ -42,7 +44,6 @@ from mast_tui.exchange.selection import GOLD
 from mast_tui.exchange.undo_import import find_import, goes_on, undo_import
 from mast_tui.exchange.unknown_names import unknown_people, without_unknown
 from mast_tui.gc_tuning import uncollected
-from mast_tui.safe_text import one_line
 from mast_tui.session import known_person
 
 if TYPE_CHECKING:
@@ -117,9 +118,9 @@ _QUICK_WORKS = 500
 )
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="Shards: draw N of the traces.")
 @click.option("--seed", type=click.IntRange(0), default=0, help="Shards: another draw. Default: 0.")
-@workers_option
-@common_options(blind=_SHOWS_NOTHING, assisted=_SHOWS_NOTHING)
-@json_option
+@options.workers
+@options.common(blind=_SHOWS_NOTHING, assisted=_SHOWS_NOTHING)
+@options.as_json
 @uncollected()
 def import_command(
     files: tuple[str, ...],
@@ -134,9 +135,7 @@ def import_command(
     sample: int | None,
     seed: int,
     wanted_workers: str | None,
-    workspace: str | None,
-    annotator: str | None,
-    taxonomy: Path | None,
+    common: CommonOptions,
     as_json: bool,
 ) -> int:
     """Import labels from elsewhere, list what was imported, or take it back.
@@ -148,31 +147,31 @@ def import_command(
     if as_list or undo is not None:
         if files or file_format is not None or (as_list and undo is not None):
             raise click.UsageError("--list and --undo stand alone: no files, no --format")
-        place = open_workspace(workspace, create=False)
+        place = open_workspace(common)
         if undo is None:
             return list_imports(place, as_json)
-        return take_back(place, undo, annotator, as_json)
+        return take_back(place, undo, common.annotator, as_json)
     if not files:
         raise click.UsageError("name the files to import, or say --list or --undo")
     if file_format is None and len(files) == 1 and are_shards(files[0]):
-        if taxonomy is not None or annotator is not None or crosswalk is not None:
+        if (common.taxonomy, common.annotator, crosswalk) != (None, None, None):
             raise click.UsageError("shards bring their own names and taxonomy")
         with WorkerPool(wanted_workers) as pool:
-            return import_shards(files[0], where, sample, seed, workspace, pool, as_json=as_json)
+            return import_shards(files[0], where, sample, seed, common, pool, as_json=as_json)
     if where or sample is not None:
         raise click.UsageError(
             f"--where and --sample are for shards, and there are none in {files[0]}"
         )
     if file_format is None:
         raise click.UsageError("say in which format the files are: --format F")
-    paths = tuple(map(Path, files))
+    paths, annotator = tuple(map(Path, files)), common.annotator
     for file in paths:
         if not file.exists():
             raise click.ClickException(f"{file}: no such file")
     if file_format == "jsonl":
         if crosswalk is not None or (annotator is not None and not replace):
             raise click.UsageError("jsonl brings its own names and taxonomies; no other options")
-        return _import_workspaces(paths, workspace, replace, annotator, allow_new, as_json)
+        return _import_workspaces(paths, common, replace, allow_new, as_json)
     if replace:
         raise click.UsageError("--replace is for jsonl; other formats change nothing of others")
     if annotator is not None:
@@ -183,8 +182,8 @@ def import_command(
 
     if crosswalk is not None:
         crosswalk = find_crosswalk(crosswalk)
-    chosen = load_chosen_taxonomy(taxonomy)
-    place = open_workspace(workspace, create=True)
+    chosen = load_chosen_taxonomy(common.taxonomy)
+    place = open_workspace(common, create=True)
     with WorkerPool(wanted_workers if file_format == "who-and-when" else None) as pool:
         reach = pool.reachable(paths)
         incoming = _read(file_format, reach, chosen, place, annotator, pool.workers)
@@ -299,20 +298,19 @@ def _counts(incoming: Incoming) -> dict[str, Any]:
 
 def _import_workspaces(
     files: tuple[Path, ...],
-    workspace: str | None,
+    common: CommonOptions,
     replacing: tuple[str, ...],
-    annotator: str | None,
     allow_new: bool,
     as_json: bool,
 ) -> int:
     contents = {file: read_jsonl(file) for file in files}
-    place = open_workspace(workspace, create=True)
+    place = open_workspace(common, create=True)
     strange = [
         problem
         for file, content in contents.items()
         for problem in ([] if allow_new else unknown_people(file, content, place))
     ]
-    who = known_person(place) or annotator
+    who = known_person(place) or common.annotator
     merged = Merged()
     if not strange:
         merged = merge_files(
@@ -379,16 +377,14 @@ def _tell(document: dict[str, Any], people: Iterable[str], as_json: bool) -> Non
     if not document["written"]:
         return
     events = document["events"]
-    click.echo(
-        one_line(
-            f"{document['labels']} labels and {document['verdicts']} verdicts by "
-            f"{', '.join(document['annotators']) or 'nobody'} on {document['traces']} traces "
-            f"({', '.join(document['taxonomies'])}); {events['new']} events are new, "
-            f"{events['known']} were here already"
-        )
+    print_line(
+        f"{document['labels']} labels and {document['verdicts']} verdicts by "
+        f"{', '.join(document['annotators']) or 'nobody'} on {document['traces']} traces "
+        f"({', '.join(document['taxonomies'])}); {events['new']} events are new, "
+        f"{events['known']} were here already"
     )
     for changes in people:
-        click.echo(one_line(changes))
+        print_line(changes)
 
 
 _HEADINGS = ("import", "when", "who", "format", "events", "traces", "annotators", "state", "files")
@@ -443,24 +439,12 @@ def take_back(workspace: Workspace, wanted: str, annotator: str | None, as_json:
     """Take an import back, or say what was built on it."""
     record = find_import(workspace, wanted)
     undone = undo_import(workspace, record, known_person(workspace) or annotator)
-    if undone.built_on:
-        for told in undone.built_on:
-            say(f"mast-tui import: {told}")
-        say(
-            f"mast-tui import: import {record.id} stays, as something was built on it since; take "
-            "that back first"
-        )
-    if as_json:
-        print_json(
-            {
-                "import": record.id,
-                "undone": not undone.built_on,
-                "events": undone.events,
-                "built_on": list(undone.built_on),
-            }
-        )
-    elif not undone.built_on:
-        files = ", ".join(record.files)
-        told = f"took back {undone.events} events of import {record.id} ({files})"
-        click.echo(one_line(f"{told}; its traces stay known"))
-    return 1 if undone.built_on else 0
+    told = f"took back {undone.events} events of import {record.id} ({', '.join(record.files)})"
+    return print_undone(
+        undone,
+        {"import": record.id},
+        command="mast-tui import",
+        what=f"import {record.id}",
+        done=f"{told}; its traces stay known",
+        as_json=as_json,
+    )

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
-from heapq import heappush, heappushpop
+from heapq import nlargest
 from io import BytesIO
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from mast_tui.cli.shared.common import open_workspace, print_json
+from mast_tui.cli.command_line import CommonOptions
+from mast_tui.cli.shared.common import open_workspace, print_json, print_line
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.runner import Look, run_judge
 from mast_tui.parallel import Item, LostItem, Result, Work, each
 from mast_tui.reports.sentences import counted
-from mast_tui.safe_text import one_line
 from mast_tui.shards.folder import MANIFEST, Manifest, ShardFolder, ShardsError, traces_file
 from mast_tui.shards.tables import PRESENT, Judged, pyarrow, read_shard, verdict_column
 from mast_tui.taxonomy.model import Taxonomy
@@ -58,7 +59,7 @@ def import_shards(
     where: Sequence[str],
     sample: int | None,
     seed: int,
-    workspace: str | None,
+    common: CommonOptions,
     pool: WorkerPool,
     *,
     as_json: bool,
@@ -70,8 +71,8 @@ def import_shards(
         where: Conditions such as ``mode=3.3`` that all must hold.
         sample: How many traces are drawn of those for which they do; None for all.
         seed: What is drawn follows from it and from the traces, whatever their order.
-        workspace: The value of ``--workspace``.
-        at_work: Who reads the shards.
+        common: Where the workspace is.
+        pool: Who reads the shards.
         as_json: Whether one JSON document is printed.
 
     Raises:
@@ -80,15 +81,18 @@ def import_shards(
     """
     folder = ShardFolder(place)
     manifest = folder.manifest()
-    matches = _Matching(folder, _conditions(where, manifest, workspace))
+    matches = partial(_matching, folder, _conditions(where, manifest, common))
     done = folder.done(manifest)
     shards = [shard for shard in manifest.shards if shard in done]
-    chosen, matching = _chosen(matches, shards, sample, seed, pool)
-    target = open_workspace(workspace, create=True)
+    found = zip(shards, _each(matches, shards, place, pool), strict=True)
+    chosen, matching = _chosen(found, sample, seed)
+    wanted = [(shard, chosen[shard]) for shard in shards if shard in chosen]
+    read = partial(_read, folder, manifest.taxonomy)
+    target = open_workspace(common, create=True)
     summary = run_judge(
         _Told(manifest.judge, manifest.looks_at),
         manifest.taxonomy,
-        _looks(_Reading(folder, manifest.taxonomy), shards, chosen, pool),
+        _looks(_each(read, wanted, place, pool), len(wanted), pool),
         target,
     )
     traces = {step.value: count for step, count in summary.steps.items()}
@@ -107,18 +111,14 @@ def import_shards(
         return 0
     new, known = (traces.get(step, 0) for step in ("judged", "known"))
     drawn = "" if sample is None else f" drawn of {matching:,} with seed {seed}"
-    click.echo(
-        one_line(
-            f"{manifest.judge}: {counted(new + known, 'trace')}{drawn} imported with what it "
-            f"suggests, {known:,} of them here before"
-        )
+    print_line(
+        f"{manifest.judge}: {counted(new + known, 'trace')}{drawn} imported with what it "
+        f"suggests, {known:,} of them here before"
     )
     return 0
 
 
-def _conditions(
-    where: Sequence[str], manifest: Manifest, workspace: str | None
-) -> dict[str, set[object]]:
+def _conditions(where: Sequence[str], manifest: Manifest, common: CommonOptions) -> _Wanted:
     """The columns that are asked for, and which values each may have."""
     wanted: dict[str, set[object]] = {}
     for words in where:
@@ -129,7 +129,7 @@ def _conditions(
                 raise click.UsageError(f"--where {words}: {manifest.taxonomy.ref} has no such mode")
             wanted.setdefault(verdict_column(mode.slug), set()).add(PRESENT)
         elif words == _OF_STUDY:
-            wanted.setdefault("trace_id", set()).update(_traces_of_study(workspace, manifest))
+            wanted.setdefault("trace_id", set()).update(_traces_of_study(common, manifest))
         elif found and name in FIELDS:
             wanted.setdefault(name, set()).add(value or None)
         else:
@@ -138,8 +138,8 @@ def _conditions(
     return wanted
 
 
-def _traces_of_study(workspace: str | None, manifest: Manifest) -> Iterator[str]:
-    place = open_workspace(workspace, create=False)
+def _traces_of_study(common: CommonOptions, manifest: Manifest) -> Iterator[str]:
+    place = open_workspace(common)
     study = place.study(manifest.taxonomy.ref)
     place.close()
     if study is None:
@@ -158,72 +158,53 @@ def _each(
         yield found
 
 
-@dataclass(frozen=True, slots=True)
-class _Matching:
-    """Finds the traces of shards for which conditions hold, wherever it is sent."""
-
-    folder: ShardFolder
-    wanted: Mapping[str, set[object]]
-
-    def __call__(self, shards: Sequence[str]) -> list[list[int]]:
-        """Give the keys of those in each shard."""
-        return [self._keys(shard) for shard in shards]
-
-    def _keys(self, shard: str) -> list[int]:
-        data = self.folder.read(traces_file(shard))
-        if data is None:
-            raise ShardsError(f"{self.folder.place}: {traces_file(shard)} has gone")
-        columns = ["key", *self.wanted]
-        rows = pyarrow("pyarrow.parquet").read_table(BytesIO(data), columns=columns).to_pylist()
-        wanted = self.wanted.items()
-        return [row["key"] for row in rows if all(row[name] in values for name, values in wanted)]
+_Wanted = Mapping[str, set[object]]
+"""The columns that are asked for, and which values each may have."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """Reads the chosen traces of shards, wherever it is sent."""
+def _matching(folder: ShardFolder, wanted: _Wanted, shards: Sequence[str]) -> list[list[int]]:
+    """The keys of the traces in each shard for which conditions hold."""
+    return [_keys(folder, wanted, shard) for shard in shards]
 
-    folder: ShardFolder
-    taxonomy: Taxonomy
 
-    def __call__(self, chosen: Sequence[tuple[str, set[int]]]) -> list[list[Judged]]:
-        """Give what was said of those of each shard."""
-        return [
-            [*read_shard(self.folder, shard, self.taxonomy, frozenset(keys))]
-            for shard, keys in chosen
-        ]
+def _keys(folder: ShardFolder, wanted: _Wanted, shard: str) -> list[int]:
+    data = folder.read(traces_file(shard))
+    if data is None:
+        raise ShardsError(f"{folder.place}: {traces_file(shard)} has gone")
+    columns = ["key", *wanted]
+    rows = pyarrow("pyarrow.parquet").read_table(BytesIO(data), columns=columns).to_pylist()
+    return [row["key"] for row in rows if all(row[name] in wanted[name] for name in wanted)]
+
+
+def _read(
+    folder: ShardFolder, taxonomy: Taxonomy, chosen: Sequence[tuple[str, set[int]]]
+) -> list[list[Judged]]:
+    """What was said of the chosen traces of each shard."""
+    return [[*read_shard(folder, shard, taxonomy, frozenset(keys))] for shard, keys in chosen]
 
 
 def _chosen(
-    matches: _Matching,
-    shards: Sequence[str],
-    sample: int | None,
-    seed: int,
-    pool: WorkerPool,
+    found: Iterable[tuple[str, list[int]]], sample: int | None, seed: int
 ) -> tuple[dict[str, set[int]], int]:
     """The keys of the chosen traces by shard, and of how many they were chosen.
 
     A sample are those of the smallest hashes of seed and key: each set of traces is as likely as
     any other of its size, and who is drawn does not depend on how the traces lie in shards.
     """
-    smallest: list[tuple[int, int, str]] = []
-    chosen: dict[str, set[int]] = {}
     seen: set[int] = set()
-    found = _each(matches, shards, matches.folder.place, pool)
-    for shard, keys in zip(shards, found, strict=True):
-        for key in keys:
-            if key in seen:
-                continue
-            seen.add(key)
-            if sample is None:
-                chosen.setdefault(shard, set()).add(key)
-                continue
-            drawn = (-_lot(seed, key), key, shard)
-            if len(smallest) < sample:
-                heappush(smallest, drawn)
-            else:
-                heappushpop(smallest, drawn)
-    for _, key, shard in smallest:
+
+    def each_once() -> Iterator[tuple[int, str]]:
+        for shard, keys in found:
+            for key in keys:
+                if key not in seen:
+                    seen.add(key)
+                    yield key, shard
+
+    drawn: Iterable[tuple[int, str]] = each_once()
+    if sample is not None:
+        drawn = nlargest(sample, drawn, key=lambda one: (-_lot(seed, one[0]), one[0]))
+    chosen: dict[str, set[int]] = {}
+    for key, shard in drawn:
         chosen.setdefault(shard, set()).add(key)
     return chosen, len(seen)
 
@@ -232,18 +213,12 @@ def _lot(seed: int, key: int) -> int:
     return int.from_bytes(blake2b(f"{seed} {key}".encode(), digest_size=8).digest(), "big")
 
 
-def _looks(
-    reading: _Reading,
-    shards: Iterable[str],
-    chosen: Mapping[str, set[int]],
-    pool: WorkerPool,
-) -> Iterator[Look]:
-    wanted = [(shard, chosen[shard]) for shard in shards if shard in chosen]
-    for number, found in enumerate(_each(reading, wanted, reading.folder.place, pool)):
+def _looks(read: Iterable[list[Judged]], shards: int, pool: WorkerPool) -> Iterator[Look]:
+    for number, found in enumerate(read, start=1):
         for one in found:
             path = one.record.path
             assert path is not None, "a judge reads traces from files"
             said = Judgement(one.findings, one.unsure, one.judged)
             pool.on_trace()
             yield Look(path, one.record, said, one.problem)
-        pool.tell(number + 1, len(wanted))
+        pool.tell(number, shards)

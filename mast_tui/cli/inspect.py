@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import click
 
+from mast_tui.cli.command_line import CommonOptions
+from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import hides_outcomes
-from mast_tui.cli.shared.common import (
-    NO_LABELS,
-    checked_sight,
-    common_options,
-    json_option,
-    print_json,
-    print_table,
-    say,
-)
-from mast_tui.cli.shared.paths import paths_argument
-from mast_tui.cli.shared.workers import WorkerPool, workers_option
+from mast_tui.cli.shared.common import print_json, print_table, say
+from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.safe_text import one_line
 from mast_tui.traces.file_places import place_in_file
 from mast_tui.traces.library import read_fully
@@ -34,19 +28,16 @@ _SPAN_HEADINGS: Final = ("place", "key", "kind", "agent", "name", "status", "cha
 
 
 @click.command()
-@paths_argument(required=True)
+@options.paths(required=True)
 @click.option("--spans", is_flag=True, help="One row per span.")
-@workers_option
-@common_options(taxonomy=NO_LABELS)
-@json_option
+@options.workers
+@options.common(taxonomy=options.NO_LABELS)
+@options.as_json
 def inspect_command(
     paths: tuple[Path, ...],
     spans: bool,
     wanted_workers: str | None,
-    workspace: str | None,
-    annotator: str | None,
-    blind: bool,
-    assisted: bool,
+    common: CommonOptions,
     as_json: bool,
 ) -> int:
     """Show what was recognised in files and folders.
@@ -54,14 +45,10 @@ def inspect_command(
     Per file its format, its traces, and every problem with its place. Outcomes are left out for
     whoever works blind: with --blind, or as the workspace remembers it.
     """
-    checked_sight(blind, assisted)
-    veil = hides_outcomes(workspace, annotator, blind, assisted)
-    if veil is not None:
-        say(veil)
-    veiled = veil is not None
+    veiled = hides_outcomes(common)
     files = []
     with WorkerPool(wanted_workers) as pool:
-        look = _Look(spans and (as_json or pool.workers is not None), veiled)
+        look = partial(_told, spans and (as_json or pool.workers is not None), veiled)
         for report, told in each_trace(pool.reachable(paths), look, pool.workers, tell=pool.tell):
             files.append(_File(report, tuple(told)))
             for _ in files[-1].traces:
@@ -83,17 +70,11 @@ class _Told(NamedTuple):
     problems: tuple[Problem, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Look:
-    """Tells of a trace, with its spans or without them."""
-
-    spans: bool
-    veiled: bool
-
-    def __call__(self, trace: Trace) -> _Told:
-        trace.spans.load_cached()  # what the app has read of a big file that has not changed since
-        read_fully(trace)
-        return _Told(_trace(trace, self.spans, self.veiled), tuple(trace.problems))
+def _told(spans: bool, veiled: bool, trace: Trace) -> _Told:
+    """What is told of a trace, with its spans or without them."""
+    trace.spans.load_cached()  # what the app has read of a big file that has not changed since
+    read_fully(trace)
+    return _Told(_trace(trace, spans, veiled), tuple(trace.problems))
 
 
 @dataclass(frozen=True, slots=True)

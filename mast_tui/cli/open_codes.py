@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
 
+from mast_tui.cli.command_line import CommonOptions
+from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by, say_left_out
-from mast_tui.cli.shared.common import (
-    checked_sight,
-    common_options,
-    json_option,
-    kept_taxonomy,
-    open_workspace,
-    print_json,
-    print_table,
-    say,
-)
+from mast_tui.cli.shared.common import opened, print_json, print_line, print_table, say
 from mast_tui.configuration import read_judge_configuration
 from mast_tui.judges.llm.run.grouping import propose_groups, used_words, what_it_takes
 from mast_tui.judges.llm.run.setup import configured_setup
@@ -43,10 +35,8 @@ if TYPE_CHECKING:
 _LAST: Final = 10
 """Traces at the end of which it is told how many new kinds they brought."""
 
-Decorated = TypeVar("Decorated", bound=Callable[..., object])
 
-
-def choosing_options(command: Decorated) -> Decorated:
+def choosing_options(command: options.Decorated) -> options.Decorated:
     """Add the options that choose among open codes: ``group``, ``tag``, ``search``."""
     for option in (
         click.option("--search", metavar="WORDS", help="Only those that hold all of these words."),
@@ -68,19 +58,15 @@ def choosing_options(command: Decorated) -> Decorated:
 @click.option(
     "--give", metavar="TAG", help="Give those a tag, or take it off where all of them have it."
 )
-@common_options()
-@json_option
+@options.common()
+@options.as_json
 def notes_command(
     group: int | None,
     tag: str | None,
     search: str | None,
     by: Literal["words", "model"] | None,
     give: str | None,
-    workspace: str | None,
-    annotator: str | None,
-    taxonomy: Path | None,
-    blind: bool,
-    assisted: bool,
+    common: CommonOptions,
     as_json: bool,
 ) -> None:
     """Gather what no mode describes: labels 'none of these' (0 0) and notes on spans.
@@ -89,17 +75,15 @@ def notes_command(
     new kinds of failure each trace brought, in the order of looking. 'taxonomy add' makes a mode of
     a group. Whoever labels here sees what others wrote only of traces that they have finished.
     """
-    checked_sight(blind, assisted)
-    place = open_workspace(workspace, create=False)
-    chosen = kept_taxonomy(place, taxonomy)
-    viewer = asked_by(place, chosen.ref, annotator, blind, assisted)
+    place, chosen = opened(common)
+    viewer = asked_by(place, chosen.ref, common)
     whole = coding_seen_by(viewer, place, chosen)
     if by is not None:
         _group_by(by, whole.to_group, viewer, place, chosen)
         whole = coding_seen_by(viewer, place, chosen)
     shown = chosen_of(whole, group, tag, search)
     if give is not None:
-        who = viewer.name or annotator
+        who = viewer.name or common.annotator
         if who is None:
             raise click.UsageError("--give wants to know who tags: --annotator NAME")
         on = give_tag(place, chosen.id, who, shown.codes, give)
@@ -139,7 +123,7 @@ def notes_command(
         )
     else:
         for one in document["groups"]:
-            click.echo(one_line(f"{one['number']} {one['name']}"))
+            print_line(f"{one['number']} {one['name']}")
             for found in one["places"]:
                 where = found["first"] or "whole trace"
                 words = f"{found['trace_id']} · {found['annotator']} · {where} · {found['text']}"

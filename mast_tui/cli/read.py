@@ -6,17 +6,13 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 
-from mast_tui.cli.shared.common import (
-    checked_sight,
-    common_options,
-    kept_taxonomy,
-    open_workspace,
-)
-from mast_tui.cli.shared.paths import file_argument
+from mast_tui.cli.command_line import CommonOptions
+from mast_tui.cli.shared import options
+from mast_tui.cli.shared.common import opened
 from mast_tui.errors import MastError
 from mast_tui.labels import (
     WHOLE_TRACE,
@@ -62,26 +58,21 @@ u undo, U redo, D finish, ? this help, q leave; every label is kept at once"""
 
 
 @click.command()
-@click.argument("path", type=click.Path(), callback=file_argument)
+@click.argument("path", type=click.Path(), callback=options.existing_file)
 @click.option("--trace", "number", type=click.IntRange(1), default=1, help="Which of the file.")
 @click.option("--plain", is_flag=True, help="Line by line, as this command always does.")
-@common_options()
+@options.common()
 def read_command(
     path: Path,
     number: int,
     plain: bool,
-    workspace: str | None,
-    annotator: str | None,
-    taxonomy: Path | None,
-    blind: bool,
-    assisted: bool,
+    common: CommonOptions,
 ) -> None:
     """Read and label a trace line by line, for screen readers and braille.
 
     By the keys of the app, each line ended by Enter; ? lists them. Nothing is drawn over: what is
     printed stays. What is typed can also come from a file or a pipe.
     """
-    checked_sight(blind, assisted)
     report = read_file(path, named=True)
     if report.failed is not None or len(report.traces) < number:
         why = report.failed or f"holds {counted(len(report.traces), 'trace')}"
@@ -90,11 +81,12 @@ def read_command(
     read_fully(trace)
     if not len(trace):
         raise click.ClickException(f"{path}: this trace has no spans")
-    place = open_workspace(workspace, create=True)
-    chosen = kept_taxonomy(place, taxonomy)
-    name = working_person(place, annotator) or _asked_name(place)
+    place, chosen = opened(common, create=True)
+    name = working_person(place, common.annotator) or _asked_name(place)
     place.add_taxonomy(chosen)
-    session_blind = resolve_sight(place, name, blind=blind, assisted=assisted, taxonomy=chosen.ref)
+    session_blind = resolve_sight(
+        place, name, blind=common.blind, assisted=common.assisted, taxonomy=chosen.ref
+    )
     session = Session.open(place, trace, place.with_places(chosen), name, blind=session_blind)
     LineReader(session).run(_asked())
 
@@ -161,8 +153,10 @@ class LineReader:
             "d": self._more,
             "n": self._find_next,
             "v": self._begin_range,
-            "f": self._severity,
-            "c": self._confidence,
+            "f": lambda: self._edit_label(lambda one: {"severity": next_severity(one.severity)}),
+            "c": lambda: self._edit_label(
+                lambda one: {"confidence": next_confidence(one.confidence)}
+            ),
             "E": self._next_error,
             "i": self._answer_key,
             "M": self._my_labels,
@@ -332,21 +326,12 @@ class LineReader:
             return
         self._say(self._session.note_span(self._trace.span(self._index).key, words).message)
 
-    def _severity(self) -> None:
-        if (label := self._label_here()) is not None:
-            severity = next_severity(label.severity)
-            self._say(self._session.edit_label(label.id, severity=severity).message)
-
-    def _confidence(self) -> None:
-        if (label := self._label_here()) is not None:
-            confidence = next_confidence(label.confidence)
-            self._say(self._session.edit_label(label.id, confidence=confidence).message)
-
-    def _label_here(self) -> Label | None:
+    def _edit_label(self, values: Callable[[Label], dict[str, Any]]) -> None:
         labels = self._session.labels_at(self._trace.span(self._index).key)
-        if not labels:
+        if labels:
+            self._say(self._session.edit_label(labels[-1].id, **values(labels[-1])).message)
+        else:
             self._say("No label of yours on this span")
-        return labels[-1] if labels else None
 
     def _my_labels(self) -> None:
         for label in self._session.labels:

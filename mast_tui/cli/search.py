@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-from collections import Counter
+from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from mast_tui.cli.shared.common import NO_LABELS, common_options, say
-from mast_tui.cli.shared.paths import paths_argument
-from mast_tui.cli.shared.workers import WorkerPool, workers_option
+from mast_tui.cli.shared import options
+from mast_tui.cli.shared.common import say
+from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import SpanKind
 from mast_tui.traces.search.pattern import InvalidPattern
@@ -25,7 +26,7 @@ _KINDS: Final = {kind.value.replace("_", "-"): kind.value for kind in SpanKind}
 
 @click.command()
 @click.argument("pattern")
-@paths_argument(required=True)
+@options.paths(required=True)
 @click.option("--regex", is_flag=True, help="PATTERN is a regular expression.")
 @click.option(
     "--case", is_flag=True, help="Case counts. Else it does where PATTERN has a capital letter."
@@ -41,11 +42,11 @@ _KINDS: Final = {kind.value.replace("_", "-"): kind.value for kind in SpanKind}
 )
 @click.option("--count", is_flag=True, help="Print how many spans of each trace, not the spans.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
-@workers_option
-@common_options(
-    workspace=NO_LABELS,
-    annotator=NO_LABELS,
-    taxonomy=NO_LABELS,
+@options.workers
+@options.common(
+    workspace=options.NO_LABELS,
+    annotator=options.NO_LABELS,
+    taxonomy=options.NO_LABELS,
     blind=_NOTHING_HIDDEN,
     assisted=_NOTHING_HIDDEN,
 )
@@ -78,75 +79,54 @@ def search_command(
         raise click.UsageError(
             f"{pattern!r} is no regular expression: {one_line(str(error))}"
         ) from None
-    hits, left_out = 0, 0
-    shown = _Counted(as_json) if count else _Lines(as_json)
+    hits = left_out = 0
+
+    def found() -> Iterator[Hit]:
+        nonlocal hits, left_out
+        for one in search.results():
+            if isinstance(one, NotSearched):
+                left_out += 1
+                say(f"mast-tui search: {one.path}: {one.reason}")
+            elif one is not None:
+                hits += 1
+                yield one
+                if hits == most:
+                    return
+
     with WorkerPool(wanted_workers or "auto", quiet=True) as pool:
         search = ManyFilesSearch(pool.reachable(paths), query, pool.workers)
-        for found in search.results():
-            if isinstance(found, NotSearched):
-                left_out += 1
-                say(f"mast-tui search: {found.path}: {found.reason}")
-            elif found is not None:
-                hits += 1
-                shown.take(found)
-                if hits == most:
-                    break
-        shown.end()
+        if count:
+            for trace, of_trace in groupby(found(), key=lambda hit: (hit.path, hit.trace_id)):
+                _print_counts(*trace, [hit.matches for hit in of_trace], as_json)
+        else:
+            for hit in found():
+                _print_hit(hit, as_json)
     return 0 if hits and not left_out else 1
 
 
-class _Lines:
-    """Prints each hit as it comes."""
-
-    def __init__(self, as_json: bool) -> None:
-        self._as_json = as_json
-
-    def take(self, hit: Hit) -> None:
-        """Print a hit."""
-        if self._as_json:
-            _print_line(_values(hit))
-            return
-        kind = hit.kind.replace("_", " ")
-        what = f"{kind} {hit.name}" if hit.name else kind
-        lit = click.style(one_line(hit.preview[hit.lit : hit.unlit]), fg="red", bold=True)
-        text = f"{one_line(hit.preview[: hit.lit])}{lit}{one_line(hit.preview[hit.unlit :])}"
-        failed = "  ✗" if hit.status == "error" else ""
-        parts = (hit.place, hit.trace_id, f"#{hit.span + 1} {what}")
-        click.echo(f"{'  '.join(map(one_line, parts))}{failed}  {text}".rstrip())
-        sys.stdout.flush()
-
-    def end(self) -> None:
-        """Nothing is left to be printed."""
+def _print_hit(hit: Hit, as_json: bool) -> None:
+    if as_json:
+        _print_line(_values(hit))
+        return
+    kind = hit.kind.replace("_", " ")
+    what = f"{kind} {hit.name}" if hit.name else kind
+    lit = click.style(one_line(hit.preview[hit.lit : hit.unlit]), fg="red", bold=True)
+    text = f"{one_line(hit.preview[: hit.lit])}{lit}{one_line(hit.preview[hit.unlit :])}"
+    failed = "  ✗" if hit.status == "error" else ""
+    parts = (hit.place, hit.trace_id, f"#{hit.span + 1} {what}")
+    click.echo(f"{'  '.join(map(one_line, parts))}{failed}  {text}".rstrip())
+    sys.stdout.flush()
 
 
-class _Counted(_Lines):
-    """Counts the hits of each trace, and prints a trace when the next one begins."""
-
-    def __init__(self, as_json: bool) -> None:
-        super().__init__(as_json)
-        self._of: tuple[str, str] | None = None
-        self._counts: Counter[str] = Counter()
-
-    def take(self, hit: Hit) -> None:
-        """Count a hit."""
-        if self._of != (hit.path, hit.trace_id):
-            self.end()
-            self._of = (hit.path, hit.trace_id)
-        self._counts.update(spans=1, matches=hit.matches)
-
-    def end(self) -> None:
-        """Print the last trace."""
-        if self._of is None:
-            return
-        (path, trace_id), spans, matches = self._of, self._counts["spans"], self._counts["matches"]
-        self._counts.clear()
-        if self._as_json:
-            _print_line({"path": path, "trace": trace_id, "spans": spans, "matches": matches})
-        else:
-            times = "" if matches <= spans else f", {matches:,} matches"
-            words = f"{spans:,} span{'' if spans == 1 else 's'}{times}"
-            click.echo("  ".join(map(one_line, (path, trace_id, words))))
-        self._of = None
+def _print_counts(path: str, trace_id: str, hits: list[int], as_json: bool) -> None:
+    """Print of a trace how many spans were found, and how often the text stands in them."""
+    spans, matches = len(hits), sum(hits)
+    if as_json:
+        _print_line({"path": path, "trace": trace_id, "spans": spans, "matches": matches})
+        return
+    times = "" if matches <= spans else f", {matches:,} matches"
+    words = f"{spans:,} span{'' if spans == 1 else 's'}{times}"
+    click.echo("  ".join(map(one_line, (path, trace_id, words))))
 
 
 def _values(hit: Hit) -> dict[str, Any]:

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from mast_tui.adjudication import orders_from_files, words_by_trace
+from mast_tui.cli.command_line import CommonOptions
+from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by, say_left_out
-from mast_tui.cli.shared.common import (
-    checked_sight,
-    common_options,
-    json_option,
-    kept_taxonomy,
-    open_workspace,
-    print_json,
-    print_table,
-)
+from mast_tui.cli.shared.common import opened, print_json, print_line, print_table
 from mast_tui.cli.study_shown import progress_rows
-from mast_tui.safe_text import one_line
 from mast_tui.session import sight_values, status
 from mast_tui.workspace.registers.taxonomies import revision_words
 
@@ -32,14 +24,10 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@common_options()
-@json_option
+@options.common()
+@options.as_json
 def status_command(
-    workspace: str | None,
-    annotator: str | None,
-    taxonomy: Path | None,
-    blind: bool,
-    assisted: bool,
+    common: CommonOptions,
     as_json: bool,
 ) -> None:
     """Show per annotator what is finished, open and left to adjudicate.
@@ -48,14 +36,12 @@ def status_command(
     and that is recorded: who this login works here as, else --annotator. With --annotator only
     that person's row. Where a study is set up, also how far it is.
     """
-    checked_sight(blind, assisted)
-    place = open_workspace(workspace, create=False)
-    chosen = kept_taxonomy(place, taxonomy)
+    place, chosen = opened(common)
     report = status(place, chosen)
-    viewer = asked_by(place, chosen.ref, annotator, blind, assisted)
+    viewer = asked_by(place, chosen.ref, common)
     conflicts = _conflicts(viewer, chosen)
     study = place.study(chosen.ref)
-    whose = viewer.name if viewer.limited else annotator
+    whose = viewer.name if viewer.limited else common.annotator
     of_study = None if study is None else _study(place, chosen, study, whose, conflicts)
     left_out = viewer.hidden
     revisions = list(place.revisions_read(chosen.ref))
@@ -68,10 +54,10 @@ def status_command(
             "conflicts": sum(_concerns(one, row.name) for _, one in conflicts),
         }
         for row in report.annotators
-        if annotator in (None, row.name) and not _only_organises(row, study)
+        if common.annotator in (None, row.name) and not _only_organises(row, study)
     ]
-    if annotator is not None and not rows:
-        raise click.ClickException(f"no annotator {annotator!r} in this workspace")
+    if common.annotator is not None and not rows:
+        raise click.ClickException(f"no annotator {common.annotator!r} in this workspace")
     document = {
         "workspace": str(place.path),
         "taxonomy": report.taxonomy,
@@ -143,7 +129,7 @@ def _concerns(conflict: Conflict, name: str) -> bool:
 
 
 def _print(document: dict[str, Any], rows: list[dict[str, Any]]) -> None:
-    click.echo(one_line(f"{document['workspace']} · {document['taxonomy']}"))
+    print_line(f"{document['workspace']} · {document['taxonomy']}")
     click.echo(f"{document['traces']} traces · {document['conflicts']['left']} conflicts left")
     if rows:
         heading = ("annotator", "kind", "finished", "open", "conflicts")

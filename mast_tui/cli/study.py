@@ -10,21 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from mast_tui.cli.agree.input import Wanted, judge_input, judge_named
-from mast_tui.cli.command_line import split_options
+from mast_tui.cli.command_line import CommonOptions, split_options
 from mast_tui.cli.open_codes import notes_command
+from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by
-from mast_tui.cli.shared.common import (
-    checked_sight,
-    common_options,
-    force_option,
-    json_option,
-    kept_taxonomy,
-    open_workspace,
-    print_json,
-    print_table,
-    say,
-)
-from mast_tui.cli.shared.paths import paths_argument
+from mast_tui.cli.shared.common import opened, print_json, print_line, print_table, say
 from mast_tui.cli.study_shown import (
     NO_SIGHT,
     kept_study,
@@ -36,7 +26,6 @@ from mast_tui.cli.study_shown import (
 from mast_tui.exchange.assignments import assignments_csv, read_assignments
 from mast_tui.figures.judge.worth import worth
 from mast_tui.labels import checked_person
-from mast_tui.safe_text import one_line
 from mast_tui.session import (
     given_back,
     known_trace,
@@ -59,7 +48,7 @@ if TYPE_CHECKING:
     from mast_tui.workspace import Workspace
 
 _SHARE: Final = click.FloatRange(0, 1)
-_PATHS: Final = paths_argument(exist=True)
+_PATHS: Final = options.paths(exist=True)
 
 
 _SAMPLE: Final = click.option(
@@ -73,15 +62,6 @@ _STRATIFY: Final = click.option(
     metavar="A,B,…",
     help="Spread the sample evenly over the traces' system, model, benchmark, outcome, length "
     "(short to long, in four classes).",
-)
-_JUDGE: Final = click.option(
-    "--judge",
-    metavar="NAME",
-    help="Draw with more chance those traces of which labels would tell most, by what this judge "
-    "says of them; chances are kept, and prevalences over all traces are weighted by them.",
-)
-_MODE: Final = click.option(
-    "--mode", metavar="MODE", help="With --judge: tell most of this mode. Default: of all."
 )
 
 
@@ -128,12 +108,14 @@ def study_command() -> None:
 @_STRATIFY
 @click.option(
     "--withhold",
+    "withheld",
     type=_SHARE,
     help="The share of each annotator's traces without suggestions before the finish, in a "
     "study that shows them, so that their pull on people can be measured. Default: 0.",
 )
 @click.option(
     "--retest",
+    "retests",
     type=_SHARE,
     help="The share of each annotator's traces that repeat: they are labelled again later, "
     "without sight of the first time. Default: 0.",
@@ -141,17 +123,21 @@ def study_command() -> None:
 @click.option(
     "--open-modes",
     type=click.Choice(["ask", "leave", "absent"]),
+    callback=lambda _context, _parameter, value: value and OpenModes(value),
     help="What finishing with unread spans does with modes without a verdict. Default: ask.",
 )
 @click.option(
     "--names",
+    "names_hidden",
     type=click.Choice(["shown", "hidden"]),
+    callback=lambda _context, _parameter, value: value and value == "hidden",
     help="Whether adjudication names the sides. Default: hidden, until a key shows them.",
 )
 @click.option(
     "--judge-in-adjudication",
-    "judge_shown",
+    "judge_first",
     type=click.Choice(["after", "before"]),
+    callback=lambda _context, _parameter, value: value and value == "before",
     help="Whether a judge is shown after the decision or before it too. Default: after.",
 )
 @click.option(
@@ -164,18 +150,14 @@ def study_command() -> None:
     default=None,
     help="Whether each decision asks for a reason. Default: no.",
 )
-@common_options()
-@json_option
+@options.common()
+@options.as_json
 def set_command(
     paths: tuple[Path, ...],
     annotators: str | None,
     weights: str | None,
     adjudicators: str | None,
-    workspace: str | None,
-    annotator: str | None,
-    taxonomy: Path | None,
-    blind: bool,
-    assisted: bool,
+    common: CommonOptions,
     sample: int | None,
     stratify: str | None,
     as_json: bool,
@@ -188,9 +170,7 @@ def set_command(
     says how the annotators work, unless they ask otherwise. Once somebody has finished a trace,
     nothing can change that figures rest on. --annotator says who sets it up.
     """
-    checked_sight(blind, assisted)
-    place = open_workspace(workspace, create=True)
-    chosen = kept_taxonomy(place, taxonomy)
+    place, chosen = opened(common, create=True)
     before = place.study(chosen.ref)
     people = _names(annotators, "--annotators")
     if before is None and not people:
@@ -198,8 +178,8 @@ def set_command(
     values = {
         "annotators": people,
         "adjudicators": _names(adjudicators, "--adjudicators"),
-        "blind": True if blind else False if assisted else None,
-        **_fields(given),
+        "blind": True if common.blind else False if common.assisted else None,
+        **given,
     }
     place.add_taxonomy(chosen)
     fresh = paths or before is None or sample is not None or stratify is not None
@@ -208,7 +188,7 @@ def set_command(
     study = with_weights(_changed(before, chosen.ref, values), _weights(weights))
     if fresh:
         study = _with_lot(place, study, paths, sample, stratify)
-    changed = set_study(place, _who(annotator), study)
+    changed = set_study(place, _who(common.annotator), study)
     _tell(place, study, changed=changed, as_json=as_json)
 
 
@@ -216,19 +196,24 @@ def set_command(
 @_PATHS
 @_SAMPLE
 @_STRATIFY
-@_JUDGE
-@_MODE
-@common_options(blind=NO_SIGHT, assisted=NO_SIGHT)
-@json_option
+@click.option(
+    "--judge",
+    metavar="NAME",
+    help="Draw with more chance those traces of which labels would tell most, by what this judge "
+    "says of them; chances are kept, and prevalences over all traces are weighted by them.",
+)
+@click.option(
+    "--mode", metavar="MODE", help="With --judge: tell most of this mode. Default: of all."
+)
+@options.common(blind=NO_SIGHT, assisted=NO_SIGHT)
+@options.as_json
 def add_command(
     paths: tuple[Path, ...],
     sample: int | None,
     stratify: str | None,
     judge: str | None,
     mode: str | None,
-    workspace: str | None,
-    annotator: str | None,
-    taxonomy: Path | None,
+    common: CommonOptions,
     as_json: bool,
 ) -> None:
     """Take in more traces, after the earlier ones.
@@ -237,8 +222,7 @@ def add_command(
     that are not in the study yet. They come after the earlier ones in every queue, and change
     nothing about who labels these.
     """
-    place = open_workspace(workspace, create=False)
-    chosen = kept_taxonomy(place, taxonomy)
+    place, chosen = opened(common)
     before = place.study(chosen.ref)
     if before is None:
         raise click.ClickException(
@@ -250,7 +234,7 @@ def add_command(
         raise click.UsageError("--mode says what --judge is asked about: give both")
     else:
         study = _with_lot(place, before, paths, sample, stratify)
-    changed = set_study(place, _who(annotator), study)
+    changed = set_study(place, _who(common.annotator), study)
     _tell(place, study, changed=changed, as_json=as_json)
 
 
@@ -270,8 +254,8 @@ _DRY: Final = click.option(
     help="How much NAME is dealt beside somebody with 1.",
 )
 @_DRY
-@common_options(blind=NO_SIGHT, assisted=NO_SIGHT)
-@json_option
+@options.common(blind=NO_SIGHT, assisted=NO_SIGHT)
+@options.as_json
 def join_command(name: str, weight: float, **given: Any) -> None:
     """Let NAME join as an annotator, from the next lot on.
 
@@ -285,8 +269,8 @@ def join_command(name: str, weight: float, **given: Any) -> None:
 @study_command.command("leave")
 @_WHO
 @_DRY
-@common_options(blind=NO_SIGHT, assisted=NO_SIGHT)
-@json_option
+@options.common(blind=NO_SIGHT, assisted=NO_SIGHT)
+@options.as_json
 def leave_command(name: str, **given: Any) -> None:
     """Let NAME leave: what they have finished stays, the rest goes to the others.
 
@@ -298,8 +282,8 @@ def leave_command(name: str, **given: Any) -> None:
 @study_command.command("release")
 @_WHO
 @_DRY
-@common_options(blind=NO_SIGHT, assisted=NO_SIGHT)
-@json_option
+@options.common(blind=NO_SIGHT, assisted=NO_SIGHT)
+@options.as_json
 def release_command(name: str, **given: Any) -> None:
     """Give what NAME has not finished to the others; NAME stays, and gets of later lots.
 
@@ -309,31 +293,21 @@ def release_command(name: str, **given: Any) -> None:
 
 
 @study_command.command("export")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    required=True,
-    metavar="OUT",
-    help="Where to write it.",
-)
-@force_option
-@common_options(blind=NO_SIGHT, assisted=NO_SIGHT)
+@options.output("Where to write it.", required=True)
+@options.force
+@options.common(blind=NO_SIGHT, assisted=NO_SIGHT)
 def export_command(
     output: Path,
     force: bool,
-    workspace: str | None,
-    annotator: str | None,
-    taxonomy: Path | None,
+    common: CommonOptions,
 ) -> None:
     """Write who labels which traces, as a table: trace_id,annotator,lot.
 
     An annotator of the study is told their own traces alone.
     """
-    place = open_workspace(workspace, create=False)
-    chosen, study = kept_study(place, taxonomy)
-    viewer = asked_by(place, chosen.ref, annotator, blind=False, assisted=False)
-    whose = viewer.name if viewer.limited else annotator
+    place, chosen, study = kept_study(common)
+    viewer = asked_by(place, chosen.ref, common)
+    whose = viewer.name if viewer.limited else common.annotator
     text = assignments_csv(study, whose if whose in study.annotators else None)
     outputs = outputs_beside(place, force=force)
     outputs.add(output, text)
@@ -344,8 +318,8 @@ def export_command(
 @study_command.command("import")
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @_DRY
-@common_options(blind=NO_SIGHT, assisted=NO_SIGHT)
-@json_option
+@options.common(blind=NO_SIGHT, assisted=NO_SIGHT)
+@options.as_json
 def import_command(file: Path, **given: Any) -> None:
     """Fix who labels which traces, by a table as 'study export' writes it.
 
@@ -367,12 +341,12 @@ def _change_people(
 
 def _change_plan(given: Mapping[str, Any], change: Callable[[Workspace, Study], Study]) -> None:
     """Change who labels what, and tell what each has then, and had before."""
-    place = open_workspace(given["workspace"], create=False)
-    _chosen, before = kept_study(place, given["taxonomy"])
+    common: CommonOptions = given["common"]
+    place, _chosen, before = kept_study(common)
     study = change(place, before)
     changed = study != before
     if not given["dry_run"]:
-        changed = set_study(place, _who(given["annotator"]), study)
+        changed = set_study(place, _who(common.annotator), study)
     rows = [
         {
             "name": one,
@@ -433,23 +407,6 @@ def _person(name: str, option: str = "NAME") -> str:
         return checked_person(name)
     except ValueError as error:
         raise click.UsageError(f"{option}: {error}") from error
-
-
-def _fields(given: dict[str, Any]) -> dict[str, Any]:
-    """The study's own fields of the options; None for what is not given."""
-    names, judge, modes = given["names"], given["judge_shown"], given["open_modes"]
-    return {
-        "per_trace": given["per_trace"],
-        "overlap": given["overlap"],
-        "seed": given["seed"],
-        "withheld": given["withhold"],
-        "retests": given["retest"],
-        "open_modes": None if modes is None else OpenModes(modes),
-        "names_hidden": None if names is None else names == "hidden",
-        "judge_first": None if judge is None else judge == "before",
-        "boundaries": given["boundaries"],
-        "reasons": given["reasons"],
-    }
 
 
 def _changed(before: Study | None, taxonomy: str, values: dict[str, Any]) -> Study:
@@ -537,4 +494,4 @@ def _tell(place: Workspace, study: Study, *, changed: bool, as_json: bool) -> No
     print_plan(study)
     if not study.traces:
         say("there are no traces in it yet; take some in with mast-tui study add PATH")
-    click.echo(one_line("mast-tui study show tells how far everybody is"))
+    print_line("mast-tui study show tells how far everybody is")

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.report.command import signature_input
+from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by
-from mast_tui.cli.shared.common import (
-    common_options,
-    json_option,
-    kept_taxonomy,
-    open_workspace,
-    print_json,
-    print_table,
-)
+from mast_tui.cli.shared.common import opened, print_json, print_line, print_table
 from mast_tui.figures.intervals import MARGIN
 from mast_tui.figures.signatures.model import ALL
 from mast_tui.figures.signatures.modes import Counts
-from mast_tui.safe_text import one_line
 from mast_tui.session import QueueKind, progress, queue, sample_words
 from mast_tui.study import overlap_traces
 
@@ -40,12 +33,10 @@ NO_SIGHT: Final = "the study and the annotators' own choice say who works blind"
 
 
 @click.command()
-@common_options(blind=NO_SIGHT, assisted=NO_SIGHT)
-@json_option
+@options.common(blind=NO_SIGHT, assisted=NO_SIGHT)
+@options.as_json
 def show_command(
-    workspace: str | None,
-    annotator: str | None,
-    taxonomy: Path | None,
+    common: CommonOptions,
     as_json: bool,
 ) -> None:
     """Show what was set up, and how far everybody is.
@@ -54,10 +45,9 @@ def show_command(
     these are to be taken for ordinary work. That is who this login works here as, else
     --annotator.
     """
-    place = open_workspace(workspace, create=False)
-    chosen, study = kept_study(place, taxonomy)
-    viewer = asked_by(place, chosen.ref, annotator, blind=False, assisted=False)
-    whose = viewer.name if viewer.limited else annotator
+    place, chosen, study = kept_study(common)
+    viewer = asked_by(place, chosen.ref, common)
+    whose = viewer.name if viewer.limited else common.annotator
     rows = progress_rows(place, chosen, study, whose)
     document = plan_document(place, study)
     # An annotator would learn how often others call a mode present.
@@ -89,25 +79,23 @@ def show_command(
 )
 @click.option("-n", "count", type=click.IntRange(1), default=20, help="The size of a sample.")
 @click.option("--seed", type=int, help="Draws another sample. Default: the study's.")
-@common_options(blind=NO_SIGHT, assisted=NO_SIGHT)
-@json_option
+@options.common(blind=NO_SIGHT, assisted=NO_SIGHT)
+@options.as_json
 def queue_command(
     kind: str,
     count: int,
     seed: int | None,
-    workspace: str | None,
-    annotator: str | None,
-    taxonomy: Path | None,
+    common: CommonOptions,
     as_json: bool,
 ) -> None:
     """List which traces --annotator is to take next.
 
     Prints their ids in order, one a line. Without a study all traces are everybody's.
     """
+    annotator = common.annotator
     if annotator is None:
         raise click.UsageError("say whose queue it is: --annotator NAME")
-    place = open_workspace(workspace, create=False)
-    chosen = kept_taxonomy(place, taxonomy)
+    place, chosen = opened(common)
     study = place.study(chosen.ref)
     known = {info.name for info in place.annotators()}
     if annotator not in known:
@@ -115,7 +103,7 @@ def queue_command(
         raise click.ClickException(
             f"no annotator {annotator!r} in this workspace; there are: {there}"
         )
-    viewer = asked_by(place, chosen.ref, annotator, blind=False, assisted=False)
+    viewer = asked_by(place, chosen.ref, common)
     if viewer.named is not None and kind not in _OPEN_KINDS:
         raise click.ClickException(
             f"--kind {kind} tells what others say to {annotator}, and is recorded so; this "
@@ -124,7 +112,7 @@ def queue_command(
     items = queue(place, chosen, annotator, QueueKind(kind), n=count, seed=seed)
     if not as_json:
         for item in items:
-            click.echo(one_line(item.trace_id))
+            print_line(item.trace_id)
         return
     codes = {mode.slug: mode.code for mode in chosen.modes}
     print_json(
@@ -145,12 +133,12 @@ def queue_command(
     )
 
 
-def kept_study(place: Workspace, taxonomy: Path | None) -> tuple[Taxonomy, Study]:
-    """The study that a workspace keeps, with its taxonomy; without --taxonomy the only one."""
-    chosen = kept_taxonomy(place, taxonomy)
+def kept_study(common: CommonOptions) -> tuple[Workspace, Taxonomy, Study]:
+    """The workspace, with its study and that one's taxonomy; without --taxonomy the only study."""
+    place, chosen = opened(common)
     study = place.study(chosen.ref)
-    if study is None and taxonomy is None:
-        found = [(one, kept) for one in place.taxonomies() if (kept := place.study(one.ref))]
+    if study is None and common.taxonomy is None:
+        found = [(place, one, kept) for one in place.taxonomies() if (kept := place.study(one.ref))]
         if len(found) == 1:
             return found[0]
     if study is None:
@@ -158,7 +146,7 @@ def kept_study(place: Workspace, taxonomy: Path | None) -> tuple[Taxonomy, Study
             f"there is no study under {chosen.ref} here; begin one with mast-tui study set "
             "--annotators A,B"
         )
-    return chosen, study
+    return place, chosen, study
 
 
 def plan_document(place: Workspace, study: Study) -> dict[str, Any]:
@@ -277,7 +265,7 @@ def print_plan(study: Study) -> None:
         + (", with reasons" if study.reasons else ""),
     ]
     for line in lines:
-        click.echo(one_line(line))
+        print_line(line)
 
 
 def _with_lots(study: Study, name: str) -> str:

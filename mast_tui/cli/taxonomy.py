@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, Final
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.open_codes import choosing_options, chosen_of, coding_seen_by, place_values
-from mast_tui.cli.shared.asking import asked_by, say_left_out
+from mast_tui.cli.shared import options
+from mast_tui.cli.shared.asking import asked_by, say_left_out, workspace_there
 from mast_tui.cli.shared.common import (
-    checked_sight,
-    common_options,
-    force_option,
-    json_option,
-    kept_taxonomy,
     open_workspace,
+    opened,
     print_json,
+    print_line,
     print_table,
-    say,
+    print_undone,
 )
 from mast_tui.cli.taxonomy_agree import agree_versions_command
 from mast_tui.exchange.crosswalk import find_crosswalk
@@ -41,9 +42,12 @@ from mast_tui.session import known_person, sight_values
 from mast_tui.taxonomy.changes import Candidate, Differs, TaxonomyChanges, changes
 from mast_tui.taxonomy.loader import load_mast, load_taxonomy
 from mast_tui.taxonomy.model import Taxonomy
-from mast_tui.workspace import Workspace, find_workspace
+from mast_tui.workspace import Workspace
 from mast_tui.workspace.outputs import outputs_beside
 from mast_tui.workspace.registers.imports import MIGRATION
+
+if TYPE_CHECKING:
+    from mast_tui.session import Viewer
 
 _NAMED: Final = "OLD and NEW name the taxonomies"
 _NO_LABELS: Final = "it looks at taxonomies, not at labels"
@@ -72,21 +76,21 @@ taxonomy_command.add_command(agree_versions_command, "agree")
 
 @taxonomy_command.command("show")
 @click.argument("name", default="mast")
-@common_options(annotator=_NO_LABELS, taxonomy=_NAMED, blind=_NO_LABELS, assisted=_NO_LABELS)
-@json_option
-def show_command(name: str, workspace: str | None, as_json: bool) -> None:
+@options.common(annotator=_NO_LABELS, taxonomy=_NAMED, blind=_NO_LABELS, assisted=_NO_LABELS)
+@options.as_json
+def show_command(name: str, common: CommonOptions, as_json: bool) -> None:
     """Show the categories and modes of NAME, with what types each mode.
 
     NAME is a file, id@version of a taxonomy in the workspace, or mast. Two digits that earlier
     versions in the workspace have given to a mode stay its own.
     """
-    place = _workspace_there(workspace)
+    place = workspace_there(common)
     found = _named(name, place)
     found = found if place is None else place.with_places(found)
     if as_json:
         print_json(_taxonomy_values(found))
         return
-    click.echo(one_line(f"{found.ref}  {found.name}"))
+    print_line(f"{found.ref}  {found.name}")
     for category in found.tree():
         depth = "  " * len(found.path(category.id))
         click.echo(depth + one_line(category.name))
@@ -94,12 +98,6 @@ def show_command(name: str, workspace: str | None, as_json: bool) -> None:
             if mode.category == category.id:
                 keys = found.keys_of(mode)
                 click.echo(f"{depth}  {keys}  " + one_line(f"{mode.code}  {mode.name}"))
-
-
-def _workspace_there(workspace: str | None) -> Workspace | None:
-    """The workspace where there is one, or the one named."""
-    there = workspace or find_workspace(workspace).exists()
-    return open_workspace(workspace, create=False) if there else None
 
 
 def _taxonomy_values(found: Taxonomy) -> dict[str, Any]:
@@ -133,21 +131,21 @@ def _taxonomy_values(found: Taxonomy) -> dict[str, Any]:
 @taxonomy_command.command("diff")
 @click.argument("old")
 @click.argument("new")
-@common_options(annotator=_NO_LABELS, taxonomy=_NAMED, blind=_NO_LABELS, assisted=_NO_LABELS)
-@json_option
-def diff_command(old: str, new: str, workspace: str | None, as_json: bool) -> None:
+@options.common(annotator=_NO_LABELS, taxonomy=_NAMED, blind=_NO_LABELS, assisted=_NO_LABELS)
+@options.as_json
+def diff_command(old: str, new: str, common: CommonOptions, as_json: bool) -> None:
     """Show what changed: words, names, codes, and which modes came, went, or may have become
     others.
 
     Labels can stay where the last line says so; else 'taxonomy migrate' carries them over.
     """
-    place = _workspace_there(workspace)
+    place = workspace_there(common)
     before, after = _named(old, place), _named(new, place)
     found = changes(before, after)
     if as_json:
         print_json({"from": before.ref, "to": after.ref, **_changes_values(found)})
         return
-    click.echo(one_line(f"{before.ref} → {after.ref}"))
+    print_line(f"{before.ref} → {after.ref}")
     for line in _changes_lines(found, after):
         click.echo(line)
 
@@ -165,20 +163,19 @@ def diff_command(old: str, new: str, workspace: str | None, as_json: bool) -> No
 )
 @click.option("--dry-run", is_flag=True, help="Tell what would come of it, and write nothing.")
 @click.option("--undo", is_flag=True, help="Take the last migration back.")
-@common_options(
+@options.common(
     taxonomy=_NAMED,
     blind="it tells of no trace that is hidden from who asks",
     assisted="it tells of no trace that is hidden from who asks",
 )
-@json_option
+@options.as_json
 def migrate_command(
     old: str | None,
     new: str | None,
     map_file: Path | None,
     dry_run: bool,
     undo: bool,
-    workspace: str | None,
-    annotator: str | None,
+    common: CommonOptions,
     as_json: bool,
 ) -> int:
     """Carry everybody's labels, passes, decisions, guidelines and times from OLD over to NEW.
@@ -191,29 +188,15 @@ def migrate_command(
         raise click.UsageError("--undo takes the last migration back; leave the rest out")
     if not undo and (old is None or new is None):
         raise click.UsageError("name two taxonomies: mast-tui taxonomy migrate OLD NEW --map FILE")
-    place = open_workspace(workspace, create=False)
-    who = known_person(place) or annotator
+    place = open_workspace(common)
+    who = known_person(place) or common.annotator
     if undo:
         return _undo(place, who, as_json)
     before, after = _named(str(old), place), _named(str(new), place)
     mapping = codebook_map(before, after, None if map_file is None else find_crosswalk(map_file))
     check_lead(place, before, who)
-    viewer = asked_by(place, before.ref, annotator, blind=False, assisted=False)
-    shown, left_out = _seen_by(viewer.name if viewer.limited else None, viewer), viewer.hidden
-    if dry_run:
-        with place.trial() as copy:
-            document = _document(migrate(copy, mapping, who), mapping, copy, shown)
-        document |= {"dry_run": True, "import": None}
-    else:
-        document = _document(migrate(place, mapping, who), mapping, place, shown)
-    viewer.reveal(viewer.traces or ())
-    document |= sight_values(viewer, left_out)
-    if as_json:
-        print_json(document)
-    else:
-        _print(document, mapping)
-        say_left_out(viewer, left_out)
-    return 1 if document["lost"] else 0
+    viewer = asked_by(place, before.ref, common)
+    return _carry_over(place, mapping, who, viewer, dry_run=dry_run, as_json=as_json)
 
 
 @taxonomy_command.command("add")
@@ -224,17 +207,11 @@ def migrate_command(
 @click.option("--slug", help="Its slug. Default: follows from NAME.")
 @click.option("--code", help="Its code. Default: the next free one of the category.")
 @click.option("--version", help="The version. Default: 3+1 follows 3, and 3+2 that.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="OUT",
-    help="Where the new taxonomy file goes. Default: ID-VERSION.toml.",
-)
+@options.output("Where the new taxonomy file goes. Default: ID-VERSION.toml.")
 @click.option("--dry-run", is_flag=True, help="Tell what would come of it, and write nothing.")
-@force_option
-@common_options()
-@json_option
+@options.force
+@options.common()
+@options.as_json
 def add_mode_command(
     name: str,
     category: str,
@@ -248,11 +225,7 @@ def add_mode_command(
     output: Path | None,
     dry_run: bool,
     force: bool,
-    workspace: str | None,
-    annotator: str | None,
-    taxonomy: Path | None,
-    blind: bool,
-    assisted: bool,
+    common: CommonOptions,
     as_json: bool,
 ) -> int:
     """Make a mode NAME of open codes: the next version of the taxonomy, with their places as its
@@ -262,11 +235,9 @@ def add_mode_command(
     carried over as it is; elsewhere the new mode is open, as nobody has looked for it. 'taxonomy
     migrate --undo' takes it back.
     """
-    checked_sight(blind, assisted)
-    place = open_workspace(workspace, create=False)
+    place, before = opened(common)
     outputs = outputs_beside(place, force=force)
-    before = kept_taxonomy(place, taxonomy)
-    viewer = asked_by(place, before.ref, annotator, blind, assisted)
+    viewer = asked_by(place, before.ref, common)
     check_lead(place, before, viewer.name)
     if group is None and tag is None and search is None:
         raise click.UsageError(
@@ -288,28 +259,52 @@ def add_mode_command(
     (mode,) = set(after.modes) - set(before.modes)
     mapping = candidate_map(before, after, mode.slug, codes)
     file = output or Path(f"{after.id}-{after.version}.toml")
-    shown, left_out = _seen_by(viewer.name if viewer.limited else None, viewer), viewer.hidden
+    told = f"{mode.code} {mode.name}: {len(codes)} open codes are its first labels"
     if dry_run:
-        with place.trial() as copy:
-            document = _document(migrate(copy, mapping, viewer.name), mapping, copy, shown)
-        document |= {"dry_run": True, "import": None}
+        lines = [f"{told}, once it is done"]
     else:
         outputs.add(file, taxonomy_toml(after))
         outputs.commit()
-        document = _document(migrate(place, mapping, viewer.name), mapping, place, shown)
-    document["mode"] = {"slug": mode.slug, "code": mode.code, "name": mode.name}
-    document["places"] = [place_values(one) for one in codes]
-    document["file"] = None if dry_run else str(file)
+        lines = [told, f"{file}: written; go on with --taxonomy {file}"]
+    values = {
+        "mode": {"slug": mode.slug, "code": mode.code, "name": mode.name},
+        "places": [place_values(one) for one in codes],
+        "file": None if dry_run else str(file),
+    }
+    return _carry_over(
+        place, mapping, viewer.name, viewer, values, lines, dry_run=dry_run, as_json=as_json
+    )
+
+
+def _carry_over(
+    place: Workspace,
+    mapping: CodebookMap,
+    who: str | None,
+    viewer: Viewer,
+    values: Mapping[str, Any] = MappingProxyType({}),
+    lines: Sequence[str] = (),
+    *,
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    """Carry labels over, or try that on a copy, and tell what came of it; the exit code.
+
+    JSON tells ``values`` besides, and text ``lines``.
+    """
+    left_out = viewer.hidden
+    with place.trial() if dry_run else nullcontext(place) as target:
+        done = migrate(target, mapping, who)
+        document = _document(done, mapping, target, _seen_by(viewer))
+    if dry_run:
+        document |= {"dry_run": True, "import": None}
     viewer.reveal(viewer.traces or ())
-    document |= sight_values(viewer, left_out)
+    document |= {**values, **sight_values(viewer, left_out)}
     if as_json:
         print_json(document)
     else:
         _print(document, mapping)
-        told = f"{mode.code} {mode.name}: {len(codes)} open codes are its first labels"
-        click.echo(one_line(told if not dry_run else f"{told}, once it is done"))
-        if not dry_run:
-            click.echo(one_line(f"{file}: written; go on with --taxonomy {file}"))
+        for line in lines:
+            print_line(line)
         say_left_out(viewer, left_out)
     return 1 if document["lost"] else 0
 
@@ -330,10 +325,10 @@ def _named(name: str, place: Workspace | None) -> Taxonomy:
     return kept[name]
 
 
-def _seen_by(name: str | None, viewer: Any) -> Callable[[str, str], bool]:
+def _seen_by(viewer: Viewer) -> Callable[[str, str], bool]:
     """Whether somebody may see what an annotator said of a trace."""
     return lambda annotator, trace_id: (
-        name is None or annotator == name or viewer.may_see_others(trace_id)
+        not viewer.limited or annotator == viewer.name or viewer.may_see_others(trace_id)
     )
 
 
@@ -342,28 +337,15 @@ def _undo(place: Workspace, who: str | None, as_json: bool) -> int:
         raise click.ClickException("there is no migration here that could be taken back")
     record = find_import(place, "", only=MIGRATION)
     undone = undo_import(place, record, who)
-    for told in undone.built_on:
-        say(f"mast-tui taxonomy migrate: {told}")
-    if undone.built_on:
-        say(
-            f"mast-tui taxonomy migrate: the migration {' → '.join(record.files)} stays, as "
-            "something was built on it since; take that back first"
-        )
-    if as_json:
-        print_json(
-            {
-                "import": record.id,
-                "from": record.files[0],
-                "to": record.files[1],
-                "undone": not undone.built_on,
-                "events": undone.events,
-                "built_on": list(undone.built_on),
-            }
-        )
-    elif not undone.built_on:
-        told = f"took the migration {' → '.join(record.files)} back: {undone.events} events"
-        click.echo(one_line(told))
-    return 1 if undone.built_on else 0
+    migration = f"the migration {' → '.join(record.files)}"
+    return print_undone(
+        undone,
+        {"import": record.id, "from": record.files[0], "to": record.files[1]},
+        command="mast-tui taxonomy migrate",
+        what=migration,
+        done=f"took {migration} back: {undone.events} events",
+        as_json=as_json,
+    )
 
 
 # What a migration did
@@ -449,11 +431,9 @@ def _place(label: Label) -> dict[str, Any]:
 def _print(document: dict[str, Any], mapping: CodebookMap) -> None:
     would = "would carry" if document["dry_run"] else "carried"
     labels = document["labels"]
-    click.echo(
-        one_line(
-            f"{document['from']} → {document['to']}: {would} {document['works']} readings with "
-            f"{labels['carried']} labels over ({labels['joined']} joined with another)"
-        )
+    print_line(
+        f"{document['from']} → {document['to']}: {would} {document['works']} readings with "
+        f"{labels['carried']} labels over ({labels['joined']} joined with another)"
     )
     rows = [
         (
@@ -467,7 +447,7 @@ def _print(document: dict[str, Any], mapping: CodebookMap) -> None:
     heading = ("mode", "change", "becomes", *(value.value for value in VerdictValue))
     print_table([heading, *rows], numbers_from=3)
     if document["added"]:
-        click.echo(one_line(f"new, and open everywhere: {', '.join(document['added'])}"))
+        print_line(f"new, and open everywhere: {', '.join(document['added'])}")
     again = [
         f"{one['trace_id']} · {one['annotator']} · {', '.join(one['modes'])} "
         f"({len(one['places'])} places)"

@@ -10,17 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from mast_tui.cli.agree.command import split_names
+from mast_tui.cli.command_line import CommonOptions
+from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by, say_left_out
-from mast_tui.cli.shared.common import (
-    checked_sight,
-    common_options,
-    json_option,
-    open_workspace,
-    print_json,
-    print_table,
-    rounds_option,
-    seed_option,
-)
+from mast_tui.cli.shared.common import open_workspace, print_json, print_table
 from mast_tui.exchange.migration.migrate import standing_migrations
 from mast_tui.figures.agreement.report import agreement_report
 from mast_tui.figures.source.agreement import study_from_workspace
@@ -40,28 +33,18 @@ _FIGURES: Final = ("cohen_kappa", "krippendorff_alpha")
 @click.command()
 @click.argument("versions", nargs=-1, metavar="[VERSION …]")
 @click.option("--annotators", metavar="A,B,…", help="Who is compared. Default: as 'agree' has it.")
-@click.option(
-    "--pass",
-    "which",
-    type=click.Choice(["1", "last"]),
-    default="1",
-    show_default=True,
-    help="The first reading, or the last one.",
-)
-@rounds_option("Resamples of the traces behind the intervals; 0 gives none.")
-@seed_option
-@common_options(taxonomy="VERSION names the taxonomies, the newest last")
-@json_option
+@options.which_pass("The first reading, or the last one.", "1")
+@options.rounds("Resamples of the traces behind the intervals; 0 gives none.")
+@options.seed
+@options.common(taxonomy="VERSION names the taxonomies, the newest last")
+@options.as_json
 def agree_versions_command(
     versions: tuple[str, ...],
     annotators: str | None,
-    which: str,
+    which: Which,
     rounds: int,
     seed: int,
-    workspace: str | None,
-    annotator: str | None,
-    blind: bool,
-    assisted: bool,
+    common: CommonOptions,
     as_json: bool,
 ) -> None:
     """Show κ and α of each version of a codebook, and beside the last one on the same traces.
@@ -69,14 +52,12 @@ def agree_versions_command(
     VERSION is a name id@version of a taxonomy in the workspace, the newest last. Default: all that
     labels were carried over from, and the one that they came to.
     """
-    checked_sight(blind, assisted)
-    place = open_workspace(workspace, create=False)
+    place = open_workspace(common)
     chosen = _versions(place, versions)
     names = split_names(annotators)
-    pass_choice: Which = "first" if which == "1" else "last"
-    viewers = [asked_by(place, one.ref, annotator, blind, assisted) for one in chosen]
+    viewers = [asked_by(place, one.ref, common) for one in chosen]
     studies = [
-        study_from_workspace(place, one, annotators=names, which=pass_choice, traces=viewer.traces)
+        study_from_workspace(place, one, annotators=names, which=which, traces=viewer.traces)
         for one, viewer in zip(chosen, viewers, strict=True)
     ]
     last = studies[-1]

@@ -6,20 +6,14 @@ from urllib.parse import quote, unquote, urlsplit
 
 import click
 
-from mast_tui.cli.shared.common import (
-    common_options,
-    json_option,
-    open_workspace,
-    print_json,
-    print_table,
-    say,
-)
+from mast_tui.cli.command_line import CommonOptions
+from mast_tui.cli.shared import options
+from mast_tui.cli.shared.common import open_workspace, print_json, print_line, print_table, say
 from mast_tui.cli.workspace import WHOLE
-from mast_tui.safe_text import one_line
 from mast_tui.workspace.records import Role
 
 _ASSISTED = "it is said of one annotator: team add NAME --assisted"
-_options = common_options(annotator=WHOLE, taxonomy=WHOLE, blind=WHOLE, assisted=_ASSISTED)
+_options = options.common(annotator=WHOLE, taxonomy=WHOLE, blind=WHOLE, assisted=_ASSISTED)
 
 
 @click.group()
@@ -40,19 +34,19 @@ def team_command() -> None:
     help="What they do. An annotator sees what others say of a trace once they have finished it "
     "and asked for that.",
 )
-@common_options(annotator=WHOLE, taxonomy=WHOLE, blind=WHOLE)
-@json_option
-def add_command(name: str, role: str, assisted: bool, workspace: str | None, as_json: bool) -> None:
+@options.common(annotator=WHOLE, taxonomy=WHOLE, blind=WHOLE)
+@options.as_json
+def add_command(name: str, role: str, common: CommonOptions, as_json: bool) -> None:
     """Take NAME into the team, or give a member another role.
 
     Prints the line for their file of passwords (~/.pgpass), once: nobody keeps it. With
     --assisted an annotator sees what judges say before they have finished a trace.
     """
-    if assisted and role != Role.ANNOTATOR:
+    if common.assisted and role != Role.ANNOTATOR:
         raise click.UsageError("--assisted is for annotators; all others see what judges say")
-    place = open_workspace(workspace, create=False)
+    place = open_workspace(common)
     is_first = not place.team()
-    password = place.add_member(name, Role(role), assisted=assisted)
+    password = place.add_member(name, Role(role), assisted=common.assisted)
     address = _address(place.name, name)
     line = None if password is None else _password_line(address, name, password)
     if is_first and place.shows_who_is_connected():
@@ -65,7 +59,7 @@ def add_command(name: str, role: str, assisted: bool, workspace: str | None, as_
             {
                 "name": name,
                 "role": role,
-                "assisted": assisted,
+                "assisted": common.assisted,
                 "address": address,
                 "password_line": line,
             }
@@ -81,10 +75,10 @@ def add_command(name: str, role: str, assisted: bool, workspace: str | None, as_
 
 @team_command.command("list")
 @_options
-@json_option
-def list_command(workspace: str | None, as_json: bool) -> None:
+@options.as_json
+def list_command(common: CommonOptions, as_json: bool) -> None:
     """List who is in the team."""
-    members = open_workspace(workspace, create=False).team()
+    members = open_workspace(common).team()
     if as_json:
         print_json({"members": [one._asdict() for one in members]})
     elif not members:
@@ -97,11 +91,11 @@ def list_command(workspace: str | None, as_json: bool) -> None:
 @team_command.command("remove")
 @click.argument("name", metavar="NAME")
 @_options
-def remove_command(name: str, workspace: str | None) -> None:
+def remove_command(name: str, common: CommonOptions) -> None:
     """Take NAME out of the team: the server shows them nothing any more. What they said stays."""
-    gone = open_workspace(workspace, create=False).remove_member(name)
+    gone = open_workspace(common).remove_member(name)
     beside = "" if gone else "; the role stays, as it was not made here or is needed elsewhere"
-    click.echo(one_line(f"{name} is out of the team{beside}"))
+    print_line(f"{name} is out of the team{beside}")
 
 
 def _address(url: str, name: str) -> str:

@@ -8,14 +8,9 @@ from typing import Final
 
 import click
 
-from mast_tui.cli.shared.common import (
-    common_options,
-    json_option,
-    open_on_server,
-    open_workspace,
-    print_json,
-)
-from mast_tui.safe_text import one_line
+from mast_tui.cli.command_line import CommonOptions
+from mast_tui.cli.shared import options
+from mast_tui.cli.shared.common import open_on_server, open_workspace, print_json, print_line
 from mast_tui.workspace import Workspace, is_url
 
 WHOLE: Final = "it is about the whole workspace, whoever asks"
@@ -31,29 +26,29 @@ def workspace_command() -> None:
 
 @workspace_command.command("backup")
 @click.argument("output", type=click.Path(path_type=Path), metavar="OUT")
-@common_options(annotator=WHOLE, taxonomy=WHOLE, blind=WHOLE, assisted=WHOLE)
-@json_option
-def backup_command(output: Path, workspace: str | None, as_json: bool) -> None:
+@options.common(annotator=WHOLE, taxonomy=WHOLE, blind=WHOLE, assisted=WHOLE)
+@options.as_json
+def backup_command(output: Path, common: CommonOptions, as_json: bool) -> None:
     """Copy the workspace into one new file, OUT, whole and checked.
 
     Apps and commands that have it open go on; what they save meanwhile is in the copy or not. The
     copy is a workspace like any other: --workspace OUT opens it.
     """
-    _tell_copied(str(output), _copied(open_workspace(workspace, create=False), output), as_json)
+    _tell_copied(str(output), _copied(open_workspace(common), output), as_json)
 
 
 @workspace_command.command("copy")
 @click.argument("source", metavar="FROM")
 @click.argument("target", metavar="TO")
-@common_options(workspace=_NAMED, annotator=WHOLE, taxonomy=WHOLE, blind=WHOLE, assisted=WHOLE)
-@json_option
+@options.common(workspace=_NAMED, annotator=WHOLE, taxonomy=WHOLE, blind=WHOLE, assisted=WHOLE)
+@options.as_json
 def copy_command(source: str, target: str, as_json: bool) -> None:
     """Copy a workspace between a file and a server, or from one to another, with all it holds.
 
     TO is a new file, or postgresql://USER@HOST/DATABASE with no workspace yet or an empty one.
     FROM stays as it is.
     """
-    original = open_workspace(source, create=False)
+    original = open_workspace(CommonOptions(source))
     if not is_url(target):
         counts = _copied(original, Path(target))
     else:
@@ -66,7 +61,7 @@ def copy_command(source: str, target: str, as_json: bool) -> None:
 
 @workspace_command.command("create")
 @click.argument("url", metavar="URL")
-@common_options(workspace=_NAMED, annotator=WHOLE, taxonomy=WHOLE, blind=WHOLE, assisted=WHOLE)
+@options.common(workspace=_NAMED, annotator=WHOLE, taxonomy=WHOLE, blind=WHOLE, assisted=WHOLE)
 def create_command(url: str) -> None:
     """Make an empty workspace on a PostgreSQL server: postgresql://USER@HOST/DATABASE.
 
@@ -79,19 +74,19 @@ def create_command(url: str) -> None:
         )
     workspace, _ = open_on_server(url, Workspace.create_on_server)
     workspace.close()
-    click.echo(one_line(f"{url}: there is a workspace now; open it with --workspace {url}"))
+    print_line(f"{url}: there is a workspace now; open it with --workspace {url}")
 
 
 @workspace_command.command("check")
 @click.option("--mend", is_flag=True, help="Make what differs anew from the events.")
-@common_options(annotator=WHOLE, taxonomy=WHOLE, blind=WHOLE, assisted=WHOLE)
-@json_option
-def check_command(mend: bool, workspace: str | None, as_json: bool) -> None:
+@options.common(annotator=WHOLE, taxonomy=WHOLE, blind=WHOLE, assisted=WHOLE)
+@options.as_json
+def check_command(mend: bool, common: CommonOptions, as_json: bool) -> None:
     """Check that the workspace is whole: its file, everybody's history, and what follows from it.
 
     Exit code 1 where something is wrong.
     """
-    place = open_workspace(workspace, create=False)
+    place = open_workspace(common)
     place.check()
     differing, edited = place.differences(), place.edited_histories()
     if mend and differing:
@@ -107,18 +102,14 @@ def check_command(mend: bool, workspace: str | None, as_json: bool) -> None:
             }
         )
     else:
-        click.echo(one_line(f"{place.name}: {_told(counts)}"))
+        print_line(f"{place.name}: {_told(counts)}")
         for one in differing:
-            click.echo(
-                one_line(
-                    f"{one.table} of {one.annotator}: {one.rows} rows were not what follows from "
-                    f"the events{'; made anew' if mend else ''}"
-                )
+            print_line(
+                f"{one.table} of {one.annotator}: {one.rows} rows were not what follows from "
+                f"the events{'; made anew' if mend else ''}"
             )
         for event in edited:
-            click.echo(
-                one_line(f"the history of {event.annotator} was edited, from event {event.seq} on")
-            )
+            print_line(f"the history of {event.annotator} was edited, from event {event.seq} on")
         if not differing and not edited:
             click.echo("All of it is as it was recorded.")
     if edited or (differing and not mend):
@@ -144,4 +135,4 @@ def _tell_copied(output: str, counts: dict[str, int], as_json: bool) -> None:
     if as_json:
         print_json({"output": output, **counts})
     else:
-        click.echo(one_line(f"{output}: {_told(counts)}"))
+        print_line(f"{output}: {_told(counts)}")

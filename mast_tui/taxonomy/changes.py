@@ -76,6 +76,7 @@ def changes(old: Taxonomy, new: Taxonomy) -> TaxonomyChanges:
     dropped = tuple(slug for slug in was if slug not in now)
     added = tuple(slug for slug in now if slug not in was)
     pairs = _pairs([was[slug] for slug in dropped], [now[slug] for slug in added])
+    reverse = {(b, a): likeness for (a, b), likeness in pairs.items()}
     ids = [one.identity[1] for one in (old, new)]
     return TaxonomyChanges(
         same=old.identity[1:] == new.identity[1:],
@@ -91,8 +92,8 @@ def changes(old: Taxonomy, new: Taxonomy) -> TaxonomyChanges:
         added=added,
         dropped=dropped,
         renamed=_one_to_one(pairs),
-        split=_split(pairs),
-        merged=_merged(pairs),
+        split=tuple(Candidate((a,), b, alike) for a, b, alike in _one_to_several(pairs)),
+        merged=tuple(Candidate(a, (b,), alike) for b, a, alike in _one_to_several(reverse)),
     )
 
 
@@ -145,19 +146,13 @@ def _one_to_one(pairs: _Pairs) -> tuple[Candidate, ...]:
     )
 
 
-def _split(pairs: _Pairs) -> tuple[Candidate, ...]:
-    found = {a: [b for one, b in pairs if one == a] for a, _ in pairs}
+def _one_to_several(pairs: _Pairs) -> tuple[tuple[str, tuple[str, ...], float], ...]:
+    """What has several counterparts, with these and the likeness of the least alike."""
+    found: dict[str, list[str]] = {}
+    for one, other in pairs:
+        found.setdefault(one, []).append(other)
     return tuple(
-        Candidate((a,), tuple(parts), min(pairs[a, b] for b in parts))
-        for a, parts in found.items()
-        if len(parts) > 1
-    )
-
-
-def _merged(pairs: _Pairs) -> tuple[Candidate, ...]:
-    found = {b: [a for a, other in pairs if other == b] for _, b in pairs}
-    return tuple(
-        Candidate(tuple(parts), (b,), min(pairs[a, b] for a in parts))
-        for b, parts in found.items()
-        if len(parts) > 1
+        (one, tuple(others), min(pairs[one, other] for other in others))
+        for one, others in found.items()
+        if len(others) > 1
     )

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.cli.command_line import COMMANDS, app_words, split_words
+from mast_tui.cli.command_line import COMMANDS, CommonOptions, app_words, split_words
 from mast_tui.cli.dispatch import load_command
 
 COMMON = st.lists(
@@ -41,10 +41,7 @@ def test_the_value_of_an_option_is_no_command() -> None:
 
 def test_plain_words_of_the_app_are_taken_apart() -> None:
     words = app_words(["a.jsonl", "--workspace=w.db", "b", "--annotator", "bo", "--blind"])
-    assert words is not None
-    assert words.paths == ("a.jsonl", "b")
-    assert words.values == {"--workspace": "w.db", "--annotator": "bo"}
-    assert words.flags == {"--blind"}
+    assert words == (("a.jsonl", "b"), CommonOptions("w.db", "bo", blind=True))
 
 
 def test_whatever_is_unusual_is_left_to_the_full_parser() -> None:

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from mast_tui.cli.lint.findings import PlacedFinding
 from mast_tui.cli.lint.gate import gate_of
-from mast_tui.cli.lint.running import NotRead, RunningTraces
+from mast_tui.cli.lint.watch import NotRead, RunningTraces
 from mast_tui.judges.rules import RULES, RulesJudge
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.samples import samples_folder
@@ -38,7 +38,7 @@ PODS: Final = '{"command": ["kubectl", "get", "pods"]}'
 
 def running(*paths: Path, every_rule: bool = False) -> RunningTraces:
     judge = RulesJudge(RULES) if every_rule else RulesJudge()
-    return RunningTraces(paths, judge, gate_of("any", MAST), MAST)
+    return RunningTraces(paths, judge, gate_of("any", MAST))
 
 
 def told(one: RunningTraces) -> list[str]:

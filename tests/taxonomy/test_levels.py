@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from mast_tui.exchange.migration.candidate import taxonomy_toml, with_mode
 from mast_tui.judges.llm.prompt.taxonomy_text import taxonomy_text
 from mast_tui.taxonomy.changes import changes
-from mast_tui.taxonomy.identity import differences
 from mast_tui.taxonomy.loader import TaxonomyError, from_dict, load_mast, load_taxonomy, to_dict
-from mast_tui.taxonomy.model import Taxonomy, lasting_places
+from mast_tui.taxonomy.model import Taxonomy, differences, lasting_places
 from mast_tui.workspace import Workspace
 
 DESK: dict[str, Any] = {

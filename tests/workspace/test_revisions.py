@@ -15,8 +15,7 @@ import pytest
 from mast_tui.errors import WorkspaceError
 from mast_tui.exchange.jsonl import merge_content, read_jsonl, workspace_lines
 from mast_tui.labels import VerdictValue
-from mast_tui.taxonomy.identity import differences
-from mast_tui.taxonomy.model import Mode
+from mast_tui.taxonomy.model import Mode, differences
 from mast_tui.workspace import NewEvent, Workspace
 from mast_tui.workspace.events.types import PassFinished, VerdictSet
 from mast_tui.workspace.merging import merge

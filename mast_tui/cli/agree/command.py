@@ -11,30 +11,23 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mast_tui.cli.agree.input import Wanted, judge_input, judge_named, study_input, whole_report
+from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.report.files import print_text
-from mast_tui.cli.shared.asking import Asker, asked_by, say_left_out
+from mast_tui.cli.shared import options
+from mast_tui.cli.shared.asking import asked_by, say_left_out
 from mast_tui.cli.shared.common import (
-    checked_sight,
-    common_options,
-    file_option,
-    force_option,
-    gold_option,
-    json_option,
     kept_taxonomy,
     open_workspace,
     print_json,
+    print_line,
     print_table,
-    pseudonyms_option,
-    rounds_option,
     say,
-    seed_option,
 )
 from mast_tui.figures.agreement.drill_down import judged_traces_behind, traces_behind
 from mast_tui.figures.judge.confusion import compared
 from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.reports.agreement import agreement_report
 from mast_tui.reports.render import rendered
-from mast_tui.safe_text import one_line
 from mast_tui.session import sight_values
 from mast_tui.shards.folder import ShardFolder
 from mast_tui.workspace.outputs import outputs_beside
@@ -42,7 +35,7 @@ from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
 
 if TYPE_CHECKING:
     from mast_tui.gold import GoldKind
-    from mast_tui.labels import VerdictValue
+    from mast_tui.passes import Which
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
 
@@ -66,22 +59,15 @@ if TYPE_CHECKING:
     metavar="gold|NAME",
     help="What the judge is measured by. Default: gold.",
 )
-@gold_option
+@options.gold
 @click.option(
     "--shards",
     metavar="FOLDER-or-URL",
     help="With --judge: count what it said of the traces in these shards too (docs/scale.md).",
 )
-@click.option(
-    "--pass",
-    "which",
-    type=click.Choice(["1", "last"]),
-    default="1",
-    show_default=True,
-    help="The first reading, before anybody saw the others, or the last one.",
-)
-@rounds_option("Resamples of the traces behind the intervals; 0 gives none.")
-@seed_option
+@options.which_pass("The first reading, before anybody saw the others, or the last one.", "1")
+@options.rounds("Resamples of the traces behind the intervals; 0 gives none.")
+@options.seed
 @click.option("--no-spans", is_flag=True, help="Read no trace files, and say nothing of places.")
 @click.option(
     "--traces",
@@ -89,25 +75,25 @@ if TYPE_CHECKING:
     metavar="MODE",
     help="List the traces behind the figures of a mode instead, the disagreements first.",
 )
-@file_option("--csv", "Also write every figure as one row of a CSV file.")
+@options.report_file("--csv", "Also write every figure as one row of a CSV file.")
 @click.option(
     "--markdown",
     metavar="OUT|-",
     help="Also write tables for a paper; - prints them instead of the text.",
 )
-@file_option("--latex", "Also write the tables as LaTeX.")
-@file_option("--html", "Also write the report as one HTML page.")
-@pseudonyms_option
-@force_option
-@common_options()
-@json_option
+@options.report_file("--latex", "Also write the tables as LaTeX.")
+@options.report_file("--html", "Also write the report as one HTML page.")
+@options.pseudonyms
+@options.force
+@options.common()
+@options.as_json
 def agree_command(
     annotators: str | None,
     judges: tuple[str, ...],
     against: str | None,
     gold: GoldKind | None,
     shards: str | None,
-    which: str,
+    which: Which,
     rounds: int,
     seed: int,
     no_spans: bool,
@@ -118,11 +104,7 @@ def agree_command(
     html_file: Path | None,
     pseudonyms: bool,
     force: bool,
-    workspace: str | None,
-    annotator: str | None,
-    taxonomy: Path | None,
-    blind: bool,
-    assisted: bool,
+    common: CommonOptions,
     as_json: bool,
 ) -> None:
     """Show how far annotators agree, and how good a judge is.
@@ -131,7 +113,6 @@ def agree_command(
     only the traces that they have finished or adjudicate, and that they were shown is recorded: who
     this login works here as, else --annotator.
     """
-    checked_sight(blind, assisted)
     if len(judges) > 2:
         raise click.UsageError("two judges are compared at a time; give --judge once or twice")
     judge = judges[0] if judges else None
@@ -163,51 +144,47 @@ def agree_command(
         if named[first] == named[second]:
             raise click.UsageError(f"{first} and {second} name the same file; give two")
     names = split_names(annotators)
-    place = open_workspace(workspace, create=False)
-    try:
-        outputs = outputs_beside(place, force=force)
-        for file in named.values():
-            outputs.check(file)
-        chosen = kept_taxonomy(place, taxonomy)
-        viewer = asked_by(place, chosen.ref, annotator, blind, assisted)
-        if shards is not None and Asker(annotator, blind, assisted).hides_judges(place, chosen):
-            raise click.ClickException(
-                f"{shards}: what a judge found is hidden while you work blind or without "
-                "suggestions"
-            )
-        measured = [judge_named(place, one) for one in judges]
-        if len(set(measured)) < len(measured):
-            raise click.UsageError(f"--judge names {measured[0]!r} twice")
-        wanted = Wanted(
-            annotators=names,
-            judge=measured[0] if measured else None,
-            other_judge=measured[1] if len(measured) > 1 else None,
-            against=against or "gold",
-            gold=gold or "all",
-            which="first" if which == "1" else "last",
-            rounds=rounds,
-            seed=seed,
-            places=not no_spans,
-            traces=viewer.traces,
-            blind=viewer.blind,
-            may_see_judges=viewer.may_see_judges(),
-            shards=None if shards is None else ShardFolder(shards),
+    place = open_workspace(common)
+    outputs = outputs_beside(place, force=force)
+    for file in named.values():
+        outputs.check(file)
+    chosen = kept_taxonomy(place, common.taxonomy)
+    viewer = asked_by(place, chosen.ref, common)
+    if shards is not None and asked_by(place, chosen.ref, common, anybody=True).judges_hidden:
+        raise click.ClickException(
+            f"{shards}: what a judge found is hidden while you work blind or without suggestions"
         )
-        sight = sight_values(viewer, viewer.hidden)
-        if mode is not None:
-            traces = traces_document(place, chosen, wanted, mode)
-        else:
-            figures = whole_report(place, chosen, wanted)
-            if sight:
-                figures["traces"]["only_seen_by"] = sight["sight"]["annotator"]
-        letters = pseudonyms_of(place) if pseudonyms else None
-        people = (*(names or ()), wanted.against, wanted.judge or "")
-        judged = any(annotator_kind(name) is AnnotatorKind.JUDGE for name in people)
-        viewer.reveal(viewer.traces or (), judges=judged)
-        left_out = viewer.hidden
-        revisions = list(place.revisions_read(chosen.ref))
-    finally:
-        place.close()
+    measured = [judge_named(place, one) for one in judges]
+    if len(set(measured)) < len(measured):
+        raise click.UsageError(f"--judge names {measured[0]!r} twice")
+    wanted = Wanted(
+        annotators=names,
+        judge=measured[0] if measured else None,
+        other_judge=measured[1] if len(measured) > 1 else None,
+        against=against or "gold",
+        gold=gold or "all",
+        which=which,
+        rounds=rounds,
+        seed=seed,
+        places=not no_spans,
+        traces=viewer.traces,
+        blind=viewer.blind,
+        may_see_judges=viewer.may_see_judges(),
+        shards=None if shards is None else ShardFolder(shards),
+    )
+    sight = sight_values(viewer, viewer.hidden)
+    if mode is not None:
+        traces = traces_document(place, chosen, wanted, mode)
+    else:
+        figures = whole_report(place, chosen, wanted)
+        if sight:
+            figures["traces"]["only_seen_by"] = sight["sight"]["annotator"]
+    letters = pseudonyms_of(place) if pseudonyms else None
+    people = (*(names or ()), wanted.against, wanted.judge or "")
+    judged = any(annotator_kind(name) is AnnotatorKind.JUDGE for name in people)
+    viewer.reveal(viewer.traces or (), judges=judged)
+    left_out = viewer.hidden
+    revisions = list(place.revisions_read(chosen.ref))
     if not as_json:
         say_left_out(viewer, left_out)
     if mode is not None:
@@ -259,7 +236,7 @@ def print_traces(document: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(document)
         return
-    click.echo(one_line(f"{document['mode']} {document['name']}: {_summary(document)}"))
+    print_line(f"{document['mode']} {document['name']}: {_summary(document)}")
     if document["traces"]:
         names = document["annotators"]
         rows = [("", "trace", *names)]
@@ -306,7 +283,7 @@ def traces_document(
         {
             "trace": one.trace_id,
             "disagreement": one.disagreement,
-            "said": {name: _value(value) for name, value in one.said.items()},
+            "said": {name: value and value.value for name, value in one.said.items()},
         }
         for one in behind
     ]
@@ -319,10 +296,6 @@ def traces_document(
         "annotators": list(names),
         "traces": traces,
     }
-
-
-def _value(value: VerdictValue | None) -> str | None:
-    return None if value is None else value.value
 
 
 def _summary(document: Mapping[str, Any]) -> str:

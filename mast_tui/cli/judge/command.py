@@ -12,22 +12,15 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from click.core import ParameterSource
 
+from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.judge.files import looks_under, traces_under, usual_lengths
 from mast_tui.cli.judge.options import JudgeCommand, model_options
 from mast_tui.cli.judge.progress import show_trace
 from mast_tui.cli.judge.summary import failed_files, print_run, print_shards, run_document
-from mast_tui.cli.shared.asking import Asker
-from mast_tui.cli.shared.common import (
-    checked_sight,
-    common_options,
-    json_option,
-    load_chosen_taxonomy,
-    open_workspace,
-    say,
-    working_taxonomy,
-)
-from mast_tui.cli.shared.paths import paths_argument
-from mast_tui.cli.shared.workers import WorkerPool, workers_option
+from mast_tui.cli.shared import options
+from mast_tui.cli.shared.asking import asked_by
+from mast_tui.cli.shared.common import load_chosen_taxonomy, open_workspace, say, working_taxonomy
+from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.judges.rules import RulesJudge, chosen_rules
 from mast_tui.judges.runner import Look, Looking, judged_before, run_judge
 from mast_tui.judges.sharded import JudgeUnits, judge_into_shards
@@ -43,7 +36,7 @@ _BY_MODEL: Final = "mast_tui.cli.judge.llm"
 
 
 @click.command()
-@paths_argument(required=True)
+@options.paths(required=True)
 @click.option("--judge", "judge_name", type=click.Choice(["rules", "twins", "llm"]), required=True)
 @click.option(
     "--rules",
@@ -57,7 +50,7 @@ _BY_MODEL: Final = "mast_tui.cli.judge.llm"
     help="Judge traces anew that this judge has seen; a model is asked again.",
 )
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
-@workers_option
+@options.workers
 @click.option(
     "--out",
     metavar="FOLDER-or-URL",
@@ -70,8 +63,8 @@ _BY_MODEL: Final = "mast_tui.cli.judge.llm"
     help="How many files of traces a shard has on average. Default: by their number, up to 512.",
 )
 @model_options
-@common_options()
-@json_option
+@options.common()
+@options.as_json
 @click.pass_context
 def judge_command(
     context: click.Context,
@@ -84,11 +77,7 @@ def judge_command(
     wanted_workers: str | None,
     out: str | None,
     shard_files: int | None,
-    workspace: str | None,
-    annotator: str | None,
-    taxonomy: Path | None,
-    blind: bool,
-    assisted: bool,
+    common: CommonOptions,
     as_json: bool,
     **asked: Any,
 ) -> int:
@@ -102,15 +91,13 @@ def judge_command(
     found is not told to whoever works blind or has traces without suggestions in a study: who this
     login works here as, else --annotator.
     """
-    checked_sight(blind, assisted)
-    asker = Asker(annotator, blind, assisted)
     if judge_name != "rules" and rule_names is not None:
         raise click.UsageError("--rules is for --judge rules; the other judges have none")
     _refuse_for_others(judge_name, wanted_workers, out)
-    if out is not None and (again or workspace is not None):
+    if out is not None and (again or common.workspace is not None):
         option = "--again" if again else "--workspace"
         raise click.UsageError(f"{option} is for a workspace; --out writes shards instead")
-    command = JudgeCommand(paths, workspace, taxonomy, again, quiet, as_json, asker)
+    command = JudgeCommand(paths, again, quiet, as_json, common)
     if judge_name == "llm":
         llm: Any = import_module(_BY_MODEL)
         if out is None:
@@ -128,7 +115,7 @@ def judge_command(
         judge = RulesJudge(rules, usual_lengths(rules, pool.reachable(paths), pool.workers))
         if out is None:
             return _into_workspace(command, judge, judge.covered_by, pool)
-        folder, chosen = ShardFolder(out), load_chosen_taxonomy(taxonomy)
+        folder, chosen = ShardFolder(out), load_chosen_taxonomy(common.taxonomy)
         done = judge_into_shards(
             judge.name,
             judge.looks_at,
@@ -170,9 +157,9 @@ def _into_workspace(
     pool: WorkerPool | None = None,
 ) -> int:
     """Have a judge look that asks no model; by workers where the pool has some."""
-    place = open_workspace(command.workspace, create=True)
-    chosen = working_taxonomy(place, command.taxonomy)
-    hidden = command.asker.hides_judges(place, chosen)
+    place = open_workspace(command.common, create=True)
+    chosen = working_taxonomy(place, command.common.taxonomy)
+    hidden = asked_by(place, chosen.ref, command.common, anybody=True).judges_hidden
     show = partial(show_trace, hidden=hidden)
     reports: list[FileReport] = []
     given: Iterable[Trace | Look] = traces_under(command.paths, reports)

@@ -26,6 +26,7 @@ from mast_tui.cli.judge.summary import (
     print_shards,
     say_estimate,
 )
+from mast_tui.cli.shared.asking import asked_by
 from mast_tui.cli.shared.common import (
     load_chosen_taxonomy,
     open_workspace,
@@ -76,7 +77,7 @@ def judge_with_model(command: JudgeCommand, asked: Mapping[str, Any]) -> int:
         asked: The options of the model, by name.
     """
     request = SetupRequest.of(asked)
-    setup = made_setup(request, load_chosen_taxonomy(command.taxonomy))
+    setup = made_setup(request, load_chosen_taxonomy(command.common.taxonomy))
     asks_now = request.replay is None and not request.by_files
     if asks_now:
         check_address(setup.base_url, allow_http=setup.allow_http)
@@ -86,7 +87,7 @@ def judge_with_model(command: JudgeCommand, asked: Mapping[str, Any]) -> int:
     if request.hold_out is not None and place is not None and not request.dry_run:
         set_aside(place, request.hold_out)
     if place is not None:
-        setup = replace(setup, taxonomy=working_taxonomy(place, command.taxonomy))
+        setup = replace(setup, taxonomy=working_taxonomy(place, command.common.taxonomy))
     setup = with_examples(setup, request, place)
     if request.dry_run:
         return _dry_run(command, setup, place)
@@ -110,10 +111,10 @@ def judge_with_model(command: JudgeCommand, asked: Mapping[str, Any]) -> int:
 
 def _workspace(command: JudgeCommand, request: SetupRequest) -> Workspace | None:
     """The workspace; a dry run makes none, and does without where there is none."""
-    if not request.dry_run or (command.workspace is not None and is_url(command.workspace)):
-        return open_workspace(command.workspace, create=not request.dry_run)
-    path = find_workspace(command.workspace)
-    return open_workspace(command.workspace, create=False) if path.exists() else None
+    common = command.common
+    if not request.dry_run or (common.workspace is not None and is_url(common.workspace)):
+        return open_workspace(common, create=not request.dry_run)
+    return open_workspace(common) if find_workspace(common.workspace).exists() else None
 
 
 def _estimate(
@@ -166,7 +167,7 @@ def shards_by_model(
             raise click.UsageError(f"--{name.replace('_', '-')} does not go together with --out")
     if request.few_shot == "gold":
         raise click.UsageError("--few-shot gold needs a workspace; with --out take built-in")
-    setup = made_setup(request, load_chosen_taxonomy(command.taxonomy))
+    setup = made_setup(request, load_chosen_taxonomy(command.common.taxonomy))
     setup = with_examples(setup, request, None)
     check_address(setup.base_url, allow_http=setup.allow_http)
     if request.dry_run:
@@ -211,7 +212,8 @@ class _ModelRun:
         self._command, self._setup, self._place = command, setup, place
         self._estimate: Estimate | None = None
         self._reports: list[FileReport] = []
-        self._hidden = command.asker.hides_judges(place, setup.taxonomy)
+        viewer = asked_by(place, setup.taxonomy.ref, command.common, anybody=True)
+        self._hidden = viewer.judges_hidden
         self._ended_by: signal.Signals | None = None
         self._summary: ModelRunSummary | None = None
         """What had come of it when it was ended by a signal."""

@@ -9,8 +9,8 @@ from typing import Final
 
 import click
 
-from mast_tui.cli.shared.asking import Asker
-from mast_tui.cli.shared.common import Decorated
+from mast_tui.cli.command_line import CommonOptions
+from mast_tui.cli.shared.options import Decorated
 from mast_tui.configuration import ANSWER_TOKENS, TIMEOUT, WINDOW_TOKENS
 from mast_tui.judges.llm.request import MOST_STEPS
 
@@ -20,12 +20,10 @@ class JudgeCommand:
     """What was asked for, of whatever judge, and who asks."""
 
     paths: tuple[Path, ...]
-    workspace: str | None
-    taxonomy: Path | None
     again: bool
     quiet: bool
     as_json: bool
-    asker: Asker
+    common: CommonOptions
 
 
 def _file(name: str, help_text: str, *, multiple: bool = False) -> Callable[[Decorated], Decorated]:

@@ -6,17 +6,14 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
 from mast_tui.cli.shared.common import say
+from mast_tui.cli.shared.workers import progress_bar
 from mast_tui.reports.sentences import counted
 from mast_tui.safe_text import one_line
 
 if TYPE_CHECKING:
-    from rich.progress import Progress as Bar
-    from rich.progress import TaskID
-
     from mast_tui.configuration import Prices
     from mast_tui.judges.llm.run.estimate import Estimate
     from mast_tui.judges.runner import Progress
@@ -50,7 +47,6 @@ class Lines(AbstractContextManager["Lines"]):
         self, quiet: bool, *, hidden: bool = False, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._hidden = hidden
-        self._say: Callable[[str], None] = (lambda _: None) if quiet else say
         self._quiet = quiet
         self._began = clock()
         self._clock = clock
@@ -68,7 +64,8 @@ class Lines(AbstractContextManager["Lines"]):
 
     def on_wait(self, words: str) -> None:
         """Requests wait; it is told how long the run has taken by then."""
-        self._say(f"{words} ({elapsed(self._clock() - self._began)} since the start)")
+        if not self._quiet:
+            say(f"{words} ({elapsed(self._clock() - self._began)} since the start)")
 
 
 class BarLines(AbstractContextManager["BarLines"]):
@@ -82,58 +79,25 @@ class BarLines(AbstractContextManager["BarLines"]):
         *,
         hidden: bool = False,
     ) -> None:
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            Progress,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
-        from rich.table import Column
-
         self._prices = prices
         self._found = 0
         self._hidden = hidden
-        self._waits = ""
+        self._used = self._waits = ""
         self._waits_since = 0.0
         self._clock = clock
-        said = "{task.completed:.0f} of {task.total:.0f} traces"
-        self._bar: Bar = Progress(
-            TextColumn(said, markup=False, table_column=Column(no_wrap=True)),
-            BarColumn(bar_width=10),
-            TimeElapsedColumn(table_column=Column(no_wrap=True)),
-            TimeRemainingColumn(compact=True, table_column=Column(no_wrap=True)),
-            TextColumn("left", table_column=Column(no_wrap=True)),
-            TextColumn(
-                "{task.fields[facts]}",
-                markup=False,
-                table_column=Column(no_wrap=True, overflow="ellipsis"),
-            ),
-            console=Console(file=sys.stderr),
-            redirect_stdout=False,
-            redirect_stderr=False,
-            transient=False,
-        )
-        self._task: TaskID = self._bar.add_task("", total=traces, facts="")
-        self._used = ""
+        self._bar = progress_bar(traces, " traces", elapsed=True)
 
     def __enter__(self) -> Self:
         self._bar.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
     def on_trace(self, progress: Progress) -> None:
         """A trace is through; why one failed stands above the bar at once."""
         self._found += progress.suggestions
-        self._bar.update(self._task, completed=progress.done)
+        self._bar.update(self._bar.task_ids[0], completed=progress.done)
         self._show()
         if progress.problem is not None:
             words = f"{progress.path}: {progress.problem}"
@@ -163,7 +127,7 @@ class BarLines(AbstractContextManager["BarLines"]):
             self._used,
             f"{speed * 60:.0f} a minute" if speed else "",
         )
-        self._bar.update(self._task, facts=" · ".join(part for part in parts if part))
+        self._bar.update(self._bar.task_ids[0], facts=" · ".join(part for part in parts if part))
 
 
 def run_progress(

@@ -7,14 +7,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import click
-
 from mast_tui.cli.judge.progress import money, tokens
 from mast_tui.cli.shared.asking import judges_hidden
-from mast_tui.cli.shared.common import print_json, print_table, say
+from mast_tui.cli.shared.common import print_json, print_line, print_table, say
 from mast_tui.judges.runner import Progress, RunSummary, Step
 from mast_tui.reports.sentences import counted
-from mast_tui.safe_text import one_line
 
 if TYPE_CHECKING:
     from mast_tui.cli.judge.options import JudgeCommand
@@ -202,7 +199,7 @@ def print_shards(command: JudgeCommand, run: ShardRun, place: str, taxonomy: Tax
         place: Where the shards are.
         taxonomy: That of the modes.
     """
-    hidden = judges_hidden(command.asker, taxonomy)
+    hidden = judges_hidden(command.common, taxonomy)
     document = _shards_document(run, place, taxonomy)
     return failed_files(print_run(document, taxonomy, hidden=hidden, as_json=command.as_json))
 
@@ -215,19 +212,19 @@ def _print_counts(document: Document) -> None:
         words = "what was found is hidden while you work blind or without suggestions"
     if shards is None:
         left = f", {counts['left']} left" if counts.get("left") else ""
-        _line(
+        print_line(
             f"{document['judge']}: {counted(counts['judged'], 'trace')} judged, "
             f"{counts['known']} known, {counts['failed']} failed{left}; {words}"
         )
         return
-    _line(
+    print_line(
         f"{document['judge']}: {counted(shards['written'], 'shard')} of {shards['all']} written to "
         f"{document['out']}, {shards['known']} were there; "
         f"{counted(counts['judged'], 'trace')} judged{';' if found is None else ','} {words}"
     )
     if document["requests"]:
         used = document["tokens"]
-        _line(
+        print_line(
             f"{counted(document['requests'], 'request')}: {tokens(used['in'])} tokens in, "
             f"{tokens(used['out'])} out"
         )
@@ -248,53 +245,53 @@ def _print_use(document: Document) -> None:
     if quotes is not None and quotes["all"]:
         share = f"{quotes['verified']} of {quotes['all']} ({quotes['share']:.0%})"
         kinds = (f"{quotes[kind]} {kind.replace('_', ' ')}" for kind in _KINDS if quotes[kind])
-        _line(f"quotes found in the traces: {share}; {', '.join(kinds)}")
+        print_line(f"quotes found in the traces: {share}; {', '.join(kinds)}")
     cost = "" if document["cost"] is None else f"; cost {money(document['cost'])}"
     cached = f" ({tokens(used['cached'])} of them cached)" if used["cached"] else ""
     now, in_all = document["requests"]["now"], document["requests"]["run"]
     before = f", {in_all - now} of them earlier" if in_all > now else ""
     if in_all:
-        _line(
+        print_line(
             f"{in_all} requests{before}: {tokens(used['in'])} tokens in{cached}, "
             f"{tokens(used['out'])} out{cost}"
         )
     if document["examples"]:
         named = ", ".join(document["examples"])
-        _line(f"examples from {named}; they are left out of figures")
+        print_line(f"examples from {named}; they are left out of figures")
     if document["shortened"]:
-        _line(f"in {document['shortened']} traces not all was shown: texts were shortened")
+        print_line(f"in {document['shortened']} traces not all was shown: texts were shortened")
     by_count = sorted((document["remarks"] or {}).items(), key=lambda said: -said[1])
     for remark, traces in by_count[:_REMARKS_SHOWN]:
-        _line(f"{remark} ({traces} traces)" if traces > 1 else remark)
+        print_line(f"{remark} ({traces} traces)" if traces > 1 else remark)
     if len(by_count) > _REMARKS_SHOWN:
-        _line(f"and {len(by_count) - _REMARKS_SHOWN} other remarks; --json has them all")
+        print_line(f"and {len(by_count) - _REMARKS_SHOWN} other remarks; --json has them all")
     if "batch" in document:
         _print_batch(document["batch"])
     if document["ending"]:
-        _line(f"ended: {document['ending']}; {document['allowance']}")
+        print_line(f"ended: {document['ending']}; {document['allowance']}")
 
 
 def _print_batch(batch: Document) -> None:
     """What was written, what was read, and what is left."""
     if batch["files"]:
         named = ", ".join(batch["files"])
-        _line(f"{counted(batch['written'], 'request')} written to {named}")
+        print_line(f"{counted(batch['written'], 'request')} written to {named}")
     if batch["answers"]:
         used = counted(batch["read"], "answer")
         where = "files" if batch["batches"] is None else "batch"
-        _line(f"{used} taken of the {batch['answers']} in the {where}")
+        print_line(f"{used} taken of the {batch['answers']} in the {where}")
     for words, count in batch["troubles"].items():
-        _line(f"{counted(count, 'request')} without an answer: {words}")
+        print_line(f"{counted(count, 'request')} without an answer: {words}")
     if batch["strangers"]:
         belong = "belongs" if batch["strangers"] == 1 else "belong"
-        _line(f"{counted(batch['strangers'], 'answer')} {belong} to no request of this run")
+        print_line(f"{counted(batch['strangers'], 'answer')} {belong} to no request of this run")
     if batch["broken"]:
-        _line(f"{counted(batch['broken'], 'line')} could not be read as an answer")
+        print_line(f"{counted(batch['broken'], 'line')} could not be read as an answer")
     if batch["waiting"] and not batch["files"]:
         how = "the same command sends what is missing in another batch"
         if batch["batches"] is None:
             how = "--write-batch writes what is missing, and without it the same command asks"
-        _line(f"{counted(batch['waiting'], 'trace')} still to be asked about: {how}")
+        print_line(f"{counted(batch['waiting'], 'trace')} still to be asked about: {how}")
 
 
 def failed_files(document: Document) -> int:
@@ -318,8 +315,8 @@ def say_estimate(estimate: Estimate, setup: Setup) -> None:
 def print_estimate(document: Document, estimate: Estimate, setup: Setup) -> None:
     """The estimate of a dry run, on stdout: with what would be sent where."""
     for line in (*_estimate_lines(estimate, setup), document["sent"]):
-        _line(line)
-    _line("Nothing was sent and nothing was written (--dry-run).")
+        print_line(line)
+    print_line("Nothing was sent and nothing was written (--dry-run).")
 
 
 def _estimate_lines(estimate: Estimate, setup: Setup) -> list[str]:
@@ -337,7 +334,3 @@ def _estimate_lines(estimate: Estimate, setup: Setup) -> list[str]:
             f"{estimate.shortened} long texts are shortened; more of them fits with --window-tokens"
         )
     return lines
-
-
-def _line(text: str) -> None:
-    click.echo(one_line(text))

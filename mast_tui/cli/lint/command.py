@@ -11,20 +11,14 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from mast_tui.cli.agree.input import judge_named
+from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.judge.files import usual_lengths
 from mast_tui.cli.lint.findings import LintedTrace, LintReport, PlacedFinding, judged_now, placed
 from mast_tui.cli.lint.formats import FORMATS
 from mast_tui.cli.lint.gate import fail_on_option, gate_of, rules_for, rules_option
-from mast_tui.cli.shared.asking import Asker, check_may_see_judges
-from mast_tui.cli.shared.common import (
-    common_options,
-    force_option,
-    json_option,
-    load_chosen_taxonomy,
-    open_workspace,
-    say,
-)
-from mast_tui.cli.shared.paths import paths_argument
+from mast_tui.cli.shared import options
+from mast_tui.cli.shared.asking import check_may_see_judges
+from mast_tui.cli.shared.common import load_chosen_taxonomy, open_workspace, say
 from mast_tui.errors import MastError
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.labels import Doubt, Finding, Label
@@ -36,7 +30,7 @@ from mast_tui.workspace.paths import find_workspace
 
 if TYPE_CHECKING:
     from mast_tui.cli.lint.gate import Gate
-    from mast_tui.taxonomy.model import Mode, Taxonomy
+    from mast_tui.taxonomy.model import Mode
     from mast_tui.traces.model import Trace
     from mast_tui.workspace import Workspace
 
@@ -54,7 +48,7 @@ ALL_IS_TOLD: Final = "all that it tells is what a judge finds"
 
 
 @click.command()
-@paths_argument(required=True)
+@options.paths(required=True)
 @fail_on_option
 @click.option(
     "--judge",
@@ -72,16 +66,10 @@ ALL_IS_TOLD: Final = "all that it tells is what a judge finds"
     help="How findings are told: for people (the default), programs, code scanning, test "
     "reports, annotations of a GitHub workflow.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="OUT",
-    help="The file to write. Default: stdout.",
-)
-@force_option
-@common_options(blind=ALL_IS_TOLD)
-@json_option
+@options.output("The file to write. Default: stdout.")
+@options.force
+@options.common(blind=ALL_IS_TOLD)
+@options.as_json
 def lint_command(
     paths: tuple[Path, ...],
     fail_on: str,
@@ -90,10 +78,7 @@ def lint_command(
     form: str | None,
     output: Path | None,
     force: bool,
-    workspace: str | None,
-    annotator: str | None,
-    taxonomy: Path | None,
-    assisted: bool,
+    common: CommonOptions,
     as_json: bool,
 ) -> int:
     """Fail where a judge finds failure modes in traces: for CI and hooks.
@@ -105,22 +90,22 @@ def lint_command(
     """
     if as_json and form not in (None, "json"):
         raise click.UsageError(f"--json is --format json; leave out --format {form}")
-    chosen = load_chosen_taxonomy(taxonomy)
+    chosen = load_chosen_taxonomy(common.taxonomy)
     gate = gate_of(fail_on, chosen)
     if judge_name != RULES_NOW and rule_names is not None:
         raise click.UsageError(f"--rules is for --judge rules; {judge_name} has judged already")
-    rules = rules_for(rule_names, gate, chosen) if judge_name == RULES_NOW else ()
-    check_may_see_judges(Asker(annotator, False, assisted), chosen, workspace)
+    rules = rules_for(rule_names, gate) if judge_name == RULES_NOW else ()
+    check_may_see_judges(common, chosen)
     outputs = Outputs(Rules(_never_replaced(paths), protected_kind, force))
     if output is not None:
         outputs.check(output)
     if judge_name == RULES_NOW:
         judge = RulesJudge(rules, usual_lengths(rules, paths))
-        find: Find = partial(judged_now, judge, gate, chosen)
+        find: Find = partial(judged_now, judge, gate)
         by_name = tuple((rule.name, chosen.mode(rule.mode)) for rule in rules)
         report = LintReport(judge.name, chosen, by_name, fail_on)
     else:
-        kept = KeptFindings(open_workspace(workspace, create=False), judge_name, gate, chosen)
+        kept = KeptFindings(open_workspace(common), judge_name, gate)
         find = kept.of
         report = LintReport(kept.judge, chosen, tuple((None, mode) for mode in kept.modes), fail_on)
     _look(paths, output, find, report)
@@ -188,14 +173,13 @@ class NotJudged(MastError):
 class KeptFindings:
     """Gives what a judge has suggested in traces, as a workspace keeps it."""
 
-    def __init__(self, place: Workspace, name: str, gate: Gate, taxonomy: Taxonomy) -> None:
+    def __init__(self, place: Workspace, name: str, gate: Gate) -> None:
         """Find the judge.
 
         Args:
             place: The workspace.
             name: The judge's name, or enough of its beginning; ``judge:`` may be left out.
-            gate: Tells what fails.
-            taxonomy: Of which its suggestions are.
+            gate: Tells what fails, and of which taxonomy its suggestions are.
 
         Raises:
             click.ClickException: There is no such judge, or several.
@@ -204,7 +188,7 @@ class KeptFindings:
         self.judge = judge_named(place, name)
         self._place = place
         self._gate = gate
-        self._taxonomy = taxonomy
+        taxonomy = gate.taxonomy
         judgements = place.judgements(annotator=self.judge, taxonomy=taxonomy.ref)
         seen = {slug for one in judgements for slug in one.looks_at}
         self.modes: Sequence[Mode] = [mode for mode in taxonomy.modes if mode.slug in seen]
@@ -224,7 +208,7 @@ class KeptFindings:
         read_fully(trace)
         now = TraceRecord.of(trace)
         known = self._place.find_trace(now)
-        judge, ref = self.judge, self._taxonomy.ref
+        judge, ref = self.judge, self._gate.taxonomy.ref
         if known is None or not self._place.judgements(
             trace_id=known.trace_id, annotator=judge, taxonomy=ref
         ):
@@ -232,9 +216,7 @@ class KeptFindings:
         if known.spans is not None and known.spans != now.spans:
             raise NotJudged(f"it has grown since {self.judge} has judged it; run it again")
         labels = self._place.labels(trace_id=known.trace_id, annotator=judge, taxonomy=ref)
-        found = [
-            placed(trace, None, _finding(label), self._gate, self._taxonomy) for label in labels
-        ]
+        found = [placed(trace, None, _finding(label), self._gate) for label in labels]
         return sorted(found, key=lambda one: (one.first, one.last, one.mode.code))
 
 

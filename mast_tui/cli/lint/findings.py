@@ -92,15 +92,12 @@ def shown_path(path: Path) -> str:
     return path.as_posix() if inside.parts[:1] == ("..",) else inside.as_posix()
 
 
-def judged_now(
-    judge: RulesJudge, gate: Gate, taxonomy: Taxonomy, trace: Trace, /
-) -> Sequence[PlacedFinding]:
+def judged_now(judge: RulesJudge, gate: Gate, trace: Trace, /) -> Sequence[PlacedFinding]:
     """Read a trace to its end and tell what the rules find in it.
 
     Args:
         judge: The rules.
         gate: Tells what fails.
-        taxonomy: Where the modes stand.
         trace: What they look at.
 
     Returns:
@@ -110,22 +107,17 @@ def judged_now(
         OSError: The trace cannot be read.
     """
     read_fully(trace)
-    return [
-        placed(trace, rule.name, finding, gate, taxonomy) for rule, finding in judge.findings(trace)
-    ]
+    return [placed(trace, rule.name, finding, gate) for rule, finding in judge.findings(trace)]
 
 
-def placed(
-    trace: Trace, rule: str | None, finding: Finding, gate: Gate, taxonomy: Taxonomy
-) -> PlacedFinding:
+def placed(trace: Trace, rule: str | None, finding: Finding, gate: Gate) -> PlacedFinding:
     """Give a finding its place.
 
     Args:
         trace: In which it was found.
         rule: Which rule found it; None for a model.
         finding: What was found.
-        gate: Tells whether it fails.
-        taxonomy: Where its mode stands.
+        gate: Tells whether it fails, and of which taxonomy its mode is.
 
     Returns:
         The same with its place.
@@ -142,7 +134,7 @@ def placed(
         at + 1,
         first + 1,
         last + 1,
-        taxonomy.mode(finding.mode),
+        gate.taxonomy.mode(finding.mode),
         rule,
         "" if words is None else words.quote,
         finding.rationale,

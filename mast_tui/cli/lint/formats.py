@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
@@ -47,15 +47,15 @@ def as_text(report: LintReport) -> str:
     The first is in the form of compilers: ``file:line: error: …``, or ``warning`` for what does
     not fail.
     """
-    return "".join(f"{line}\n" for line in _text_lines(report))
+    lines = (f"{TEXT_BEGINS}{_sums(report)}", *_text_lines(report.findings))
+    return "".join(f"{_plain(line)}\n" for line in lines)
 
 
-def _text_lines(report: LintReport) -> Iterator[str]:
-    yield _plain(f"{TEXT_BEGINS}{_sums(report)}")
-    for finding in report.findings:
-        yield _plain(text_line(finding))
+def _text_lines(findings: Iterable[PlacedFinding]) -> Iterator[str]:
+    for finding in findings:
+        yield text_line(finding)
         if finding.quote:
-            yield _plain(f"    “{one_line(finding.quote, _QUOTED)}”")
+            yield f"    “{one_line(finding.quote, _QUOTED)}”"
 
 
 def text_line(finding: PlacedFinding) -> str:
@@ -236,9 +236,9 @@ def as_junit(report: LintReport) -> str:
                 type=_rule_id(first.mode, first.rule),
                 message=one_line(f"{first.what}: {first.reason}"),
             )
-            told.text = _in_xml(failing)
+            told.text = "\n".join(_text_lines(failing))
         if allowed:
-            ElementTree.SubElement(case, "system-out").text = _in_xml(allowed)
+            ElementTree.SubElement(case, "system-out").text = "\n".join(_text_lines(allowed))
     for path, reason in report.failed:
         case = _case(suite, shown_path(path), "whole file")
         ElementTree.SubElement(case, "error", type="unreadable", message=one_line(reason))
@@ -253,15 +253,6 @@ def _case(suite: ElementTree.Element, path: str, name: str) -> ElementTree.Eleme
     return ElementTree.SubElement(
         suite, "testcase", classname=one_line(path), name=one_line(name), time="0"
     )
-
-
-def _in_xml(findings: list[PlacedFinding]) -> str:
-    lines = []
-    for finding in findings:
-        lines.append(text_line(finding))
-        if finding.quote:
-            lines.append(f"    “{one_line(finding.quote, _QUOTED)}”")
-    return "\n".join(lines)
 
 
 def as_github(report: LintReport) -> str:

@@ -42,13 +42,14 @@ class NoModeOfThese(MastError):
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Which findings fail: all, those of ``modes``, those that are ``fatal``.
+    """Which findings of a taxonomy's modes fail: all, those of ``modes``, those that are ``fatal``.
 
     ``fatal`` are the modes that count as fatal where a judge does not say what decided the
     outcome, none where nobody has said of any mode; None where that is not asked for. All are
     slugs.
     """
 
+    taxonomy: Taxonomy
     everything: bool
     modes: tuple[str, ...]
     fatal: tuple[str, ...] | None
@@ -93,7 +94,7 @@ def gate_of(text: str, taxonomy: Taxonomy) -> Gate:
         if mode is None:
             raise click.UsageError(f"--fail-on {word}: {_no_mode(word, taxonomy)}")
         modes.append(mode.slug)
-    return Gate(ANY in map(str.casefold, words), tuple(modes), fatal)
+    return Gate(taxonomy, ANY in map(str.casefold, words), tuple(modes), fatal)
 
 
 def _fatal_modes(taxonomy: Taxonomy) -> tuple[str, ...]:
@@ -117,15 +118,12 @@ def _no_mode(word: str, taxonomy: Taxonomy) -> str:
     return f"no such mode; did you mean {meant.code} ({meant.name})? {there}"
 
 
-def rules_for(
-    names: str | None, gate: Gate, taxonomy: Taxonomy, *, running: bool = False
-) -> tuple[Rule, ...]:
+def rules_for(names: str | None, gate: Gate, *, running: bool = False) -> tuple[Rule, ...]:
     """Choose the rules that run, so that each mode that is to fail can be found.
 
     Args:
         names: The value of ``--rules``.
-        gate: What fails.
-        taxonomy: Only rules for its modes run.
+        gate: What fails; only rules for modes of its taxonomy run.
         running: Whether the runs go on, so that no rule runs that needs their end.
 
     Returns:
@@ -137,6 +135,7 @@ def rules_for(
         click.UsageError: A mode that is to fail is looked for by none of the rules, so that it
             never would, or all that are named need the end of a run.
     """
+    taxonomy = gate.taxonomy
     known = {mode.slug: mode.code for mode in taxonomy.modes}
     able = tuple(rule for rule in RULES if rule.mode in known)
     if not able:

@@ -12,25 +12,13 @@ import click
 
 from mast_tui.adjudication import orders_from_files, places_from_files, traces_from_files
 from mast_tui.adjudication.for_signatures import corrected_prevalence, extras_for, gold_of
+from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.report.files import Files, print_text
 from mast_tui.cli.report.shards import refuse_others, report_shards
-from mast_tui.cli.shared.asking import Asker, asked_by, say_left_out
-from mast_tui.cli.shared.common import (
-    checked_sight,
-    common_options,
-    file_option,
-    force_option,
-    gold_option,
-    json_option,
-    kept_taxonomy,
-    open_workspace,
-    print_json,
-    pseudonyms_option,
-    rounds_option,
-    say,
-    seed_option,
-)
-from mast_tui.cli.shared.workers import WorkerPool, workers_option
+from mast_tui.cli.shared import options
+from mast_tui.cli.shared.asking import asked_by, say_left_out
+from mast_tui.cli.shared.common import kept_taxonomy, open_workspace, print_json, say
+from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.figures.signatures.bill import spent_from
 from mast_tui.figures.signatures.model import Rules
 from mast_tui.figures.signatures.report import signature_report
@@ -69,7 +57,7 @@ if TYPE_CHECKING:
 @click.option(
     "--labels", default="gold", show_default=True, metavar="gold|NAME", help="Whose labels."
 )
-@gold_option
+@options.gold
 @click.option(
     "--failed-below",
     type=float,
@@ -105,8 +93,8 @@ if TYPE_CHECKING:
 @click.option(
     "--cascading", type=int, default=4, show_default=True, help="Fewest modes of a cascade."
 )
-@rounds_option("Resamples; 0: none.")
-@seed_option
+@options.rounds("Resamples; 0: none.")
+@options.seed
 @click.option(
     "--without-places", is_flag=True, help="Read no trace files, and say nothing of places."
 )
@@ -115,10 +103,12 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Count tokens and minutes after the first fatal failure; reads the files of failed runs.",
 )
-@file_option("--html", "Write the report as one page that opens anywhere without a network.")
-@file_option("--markdown", "Write it as Markdown.")
-@file_option("--csv", "Write every figure as a row of a tidy table.")
-@file_option("--latex", "Write its tables for LaTeX.")
+@options.report_file(
+    "--html", "Write the report as one page that opens anywhere without a network."
+)
+@options.report_file("--markdown", "Write it as Markdown.")
+@options.report_file("--csv", "Write every figure as a row of a tidy table.")
+@options.report_file("--latex", "Write its tables for LaTeX.")
 @click.option(
     "--figures",
     type=click.Path(path_type=Path),
@@ -136,11 +126,11 @@ if TYPE_CHECKING:
 @click.option(
     "--bare", is_flag=True, help="Leave title and caption out of the figures, for a paper."
 )
-@pseudonyms_option
-@force_option
-@workers_option
-@common_options()
-@json_option
+@options.pseudonyms
+@options.force
+@options.workers
+@options.common()
+@options.as_json
 @click.pass_context
 def report_command(
     context: click.Context,
@@ -171,11 +161,7 @@ def report_command(
     pseudonyms: bool,
     force: bool,
     wanted_workers: str | None,
-    workspace: str | None,
-    annotator: str | None,
-    taxonomy: Path | None,
-    blind: bool,
-    assisted: bool,
+    common: CommonOptions,
     as_json: bool,
 ) -> None:
     """Show how and why runs fail: which modes, how sure, and where.
@@ -186,7 +172,6 @@ def report_command(
     For whoever labels here only the traces count that they have finished or adjudicate, and that
     they were shown is recorded: who this login works here as, else --annotator.
     """
-    checked_sight(blind, assisted)
     try:
         rules = Rules(alpha, margin / 100, least, isolated, cascading)
     except ValueError as error:
@@ -199,8 +184,7 @@ def report_command(
         raise click.UsageError("--gold says how much of the gold counts; leave out --labels")
     if shards is not None:
         refuse_others(context)
-        asker = Asker(annotator, blind, assisted)
-        report_shards(shards, by, rules, failed_below, asker, wanted_workers, as_json=as_json)
+        report_shards(shards, by, rules, failed_below, common, wanted_workers, as_json=as_json)
         return
     if figures is None and (bare or image != "svg"):
         raise click.UsageError("--bare and --figures-format say how --figures draws; name a folder")
@@ -213,12 +197,12 @@ def report_command(
         raise click.UsageError("--paired compares two models; leave out --compare and --by")
     two = paired or compare
     pair = None if two is None else split_pair(two, "--compare" if compare else "--paired")
-    place = open_workspace(workspace, create=False)
+    place = open_workspace(common)
     outputs = outputs_beside(place, force=force)
     files.check(outputs)
-    chosen = kept_taxonomy(place, taxonomy)
+    chosen = kept_taxonomy(place, common.taxonomy)
     try:
-        viewer = asked_by(place, chosen.ref, annotator, blind, assisted)
+        viewer = asked_by(place, chosen.ref, common)
         for line in take_outcomes(place):
             say(line)
         sight = sight_of_labels(viewer, labels)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 import click
 from click.core import ParameterSource
 
-from mast_tui.cli.shared.asking import Asker, judges_hidden
+from mast_tui.cli.command_line import CommonOptions
+from mast_tui.cli.shared.asking import judges_hidden
 from mast_tui.cli.shared.common import print_json, print_table, say
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.figures.shards import shard_report
@@ -52,7 +53,7 @@ def report_shards(
     by: str,
     rules: Rules,
     failed_below: float | None,
-    asker: Asker,
+    common: CommonOptions,
     wanted_workers: str | None,
     *,
     as_json: bool,
@@ -64,7 +65,7 @@ def report_shards(
         by: What tells groups apart.
         rules: Where the lines are drawn.
         failed_below: Lets the outcome follow from the score.
-        asks: Who asks.
+        common: Who asks.
         wanted_workers: What ``--workers`` says.
         as_json: Whether one JSON document is printed.
 
@@ -73,7 +74,7 @@ def report_shards(
         click.ClickException: Whoever asks works blind here.
     """
     folder = ShardFolder(place)
-    if judges_hidden(asker, folder.manifest().taxonomy):
+    if judges_hidden(common, folder.manifest().taxonomy):
         raise click.ClickException(
             f"{place}: what a judge found is hidden while you work blind or without suggestions"
         )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sized
-from dataclasses import dataclass
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import click
 
+from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared.common import open_on_server, open_workspace, say
 from mast_tui.errors import SessionError
 from mast_tui.session import hidden_words, viewer_of, works_blind
@@ -18,48 +19,35 @@ if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
 
 
-@dataclass(frozen=True, slots=True)
-class Asker:
-    """What the command line says of the one who asks, before a workspace is open."""
-
-    annotator: str | None
-    blind: bool
-    assisted: bool
-
-    def hides_judges(self, place: Workspace, taxonomy: Taxonomy) -> bool:
-        """Whether what judges find must not be told to the one who asks."""
-        viewer = asked_by(
-            place, taxonomy.ref, self.annotator, self.blind, self.assisted, anybody=True
-        )
-        return viewer.judges_hidden
+def workspace_there(common: CommonOptions) -> Workspace | None:
+    """Open the workspace that is named, or the nearest one; None where there is none near."""
+    there = common.workspace is not None or find_workspace(None).exists()
+    return open_workspace(common) if there else None
 
 
-def judges_hidden(asker: Asker, taxonomy: Taxonomy, workspace: str | None = None) -> bool:
+def judges_hidden(common: CommonOptions, taxonomy: Taxonomy) -> bool:
     """Whether what a judge finds must not be told: somebody works blind here.
 
     Where there is no workspace there is nobody to keep it from, and none is made.
 
     Args:
-        asker: Who asks.
+        common: Who asks, and in which workspace.
         taxonomy: Under which taxonomy.
-        workspace: The value of ``--workspace``.
     """
-    if workspace is None and not find_workspace(None).exists():
-        return asker.blind
-    place = open_workspace(workspace, create=False)
-    try:
-        return asker.hides_judges(place, taxonomy)
-    finally:
-        place.close()
+    place = workspace_there(common)
+    if place is None:
+        return common.blind
+    with closing(place):
+        return asked_by(place, taxonomy.ref, common, anybody=True).judges_hidden
 
 
-def check_may_see_judges(asker: Asker, taxonomy: Taxonomy, workspace: str | None) -> None:
+def check_may_see_judges(common: CommonOptions, taxonomy: Taxonomy) -> None:
     """Refuse to tell findings to somebody who labels here without them; as ``judges_hidden``.
 
     Raises:
         SessionError: They work blind, or have traces without suggestions.
     """
-    if judges_hidden(asker, taxonomy, workspace):
+    if judges_hidden(common, taxonomy):
         raise SessionError(
             "what judges find is hidden from you, as you work blind here or have traces without "
             "suggestions; work outside of this folder, or leave blind with --assisted"
@@ -67,30 +55,28 @@ def check_may_see_judges(asker: Asker, taxonomy: Taxonomy, workspace: str | None
 
 
 def asked_by(
-    place: Workspace,
-    taxonomy: str,
-    annotator: str | None,
-    blind: bool,
-    assisted: bool,
-    *,
-    anybody: bool = False,
+    place: Workspace, taxonomy: str, common: CommonOptions, *, anybody: bool = False
 ) -> Viewer:
     """Find out who asks, and say where that is not whom the command line names.
 
     Args:
         place: The workspace that is asked.
         taxonomy: Under which taxonomy, as ``id@version``.
-        annotator: The value of ``--annotator``.
-        blind: Whether ``--blind`` is given.
-        assisted: Whether ``--assisted`` is given.
+        common: What the command line says of who asks.
         anybody: Whether ``--blind`` has a meaning where nobody is known.
 
     Raises:
         click.UsageError: Nobody is known whose sight ``--blind`` could be.
         SessionError: The name cannot be one.
     """
-    viewer = viewer_of(place, taxonomy, annotator=annotator, blind=blind, assisted=assisted)
-    if blind and viewer.name is None and not anybody:
+    viewer = viewer_of(
+        place,
+        taxonomy,
+        annotator=common.annotator,
+        blind=common.blind,
+        assisted=common.assisted,
+    )
+    if common.blind and viewer.name is None and not anybody:
         raise click.UsageError(
             "--blind hides what somebody has not finished; say who asks with --annotator NAME"
         )
@@ -113,30 +99,26 @@ def say_left_out(viewer: Viewer, left_out: Sized) -> None:
         say(hidden_words(viewer.name, len(left_out)))
 
 
-def hides_outcomes(
-    workspace: str | None, annotator: str | None, blind: bool, assisted: bool
-) -> str | None:
-    """Say why a command that reads traces alone must leave out what these carry; None: nothing.
+def hides_outcomes(common: CommonOptions) -> bool:
+    """Whether a command that reads traces alone must leave out what these carry; it says why."""
+    why = _why_no_outcomes(common)
+    if why is not None:
+        say(why)
+    return why is not None
 
-    Args:
-        workspace: The value of ``--workspace``.
-        annotator: The value of ``--annotator``.
-        blind: Whether ``--blind`` is given.
-        assisted: Whether ``--assisted`` is given.
-    """
-    if blind:
+
+def _why_no_outcomes(common: CommonOptions) -> str | None:
+    if common.blind:
         return "outcomes, scores and what else --blind hides are left out"
-    if workspace is None and not find_workspace(None).exists():
-        return None
     try:
-        place = open_workspace(workspace, create=False)
+        place = workspace_there(common)
     except WorkspaceError as error:
         # Better too little than what somebody blind must not see.
         return f"outcomes and scores are left out, as nobody can tell who works blind: {error}"
-    try:
-        name = works_blind(place, annotator, assisted=assisted)
-    finally:
-        place.close()
+    if place is None:
+        return None
+    with closing(place):
+        name = works_blind(place, common.annotator, assisted=common.assisted)
     if name is None:
         return None
     return f"outcomes and scores are left out, as {name} works blind; --assisted leaves that"

@@ -7,17 +7,18 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice, repeat
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 import click
 
+from mast_tui.cli.command_line import CommonOptions
 from mast_tui.errors import PasswordNeeded
 from mast_tui.safe_text import one_line
-from mast_tui.taxonomy.identity import differences
 from mast_tui.taxonomy.loader import load_mast, load_taxonomy
+from mast_tui.taxonomy.model import differences
 
 if TYPE_CHECKING:
+    from mast_tui.exchange.undo_import import Undone
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
 
@@ -26,132 +27,19 @@ WIDEST_CELL: Final = 160
 
 _ROWS_AT_ONCE: Final = 1000
 
-Decorated = TypeVar("Decorated", bound=Callable[..., object])
 
-
-_COMMON: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
-    {
-        "--workspace": {
-            "metavar": "PATH-or-URL",
-            "help": "Where labels are kept: a file, or postgresql://USER@HOST/DATABASE. Default: "
-            ".mast-tui/workspace.db in this folder or the nearest one upwards.",
-        },
-        "--annotator": {"metavar": "NAME", "help": "Who works or asks, or whose work is meant."},
-        "--taxonomy": {
-            "type": click.Path(path_type=Path),
-            "metavar": "FILE",
-            "help": "A failure taxonomy of your own (TOML). Default: MAST. For status, agree and "
-            "export also the name id@version of one in the workspace.",
-        },
-        "--blind": {
-            "is_flag": True,
-            "help": "Hide suggestions, outcomes and labels carried in the traces until finished.",
-        },
-        "--assisted": {"is_flag": True, "help": "Show suggestions; leaves --blind."},
-    }
-)
-
-
-NO_LABELS: Final = "it looks at traces, not at labels"
-"""Why a command takes no ``--taxonomy``."""
-
-
-def common_options(**refused: str) -> Callable[[Decorated], Decorated]:
-    """Add ``--workspace``, ``--annotator``, ``--taxonomy``, ``--blind`` and ``--assisted``.
+def open_workspace(common: CommonOptions, *, create: bool = False) -> Workspace:
+    """Open the workspace that is named, or the nearest one.
 
     Args:
-        refused: By the name of an option that means nothing to the command, why it does not take
-            it; such an option is refused in these words, and the command's function never sees it.
-    """
-
-    def decorate(command: Decorated) -> Decorated:
-        for option, settings in reversed(list(_COMMON.items())):
-            why = refused.get(option.removeprefix("--"))
-            if why is None:
-                command = click.option(option, **settings)(command)
-                continue
-            flag = settings.get("is_flag", False)
-            command = click.option(
-                option,
-                is_flag=flag,
-                hidden=True,
-                expose_value=False,
-                callback=_refusal(option, why),
-            )(command)
-        return command
-
-    return decorate
-
-
-def _refusal(option: str, why: str) -> Callable[[click.Context, click.Parameter, object], None]:
-    def refuse(context: click.Context, _parameter: click.Parameter, value: object) -> None:
-        if value:
-            raise click.UsageError(f"{context.info_name} does not take {option}: {why}")
-
-    return refuse
-
-
-gold_option = click.option(
-    "--gold",
-    type=click.Choice(["all", "settled"]),
-    help="How much of the gold counts: all of it (the default), or only what two agreed on or an "
-    "adjudicator decided.",
-)
-
-pseudonyms_option = click.option(
-    "--pseudonyms",
-    is_flag=True,
-    help="Letters in place of people's names, the same in every export and report of this "
-    "workspace.",
-)
-
-force_option = click.option(
-    "--force",
-    is_flag=True,
-    help="Also replace what looks like a trace, a database or somebody else's file. The workspace "
-    "in use and its traces are never replaced.",
-)
-
-seed_option = click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
-
-
-def rounds_option(help_text: str) -> Callable[[Decorated], Decorated]:
-    """Add ``--rounds``: the resamples behind intervals."""
-    return click.option(
-        "--rounds", type=click.IntRange(0), default=2000, show_default=True, help=help_text
-    )
-
-
-def file_option(name: str, help_text: str) -> Callable[[Decorated], Decorated]:
-    """Add an option for a file that a command writes, such as ``--csv OUT`` for ``csv_file``."""
-    return click.option(
-        name,
-        f"{name.removeprefix('--')}_file",
-        type=click.Path(path_type=Path),
-        metavar="OUT",
-        help=help_text,
-    )
-
-
-json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON document on stdout and nothing else."
-)
-
-
-def checked_sight(blind: bool, assisted: bool) -> None:
-    """Refuse ``--blind`` together with ``--assisted``."""
-    if blind and assisted:
-        raise click.UsageError("--blind and --assisted exclude each other; give one of them")
-
-
-def open_workspace(place: str | None, *, create: bool) -> Workspace:
-    """The workspace at ``place``, or the nearest one.
-
-    With ``create`` false a missing one is an error: a command that only reads makes no files.
+        common: What names it.
+        create: Whether a missing one is made; else it is an error, as a command that only reads
+            makes no files.
     """
     # Commands that look at no labels do without SQLAlchemy.
     from mast_tui.workspace import Workspace, find_workspace, is_url, why_not_trusted
 
+    place = common.workspace
     if place is not None and is_url(place):
         return _close_at_the_end(open_on_server(place, Workspace.open)[0])
     path = find_workspace(place)
@@ -196,6 +84,12 @@ def _close_at_the_end(workspace: Workspace) -> Workspace:
     if context is not None:
         context.call_on_close(workspace.close)
     return workspace
+
+
+def opened(common: CommonOptions, *, create: bool = False) -> tuple[Workspace, Taxonomy]:
+    """Open the workspace, with the taxonomy under which it is read; as ``open_workspace``."""
+    place = open_workspace(common, create=create)
+    return place, kept_taxonomy(place, common.taxonomy)
 
 
 def load_chosen_taxonomy(path: Path | None) -> Taxonomy:
@@ -250,6 +144,48 @@ def print_json(document: object) -> None:
 def say(message: str) -> None:
     """One line on stderr: progress, warnings, what a command has to say beside its output."""
     sys.stderr.write(one_line(message) + "\n")
+
+
+def print_undone(
+    undone: Undone,
+    values: Mapping[str, object],
+    *,
+    command: str,
+    what: str,
+    done: str,
+    as_json: bool,
+) -> int:
+    """Tell what came of taking an import back; the exit code.
+
+    Args:
+        undone: What came of it.
+        values: What JSON tells first.
+        command: Who tells what stands in the way.
+        what: What was to be taken back, in words.
+        done: That it was, in words.
+        as_json: Whether one JSON document is printed.
+    """
+    if undone.built_on:
+        for told in undone.built_on:
+            say(f"{command}: {told}")
+        say(f"{command}: {what} stays, as something was built on it since; take that back first")
+    if as_json:
+        print_json(
+            {
+                **values,
+                "undone": not undone.built_on,
+                "events": undone.events,
+                "built_on": list(undone.built_on),
+            }
+        )
+    elif not undone.built_on:
+        print_line(done)
+    return 1 if undone.built_on else 0
+
+
+def print_line(text: str) -> None:
+    """One line on stdout, whatever the text holds."""
+    click.echo(one_line(text))
 
 
 def print_table(rows: Iterable[tuple[str, ...]], *, numbers_from: int = 1) -> None:

@@ -8,27 +8,17 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self
-
-import click
+from typing import TYPE_CHECKING, Self
 
 from mast_tui.cli.shared.common import say
 from mast_tui.parallel import workers_of
 from mast_tui.reports.sentences import counted
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
+    from rich.progress import Progress
 
     from mast_tui.judges.sharded import ShardRun
     from mast_tui.parallel import Workers
-
-workers_option: Final = click.option(
-    "--workers",
-    "wanted_workers",
-    metavar="auto|N|tcp://HOST:PORT",
-    help="Read traces by so many processes, by one for each core, or by a Dask cluster, which "
-    "needs mast-tui[cluster] (docs/scale.md). Default: by this process alone.",
-)
 
 
 class WorkerPool(AbstractContextManager["WorkerPool"]):
@@ -60,14 +50,13 @@ class WorkerPool(AbstractContextManager["WorkerPool"]):
         self.workers: Workers | None = None if wanted is None else workers_of(wanted)
         self._shows = not quiet and self.workers is not None
         self._bar: Progress | None = None
-        self._task: TaskID | None = None
         self._clock = clock
         self._began = clock()
         self._traces = self._failed = 0
 
     def __enter__(self) -> Self:
         if self._shows and sys.stderr.isatty():
-            self._bar, self._task = _bar()
+            self._bar = progress_bar(0)
             self._bar.start()
         return self
 
@@ -99,9 +88,9 @@ class WorkerPool(AbstractContextManager["WorkerPool"]):
 
     def tell(self, done: int, total: int) -> None:
         """So many of so many files are through."""
-        if self._bar is not None and self._task is not None:
+        if self._bar is not None:
             facts = self._pace(self._clock() - self._began)
-            self._bar.update(self._task, completed=done, total=total, facts=facts)
+            self._bar.update(self._bar.task_ids[0], completed=done, total=total, facts=facts)
 
     def on_shard(self, run: ShardRun) -> None:
         """A shard is written."""
@@ -114,20 +103,34 @@ class WorkerPool(AbstractContextManager["WorkerPool"]):
         return ", ".join(filter(None, (counted(self._traces, "trace"), pace, failed)))
 
 
-def _bar() -> tuple[Progress, TaskID]:
+def progress_bar(total: int, what: str = "", *, elapsed: bool = False) -> Progress:
+    """Make a bar on stderr for one task: how many are through, the time left, and its ``facts``.
+
+    Args:
+        total: How many there are.
+        what: What they are.
+        elapsed: Whether it also tells how long it has taken.
+    """
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
     from rich.table import Column
 
-    whole = Column(no_wrap=True)
     bar = Progress(
-        TextColumn("{task.completed:.0f} of {task.total:.0f}", table_column=whole),
+        TextColumn("{task.completed:.0f} of {task.total:.0f}{task.description}", markup=False),
         BarColumn(bar_width=10),
+        *([TimeElapsedColumn(table_column=Column(no_wrap=True))] if elapsed else []),
         TimeRemainingColumn(compact=True, table_column=Column(no_wrap=True)),
-        TextColumn("left", table_column=Column(no_wrap=True)),
-        TextColumn("{task.fields[facts]}", markup=False, table_column=Column(no_wrap=True)),
+        TextColumn("left"),
+        TextColumn("{task.fields[facts]}", markup=False),
         console=Console(file=sys.stderr),
         redirect_stdout=False,
         redirect_stderr=False,
     )
-    return bar, bar.add_task("", total=0, facts="")
+    bar.add_task(what, total=total, facts="")
+    return bar

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import secrets
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import click
 
-from mast_tui.cli.shared.common import checked_sight, common_options
-from mast_tui.cli.shared.paths import paths_argument
+from mast_tui.cli.command_line import CommonOptions
+from mast_tui.cli.shared import options
 from mast_tui.cli.web.server import HERE, Server, checked_url
 from mast_tui.errors import MastError
 from mast_tui.labels import checked_person
@@ -23,7 +24,7 @@ _SHORTEST_TOKEN: Final = 16
 
 
 @click.command()
-@paths_argument(exist=True)
+@options.paths(exist=True)
 @click.option(
     "--host",
     default="localhost",
@@ -44,18 +45,14 @@ _SHORTEST_TOKEN: Final = 16
     help="The address that visitors type where a proxy stands in between, as "
     "https://labels.example.org.",
 )
-@common_options()
+@options.common()
 def web_command(
     paths: tuple[Path, ...],
     host: str,
     port: int,
     token: bool,
     url: str | None,
-    workspace: str | None,
-    annotator: str | None,
-    taxonomy: Path | None,
-    blind: bool,
-    assisted: bool,
+    common: CommonOptions,
 ) -> int:
     """Show the app in a browser, to yourself or to a team.
 
@@ -63,22 +60,20 @@ def web_command(
     under the name that they give. Whoever gets in may do what the app may do here: read and write
     files in your name. Without --token only this machine gets in.
     """
-    checked_sight(blind, assisted)
-    if taxonomy is not None and not taxonomy.is_file():
-        raise click.BadParameter(f"{taxonomy}: no such file", param_hint="--taxonomy")
+    if common.taxonomy is not None and not common.taxonomy.is_file():
+        raise click.BadParameter(f"{common.taxonomy}: no such file", param_hint="--taxonomy")
     if host not in HERE and not token:
         raise click.UsageError(
             f"--host {host} lets other machines in, who may then read and write files in your "
             "name; add --token"
         )
-    options = _options(workspace, taxonomy, blind=blind, assisted=assisted)
     server = Server(
-        (sys.executable, "-m", "mast_tui", *options),
+        (sys.executable, "-m", "mast_tui", *_options(common)),
         tuple(str(path.absolute()) for path in paths),
         token=_token() if token else None,
         url=None if url is None else checked_url(url),
-        annotator=None if annotator is None else checked_person(annotator),
-        workspace=workspace,
+        annotator=None if common.annotator is None else checked_person(common.annotator),
+        workspace=common.workspace,
     )
     return server.run(host, port, print_line)
 
@@ -98,16 +93,10 @@ def _token() -> str:
     return given
 
 
-def _options(
-    workspace: str | None, taxonomy: Path | None, *, blind: bool, assisted: bool
-) -> list[str]:
-    found: list[str] = []
-    if workspace is not None:
-        found += ["--workspace", workspace]
-    if taxonomy is not None:
-        found += ["--taxonomy", str(taxonomy)]
-    if blind:
-        found.append("--blind")
-    if assisted:
-        found.append("--assisted")
-    return found
+def _options(common: CommonOptions) -> Iterator[str]:
+    """The options of each visitor's app; the annotator is the visitor."""
+    for name, value in common._asdict().items():
+        if value and name != "annotator":
+            yield f"--{name}"
+            if value is not True:
+                yield str(value)

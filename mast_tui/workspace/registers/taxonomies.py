@@ -17,9 +17,8 @@ from sqlalchemy.dialects.sqlite import insert
 
 from mast_tui.errors import WorkspaceError
 from mast_tui.labels import JUDGE_PREFIX
-from mast_tui.taxonomy.identity import differences
 from mast_tui.taxonomy.loader import TaxonomyError, from_dict, to_dict
-from mast_tui.taxonomy.model import Taxonomy, lasting_places
+from mast_tui.taxonomy.model import Taxonomy, differences, lasting_places
 from mast_tui.workspace import schema
 from mast_tui.workspace.ids import now
 

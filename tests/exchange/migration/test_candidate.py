@@ -17,8 +17,7 @@ from mast_tui.exchange.undo_import import find_import, undo_import
 from mast_tui.labels import VerdictValue
 from mast_tui.session import Session
 from mast_tui.session.open_codes import open_coding
-from mast_tui.taxonomy.checks import TaxonomyError
-from mast_tui.taxonomy.loader import from_dict, load_mast
+from mast_tui.taxonomy.loader import TaxonomyError, from_dict, load_mast
 from mast_tui.taxonomy.model import OPEN_SLUG, Taxonomy
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.merging import merge
