@@ -8,15 +8,7 @@ from typing import Final
 
 from mast_tui.traces.io.json_values import as_text
 from mast_tui.traces.model import Role
-from mast_tui.traces.readers.frameworks.base import (
-    LOGURU_LINE,
-    Framework,
-    Reading,
-    Transcript,
-    add_log,
-    add_message,
-    blocks,
-)
+from mast_tui.traces.readers.frameworks.base import LOGURU_LINE, Framework, Reading, Transcript
 from mast_tui.traces.readers.json_fields import Fields
 from mast_tui.traces.times import unix_seconds
 
@@ -57,29 +49,25 @@ def _record(transcript: Transcript) -> Fields | None:
 
 
 def _split_logger(text: str, reading: Reading) -> None:
-    for block in blocks(text, LOGURU_LINE):
-        if block.match is None:
-            add_log(reading, block, block.body)
-            continue
+    for block in reading.blocks(text, LOGURU_LINE):
         start = unix_seconds(block.match["time"])
         if actor := _ACTOR.match(block.body):
-            add_message(reading, block, actor["role"], block.body, start=start)
+            reading.say(block, actor["role"], block.body, start=start)
         else:
-            add_log(reading, block, block.body, start=start, level=block.match["level"])
+            reading.log(block, block.body, start=start, level=block.match["level"])
 
 
 def _split_pool(text: str, reading: Reading) -> None:
-    for block in blocks(text, _POOL_RECORD):
-        if block.match is None or block.match["end"]:
-            add_log(reading, block, block.match[0] + block.body if block.match else block.body)
+    for block in reading.blocks(text, _POOL_RECORD):
+        if block.match["end"]:
+            reading.log(block, block.match[0] + block.body)
             continue
         start = unix_seconds(block.match["time"])
         body = _RULE.sub("", block.body).rstrip()
         if sender := block.match["sender"]:
             human = sender.strip().lower() in _HUMANS
             content = _CONTENT.search(body)
-            add_message(
-                reading,
+            reading.say(
                 block,
                 sender.strip(),
                 body,
@@ -91,9 +79,9 @@ def _split_pool(text: str, reading: Reading) -> None:
                 reading.task = body[content.end() :].strip() or None
         elif speaker := _SPEAKER.match(body):
             agent = speaker["speaker"].strip()
-            add_message(reading, block, agent, body, start=start, lead=speaker.end())
+            reading.say(block, agent, body, start=start, lead=speaker.end())
         else:
-            add_log(reading, block, body, start=start)
+            reading.log(block, body, start=start)
 
 
 READER: Final = Framework("metagpt", "MetaGPT", _sniff, _split)

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import groupby
 from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, dump_text
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import FileReport, Problem, Role, Trace, TraceMeta
+from mast_tui.traces.model import FileReport, Problem, Role, SpanKind, Trace, TraceMeta
 from mast_tui.traces.readers.chat.messages import MessageMapper
 from mast_tui.traces.readers.chat.pieces import is_message
 from mast_tui.traces.readers.document_traces import Record, records_in, report_of, trace_of_steps
 from mast_tui.traces.readers.frameworks import framework_of
-from mast_tui.traces.readers.frameworks.base import Reading, Transcript, add_message, paragraphs
+from mast_tui.traces.readers.frameworks.base import Reading, Transcript
 from mast_tui.traces.readers.json_fields import Fields, fields_of, object_in
 from mast_tui.traces.readers.run_facts import facts_of_record
 
@@ -142,8 +143,12 @@ def _read(log: object) -> tuple[Reading, str | None]:
             mapper.add(message, f"/{number}")
         reading.problems.extend(mapper.problems)
     else:
-        for block in paragraphs(transcript.text):
-            add_message(reading, block, "text", block.body, role=Role.LOG)
+        lines = enumerate(transcript.text.split("\n"), 1)
+        for told, group in groupby(lines, key=lambda line: bool(line[1].strip())):
+            if told:
+                (first, _line), *_rest = paragraph = list(group)
+                text = "\n".join(line for _number, line in paragraph)
+                reading.steps.add(f"line {first}", SpanKind.MESSAGE, Role.LOG, "text", text)
     return reading, None
 
 
