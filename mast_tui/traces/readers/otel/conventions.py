@@ -21,26 +21,28 @@ from mast_tui.traces.readers.otel.spans import Event, OtelSpan, event_of, groupe
 from mast_tui.traces.readers.span_tree.rows import Message, Row, RowKind
 
 _OPERATIONS: Final = {
-    "chat": RowKind.MODEL,
-    "text_completion": RowKind.MODEL,
-    "completion": RowKind.MODEL,
-    "generate_content": RowKind.MODEL,
-    "generate": RowKind.MODEL,
-    "call_llm": RowKind.MODEL,
-    "execute_tool": RowKind.TOOL,
-    "invoke_agent": RowKind.AGENT,
-    "embeddings": RowKind.OTHER,
-    "create_agent": RowKind.OTHER,
-    "invoke_workflow": RowKind.OTHER,
-    "workflow": RowKind.OTHER,
-    "task": RowKind.OTHER,
-    "agent": RowKind.AGENT,
-    "tool": RowKind.TOOL,
-    "llm": RowKind.MODEL,
-    "model": RowKind.MODEL,
+    name: kind
+    for kind, listed in {
+        RowKind.MODEL: "call_llm chat completion generate generate_content llm model "
+        "text_completion",
+        RowKind.TOOL: "execute_tool tool",
+        RowKind.AGENT: "invoke_agent agent",
+        RowKind.OTHER: "embeddings create_agent invoke_workflow workflow task",
+    }.items()
+    for name in names(listed)
 }
 _VERBS: Final = ("invoke_agent ", "execute_tool ", "create_agent ")
-_GENAI_ROLES: Final = ("system", "user", "assistant", "tool")
+_TOOL_INPUT: Final = names("""
+    gen_ai.tool.call.arguments gen_ai.tool.args gcp.vertex.agent.tool_call_args ai.toolCall.args
+    tool_arguments
+""")
+_TOOL_OUTPUT: Final = names("""
+    gen_ai.tool.call.result gen_ai.tool.message gen_ai.output gcp.vertex.agent.tool_response
+    ai.toolCall.result tool_response
+""")
+_EVENT_ROLES: Final = {
+    f"gen_ai.{role}.message": role for role in ("system", "user", "assistant", "tool")
+}
 _PREFIXES: Final = ("gen_ai.", "traceloop.", "llm.request.", "gcp.vertex.agent.", "ai.")
 _DETAILS: Final = "gen_ai.client.inference.operation.details"
 
@@ -87,14 +89,12 @@ def _genai_kind(span: OtelSpan) -> RowKind:
 
 
 def _genai_model(span: OtelSpan, row: Row) -> Row:
-    value = span.value
+    taken_in = span.value("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens")
+    given_out = span.value("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens")
     return replace(
         row,
         model=span.text("gen_ai.response.model", "gen_ai.request.model", "ai.model.id"),
-        tokens=tokens_of(
-            value("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"),
-            value("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"),
-        ),
+        tokens=tokens_of(taken_in, given_out),
         asked=tuple(_asked(span)),
         answered=tuple(_answered(span)),
     )
@@ -102,21 +102,7 @@ def _genai_model(span: OtelSpan, row: Row) -> Row:
 
 def _genai_tool(span: OtelSpan, row: Row) -> Row:
     name = span.text("gen_ai.tool.name", "ai.toolCall.name", "traceloop.entity.name")
-    taken = span.value(
-        "gen_ai.tool.call.arguments",
-        "gen_ai.tool.args",
-        "gcp.vertex.agent.tool_call_args",
-        "ai.toolCall.args",
-        "tool_arguments",
-    )
-    given = span.value(
-        "gen_ai.tool.call.result",
-        "gen_ai.tool.message",
-        "gen_ai.output",
-        "gcp.vertex.agent.tool_response",
-        "ai.toolCall.result",
-        "tool_response",
-    )
+    taken, given = span.value(*_TOOL_INPUT), span.value(*_TOOL_OUTPUT)
     return replace(
         row,
         name=name or _bare(span.name),
@@ -138,15 +124,17 @@ def _asked(span: OtelSpan) -> list[Message]:
             found += messages_in(grouped(event.attributes, "gen_ai.input.messages"))
         elif event.name == "gen_ai.content.prompt":
             found += messages_in(grouped(event.attributes, "gen_ai.prompt"))
-        elif (role := _role(event.name)) is not None:
-            found.append(_event_message(event.attributes, role))
+        elif event.name in _EVENT_ROLES:
+            found.append(_event_message(event.attributes, _EVENT_ROLES[event.name]))
     if found:
         return found
-    others = ("gen_ai.input", "ai.prompt.messages", "pydantic_ai.all_messages", "ai.prompt")
-    for name in others:
+    for name in ("gen_ai.input", "ai.prompt.messages", "pydantic_ai.all_messages", "ai.prompt"):
         if messages := listed_messages(grouped(span.attributes, name)):
             return messages
-    return _vertex_request(span)
+    # Google's ADK: contents, with the instruction beside them.
+    request = fields_of(grouped(span.attributes, "gcp.vertex.agent.llm_request"))
+    instruction = fields_of(request.get("config")).get("system_instruction")
+    return _instructions(instruction) + listed_messages(request.get("contents"))
 
 
 def _answered(span: OtelSpan) -> list[Message]:
@@ -167,8 +155,7 @@ def _answered(span: OtelSpan) -> list[Message]:
         return found
     output = span.value("gen_ai.output")
     if output is not None:
-        calls = _any_agent_calls(output)
-        return calls or messages_in(output, "assistant")
+        return _any_agent_calls(output) or messages_in(output, "assistant")
     text, made = span.value("ai.response.text"), grouped(span.attributes, "ai.response.toolCalls")
     if text is not None or isinstance(made, list):
         return [{"role": "assistant", "content": text or "", "tool_calls": made or []}]
@@ -183,17 +170,12 @@ def _events(span: OtelSpan) -> Iterable[Event]:
     return [*span.events, *(event_of({"body": one}) for one in listed if isinstance(one, Mapping))]
 
 
-def _role(name: str) -> str | None:
-    role = name.removeprefix("gen_ai.").removesuffix(".message")
-    return role if role in _GENAI_ROLES and name == f"gen_ai.{role}.message" else None
-
-
 def _event_message(attributes: Fields, role: str) -> Message:
+    content, calls = grouped(attributes, "content"), grouped(attributes, "tool_calls")
     message: dict[str, object] = {
         "role": as_text(attributes.get("role")) or role,
-        "content": _parsed(grouped(attributes, "content")) or "",
+        "content": (content if isinstance(content, list) else dump_text(content)) or "",
     }
-    calls = grouped(attributes, "tool_calls")
     if isinstance(calls, list):
         message["tool_calls"] = calls
     if role == "tool":
@@ -210,11 +192,6 @@ def _choice(attributes: Fields) -> Message:
     return _event_message(fields, "assistant")
 
 
-def _parsed(value: object) -> object:
-    """A list of parts stays one; any other value is its text."""
-    return value if isinstance(value, list) else dump_text(value)
-
-
 def _instructions(value: object) -> list[Message]:
     if value is None:
         return []
@@ -228,17 +205,9 @@ def _any_agent_calls(output: object) -> list[Message]:
     if not calls or not all("tool.name" in call for call in calls):
         return []
     made = [
-        {"function": {"name": call["tool.name"], "arguments": call.get("tool.args")}}
-        for call in calls
+        {"function": {"name": one["tool.name"], "arguments": one.get("tool.args")}} for one in calls
     ]
     return [{"role": "assistant", "content": "", "tool_calls": made}]
-
-
-def _vertex_request(span: OtelSpan) -> list[Message]:
-    """The messages of Google's ADK: contents, with the instruction beside them."""
-    request = fields_of(grouped(span.attributes, "gcp.vertex.agent.llm_request"))
-    instruction = fields_of(request.get("config")).get("system_instruction")
-    return _instructions(instruction) + listed_messages(request.get("contents"))
 
 
 def _genai_told(messages: list[Message], role: str) -> object:

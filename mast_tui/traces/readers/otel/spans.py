@@ -43,12 +43,8 @@ _ATTRIBUTES: Final = ("attributes", "span_attributes")
 _COLUMN: Final = "attributes."
 _CONTENT: Final = "gen_ai.event.content"
 _UNKNOWN_SERVICE: Final = "unknown_service"
-_STATUS: Final = {
-    "1": SpanStatus.OK,
-    "OK": SpanStatus.OK,
-    "2": SpanStatus.ERROR,
-    "ERROR": SpanStatus.ERROR,
-}
+_OK, _ERROR = SpanStatus.OK, SpanStatus.ERROR
+_STATUS: Final = {"1": _OK, "OK": _OK, "2": _ERROR, "ERROR": _ERROR}
 
 
 @dataclass(slots=True)
@@ -159,6 +155,7 @@ def span_of(
     if end is None and start is not None and lasted is not None:
         end = start + lasted
     status, message = _status(value)
+    events = json_in(value.get("events"))
     return OtelSpan(
         trace_id(_first(both, _TRACE)),
         span_id(_first(both, _SPAN)),
@@ -170,7 +167,7 @@ def span_of(
         status,
         message,
         attributes,
-        _events(value.get("events")),
+        [event_of(one) for one in items_of(events) if isinstance(one, Mapping)],
         _service(value, attributes) or service,
         _scope(value) or scope,
     )
@@ -231,10 +228,6 @@ def _status(value: Fields) -> tuple[SpanStatus, str | None]:
     return _STATUS.get(said, SpanStatus.UNKNOWN), as_text(message)
 
 
-def _events(value: object) -> list[Event]:
-    return [event_of(item) for item in items_of(json_in(value)) if isinstance(item, Mapping)]
-
-
 def _service(value: Fields, attributes: Attributes) -> str | None:
     resource = attributes_of(fields_of(value.get("resource")).get("attributes"))
     for candidate in (attributes, resource, attributes_of(value.get("resource_attributes"))):
@@ -287,12 +280,12 @@ def any_value(value: object, depth: int = 0) -> object:
             number = isinstance(inner, str) and _DIGITS.fullmatch(inner.removeprefix("-"))
             return int(str(inner)) if number else inner
         case "arrayvalue":
-            items = inner.get("values") if isinstance(inner, Mapping) else None
+            items = fields_of(inner).get("values")
             if depth > _DEEPEST or not isinstance(items, list):
                 return [] if items is None else dump_text(items)
             return [any_value(item, depth + 1) for item in items]
         case "kvlistvalue":
-            items = inner.get("values") if isinstance(inner, Mapping) else None
+            items = fields_of(inner).get("values")
             return dump_text(items) if depth > _DEEPEST else attributes_of(items, depth + 1)
     return value
 
