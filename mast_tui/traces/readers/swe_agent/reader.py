@@ -7,7 +7,7 @@ from there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -25,12 +25,12 @@ from mast_tui.traces.readers.json_fields import (
     fields_of,
     items_of,
     json_in,
+    mostly,
     one_line,
 )
 from mast_tui.traces.readers.run_facts import facts_of_record, task_of
 from mast_tui.traces.times import unix_seconds
 
-_LOOKED_AT: Final = 20
 _LOOKED_AHEAD: Final = 3
 _UNNAMED: Final = "agent"
 _STEP: Final = frozenset({"action", "observation"})
@@ -82,19 +82,14 @@ def _is_run(document: object) -> bool:
 
     Of a file that is cut off among its steps, these alone must tell.
     """
-    if not isinstance(document, Mapping):
-        return False
-    steps = document.get("trajectory")
-    if not isinstance(steps, list):
-        return False
-    ended = isinstance(document.get("info"), Mapping)
-    told = isinstance(document.get("history"), list)
-    if not steps:
-        return ended and told
+    record = fields_of(document)
+    steps = record.get("trajectory")
+    ended = isinstance(record.get("info"), Mapping)
+    told = isinstance(record.get("history"), list)
     fields = _STEP if ended or told else _WHOLE_STEP
-    looked_at = steps[:_LOOKED_AT]
-    found = sum(isinstance(step, Mapping) and fields <= step.keys() for step in looked_at)
-    return 2 * found >= len(looked_at)
+    if steps == []:
+        return ended and told
+    return mostly(lambda step: fields <= fields_of(step).keys(), items_of(steps))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,16 +127,15 @@ class _Run:
         self.meta = _facts(record, self.steps.steps)
 
     def _prompts(self, prompts: Sequence[tuple[str, Fields]]) -> None:
-        demonstrations = [one for one in prompts if _is_demonstration(one[1])]
+        demonstrations = [message for _pointer, message in prompts if _is_demonstration(message)]
         for pointer, message in prompts:
             if not _is_demonstration(message):
                 role = Role.SYSTEM if message.get("role") == "system" else Role.USER
                 text = content_text(message.get("content"))
                 self.steps.add(pointer, SpanKind.MESSAGE, role, role.value, text)
-            elif pointer == demonstrations[0][0]:
-                text = _as_one([message for _pointer, message in demonstrations])
-                kind, role = SpanKind.LOG, Role.SYSTEM
-                self.steps.add(pointer, kind, role, "system", text, name="demonstration")
+            elif message is demonstrations[0]:
+                kind, text = SpanKind.LOG, _as_one(demonstrations)
+                self.steps.add(pointer, kind, Role.SYSTEM, "system", text, name="demonstration")
 
     def _step(self, step: Fields, pointer: str, turn: _Turn | None) -> None:
         before = len(self.steps)
@@ -203,19 +197,16 @@ def _parted(
                 break
     prompts: list[tuple[str, Fields]] = []
     turns: list[_Turn] = []
-    for place, message in _messages(messages, pointer):
+    for number, message in enumerate(items_of(messages)):
+        if not isinstance(message, Mapping):
+            continue
+        place = f"{pointer}/{number}"
         if message.get("role") == "assistant" and not _is_demonstration(message):
             agent = one_line(message.get("agent")) or _UNNAMED
             turns.append(_Turn(place, message, agent, _tool(message)))
         elif not turns and as_text(content_text(message.get("content"))):
             prompts.append((place, message))
     return prompts, turns
-
-
-def _messages(messages: object, pointer: str) -> Iterator[tuple[str, Fields]]:
-    for number, message in enumerate(items_of(messages)):
-        if isinstance(message, Mapping):
-            yield f"{pointer}/{number}", message
 
 
 def _is_demonstration(message: Fields) -> bool:
