@@ -24,7 +24,6 @@ from mast_tui.traces.model import (
     SpanStatus,
     TraceMeta,
 )
-from mast_tui.traces.preview import task_of_text
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft, Section
 from mast_tui.traces.readers.chat.pieces import role_of
 from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
@@ -36,6 +35,7 @@ from mast_tui.traces.readers.json_fields import (
     json_in,
     short_name,
 )
+from mast_tui.traces.readers.run_facts import task_of
 
 _SCHEMA: Final = "otel-json-local-v0"
 _MARKS: Final = (b'"substeps"', _SCHEMA.encode())
@@ -97,8 +97,7 @@ def _read_intermediate(document: Fields, steps: StepList, problems: list[Problem
             continue
         for inner, substep in enumerate(substeps):
             _add_substep(steps, fields_of(substep), f"/steps/{number}/substeps/{inner}")
-    task = as_text(document.get("instruction"))
-    return TraceMeta(task=task_of_text(task) if task else None)
+    return TraceMeta(task=task_of(document.get("instruction"), steps=()))
 
 
 def _add_substep(steps: StepList, substep: Fields, place: str) -> None:
@@ -138,7 +137,7 @@ def _read_recorded(document: Fields, steps: StepList, problems: list[Problem]) -
         model = model or as_text(attributes.get("gen_ai.request.model"))
         _add_span(steps, span, attributes, place, open_calls)
     return TraceMeta(
-        task=task_of_text(task) if task else None,
+        task=task_of(task, steps=()),
         system=next(filter(None, map(as_text, told)), None),
         model=model,
         outcome=_OUTCOMES.get(str(document.get("status")), Outcome.UNKNOWN),

@@ -12,7 +12,7 @@ from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.json_values import InvalidJSON, as_text, load_json
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Problem
-from mast_tui.traces.readers.json_documents import read_lines
+from mast_tui.traces.readers.document_traces import records_by_line
 from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, names
 from mast_tui.traces.readers.otel.spans import (
     BIG_INT,
@@ -83,8 +83,8 @@ def raw_spans(source: Source, problems: list[Problem]) -> Iterator[Raw]:
 def _values(source: Source, problems: list[Problem]) -> Iterator[tuple[str, object]]:
     lines = source.json_lines
     if lines and not _has_big_ids(source):
-        for line in read_lines(source, problems):
-            yield f"line {line.number}", line.value
+        for record in records_by_line(source, problems):
+            yield record.place, record.value
     elif lines or _is_concatenated(source):
         source.damage = ()  # what lies behind the first object is no damage here
         for number, value in _concatenated(source, problems):
