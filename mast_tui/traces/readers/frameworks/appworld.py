@@ -39,7 +39,6 @@ class _Run:
         self._reading = reading
         self._last_code: dict[str, str] = {}
         self._asked: set[str] = set()
-        self.outcomes: list[Outcome] = []
         self.evaluations: list[str] = []
 
     def add(self, block: Block) -> None:
@@ -50,7 +49,6 @@ class _Run:
             self._reading.say(block, "user", block.body, role=Role.USER)
         elif match["evaluation"]:
             self.evaluations.append(block.body)
-            self.outcomes.append(outcome_of_flag(_report(block.body).get("success")))
         elif agent := match["responder"]:
             self._asked.add(agent.lower())
             self._last_code[agent.lower()] = self._reading.steps.call(
@@ -81,10 +79,11 @@ def _split(transcript: Transcript, reading: Reading) -> None:
     run = _Run(reading)
     for block in reading.blocks(transcript.text, _HEADER):
         run.add(block)
-    if Outcome.FAILED in run.outcomes:
+    outcomes = {outcome_of_flag(_report(one).get("success")) for one in run.evaluations}
+    if Outcome.FAILED in outcomes:
         reading.outcome = Outcome.FAILED
-    elif run.outcomes and all(outcome is Outcome.SUCCEEDED for outcome in run.outcomes):
-        reading.outcome = Outcome.SUCCEEDED
+    elif len(outcomes) == 1:
+        (reading.outcome,) = outcomes
     reading.answer_key = _answer_key(run.evaluations)
 
 

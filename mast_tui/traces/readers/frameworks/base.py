@@ -157,10 +157,8 @@ class Framework:
         reading = self.read_transcript(Transcript(text, source.json))
         if problem is not None and problem not in source.damage:
             reading.problems.append(problem)
-        meta, problems = reading.meta(self.system), reading.problems
-        trace = trace_of_steps(
-            self, source.path, source.data, reading.steps, meta=meta, problems=problems
-        )
+        steps, meta, problems = reading.steps, reading.meta(self.system), reading.problems
+        trace = trace_of_steps(self, source.path, source.data, steps, meta=meta, problems=problems)
         return report_of(self, source, [trace])
 
 

@@ -32,14 +32,11 @@ def _sniff(transcript: Transcript) -> bool:
 
 def _split(transcript: Transcript, reading: Reading) -> None:
     lines = _lines(transcript)
-    if lines is None:
-        text = transcript.text
-    else:
-        text = "\n".join(lines)
-        record = transcript.json
-        if isinstance(record, Mapping):
-            reading.task = content_text(record.get("problem_statement")) or None
-            reading.answer_key = study_key(record)
+    record = transcript.json
+    if lines is not None and isinstance(record, Mapping):
+        reading.task = content_text(record.get("problem_statement")) or None
+        reading.answer_key = study_key(record)
+    text = transcript.text if lines is None else "\n".join(lines)
     for block, printed in _once(reading.blocks(text, _RECORD)):
         if response := _RESPONSE.match(block.body):
             said = block.body[response.end() :]

@@ -68,7 +68,9 @@ class _Run:
             self._result(block, result["name"], body[result.end() :], start)
         else:
             if prepared := _PREPARED.match(body):
-                self._prepared = _names(prepared["names"])
+                names = literal(prepared["names"])
+                names = names if isinstance(names, list) else []
+                self._prepared = [name for name in names if isinstance(name, str)]
             self._reading.log(block, body, start=start, level=match["level"])
 
     def _call(self, block: Block, name: str | None, text: str, start: float | None) -> None:
@@ -89,12 +91,6 @@ def _split(transcript: Transcript, reading: Reading) -> None:
     run = _Run(reading)
     for block in reading.blocks(transcript.text, LOGURU_LINE):
         run.add(block)
-
-
-def _names(text: str) -> list[str]:
-    """The names in a list that was printed by Python."""
-    value = literal(text)
-    return [name for name in value if isinstance(name, str)] if isinstance(value, list) else []
 
 
 READER: Final = Framework("openmanus", "OpenManus", told_by(_SNIFF), _split)

@@ -184,9 +184,8 @@ def _answer_key(run: _Run) -> AnswerKey:
 
 def _described(span: OtelSpan) -> str:
     """A span's attributes and its events, one a line."""
-    lines = [_lines(span.attributes)]
-    for event in span.events:
-        lines.append(f"event {event.name}\n{_lines(event.attributes)}")
+    events = (f"event {event.name}\n{_lines(event.attributes)}" for event in span.events)
+    lines = [_lines(span.attributes), *events]
     return "\n".join(line.strip() for line in lines if line)
 
 

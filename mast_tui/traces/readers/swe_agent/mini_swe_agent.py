@@ -72,7 +72,7 @@ class MiniSweAgentReader:
             messages.add(message, f"{pointer}/{number}")
         info = fields_of(record.get("info"))
         add_ending(steps, info, beside=2)
-        meta, problems = _meta(info, steps.steps), messages.problems
+        meta, problems = _facts(info, steps.steps), messages.problems
         trace = trace_of_steps(self, source.path, source.data, steps, meta=meta, problems=problems)
         return report_of(self, source, [trace])
 
@@ -112,7 +112,7 @@ def _is_bare_run(messages: list[object]) -> bool:
     return answered > 0 and asked - 1 <= answered <= asked
 
 
-def _meta(info: Fields, steps: Sequence[Step]) -> TraceMeta:
+def _facts(info: Fields, steps: Sequence[Step]) -> TraceMeta:
     meta = facts_of_record(info, steps)
     name = as_text(fields_at(info, "config", "model").get("model_name"))
     handed_in = answer_key_of(info, {"submission": "patch"})

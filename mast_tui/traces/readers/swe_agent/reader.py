@@ -8,7 +8,7 @@ from there.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from mast_tui.traces.index.document import More, Step, StepList
@@ -92,14 +92,8 @@ def _is_run(document: object) -> bool:
     return mostly(lambda step: fields <= fields_of(step).keys(), items_of(steps))
 
 
-@dataclass(frozen=True, slots=True)
-class _Turn:
-    """What the history tells of one step: who acted, and by which tool."""
-
-    pointer: str
-    message: Fields
-    agent: str
-    tool: str | None
+_Told = tuple[str, Fields]
+"""A message of the history and the JSON pointer to it."""
 
 
 class _Run:
@@ -110,7 +104,7 @@ class _Run:
         self.problems: list[Problem] = []
         trajectory = items_of(record.get("trajectory"))
         prompts, turns = _parted(record, trajectory)
-        self._agent = turns[0].agent if turns else _UNNAMED
+        self._agent = _agent(turns[0][1]) if turns else _UNNAMED
         self._prompts(prompts)
         for number, step in enumerate(trajectory):
             pointer = f"/trajectory/{number}"
@@ -126,7 +120,7 @@ class _Run:
             self.problems.append(Problem("/attempts", message))
         self.meta = _facts(record, self.steps.steps)
 
-    def _prompts(self, prompts: Sequence[tuple[str, Fields]]) -> None:
+    def _prompts(self, prompts: Sequence[_Told]) -> None:
         demonstrations = [message for _pointer, message in prompts if _is_demonstration(message)]
         for pointer, message in prompts:
             if not _is_demonstration(message):
@@ -137,12 +131,13 @@ class _Run:
                 kind, text = SpanKind.LOG, _as_one(demonstrations)
                 self.steps.add(pointer, kind, Role.SYSTEM, "system", text, name="demonstration")
 
-    def _step(self, step: Fields, pointer: str, turn: _Turn | None) -> None:
+    def _step(self, step: Fields, pointer: str, turn: _Told | None) -> None:
         before = len(self.steps)
-        agent = turn.agent if turn else self._agent
+        place, message = turn or ("", {})
+        agent = _agent(message) if turn else self._agent
         start = unix_seconds(step.get("timestamp"))
-        if turn and (thinking := content_text(turn.message.get("thinking_blocks"))):
-            kind, key, place = SpanKind.REASONING, f"{pointer}/thinking", turn.pointer
+        if thinking := content_text(message.get("thinking_blocks")):
+            kind, key = SpanKind.REASONING, f"{pointer}/thinking"
             more = More(place=f"{place}/thinking_blocks", start=start)
             self.steps.add(key, kind, Role.AGENT, agent, thinking, **more)
         field, said = _said(step)
@@ -151,7 +146,7 @@ class _Run:
             self.steps.add(key, SpanKind.MESSAGE, Role.AGENT, agent, said, start=start)
         end, call, name = _later(start, step), None, None
         if (action := dump_text(step.get("action"))).strip():
-            name = (turn.tool if turn else None) or _first_word(action)
+            name = _tool(message) or preview(action)[0].split(" ", 1)[0] or None
             key = f"{pointer}/action"
             call = self.steps.call(key, agent, action, name=name, start=start, end=end)
         observation = step.get("observation")
@@ -169,21 +164,23 @@ class _Run:
 _TOLD: Final = ("thought", "action", "observation", "response", "execution_time", "extra_info")
 
 
-def _taken(turns: list[_Turn], step: Fields) -> _Turn | None:
+def _agent(message: Fields) -> str:
+    return one_line(message.get("agent")) or _UNNAMED
+
+
+def _taken(turns: list[_Told], step: Fields) -> _Told | None:
     """Take from the turns that are left the one with the step's action, among the next few.
 
     Either of trajectory and history may lack some of the other.
     """
     for number, turn in enumerate(turns[:_LOOKED_AHEAD]):
-        if turn.message.get("action") == step.get("action"):
+        if turn[1].get("action") == step.get("action"):
             del turns[: number + 1]
             return turn
     return None
 
 
-def _parted(
-    record: Fields, trajectory: Sequence[object]
-) -> tuple[list[tuple[str, Fields]], list[_Turn]]:
+def _parted(record: Fields, trajectory: Sequence[object]) -> tuple[list[_Told], list[_Told]]:
     """The prompts that stand before the first step, and the agent's turns.
 
     A file without a history has the prompts in the query of its first step, if at all.
@@ -195,15 +192,14 @@ def _parted(
             pointer, messages = f"/trajectory/0/{field}", first.get(field)
             if isinstance(messages, list) and messages:
                 break
-    prompts: list[tuple[str, Fields]] = []
-    turns: list[_Turn] = []
+    prompts: list[_Told] = []
+    turns: list[_Told] = []
     for number, message in enumerate(items_of(messages)):
         if not isinstance(message, Mapping):
             continue
         place = f"{pointer}/{number}"
         if message.get("role") == "assistant" and not _is_demonstration(message):
-            agent = one_line(message.get("agent")) or _UNNAMED
-            turns.append(_Turn(place, message, agent, _tool(message)))
+            turns.append((place, message))
         elif not turns and as_text(content_text(message.get("content"))):
             prompts.append((place, message))
     return prompts, turns
@@ -227,11 +223,6 @@ def _tool(message: Fields) -> str | None:
     """The name of the only tool that a message calls."""
     calls = items_of(message.get("tool_calls"))
     return one_line(fields_at(calls[0], "function").get("name")) if len(calls) == 1 else None
-
-
-def _first_word(action: str) -> str | None:
-    line, _whole = preview(action)
-    return line.split(" ", 1)[0] or None
 
 
 def _said(step: Fields) -> tuple[str, str]:
@@ -259,11 +250,10 @@ def _facts(record: Fields, steps: Sequence[Step]) -> TraceMeta:
     meta = facts_of_record(info, steps)
     config = fields_of(json_in(record.get("replay_config")))  # JSON within a JSON text
     problem = fields_of(config.get("problem_statement"))
-    task = task_of(problem.get("text"), problem.get("problem_statement"), steps=steps)
     model = as_text(fields_at(config, "agent", "model").get("name"))
     return replace(
         meta,
-        task=task,
+        task=task_of(problem.get("text"), problem.get("problem_statement"), steps=steps),
         system="SWE-agent",
         model=model or meta.model,
         answer_key=_answer_key(record, info),
