@@ -58,11 +58,9 @@ class AtifReader:
         if head.lstrip()[:1] not in (b"{", b"[") or not any(mark in head for mark in _MARKS):
             return False
         lines = source.json_lines
-        if len(lines) > 1:
+        if len(lines) > 1 or source.json is None:
             return mostly(is_trajectory, lines)
-        document = source.json
-        found = lines if document is None else [one.value for one in _contained(document)]
-        return mostly(is_trajectory, found)
+        return mostly(is_trajectory, (one.value for one in _contained(source.json)))
 
     def read(self, source: Source) -> FileReport:
         """One trace per trajectory that no other refers to."""

@@ -10,7 +10,6 @@ from typing import Final, Unpack
 
 from mast_tui.traces.index.document import More, StepList
 from mast_tui.traces.io.decoding import as_utf8, decode
-from mast_tui.traces.io.json_values import InvalidJSON, load_json
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import (
     AnswerKey,
@@ -24,7 +23,7 @@ from mast_tui.traces.model import (
 )
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft, Section
 from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
-from mast_tui.traces.readers.json_fields import Fields
+from mast_tui.traces.readers.json_fields import Fields, json_in
 from mast_tui.traces.readers.run_facts import task_of
 
 LOGURU_LINE: Final = re.compile(
@@ -47,14 +46,7 @@ class Transcript:
     @cached_property
     def json(self) -> object | None:
         """The JSON document that the transcript is, or None where it is not one."""
-        if self._document is not None:
-            return self._document
-        if self.text.lstrip()[:1] not in ("{", "["):
-            return None
-        try:
-            return load_json(self.text)
-        except InvalidJSON:
-            return None
+        return json_in(self.text) if self._document is None else self._document
 
 
 @dataclass(slots=True)

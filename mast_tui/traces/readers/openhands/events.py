@@ -65,7 +65,7 @@ def is_old_event(value: object) -> bool:
 
 def is_identified_old_event(value: object) -> bool:
     """Whether a value is such an event with its id and source, as the event stream writes it."""
-    return is_old_event(value) and isinstance(value, Mapping) and {"id", "source"} <= value.keys()
+    return is_old_event(value) and {"id", "source"} <= fields_of(value).keys()
 
 
 def is_sdk_event(value: object) -> bool:
@@ -73,11 +73,9 @@ def is_sdk_event(value: object) -> bool:
 
     Of kinds that are not known yet, those count that are named and come as the others do.
     """
-    if not isinstance(value, Mapping):
+    if not isinstance(value, Mapping) or not isinstance(kind := value.get("kind"), str):
         return False
-    kind, source = value.get("kind"), value.get("source")
-    if not isinstance(kind, str):
-        return False
+    source = value.get("source")
     like_them = kind.endswith("Event") and "id" in value and isinstance(source, str)
     return kind in _SDK_KINDS or (like_them and source in _SOURCES)
 

@@ -92,9 +92,7 @@ class OpenHandsReader:
         document = source.json
         if document is None:
             return _are_records(lines)
-        return _run_of(document) is not None or (
-            isinstance(document, list) and _are_records(document)
-        )
+        return _run_of(document) is not None or _are_records(items_of(document))
 
     def read(self, source: Source) -> FileReport:
         """One trace per run; elements that are none are listed as problems."""
@@ -160,8 +158,8 @@ def event_files(folder: Path) -> list[Path]:
     except OSError:
         return []
     files = [path for _number, _name, path in sorted(numbered)]
-    found = any(_is_event(_event_in(path, [])[1]) for path in files[:_PEEKED_AT])
-    return files if found else []
+    peeked_at = (_event_in(path, [])[1] for path in files[:_PEEKED_AT])
+    return files if any(map(_is_event, peeked_at)) else []
 
 
 def _event_in(path: Path, problems: list[Problem]) -> tuple[bytes, object]:
@@ -190,10 +188,7 @@ def _trace_of(source: Source, run: _Run, number: int | None = None) -> Trace:
 def _trace(run: _Run, identity: TraceIdentity, path: Path, number: int | None) -> Trace:
     spans = EventSpans(one_line(fields_at(run.record, "metadata").get("agent_class")))
     sdk = sum(is_sdk_event(event.value) for event in run.events)
-    if 2 * sdk >= len(run.events):
-        SdkEvents(spans).run(run.events)
-    else:
-        OldEvents(spans).run(run.events)
+    (SdkEvents if 2 * sdk >= len(run.events) else OldEvents)(spans).run(run.events)
     if error := as_text(run.record.get("error")):
         spans.steps.log("/error", error, name="error", status=SpanStatus.ERROR)
     meta, steps = _facts(run.record, spans), StepSpans(spans.steps.steps)

@@ -114,10 +114,9 @@ def _genai_tool(span: OtelSpan, row: Row) -> Row:
 
 def _asked(span: OtelSpan) -> list[Message]:
     found = _instructions(grouped(span.attributes, "gen_ai.system_instructions"))
-    told = grouped(span.attributes, "gen_ai.input.messages")
-    for candidate in (told, grouped(span.attributes, "gen_ai.prompt")):
-        if candidate is not None:
-            return found + messages_in(candidate)
+    for name in ("gen_ai.input.messages", "gen_ai.prompt"):
+        if (told := grouped(span.attributes, name)) is not None:
+            return found + messages_in(told)
     for event in _events(span):
         if event.name == _DETAILS:
             found += _instructions(grouped(event.attributes, "gen_ai.system_instructions"))
@@ -138,10 +137,9 @@ def _asked(span: OtelSpan) -> list[Message]:
 
 
 def _answered(span: OtelSpan) -> list[Message]:
-    told = grouped(span.attributes, "gen_ai.output.messages")
-    for candidate in (told, grouped(span.attributes, "gen_ai.completion")):
-        if candidate is not None:
-            return messages_in(candidate, "assistant")
+    for name in ("gen_ai.output.messages", "gen_ai.completion"):
+        if (told := grouped(span.attributes, name)) is not None:
+            return messages_in(told, "assistant")
     found: list[Message] = []
     for event in _events(span):
         if event.name == _DETAILS:
@@ -388,16 +386,10 @@ def _found(value: object, depth: int) -> list[Message]:
         inner = value.get("message")
         if isinstance(inner, Mapping):
             return _found(inner, depth + 1)
-        for name in _LISTS:
-            if isinstance(value.get(name), list | Mapping) and (
-                found := _found(value[name], depth + 1)
-            ):
-                return found
-        return []
-    if not isinstance(value, list):
-        return []
-    found = []
-    for item in value:
+        held = (_found(value[name], depth + 1) for name in _LISTS if name in value)
+        return next(filter(None, held), [])
+    found: list[Message] = []
+    for item in items_of(value):
         if isinstance(item, list) and len(item) == 2 and all(isinstance(one, str) for one in item):
             found.append({"role": item[0], "content": item[1]})
         else:
@@ -412,10 +404,9 @@ def _openinference_message(item: Fields) -> Message:
     for name in ("content", "name", "tool_call_id", "reasoning_content", "refusal"):
         if fields.get(name) is not None:
             message[name] = fields[name]
-    contents = fields.get("contents")
+    contents, calls = fields.get("contents"), fields.get("tool_calls")
     if message.get("content") in (None, "") and isinstance(contents, list):
         message["content"] = [_content_part(part) for part in contents]
-    calls = fields.get("tool_calls")
     if isinstance(calls, list):
         message["tool_calls"] = [
             _nested(call, "tool_call") if isinstance(call, Mapping) else call for call in calls

@@ -66,8 +66,7 @@ def layout_of(source: Source) -> str | None:
     if head.lstrip()[:1] not in (b"{", b"[") or not any(mark in head for mark in _MARKS):
         return None
     if values := source.json_lines:
-        found = (_layout(value) for value in values)
-        return next((layout for layout in found if layout is not None), None)
+        return next(filter(None, map(_layout, values)), None)
     if _is_concatenated(source):
         first = next(_concatenated(source, []), None)
         return None if first is None else _layout(first[1])
@@ -205,15 +204,11 @@ def _in_value(value: object, prefix: str, problems: list[Problem]) -> Iterator[R
         yield from _otlp(value, prefix if prefix.startswith("/") else prefix + separator)
         return
     spans = _span_list(value)
-    if len(spans) == 1 and spans[0] is value:
-        pointers = [prefix or "/"]
-    else:
-        named = next(
-            (name for name in _SPAN_LISTS if isinstance(value, Mapping) and name in value), ""
-        )
-        within = f"/{named}" if named else ""
-        pointers = [f"{prefix}{separator}{within}/{number}" for number in range(len(spans))]
-    for one, place in zip(spans, pointers, strict=True):
+    alone = len(spans) == 1 and spans[0] is value
+    named = [f"/{name}" for name in _SPAN_LISTS if name in fields_of(value)]
+    within = f"{prefix}{separator}{''.join(named[:1])}"
+    for number, one in enumerate(spans):
+        place = (prefix or "/") if alone else f"{within}/{number}"
         if looks_like_span(one) or (isinstance(one, Mapping) and len(spans) > 1):
             yield Raw(one, place)
         elif _OTHER_SIGNALS.isdisjoint(fields_of(one)):

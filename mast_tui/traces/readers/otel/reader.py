@@ -244,23 +244,14 @@ def _log_rows(run: _Run) -> list[Row]:
     for raw, owner, event in run.logs:
         severity = text_in(fields_of(raw.value), "severityText", "severity_text")
         said = dict(event.attributes)
-        texts = (dump_text(said.pop("content", None)), _lines(said))
-        rows.append(
-            Row(
-                raw.place,
-                owner,
-                RowKind.OTHER,
-                event.name or severity or "log",
-                raw.place,
-                start=_time(raw),
-                output="\n".join(text for text in texts if text) or event.name,
-                speaks=True,
-            )
-        )
+        texts = filter(None, (dump_text(said.pop("content", None)), _lines(said)))
+        name, output = event.name or severity or "log", "\n".join(texts) or event.name
+        row = Row(raw.place, owner, RowKind.OTHER, name, raw.place, start=_time(raw))
+        rows.append(replace(row, output=output, speaks=True))
     return rows
 
 
 def _time(raw: Raw) -> float | None:
-    fields = fields_of(raw.value)
     names = ("timeUnixNano", "time_unix_nano", "observedTimeUnixNano", "observed_time_unix_nano")
-    return next((time for name in names if (time := moment(fields.get(name))) is not None), None)
+    times = map(moment, map(fields_of(raw.value).get, names))
+    return next((time for time in times if time is not None), None)

@@ -83,17 +83,8 @@ class OtelSpan:
 
     def row(self, row_id: str, kind: RowKind) -> Row:
         """The row of a span of this kind, with what every span tells."""
-        return Row(
-            row_id,
-            self.parent,
-            kind,
-            self.name,
-            self.place,
-            self.start,
-            self.end,
-            self.status,
-            self.error,
-        )
+        result = (self.start, self.end, self.status, self.error)
+        return Row(row_id, self.parent, kind, self.name, self.place, *result)
 
     @property
     def error(self) -> str | None:
@@ -115,7 +106,8 @@ def looks_like_span(value: object) -> bool:
     """Whether a JSON value is a span of an SDK or of Phoenix, in a list or by itself."""
     if not isinstance(value, Mapping):
         return False
-    if "child_spans" in value or _is_mlflow(value):
+    own = fields_of(value.get("attributes"))
+    if "child_spans" in value or any(str(name).startswith("mlflow.") for name in own):
         return False
     context = _context(value)
     known = any(name in context for name in _SPAN) or "context.span_id" in value
@@ -215,36 +207,26 @@ def _parent(value: Fields) -> str | None:
 
 def _status(value: Fields) -> tuple[SpanStatus, str | None]:
     status = value.get("status")
-    code: object = status
-    message: object = None
-    if isinstance(status, Mapping):
-        code = _first(status, ("code", "status_code", "statusCode"))
-        message = _first(status, ("message", "description"))
-    if code is None:
-        code = value.get("status_code")
-    if message is None:
-        message = value.get("status_message")
+    code = _first(fields_of(status), ("code", "status_code", "statusCode"))
+    code = code if isinstance(status, Mapping) else status
+    message = _first(fields_of(status), ("message", "description"))
+    code = value.get("status_code") if code is None else code
+    message = value.get("status_message") if message is None else message
     said = str(code).upper().removeprefix("STATUS_CODE_").removeprefix("STATUSCODE.")
     return _STATUS.get(said, SpanStatus.UNKNOWN), as_text(message)
 
 
 def _service(value: Fields, attributes: Attributes) -> str | None:
     resource = attributes_of(fields_of(value.get("resource")).get("attributes"))
-    for candidate in (attributes, resource, attributes_of(value.get("resource_attributes"))):
-        if name := service_of(candidate):
-            return name
-    return as_text(value.get("service_name"))
+    beside = attributes_of(value.get("resource_attributes"))
+    named = filter(None, map(service_of, (attributes, resource, beside)))
+    return next(named, None) or as_text(value.get("service_name"))
 
 
 def _scope(value: Fields) -> str | None:
-    for name in ("instrumentation_scope", "instrumentationScope", "scope", "instrumentation_info"):
-        if text := as_text(fields_of(value.get(name)).get("name")):
-            return text
-    return as_text(value.get("scope_name"))
-
-
-def _is_mlflow(value: Fields) -> bool:
-    return any(str(name).startswith("mlflow.") for name in fields_of(value.get("attributes")))
+    scopes = ("instrumentation_scope", "instrumentationScope", "scope", "instrumentation_info")
+    told = (as_text(fields_of(value.get(name)).get("name")) for name in scopes)
+    return next(filter(None, told), None) or as_text(value.get("scope_name"))
 
 
 def _first(value: Fields, names: tuple[str, ...]) -> object:

@@ -27,7 +27,12 @@ from mast_tui.traces.result_status import status_of_code
 from mast_tui.traces.times import unix_seconds
 
 _FORMAT: Final = "mini-swe-agent"
-_MARKS: Final = (b'"mini_version"', b'"trajectory_format"', b'"messages"')
+_MARKS: Final = {
+    b"{": (b'"mini_version"', b'"trajectory_format"', b'"messages"'),
+    b"[": (b"```mswea_bash_command", b"<returncode>"),
+}
+"""What a file holds that begins so."""
+
 _OWN_BLOCK: Final = "```mswea_bash_command\n"
 _BLOCK: Final = re.compile(r"```bash[ \t]*\n")
 _OBSERVED: Final = re.compile(r"\s*<returncode>-?\d{1,9}</returncode>\s*<output")
@@ -53,13 +58,8 @@ class MiniSweAgentReader:
     def recognises(self, source: Source) -> bool:
         """Whether the file names the format, or its messages hold commands as only it has them."""
         head = as_utf8(source.head)
-        begin = head.lstrip()[:1]
-        if begin == b"[":
-            if b"```mswea_bash_command" not in head and b"<returncode>" not in head:
-                return False
-        elif begin != b"{" or not any(mark in head for mark in _MARKS):
-            return False
-        if len(source.json_lines) > 1:
+        marks = _MARKS.get(head.lstrip()[:1], ())
+        if not any(mark in head for mark in marks) or len(source.json_lines) > 1:
             return False
         return _messages(source.json) is not None
 

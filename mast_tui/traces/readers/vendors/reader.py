@@ -114,18 +114,13 @@ def _answer_key(vendor: Vendor, records: TraceRecords, judged: Mapping[str, Foun
     draft = AnswerKeyDraft()
     for path in vendor.hidden:
         name = path.rpartition("/")[2]
-        holders = [records.head, *(found.record for found in records.found.values())]
-        told = [value for holder in holders if (value := value_at(holder, (path,))) not in _NOTHING]
-        for value in told:
-            draft.take(name, value)
+        for holder in (records.head, *(found.record for found in records.found.values())):
+            draft.take(name, value_at(holder, (path,)))
     for found in judged.values():
         if is_judgement(vendor, found):
             name = text_at(found.record, vendor.fields.name) or "score"
             draft.scored(name, value_at(found.record, vendor.fields.output))
     return draft.key()
-
-
-_NOTHING: Final[tuple[object, ...]] = (None, "", [], {})
 
 
 def _root(rows: Sequence[Row]) -> Row:
