@@ -63,6 +63,11 @@ def said(trace: Trace) -> list[str]:
     return [trace.text(index) for index in range(len(trace))]
 
 
+def told(trace: Trace) -> list[tuple[str, str]]:
+    """The kind and the text of each span."""
+    return [(trace.span(index).kind.value, trace.text(index)) for index in range(len(trace))]
+
+
 def check_sound(trace: Trace) -> None:
     """Fail unless ``trace`` keeps the promises of the trace protocol."""
     spans = [trace.span(index) for index in range(len(trace))]

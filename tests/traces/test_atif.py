@@ -12,7 +12,7 @@ from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Tokens, Trace
 from mast_tui.traces.readers import claims
 from mast_tui.traces.readers.atif.reader import READER
-from tests.traces.checks import CORPUS, needs_corpus, read_file, read_one, write_json
+from tests.traces.checks import CORPUS, needs_corpus, read_file, read_one, told, write_json
 from tests.traces.checks import write_json_lines as write_lines
 
 Json = dict[str, object]
@@ -45,10 +45,6 @@ def agent(text: str, *calls: str, **more: object) -> Json:
 
 def seen(*results: Json) -> Json:
     return {"results": list(results)}
-
-
-def told(trace: Trace) -> list[tuple[str, str]]:
-    return [(trace.span(index).kind.value, trace.text(index)) for index in range(len(trace))]
 
 
 def shape(trace: Trace) -> list[tuple[str, str, str | None]]:

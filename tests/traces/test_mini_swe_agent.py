@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import SpanStatus, Tokens, Trace
+from mast_tui.traces.model import SpanStatus, Tokens
 from mast_tui.traces.readers import claims
 from mast_tui.traces.readers.swe_agent.mini_swe_agent import READER
-from tests.traces.checks import read_file, read_one, write_json
+from tests.traces.checks import read_file, read_one, told, write_json
 
 PROMPTS = [{"role": "system", "content": "be brief"}, {"role": "user", "content": "fix it"}]
 
@@ -60,10 +60,6 @@ def published_output(call_id: str, output: str, code: int, at: float) -> dict[st
         "content": f"<returncode>{code}</returncode>\n<output>\n{output}</output>",
         "extra": {"raw_output": output, "returncode": code, "timestamp": at},
     }
-
-
-def told(trace: Trace) -> list[tuple[str, str]]:
-    return [(trace.span(index).kind.value, trace.text(index)) for index in range(len(trace))]
 
 
 def test_a_run_of_release_2(tmp_path: Path) -> None:

@@ -16,15 +16,12 @@ from tests.traces.checks import (
     needs_corpus,
     read_file,
     read_one,
+    told,
     write_json,
     write_json_lines,
 )
 
 Json = dict[str, object]
-
-
-def told(trace: Trace) -> list[tuple[str, str]]:
-    return [(trace.span(index).kind.value, trace.text(index)) for index in range(len(trace))]
 
 
 def keys(trace: Trace) -> list[tuple[str, str | None]]:

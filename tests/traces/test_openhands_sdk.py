@@ -18,10 +18,11 @@ from tests.traces.checks import (
     check_sound,
     needs_corpus,
     read_one,
+    told,
     write_json,
     write_json_lines,
 )
-from tests.traces.test_openhands import Json, action, keys, told
+from tests.traces.test_openhands import Json, action, keys
 
 
 def sdk(identifier: str, kind: str, source: str, second: int, **more: object) -> Json:

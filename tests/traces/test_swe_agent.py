@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import AnswerKey, Outcome, Trace
+from mast_tui.traces.model import AnswerKey, Outcome
 from mast_tui.traces.readers import claims
 from mast_tui.traces.readers.swe_agent.reader import READER
-from tests.traces.checks import read_file, read_one, write_json
+from tests.traces.checks import read_file, read_one, told, write_json
 
 PATCH = "diff --git a/x.py b/x.py\n+fixed\n"
 
@@ -86,10 +86,6 @@ def published_run() -> dict[str, object]:
         ),
         "environment": "main",
     }
-
-
-def told(trace: Trace) -> list[tuple[str, str]]:
-    return [(trace.span(index).kind.value, trace.text(index)) for index in range(len(trace))]
 
 
 def test_a_run_of_release_1(tmp_path: Path) -> None:

@@ -24,8 +24,7 @@ from mast_tui.traces.model import (
     SpanStatus,
     TraceMeta,
 )
-from mast_tui.traces.preview import task_of_text
-from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
+from mast_tui.traces.readers.answer_keys import AnswerKeyDraft, Section
 from mast_tui.traces.readers.chat.pieces import role_of
 from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
 from mast_tui.traces.readers.json_fields import (
@@ -36,6 +35,7 @@ from mast_tui.traces.readers.json_fields import (
     json_in,
     short_name,
 )
+from mast_tui.traces.readers.run_facts import task_of
 
 _SCHEMA: Final = "otel-json-local-v0"
 _MARKS: Final = (b'"substeps"', _SCHEMA.encode())
@@ -46,6 +46,11 @@ _A_TOOL: Final = "dependency"
 
 _STATUSES: Final = {"ERROR": SpanStatus.ERROR, "OK": SpanStatus.OK}
 _OUTCOMES: Final = {"FAILED": Outcome.FAILED, "SUCCESS": Outcome.SUCCEEDED, "OK": Outcome.SUCCEEDED}
+_TASK_KEY: Final[dict[str, Section]] = {
+    "failure_response": "reference",
+    "target_fault_category": "failures",
+    "injection_node": "failures",
+}
 _FAULT: Final = "fault.injected"
 
 
@@ -76,14 +81,12 @@ READER: Final = AgentRxReader()
 
 
 def _is_intermediate(document: object) -> bool:
-    steps = document.get("steps") if isinstance(document, Mapping) else None
-    return isinstance(steps, list) and any(
-        isinstance(fields_of(step).get("substeps"), list) for step in steps
-    )
+    steps = map(fields_of, items_of(fields_of(document).get("steps")))
+    return any(isinstance(step.get("substeps"), list) for step in steps)
 
 
 def _is_recorded(document: object) -> bool:
-    return isinstance(document, Mapping) and document.get("schema") == _SCHEMA
+    return fields_of(document).get("schema") == _SCHEMA
 
 
 def _read_intermediate(document: Fields, steps: StepList, problems: list[Problem]) -> TraceMeta:
@@ -94,8 +97,7 @@ def _read_intermediate(document: Fields, steps: StepList, problems: list[Problem
             continue
         for inner, substep in enumerate(substeps):
             _add_substep(steps, fields_of(substep), f"/steps/{number}/substeps/{inner}")
-    task = as_text(document.get("instruction"))
-    return TraceMeta(task=task_of_text(task) if task else None)
+    return TraceMeta(task=task_of(document.get("instruction"), steps=()))
 
 
 def _add_substep(steps: StepList, substep: Fields, place: str) -> None:
@@ -123,9 +125,10 @@ def _read_recorded(document: Fields, steps: StepList, problems: list[Problem]) -
     if task:
         steps.add("/task", SpanKind.MESSAGE, Role.USER, "user", task)
     spans = items_of(document.get("spans"))
+    told = [fields_at(span, "attributes").get("gen_ai.agent.framework") for span in spans]
     model = None
     open_calls: dict[str, str] = {}
-    for number, span in sorted(enumerate(spans), key=lambda pair: _began(pair[1])):
+    for number, span in sorted(enumerate(spans), key=lambda one: _seconds(one[1], "start") or 0.0):
         place = f"/spans/{number}"
         if not isinstance(span, Mapping):
             problems.append(Problem(place, "not a span but a bare value, left out"))
@@ -134,16 +137,12 @@ def _read_recorded(document: Fields, steps: StepList, problems: list[Problem]) -
         model = model or as_text(attributes.get("gen_ai.request.model"))
         _add_span(steps, span, attributes, place, open_calls)
     return TraceMeta(
-        task=task_of_text(task) if task else None,
-        system=_framework(spans),
+        task=task_of(task, steps=()),
+        system=next(filter(None, map(as_text, told)), None),
         model=model,
         outcome=_OUTCOMES.get(str(document.get("status")), Outcome.UNKNOWN),
         answer_key=_answer_key(document, spans),
     )
-
-
-def _began(span: object) -> float:
-    return as_number(fields_of(span).get("start_time_unix_ns")) or 0.0
 
 
 def _add_span(
@@ -154,7 +153,7 @@ def _add_span(
     agent = short_name(attributes.get("gen_ai.agent.name"))
     if not agent:
         return
-    start, end = (_seconds(span.get(f"{when}_time_unix_ns")) for when in ("start", "end"))
+    start, end = _seconds(span, "start"), _seconds(span, "end")
     code = fields_of(span.get("status")).get("status_code")
     status = _STATUSES.get(str(code), SpanStatus.UNKNOWN)
     more = More(place=place, start=start, end=end, status=status)
@@ -175,35 +174,19 @@ def _add_span(
         open_calls[tool] = steps.call(key, agent, asked, place=place, name=tool, start=end)
 
 
-def _seconds(value: object) -> float | None:
-    number = as_number(value)
+def _seconds(span: object, when: str) -> float | None:
+    number = as_number(fields_of(span).get(f"{when}_time_unix_ns"))
     return None if number is None else number / 1e9
-
-
-def _framework(spans: Sequence[object]) -> str | None:
-    """The framework that the span around the run names."""
-    for span in spans:
-        if name := as_text(fields_at(span, "attributes").get("gen_ai.agent.framework")):
-            return name
-    return None
 
 
 def _answer_key(document: Fields, spans: Sequence[object]) -> AnswerKey:
     """What was expected, how the run ended, and which fault was planted where."""
-    task = fields_of(document.get("task_metadata"))
     draft = AnswerKeyDraft()
-    draft.fields(
-        task,
-        {
-            "failure_response": "reference",
-            "target_fault_category": "failures",
-            "injection_node": "failures",
-        },
-    )
+    draft.fields(fields_of(document.get("task_metadata")), _TASK_KEY)
     draft.add("scores", "status", document.get("status"))
-    for span in spans:
-        for event in items_of(fields_of(span).get("events")):
-            if fields_of(event).get("name") == _FAULT:
-                step = as_text(fields_of(span).get("span_id")) or _FAULT
-                draft.add("step_scores", step, fields_of(event).get("attributes"))
+    for span in map(fields_of, spans):
+        for event in map(fields_of, items_of(span.get("events"))):
+            if event.get("name") == _FAULT:
+                step = as_text(span.get("span_id")) or _FAULT
+                draft.add("step_scores", step, event.get("attributes"))
     return draft.key()

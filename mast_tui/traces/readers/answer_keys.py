@@ -11,7 +11,7 @@ from typing import Final, Literal, TypeGuard
 
 from mast_tui.traces.io.json_values import as_text, dump_text
 from mast_tui.traces.model import AnswerKey, Named
-from mast_tui.traces.readers.json_fields import Fields, items_of, name_set, names
+from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, name_set, names
 
 Section = Literal[
     "expected_actions",
@@ -179,9 +179,8 @@ def as_json(key: AnswerKey) -> dict[str, list[dict[str, str]]]:
 
 def from_json(value: object) -> AnswerKey:
     """What ``as_json`` wrote; what is of another shape is left out."""
-    if not isinstance(value, Mapping):
-        return AnswerKey()
-    return AnswerKey(**{name: _entries(value[name]) for name in AnswerKey._fields if name in value})
+    told = fields_of(value)
+    return AnswerKey(**{name: _entries(told.get(name)) for name in AnswerKey._fields})
 
 
 def _entries(value: object) -> Named:

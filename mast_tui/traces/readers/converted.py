@@ -10,14 +10,12 @@ from mast_tui.traces.index.document import StepList, StepSpans
 from mast_tui.traces.io.json_values import as_number, as_text, canonical_bytes, dump_text, tokens_of
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import (
-    AnswerKey,
     FileReport,
     Outcome,
     Problem,
     Role,
     SpanKind,
     SpanStatus,
-    Tokens,
     Trace,
     TraceIdentity,
     TraceMeta,
@@ -25,8 +23,7 @@ from mast_tui.traces.model import (
 from mast_tui.traces.native_format import FORMAT, OPENING, VERSION
 from mast_tui.traces.readers.answer_keys import from_json, sorted_by_name
 from mast_tui.traces.readers.base import identity_of
-from mast_tui.traces.readers.document_traces import report_of
-from mast_tui.traces.readers.json_documents import read_lines
+from mast_tui.traces.readers.document_traces import records_by_line, report_of
 from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of
 from mast_tui.traces.readers.run_facts import clamp_score, task_id_of, trial_of
 
@@ -49,9 +46,9 @@ class ConvertedReader:
         """One trace a line."""
         problems: list[Problem] = []
         traces: list[Trace] = []
-        lines = list(read_lines(source, problems))
+        lines = list(records_by_line(source, problems))
         for record, line in enumerate(lines):
-            place, value = f"line {line.number}", fields_of(line.value)
+            place, value = line.place, fields_of(line.value)
             if value.get("format") != FORMAT:
                 problems.append(Problem(place, "no trace in this format, left out"))
             elif value.get("version") != VERSION:
@@ -64,7 +61,11 @@ class ConvertedReader:
 
     def _trace(self, source: Source, value: Fields, record: int | None, place: str) -> Trace:
         steps = StepList()
-        problems = _problems(value.get("problems"))
+        problems = [
+            Problem(dump_text(problem.get("place")), dump_text(problem.get("message")))
+            for problem in items_of(value.get("problems"))
+            if isinstance(problem, Mapping)
+        ]
         for number, span in enumerate(items_of(value.get("spans"))):
             if isinstance(span, Mapping):
                 _add_span(steps, span, f"{place} /spans/{number}")
@@ -85,7 +86,7 @@ class ConvertedReader:
         trace_id, first = as_text(value.get("id")), fields_of(value.get("source"))
         digest, size = as_text(first.get("content_hash")), first.get("content_bytes")
         reader, scheme = as_text(first.get("reader")), first.get("key_scheme")
-        if trace_id is None or not digest or len(digest) != _HASH_CHARS or not reader:
+        if not trace_id or not digest or len(digest) != _HASH_CHARS or not reader:
             return own
         if not isinstance(size, int) or not isinstance(scheme, int):
             return own
@@ -96,6 +97,7 @@ READER: Final = ConvertedReader()
 
 
 def _add_span(steps: StepList, span: Fields, place: str) -> None:
+    tokens = fields_of(span.get("tokens"))
     steps.add(
         as_text(span.get("key")) or place,
         _choice(SpanKind, span.get("kind"), SpanKind.LOG),
@@ -108,17 +110,14 @@ def _add_span(steps: StepList, span: Fields, place: str) -> None:
         start=as_number(span.get("start")),
         end=as_number(span.get("end")),
         status=_choice(SpanStatus, span.get("status"), SpanStatus.UNKNOWN),
-        tokens=_tokens(span.get("tokens")),
+        tokens=tokens_of(tokens.get("input"), tokens.get("output")),
         shown=as_text(span.get("preview")),
     )
 
 
-def _tokens(value: object) -> Tokens | None:
-    counts = fields_of(value)
-    return tokens_of(counts.get("input"), counts.get("output"))
-
-
 def _meta(value: Fields) -> TraceMeta:
+    hidden = fields_of(value.get("hidden"))  # of a file by an older version
+    older = sorted_by_name((name, dump_text(text)) for name, text in hidden.items())
     return TraceMeta(
         task=as_text(value.get("task")),
         system=as_text(value.get("system")),
@@ -126,26 +125,10 @@ def _meta(value: Fields) -> TraceMeta:
         benchmark=as_text(value.get("benchmark")),
         outcome=_choice(Outcome, value.get("outcome"), Outcome.UNKNOWN),
         score=clamp_score(value.get("score")),
-        answer_key=_answer_key(value),
+        answer_key=from_json(value["answer_key"]) if "answer_key" in value else older,
         task_id=task_id_of(value.get("task_id")),
         trial=trial_of(value.get("trial")),
     )
-
-
-def _answer_key(value: Fields) -> AnswerKey:
-    """The answer key; of a file by an older version what it hid, by its names."""
-    if "answer_key" in value:
-        return from_json(value["answer_key"])
-    hidden = fields_of(value.get("hidden"))
-    return sorted_by_name((name, dump_text(text)) for name, text in hidden.items())
-
-
-def _problems(value: object) -> list[Problem]:
-    return [
-        Problem(dump_text(problem.get("place")), dump_text(problem.get("message")))
-        for problem in items_of(value)
-        if isinstance(problem, Mapping)
-    ]
 
 
 def _choice(choices: type[Choice], value: object, default: Choice) -> Choice:

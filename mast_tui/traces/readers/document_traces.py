@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mast_tui.traces.index.document import StepList, StepSpans
-from mast_tui.traces.io.json_values import canonical_bytes
+from mast_tui.traces.io.decoding import as_utf8
+from mast_tui.traces.io.json_lines import glued_records
+from mast_tui.traces.io.json_repair import repair
+from mast_tui.traces.io.json_values import InvalidJSON, canonical_bytes, load_json
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, Trace, TraceMeta
-from mast_tui.traces.readers.base import Reader, identity_of
-from mast_tui.traces.readers.json_documents import read_lines
+from mast_tui.traces.readers.base import CUT_OFF, Reader, identity_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +49,48 @@ def records_in(source: Source, problems: list[Problem]) -> Iterator[Record]:
 
 
 def records_by_line(source: Source, problems: list[Problem]) -> Iterator[Record]:
-    """The records of a file that has one a line."""
-    for line in read_lines(source, problems):
-        yield Record(line.value, line.record, f"line {line.number} ")
+    """The records of a JSONL file, split at ``\\n`` only; what is broken goes to ``problems``.
+
+    Lines that are not blank are counted, broken ones too, so that mending one moves no other.
+    Records that have lost the line feed between them are read one by one. Of a broken line that
+    holds a list of records those that are intact are read.
+    """
+    raw_lines = as_utf8(source.data).split(b"\n")
+    record = -1
+    for number, raw in enumerate(raw_lines, 1):
+        text = raw.strip()
+        if not text:
+            continue
+        record += 1
+        place = f"line {number}"
+        try:
+            yield Record(load_json(text), record, f"{place} ")
+            continue
+        except InvalidJSON as error:
+            reason = str(error)
+        decoded = text.decode("utf-8", "replace")
+        if values := glued_records(decoded):
+            problems.append(Problem(place, f"{len(values)} records on one line"))
+            for value in values:
+                yield Record(value, record, f"{place} ")
+                record += 1
+            record -= 1
+            continue
+        salvaged = repair(decoded)
+        if salvaged is not None and _holds_records(salvaged.value):
+            words = "; ".join(dict.fromkeys(problem.message for problem in salvaged.problems))
+            problems.append(Problem(place, f"damaged, read as far as it goes: {words}"))
+            yield Record(salvaged.value, record, f"{place} ")
+        elif number == len(raw_lines):
+            problems.append(Problem(place, CUT_OFF))
+        else:
+            problems.append(Problem(place, f"not JSON, left out: {reason}"))
+
+
+def _holds_records(value: dict[str, object] | list[object]) -> bool:
+    """Whether there is a list of objects in the record, so that some of them are worth having."""
+    lists = [value] if isinstance(value, list) else list(value.values())
+    return any(isinstance(one, list) and any(isinstance(r, dict) for r in one) for one in lists)
 
 
 def records_listed(values: Iterable[object], pointer: str = "") -> Iterator[Record]:

@@ -10,7 +10,7 @@ from mast_tui.traces.io.json_values import as_number, as_text
 from mast_tui.traces.model import Outcome, Role, SpanKind, TraceMeta
 from mast_tui.traces.preview import task_of_text
 from mast_tui.traces.readers.answer_keys import answer_key_of
-from mast_tui.traces.readers.json_fields import Fields, text_in
+from mast_tui.traces.readers.json_fields import Fields, flag_in, text_in
 
 _TASK_IDS: Final = ("task_id", "instance_id", "question_ID", "question_id", "problem_id")
 _LONGEST_ID: Final = 200
@@ -30,13 +30,14 @@ def facts_of_record(record: Fields, steps: Sequence[Step]) -> TraceMeta:
 
     A benchmark's reward, answer and labels go to the answer key.
     """
+    scores = map(clamp_score, map(record.get, ("reward", "score")))
     return TraceMeta(
         task=task_of(record.get("question"), record.get("task"), steps=steps),
         system=text_in(record, "system_name", "mas_name", "framework"),
         model=text_in(record, "llm_name", "model", "model_name"),
         benchmark=text_in(record, "benchmark_name", "benchmark"),
         outcome=_outcome(record),
-        score=_score(record),
+        score=next((score for score in scores if score is not None), None),
         answer_key=answer_key_of(record),
         task_id=task_id_of(*map(record.get, _TASK_IDS)),
         trial=trial_of(record.get("trial")),
@@ -98,14 +99,8 @@ def _outcome(record: Fields) -> Outcome:
     said = as_text(record.get("outcome"))
     if said is not None:
         return _OUTCOMES.get(said.strip().lower(), Outcome.UNKNOWN)
-    for field in ("success", "resolved", "is_correct"):
-        if isinstance(flag := record.get(field), bool):
-            return outcome_of_flag(flag)
+    if (flag := flag_in(record, "success", "resolved", "is_correct")) is not None:
+        return outcome_of_flag(flag)
     if record.get("is_corrected") is False:
         return Outcome.FAILED
     return outcome_of_reward(record.get("reward"))
-
-
-def _score(record: Fields) -> float | None:
-    scores = map(clamp_score, map(record.get, ("reward", "score")))
-    return next((score for score in scores if score is not None), None)

@@ -48,16 +48,11 @@ def field(record: Fields, name: str) -> object:
 
 def is_trajectory(value: object) -> bool:
     """Whether a JSON value is an ATIF trajectory, by its version or by its steps."""
-    if not isinstance(value, dict):
+    if not isinstance(value, dict) or not isinstance(steps := value.get("steps"), list):
         return False
-    steps = value.get("steps")
-    if not isinstance(steps, list):
-        return False
-    if follows_the_standard(value):
-        return True
-    if not isinstance(value.get("agent"), dict | str):
-        return False
-    return mostly(_is_step, steps)
+    return follows_the_standard(value) or (
+        isinstance(value.get("agent"), dict | str) and mostly(_is_step, steps)
+    )
 
 
 def _is_step(step: object) -> bool:

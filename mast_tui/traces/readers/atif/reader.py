@@ -10,7 +10,7 @@ from collections import ChainMap
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from mast_tui.traces.index.document import Step
+from mast_tui.traces.index.document import Step, StepList
 from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.json_values import as_text, canonical_bytes
 from mast_tui.traces.io.source import Source
@@ -57,11 +57,9 @@ class AtifReader:
         if head.lstrip()[:1] not in (b"{", b"[") or not any(mark in head for mark in _MARKS):
             return False
         lines = source.json_lines
-        if len(lines) > 1:
+        if len(lines) > 1 or source.json is None:
             return mostly(is_trajectory, lines)
-        document = source.json
-        found = lines if document is None else [one.value for one in _contained(document)]
-        return mostly(is_trajectory, found)
+        return mostly(is_trajectory, (one.value for one in _contained(source.json)))
 
     def read(self, source: Source) -> FileReport:
         """One trace per trajectory that no other refers to."""
@@ -79,17 +77,17 @@ class AtifReader:
         return report_of(self, source, [traces[place] for place in sorted(traces)], problems)
 
     def _trace(self, source: Source, found: Located, scope: Scope, shown: set[str]) -> Trace:
-        value, spans = found.record, TrajectorySpans(shown)
-        spans.add(found, scope)
+        value, steps, problems = found.record, StepList(), list[Problem]()
+        TrajectorySpans(found, scope, steps, problems, shown).read()
         return trace_of_steps(
             self,
             source.path,
             source.data if found.number is None else canonical_bytes(value),
-            spans.steps,
-            meta=_facts(value, spans.steps.steps),
+            steps,
+            meta=_facts(value, steps.steps),
             record=found.number,
             native=_own_id(value),
-            problems=spans.problems,
+            problems=problems,
         )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from mast_tui.traces.index.document import More, StepList
+from mast_tui.traces.index.document import More, Step, StepList
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text, tokens_of
 from mast_tui.traces.model import Problem, Role, SpanKind, Tokens
 from mast_tui.traces.preview import preview
@@ -57,23 +57,6 @@ Scope = ChainMap[str, Located]
 """The trajectories that can be referred to from some place, by their ids."""
 
 
-class TrajectorySpans:
-    """The spans of one trace: a trajectory and the sub-agents that it refers to.
-
-    ``shown`` holds the places of the trajectories that have been added, so that each is shown once.
-    """
-
-    def __init__(self, shown: set[str]) -> None:
-        self.steps = StepList()
-        self.problems: list[Problem] = []
-        self.shown = shown
-
-    def add(self, found: Located, scope: Scope, thread: str | None = None, depth: int = 0) -> None:
-        """Add the spans of a trajectory; ``thread`` is the id of a sub-agent."""
-        self.shown.add(found.place)
-        _Reading(self, found, scope, thread, depth).run()
-
-
 @dataclass(slots=True)
 class _Result:
     """A tool result before it is known which call it answers."""
@@ -85,24 +68,27 @@ class _Result:
     call_id: str | None
 
 
-@dataclass(slots=True)
-class _Call:
-    """What is kept of a tool call until its result comes."""
+class TrajectorySpans:
+    """Adds the spans of a trajectory, and of the sub-agents that it refers to, to those of a trace.
 
-    name: str | None
-    start: float | None
-    agent: str | None = None
-
-
-class _Reading:
-    """Reads one trajectory into the spans of its trace."""
+    ``shown`` holds the places of the trajectories that were read, so that each is shown once;
+    ``thread`` is the id of a sub-agent.
+    """
 
     def __init__(
-        self, spans: TrajectorySpans, found: Located, scope: Scope, thread: str | None, depth: int
+        self,
+        found: Located,
+        scope: Scope,
+        steps: StepList,
+        problems: list[Problem],
+        shown: set[str],
+        thread: str | None = None,
+        depth: int = 0,
     ) -> None:
-        self._spans = spans
-        self._steps = spans.steps
         self._found = found
+        self._steps = steps
+        self._problems = problems
+        self._shown = shown
         self._thread = thread
         self._depth = depth
         self._agent = agent_name(found.record) or thread or "agent"
@@ -110,12 +96,13 @@ class _Reading:
         self._scope = scope.new_child(by_id(self._children, ids_of(found.record)))
         self._late = LateResults(found.record, steps_of(found.record))
         self._calls: dict[str, str] = {}
-        self._made: dict[str, _Call] = {}
+        self._made: dict[str, Step] = {}
         self._open: OrderedDict[str, None] = OrderedDict()
         self._postponed: dict[str, list[_Result]] = {}
 
-    def run(self) -> None:
+    def read(self) -> None:
         """Add every step, then what no step refers to."""
+        self._shown.add(self._found.place)
         record = self._found.record
         copied = 0
         for number, step in enumerate(steps_of(record)):
@@ -130,7 +117,7 @@ class _Reading:
         for result in (one for waiting in self._postponed.values() for one in waiting):
             self._result(result, None)
         for child in self._children:
-            if child.place not in self._spans.shown:
+            if child.place not in self._shown:
                 self._complain_at(child.place, "no result refers to this sub-agent; shown last")
                 self._sub_agent(child)
         if notes := as_text(record.get("notes")):
@@ -210,7 +197,7 @@ class _Reading:
         key = self._steps.call(own, agent or self._agent, arguments, **more)
         if call_id:
             self._calls[call_id] = key
-        self._made[key] = _Call(name, start, agent)
+        self._made[key] = self._steps.steps[-1]
         self._open[key] = None
         return key
 
@@ -219,7 +206,7 @@ class _Reading:
         for call_id in map(call_id_of, calls_of(step)):
             for result in self._postponed.pop(call_id, ()) if call_id else ():
                 self._result(result, self._calls.get(result.call_id or ""))
-        for key, (place, earlier) in zip(calls, self._late.before(number), strict=False):
+        for key, (place, earlier) in zip(calls, self._late.before.get(number, ()), strict=False):
             text = content_text(field(earlier, "message"))
             start = unix_seconds(earlier.get("timestamp"))
             self._result(_Result(earlier, text, f"/steps/{place}", start, None), key)
@@ -281,10 +268,10 @@ class _Reading:
         if refs and not result.text and not result.call_id and call is None:
             return
         of_tool = call is not None or source not in ("system", "user")
-        made = self._made[call] if call else _Call(None, None)
+        made = self._made[call] if call else None
         more = More(
             place=self._place(result.pointer),
-            name=_beside(result.value, "name") or made.name,
+            name=_beside(result.value, "name") or (made.name if made else None),
             parent=call or step,
             start=result.start,
             status=status_of(result.value),
@@ -292,14 +279,14 @@ class _Reading:
         id_key = self._id_key(result.call_id, "result") if result.call_id else None
         key = id_key or self._key(result.pointer)
         if of_tool:
-            agent = _beside(result.value, "agent") or made.agent or self._agent
+            agent = _beside(result.value, "agent") or (made.agent if made else self._agent)
             self._steps.result(key, agent, result.text, **more)
         else:
             self._steps.add(key, SpanKind.LOG, Role.LOG, source, result.text, **more)
-        if call:
-            self._open.pop(call, None)
+        if made:
+            self._open.pop(made.key, None)
             if made.start is not None and result.start is not None and result.start > made.start:
-                self._steps.amend(call, end=result.start)
+                made.end = result.start
 
     def _refer(self, ref: Reference, pointer: str) -> None:
         """Show the sub-agent that is referred to, unless it has been shown."""
@@ -307,7 +294,7 @@ class _Reading:
         for name in ref.ids:
             found = self._scope.get(name) if name not in own else None
             if found is not None:
-                if found.place not in self._spans.shown:
+                if found.place not in self._shown:
                     self._sub_agent(found)
                 return
         line, _whole = preview(ref.path or "".join(ref.ids[:1]) or "?")
@@ -319,7 +306,8 @@ class _Reading:
             return
         ids = ids_of(found.record)
         thread = preview(ids[0])[0] if ids else f"sub-agent {found.place}"
-        self._spans.add(found, self._scope, thread, self._depth + 1)
+        shared = (self._scope, self._steps, self._problems, self._shown)
+        TrajectorySpans(found, *shared, thread, self._depth + 1).read()
 
     def _log(self, pointer: str, value: object, name: str | None = None) -> None:
         place = self._place(pointer)
@@ -339,7 +327,7 @@ class _Reading:
         self._complain_at(self._place(pointer), message)
 
     def _complain_at(self, place: str, message: str) -> None:
-        self._spans.problems.append(Problem(place, message))
+        self._problems.append(Problem(place, message))
 
 
 def _children(found: Located) -> list[Located]:
@@ -379,68 +367,54 @@ def _tokens(step: Fields) -> Tokens | None:
     ) or tokens_of(field(metrics, "input_tokens"), field(metrics, "output_tokens"))
 
 
-_NONE: Final[tuple[tuple[int, Fields], ...]] = ()
-
-
 class LateResults:
     """Which steps of a trajectory are results of calls that come after them.
 
     A result that names its call belongs to it wherever it stands. One that names none belongs to a
     later call only where nothing else can be meant: in a file that does not say it is ATIF, as many
     steps of the system as the next step has calls stand directly before it, after some other step,
-    and no other result answers those calls. ``moved`` holds the numbers of those steps.
+    and no other result answers those calls. ``before`` holds those steps with their numbers, one
+    for each call, by the number of the step that calls; ``moved`` holds their numbers.
     """
 
     def __init__(self, record: Fields, steps: Sequence[object]) -> None:
         self._steps = steps
         self._made = dict(_calls_by_id(steps))
-        self._before: dict[int, tuple[int, ...]] = {}
-        self.moved: frozenset[int] = frozenset()
+        self.before: dict[int, list[tuple[int, Fields]]] = {}
         if not follows_the_standard(record):
             self._pair()
+        self.moved = {place for found in self.before.values() for place, _step in found}
 
     def comes_later(self, call_id: str, number: int) -> bool:
         """Whether the call with this id is made in a step after ``number``."""
         return self._made.get(call_id, -1) > number
 
-    def before(self, number: int) -> Sequence[tuple[int, Fields]]:
-        """The steps that hold the results of the calls of step ``number``, one for each call."""
-        if number not in self._before:
-            return _NONE
-        found = ((place, self._steps[place]) for place in self._before[number])
-        return [(place, step) for place, step in found if isinstance(step, dict)]
-
     def _pair(self) -> None:
         answered = set(_answered(self._steps))
-        moved: set[int] = set()
         for number, step in enumerate(self._steps):
             if not isinstance(step, dict) or source_of(step) not in AGENT_SOURCES:
                 continue
             calls = calls_of(step)
-            if not calls or results_of(step):
-                continue
-            if any(call_id_of(call) in answered for call in calls):
+            if not calls or results_of(step) or any(call_id_of(call) in answered for call in calls):
                 continue
             first = number - len(calls)
-            if first <= 0 or self._is_loose(first - 1):
-                continue
-            places = tuple(range(first, number))
-            if all(map(self._is_loose, places)):
-                self._before[number] = places
-                moved.update(places)
-        self.moved = frozenset(moved)
+            if first > 0 and not self._loose(first - 1, first):
+                found = self._loose(first, number)
+                if len(found) == len(calls):
+                    self.before[number] = found
 
-    def _is_loose(self, number: int) -> bool:
-        """Whether a step is words of the system that name no call."""
-        step = self._steps[number]
-        return (
-            isinstance(step, dict)
+    def _loose(self, first: int, end: int) -> list[tuple[int, Fields]]:
+        """The steps from ``first`` up to ``end`` that are words of the system and name no call."""
+        return [
+            (number, step)
+            for number, step in enumerate(self._steps[first:end], first)
+            if isinstance(step, dict)
             and source_of(step) == "system"
             and call_id_of(step) is None
             and not calls_of(step)
             and not results_of(step)
             and field(step, "is_copied_context") is not True
-        )
+        ]
 
 
 def _calls_by_id(steps: Sequence[object]) -> Iterator[tuple[str, int]]:

@@ -11,16 +11,7 @@ from typing import Final
 
 from mast_tui.traces.model import AnswerKey, Outcome, Role
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
-from mast_tui.traces.readers.frameworks.base import (
-    Block,
-    Framework,
-    Reading,
-    Transcript,
-    add_log,
-    add_message,
-    blocks,
-    told_by,
-)
+from mast_tui.traces.readers.frameworks.base import Block, Framework, Reading, Transcript, told_by
 from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, json_in
 from mast_tui.traces.readers.run_facts import outcome_of_flag
 
@@ -48,20 +39,16 @@ class _Run:
         self._reading = reading
         self._last_code: dict[str, str] = {}
         self._asked: set[str] = set()
-        self.outcomes: list[Outcome] = []
         self.evaluations: list[str] = []
 
     def add(self, block: Block) -> None:
         match = block.match
-        if match is None:
-            add_log(self._reading, block, block.body)
-        elif match["task"] is not None:
+        if match["task"] is not None:
             self._last_code.clear()
             self._asked.clear()
-            add_message(self._reading, block, "user", block.body, role=Role.USER)
+            self._reading.say(block, "user", block.body, role=Role.USER)
         elif match["evaluation"]:
             self.evaluations.append(block.body)
-            self.outcomes.append(outcome_of_flag(_report(block.body).get("success")))
         elif agent := match["responder"]:
             self._asked.add(agent.lower())
             self._last_code[agent.lower()] = self._reading.steps.call(
@@ -72,16 +59,16 @@ class _Run:
                 self._output(block, agent, "python")
             else:
                 self._asked.add(agent.lower())
-                add_message(self._reading, block, _SUPERVISOR, block.body)
+                self._reading.say(block, _SUPERVISOR, block.body)
         elif agent := match["replier"]:
-            add_message(self._reading, block, agent, block.body)
+            self._reading.say(block, agent, block.body)
         elif api := match["api"]:
             self._output(block, _SUPERVISOR, api)
         elif match["output"]:
             self._output(block, _SUPERVISOR, "python")
         else:
             self._asked = {_SUPERVISOR.lower()}
-            add_log(self._reading, block, match[0].strip())
+            self._reading.log(block, match[0].strip())
 
     def _output(self, block: Block, agent: str, name: str) -> None:
         parent = self._last_code.get(agent.lower())
@@ -90,12 +77,13 @@ class _Run:
 
 def _split(transcript: Transcript, reading: Reading) -> None:
     run = _Run(reading)
-    for block in blocks(transcript.text, _HEADER):
+    for block in reading.blocks(transcript.text, _HEADER):
         run.add(block)
-    if Outcome.FAILED in run.outcomes:
+    outcomes = {outcome_of_flag(_report(one).get("success")) for one in run.evaluations}
+    if Outcome.FAILED in outcomes:
         reading.outcome = Outcome.FAILED
-    elif run.outcomes and all(outcome is Outcome.SUCCEEDED for outcome in run.outcomes):
-        reading.outcome = Outcome.SUCCEEDED
+    elif len(outcomes) == 1:
+        (reading.outcome,) = outcomes
     reading.answer_key = _answer_key(run.evaluations)
 
 

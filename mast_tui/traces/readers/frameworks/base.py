@@ -10,7 +10,6 @@ from typing import Final, Unpack
 
 from mast_tui.traces.index.document import More, StepList
 from mast_tui.traces.io.decoding import as_utf8, decode
-from mast_tui.traces.io.json_values import InvalidJSON, load_json
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import (
     AnswerKey,
@@ -24,7 +23,7 @@ from mast_tui.traces.model import (
 )
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft, Section
 from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
-from mast_tui.traces.readers.json_fields import Fields
+from mast_tui.traces.readers.json_fields import Fields, json_in
 from mast_tui.traces.readers.run_facts import task_of
 
 LOGURU_LINE: Final = re.compile(
@@ -47,14 +46,7 @@ class Transcript:
     @cached_property
     def json(self) -> object | None:
         """The JSON document that the transcript is, or None where it is not one."""
-        if self._document is not None:
-            return self._document
-        if self.text.lstrip()[:1] not in ("{", "["):
-            return None
-        try:
-            return load_json(self.text)
-        except InvalidJSON:
-            return None
+        return json_in(self.text) if self._document is None else self._document
 
 
 @dataclass(slots=True)
@@ -64,7 +56,6 @@ class Reading:
     steps: StepList = field(default_factory=StepList)
     task: str | None = None
     model: str | None = None
-    benchmark: str | None = None
     outcome: Outcome = Outcome.UNKNOWN
     answer_key: AnswerKey = field(default_factory=AnswerKey)
     problems: list[Problem] = field(default_factory=list)
@@ -75,10 +66,51 @@ class Reading:
             task=task_of(self.task, steps=self.steps.steps),
             system=system,
             model=self.model,
-            benchmark=self.benchmark,
             outcome=self.outcome,
             answer_key=self.answer_key,
         )
+
+    def blocks(self, text: str, boundary: re.Pattern[str]) -> Iterator[Block]:
+        """The blocks of a log, split where ``boundary`` (multi-line) matches at a line's start.
+
+        Text before the first boundary becomes a log span, unless it is blank.
+        """
+        matches = list(boundary.finditer(text))
+        first = matches[0].start() if matches else len(text)
+        if preamble := text[:first].strip():
+            begun = text.count("\n", 0, text.index(preamble[0]))
+            self.steps.log(f"line {1 + begun}", preamble)
+        line, counted = 1, 0
+        ends = [*(match.start() for match in matches[1:]), len(text)]
+        for match, end in zip(matches, ends, strict=False):
+            line += text.count("\n", counted, match.start())
+            counted = match.start()
+            yield Block(f"line {line}", match, text[match.end() : end].strip("\r\n").rstrip())
+
+    def log(self, block: Block, text: str, level: str = "", **more: Unpack[More]) -> None:
+        """Add a record that is no step of an agent; a log level of error makes it an error."""
+        if level.upper() in _LEVELS_OF_ERROR:
+            more["status"] = SpanStatus.ERROR
+        self.steps.log(block.key, text, **more)
+
+    def say(
+        self, block: Block, agent: str, text: str, role: Role = Role.AGENT, **more: Unpack[More]
+    ) -> None:
+        """Add what an agent, the user or the framework on its behalf said."""
+        self.steps.add(block.key, SpanKind.MESSAGE, role, agent, text, **more)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A stretch of a log that begins at a boundary line.
+
+    ``key`` is that of a span which begins there, ``match`` is the boundary's, ``body`` what follows
+    it, without blank lines around it.
+    """
+
+    key: str
+    match: re.Match[str]
+    body: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,85 +149,14 @@ class Framework:
         reading = self.read_transcript(Transcript(text, source.json))
         if problem is not None and problem not in source.damage:
             reading.problems.append(problem)
-        meta, problems = reading.meta(self.system), reading.problems
-        trace = trace_of_steps(
-            self, source.path, source.data, reading.steps, meta=meta, problems=problems
-        )
+        steps, meta, problems = reading.steps, reading.meta(self.system), reading.problems
+        trace = trace_of_steps(self, source.path, source.data, steps, meta=meta, problems=problems)
         return report_of(self, source, [trace])
 
 
 def told_by(line: re.Pattern[str]) -> Callable[[Transcript], bool]:
     """Make what knows a log by a line in it."""
     return lambda transcript: line.search(transcript.text) is not None
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A stretch of a log that begins at a boundary line.
-
-    ``line`` counts from 1, ``match`` is the boundary's (None before the first), ``body`` what
-    follows the match, without blank lines around it.
-    """
-
-    line: int
-    match: re.Match[str] | None
-    body: str
-
-    @property
-    def key(self) -> str:
-        """The key of a span that begins at the block's first line."""
-        return f"line {self.line}"
-
-
-def blocks(text: str, boundary: re.Pattern[str]) -> Iterator[Block]:
-    """The blocks of a log, split where ``boundary`` (multi-line) matches at a line's start.
-
-    Text before the first boundary comes as a block without a match, unless it is blank.
-    """
-    matches = list(boundary.finditer(text))
-    first = matches[0].start() if matches else len(text)
-    if preamble := text[:first].strip():
-        begin = text.index(preamble[0])
-        yield Block(1 + text.count("\n", 0, begin), None, preamble)
-    line, counted = 1, 0
-    for number, match in enumerate(matches):
-        line += text.count("\n", counted, match.start())
-        counted = match.start()
-        end = matches[number + 1].start() if number + 1 < len(matches) else len(text)
-        yield Block(line, match, text[match.end() : end].strip("\r\n").rstrip())
-
-
-def paragraphs(text: str) -> Iterator[Block]:
-    """The stretches of a text between blank lines."""
-    begin: int | None = None
-    lines = text.split("\n")
-    for number, line in enumerate([*lines, ""]):
-        if line.strip():
-            begin = number if begin is None else begin
-        elif begin is not None:
-            yield Block(begin + 1, None, "\n".join(lines[begin:number]))
-            begin = None
-
-
-def add_log(
-    reading: Reading, block: Block, text: str, level: str = "", **more: Unpack[More]
-) -> None:
-    """Add a record that is no step of an agent; a log level of error makes it an error."""
-    if level.upper() in _LEVELS_OF_ERROR:
-        more["status"] = SpanStatus.ERROR
-    reading.steps.log(block.key, text, **more)
-
-
-def add_message(
-    reading: Reading,
-    block: Block,
-    agent: str,
-    text: str,
-    role: Role = Role.AGENT,
-    **more: Unpack[More],
-) -> None:
-    """Add what an agent, the user or the framework on its behalf said."""
-    reading.steps.add(block.key, SpanKind.MESSAGE, role, agent, text, **more)
 
 
 def study_key(record: Fields) -> AnswerKey:

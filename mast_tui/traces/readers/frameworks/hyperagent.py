@@ -14,16 +14,7 @@ from typing import Final
 
 from mast_tui.traces.io.json_values import content_text
 from mast_tui.traces.preview import preview
-from mast_tui.traces.readers.frameworks.base import (
-    Block,
-    Framework,
-    Reading,
-    Transcript,
-    add_log,
-    add_message,
-    blocks,
-    study_key,
-)
+from mast_tui.traces.readers.frameworks.base import Block, Framework, Reading, Transcript, study_key
 
 _RECORD: Final = re.compile(r"^HyperAgent_\S+ - (?P<level>[A-Z]+) - ", re.MULTILINE)
 _RESPONSE: Final = re.compile(r"(?P<actor>[\w-]{1,60})'s Response: ?")
@@ -41,27 +32,21 @@ def _sniff(transcript: Transcript) -> bool:
 
 def _split(transcript: Transcript, reading: Reading) -> None:
     lines = _lines(transcript)
-    if lines is None:
-        text = transcript.text
-    else:
-        text = "\n".join(lines)
-        record = transcript.json
-        if isinstance(record, Mapping):
-            reading.task = content_text(record.get("problem_statement")) or None
-            reading.answer_key = study_key(record)
-    for block, printed in _once(blocks(text, _RECORD)):
-        if block.match is None:
-            add_log(reading, block, block.body)
-        elif response := _RESPONSE.match(block.body):
+    record = transcript.json
+    if lines is not None and isinstance(record, Mapping):
+        reading.task = content_text(record.get("problem_statement")) or None
+        reading.answer_key = study_key(record)
+    text = transcript.text if lines is None else "\n".join(lines)
+    for block, printed in _once(reading.blocks(text, _RECORD)):
+        if response := _RESPONSE.match(block.body):
             said = block.body[response.end() :]
-            shown = _shown(said, printed)
-            add_message(reading, block, response["actor"], said, shown=shown)
-        elif handover := _HANDOVER.match(block.body):
-            shown = _shown(block.body, printed)
-            add_message(reading, block, handover["actor"], block.body, shown=shown)
+            reading.say(block, response["actor"], said, shown=_shown(said, printed))
+            continue
+        shown = _shown(block.body, printed)
+        if handover := _HANDOVER.match(block.body):
+            reading.say(block, handover["actor"], block.body, shown=shown)
         else:
-            shown = _shown(block.body, printed)
-            add_log(reading, block, block.body, block.match["level"], shown=shown)
+            reading.log(block, block.body, block.match["level"], shown=shown)
 
 
 def _once(found: Iterable[Block]) -> Iterator[tuple[Block, int]]:
@@ -71,17 +56,12 @@ def _once(found: Iterable[Block]) -> Iterator[tuple[Block, int]]:
     whoever says the same thing again is still heard twice.
     """
     handlers = 1
-    for (head, body), same in groupby(found, key=_printed):
+    for (_head, body), same in groupby(found, key=lambda block: (block.match[0], block.body)):
         records = list(same)
         if _STARTED.match(body):
             handlers = len(records)
-        size = handlers if head is not None else 1
-        for first in range(0, len(records), size):
-            yield records[first], len(records[first : first + size])
-
-
-def _printed(block: Block) -> tuple[str | None, str]:
-    return (None if block.match is None else block.match[0], block.body)
+        for first in range(0, len(records), handlers):
+            yield records[first], len(records[first : first + handlers])
 
 
 def _shown(text: str, printed: int) -> str | None:

@@ -6,14 +6,7 @@ import re
 from typing import Final
 
 from mast_tui.traces.model import Role, SpanKind
-from mast_tui.traces.readers.frameworks.base import (
-    Framework,
-    Reading,
-    Transcript,
-    add_log,
-    blocks,
-    told_by,
-)
+from mast_tui.traces.readers.frameworks.base import Framework, Reading, Transcript, told_by
 
 _SNIFF: Final = re.compile(
     r"^(?:SCENARIO\.PY STARTING !#!#|export AUTOGEN_TESTBED_SETTING="
@@ -29,11 +22,9 @@ _USERS: Final = frozenset({"user", "human", "userproxy", "user_proxy"})
 
 
 def _split(transcript: Transcript, reading: Reading) -> None:
-    for block in blocks(transcript.text, _HEADING):
-        if block.match is None:
-            add_log(reading, block, block.body)
-        elif marker := block.match["marker"]:
-            add_log(reading, block, f"{marker}\n{block.body}".rstrip())
+    for block in reading.blocks(transcript.text, _HEADING):
+        if marker := block.match["marker"]:
+            reading.log(block, f"{marker}\n{block.body}".rstrip())
         else:
             agent = block.match["source"] or block.match["agent"]
             _add_turn(reading, block.key, agent, block.match["event"] or "", block.body)

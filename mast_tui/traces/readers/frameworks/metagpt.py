@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Final
 
-from mast_tui.traces.io.json_values import as_text
+from mast_tui.traces.io.json_values import as_text, dump_text
 from mast_tui.traces.model import Role
-from mast_tui.traces.readers.frameworks.base import (
-    LOGURU_LINE,
-    Framework,
-    Reading,
-    Transcript,
-    add_log,
-    add_message,
-    blocks,
-)
-from mast_tui.traces.readers.json_fields import Fields
+from mast_tui.traces.readers.frameworks.base import LOGURU_LINE, Framework, Reading, Transcript
+from mast_tui.traces.readers.json_fields import Fields, fields_of
 from mast_tui.traces.times import unix_seconds
 
 _ACTOR: Final = re.compile(r"(?P<person>[^\s():]{1,60})\((?P<role>[^()\n]{1,60})\): ")
@@ -42,58 +33,46 @@ def _split(transcript: Transcript, reading: Reading) -> None:
     record = _record(transcript)
     if record is None:
         _split_pool(transcript.text, reading)
-        return
-    reading.task = as_text(record.get("prompt"))
-    content = record.get("content")
-    _split_logger(content if isinstance(content, str) else "", reading)
+    else:
+        reading.task = as_text(record["prompt"])
+        _split_logger(dump_text(record["content"]), reading)
 
 
 def _record(transcript: Transcript) -> Fields | None:
     """The JSON record of one run, whose ``content`` is the logger's output."""
-    value = transcript.json
-    if isinstance(value, Mapping) and {"run_id", "prompt", "content"} <= value.keys():
-        return value if isinstance(value["content"], str) else None
-    return None
+    record = fields_of(transcript.json)
+    has_shape = {"run_id", "prompt"} <= record.keys() and isinstance(record.get("content"), str)
+    return record if has_shape else None
 
 
 def _split_logger(text: str, reading: Reading) -> None:
-    for block in blocks(text, LOGURU_LINE):
-        if block.match is None:
-            add_log(reading, block, block.body)
-            continue
+    for block in reading.blocks(text, LOGURU_LINE):
         start = unix_seconds(block.match["time"])
         if actor := _ACTOR.match(block.body):
-            add_message(reading, block, actor["role"], block.body, start=start)
+            reading.say(block, actor["role"], block.body, start=start)
         else:
-            add_log(reading, block, block.body, start=start, level=block.match["level"])
+            reading.log(block, block.body, start=start, level=block.match["level"])
 
 
 def _split_pool(text: str, reading: Reading) -> None:
-    for block in blocks(text, _POOL_RECORD):
-        if block.match is None or block.match["end"]:
-            add_log(reading, block, block.match[0] + block.body if block.match else block.body)
+    for block in reading.blocks(text, _POOL_RECORD):
+        if block.match["end"]:
+            reading.log(block, block.match[0] + block.body)
             continue
         start = unix_seconds(block.match["time"])
         body = _RULE.sub("", block.body).rstrip()
         if sender := block.match["sender"]:
-            human = sender.strip().lower() in _HUMANS
+            role = Role.USER if sender.strip().lower() in _HUMANS else Role.AGENT
             content = _CONTENT.search(body)
-            add_message(
-                reading,
-                block,
-                sender.strip(),
-                body,
-                role=Role.USER if human else Role.AGENT,
-                start=start,
-                lead=content.end() if content else 0,
-            )
-            if human and reading.task is None and content:
-                reading.task = body[content.end() :].strip() or None
+            lead = content.end() if content else 0
+            reading.say(block, sender.strip(), body, role, start=start, lead=lead)
+            if role is Role.USER and reading.task is None and content:
+                reading.task = body[lead:].strip() or None
         elif speaker := _SPEAKER.match(body):
             agent = speaker["speaker"].strip()
-            add_message(reading, block, agent, body, start=start, lead=speaker.end())
+            reading.say(block, agent, body, start=start, lead=speaker.end())
         else:
-            add_log(reading, block, body, start=start)
+            reading.log(block, body, start=start)
 
 
 READER: Final = Framework("metagpt", "MetaGPT", _sniff, _split)

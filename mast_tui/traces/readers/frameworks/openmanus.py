@@ -14,8 +14,6 @@ from mast_tui.traces.readers.frameworks.base import (
     Framework,
     Reading,
     Transcript,
-    add_log,
-    blocks,
     told_by,
 )
 from mast_tui.traces.result_status import status_of_result
@@ -46,9 +44,6 @@ class _Run:
 
     def add(self, block: Block) -> None:
         match, body = block.match, block.body
-        if match is None:
-            add_log(self._reading, block, body)
-            return
         start = unix_seconds(match["time"])
         if thoughts := _THOUGHTS.match(body):
             self._agent = thoughts["agent"]
@@ -57,7 +52,7 @@ class _Run:
                 kind, role = SpanKind.REASONING, Role.AGENT
                 self._reading.steps.add(block.key, kind, role, self._agent, said, start=start)
             else:
-                add_log(self._reading, block, body, start=start)
+                self._reading.log(block, body, start=start)
         elif arguments := _ARGUMENTS.match(body):
             self._announced = self._prepared[0] if self._prepared else ""
             self._call(block, self._announced or None, body[arguments.end() :], start)
@@ -65,7 +60,7 @@ class _Run:
             name = activating["name"]
             if self._announced in ("", name):
                 # The first tool's arguments were logged before: that line is its call.
-                add_log(self._reading, block, body, start=start)
+                self._reading.log(block, body, start=start)
             else:
                 self._call(block, name, body, start)
             self._announced = None
@@ -73,8 +68,10 @@ class _Run:
             self._result(block, result["name"], body[result.end() :], start)
         else:
             if prepared := _PREPARED.match(body):
-                self._prepared = _names(prepared["names"])
-            add_log(self._reading, block, body, start=start, level=match["level"])
+                names = literal(prepared["names"])
+                names = names if isinstance(names, list) else []
+                self._prepared = [name for name in names if isinstance(name, str)]
+            self._reading.log(block, body, start=start, level=match["level"])
 
     def _call(self, block: Block, name: str | None, text: str, start: float | None) -> None:
         key = self._reading.steps.call(block.key, self._agent, text, name=name, start=start)
@@ -92,14 +89,8 @@ def _split(transcript: Transcript, reading: Reading) -> None:
     if prompt := _PROMPT.search(transcript.text):
         reading.task = prompt["task"].strip()
     run = _Run(reading)
-    for block in blocks(transcript.text, LOGURU_LINE):
+    for block in reading.blocks(transcript.text, LOGURU_LINE):
         run.add(block)
-
-
-def _names(text: str) -> list[str]:
-    """The names in a list that was printed by Python."""
-    value = literal(text)
-    return [name for name in value if isinstance(name, str)] if isinstance(value, list) else []
 
 
 READER: Final = Framework("openmanus", "OpenManus", told_by(_SNIFF), _split)

@@ -16,6 +16,7 @@ PARAGRAPH_LINES: Final = 100
 """How many lines a paragraph may have: a log without blank lines is cut after so many."""
 
 _AGENT: Final = "text"
+_NOT_UTF8: Final = "not valid UTF-8; what could not be read is shown as \ufffd"
 
 
 class TextReader:
@@ -53,33 +54,25 @@ class TextParser:
     def feed(self, number: int, line: bytes, cut_off: bool, /) -> None:
         """Take line ``number``; whether it has a line feed is all the same here."""
         if not line.strip():
-            self._close()
+            self.finish()
             return
         if not line.isascii():
-            self._check_encoding(number, line)
+            try:
+                line.decode()
+            except UnicodeDecodeError:
+                self.table.add_problem(number, _NOT_UTF8)
         self._first = self._first or number
         self._last = number
         if number - self._first + 1 == PARAGRAPH_LINES:
-            self._close()
+            self.finish()
 
     def finish(self) -> None:
-        """Close the last paragraph."""
-        self._close()
+        """Close the open paragraph."""
+        if self._first:
+            self.table.add(self._first, self._last, (SpanKind.LOG, Role.LOG, _AGENT, None))
+            self._first = 0
 
     def text(self, data: bytes, _kind: SpanKind, /) -> str:
         """The paragraph's lines; carriage returns at their ends are dropped."""
         text = as_utf8(data).decode("utf-8", "replace")
         return text.replace("\r\n", "\n").removesuffix("\r")
-
-    def _close(self) -> None:
-        if self._first:
-            self.table.add(self._first, self._last, (SpanKind.LOG, Role.LOG, _AGENT, None))
-            self._first = 0
-
-    def _check_encoding(self, number: int, line: bytes) -> None:
-        try:
-            line.decode()
-        except UnicodeDecodeError:
-            self.table.add_problem(
-                number, "not valid UTF-8; what could not be read is shown as \ufffd"
-            )

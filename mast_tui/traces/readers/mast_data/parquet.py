@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from importlib import import_module
 from io import BytesIO
 from itertools import chain, islice
-from typing import Final, Protocol
+from typing import Any, Final
 
 from mast_tui.traces.io.json_values import replace_surrogates
 from mast_tui.traces.io.regular_files import open_regular
@@ -37,29 +36,8 @@ _ALWAYS_KEPT: Final = frozenset({"content"})
 Row = tuple[int, Fields]
 """A row's number, from 0, and its values by column."""
 
-
-class _Batch(Protocol):
-    @property
-    def num_rows(self) -> int: ...
-    def slice(self, offset: int, length: int) -> _Batch: ...
-    def to_pylist(self) -> list[dict[str, object]]: ...
-
-
-class _RowGroup(Protocol):
-    @property
-    def total_byte_size(self) -> int: ...
-
-
-class _Metadata(Protocol):
-    @property
-    def num_row_groups(self) -> int: ...
-    def row_group(self, number: int, /) -> _RowGroup: ...
-
-
-class _Table(Protocol):
-    @property
-    def metadata(self) -> _Metadata: ...
-    def iter_batches(self, batch_size: int) -> Iterator[_Batch]: ...
+Table = Any
+"""A table as pyarrow reads it, which tells no types."""
 
 
 class ParquetReader:
@@ -78,8 +56,7 @@ class ParquetReader:
     def read(self, source: Source) -> FileReport:
         """One trace per row; ``skipped`` without pyarrow, and where no row is a run."""
         try:
-            module = import_module("pyarrow.parquet")
-            broken: type[Exception] = import_module("pyarrow").ArrowException
+            from pyarrow import ArrowException, parquet  # an extra
         except ImportError:
             return FileReport(source.path, skipped=_NEEDS_EXTRA)
         if source.size > MOST_BYTES:
@@ -87,12 +64,13 @@ class ParquetReader:
         rows_end: list[Problem] = []
         try:
             file = open_regular(source.path) if source.packing is None else BytesIO(source.data)
-            table: _Table = module.ParquetFile(file)
-            if (size := _size(table)) > MOST_BYTES:
+            table: Table = parquet.ParquetFile(file)
+            groups = map(table.metadata.row_group, range(table.metadata.num_row_groups))
+            if (size := sum(group.total_byte_size for group in groups)) > MOST_BYTES:
                 return FileReport(source.path, skipped=_too_big(size))
-        except (broken, OSError, ValueError) as error:
+        except (ArrowException, OSError, ValueError) as error:
             return FileReport(source.path, failed=f"not readable as Parquet: {_one_line(error)}")
-        report = _read(source, _rows(table, broken, rows_end))
+        report = _read(source, _rows(table, ArrowException, rows_end))
         if report.format is None and rows_end:
             return FileReport(source.path, failed=rows_end[0].message)
         return report._replace(problems=(*report.problems, *rows_end))
@@ -106,36 +84,22 @@ def _too_big(size: int) -> str:
     return f"a Parquet table of {size >> 20} MB; tables of more than {most} MB are not read"
 
 
-def _size(table: _Table) -> int:
-    metadata = table.metadata
-    return sum(metadata.row_group(n).total_byte_size for n in range(metadata.num_row_groups))
-
-
-def _rows(table: _Table, broken: type[Exception], problems: list[Problem]) -> Iterator[Row]:
+def _rows(table: Table, broken: type[Exception], problems: list[Problem]) -> Iterator[Row]:
     """The rows from the first on; what cannot be read of them is told in ``problems``."""
     number = 0
     try:
         for batch in table.iter_batches(batch_size=_ROWS_AT_ONCE):
             for offset in range(batch.num_rows):
-                row = _row(batch, offset, f"row {number + 1}", problems)
-                if row is not None:
+                try:
+                    (row,) = batch.slice(offset, 1).to_pylist()
+                except (ValueError, OverflowError) as error:  # what is no text, time or number
+                    problems.append(Problem(f"row {number + 1}", f"left out: {_one_line(error)}"))
+                else:
                     yield number, {name: _plain(value, 1) for name, value in row.items()}
                 number += 1
     except (broken, OSError, ValueError) as error:
         message = f"cannot be read from here on: {_one_line(error)}"
         problems.append(Problem(f"row {number + 1}", message))
-
-
-def _row(
-    batch: _Batch, offset: int, place: str, problems: list[Problem]
-) -> dict[str, object] | None:
-    """The values of a row by column; None where one of them is no text, time or number."""
-    try:
-        (row,) = batch.slice(offset, 1).to_pylist()
-    except (ValueError, OverflowError) as error:
-        problems.append(Problem(place, f"left out: {_one_line(error)}"))
-        return None
-    return row
 
 
 def _one_line(error: Exception) -> str:

@@ -7,17 +7,17 @@ record's own fields are swapped in places.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from itertools import groupby
 from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, dump_text
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import FileReport, Problem, Role, Trace, TraceMeta
+from mast_tui.traces.model import FileReport, Problem, Role, SpanKind, Trace, TraceMeta
 from mast_tui.traces.readers.chat.messages import MessageMapper
 from mast_tui.traces.readers.chat.pieces import is_message
 from mast_tui.traces.readers.document_traces import Record, records_in, report_of, trace_of_steps
 from mast_tui.traces.readers.frameworks import framework_of
-from mast_tui.traces.readers.frameworks.base import Reading, Transcript, add_message, paragraphs
+from mast_tui.traces.readers.frameworks.base import Reading, Transcript
 from mast_tui.traces.readers.json_fields import Fields, fields_of, object_in
 from mast_tui.traces.readers.run_facts import facts_of_record
 
@@ -91,8 +91,8 @@ def _trace(source: Source, record: Record) -> Trace | None:
         """The place in the file: the record, the log in it, the line in that."""
         return f"{record.prefix}{pointer}{'' if inner.startswith('/') else ' '}{inner}"
 
-    steps = reading.steps.steps
-    steps[:] = [replace(step, place=place(step.place)) for step in steps]
+    for step in reading.steps.steps:
+        step.place = place(step.place)
     return trace_of_steps(
         READER,
         source.path,
@@ -108,7 +108,9 @@ def _log(record: Fields) -> tuple[str, object] | None:
     """The pointer to the record's log and the log itself."""
     trace = record.get("trace")
     if isinstance(trace, str) and trace.lstrip()[:1] == "{":
-        trace = _unpacked(trace)
+        # The object around a log as a JSON text; a log that is JSON stays itself.
+        value = fields_of(object_in(trace))
+        trace = value if "trajectory" in value and _WRAPPER & value.keys() else trace
     if isinstance(trace, Mapping):
         log = trace.get("trajectory")
         if isinstance(log, str | list | Mapping):
@@ -119,18 +121,9 @@ def _log(record: Fields) -> tuple[str, object] | None:
     return ("/trace_text", text) if isinstance(text, str) else None
 
 
-def _unpacked(trace: str) -> object:
-    """The object around a log that was written as a JSON text; a log that is JSON stays itself."""
-    value = fields_of(object_in(trace))
-    return value if "trajectory" in value and _WRAPPER & value.keys() else trace
-
-
 def _read(log: object) -> tuple[Reading, str | None]:
     """The run in a log, and the framework that wrote it."""
-    if isinstance(log, str):
-        transcript = Transcript(log)
-    else:
-        transcript = Transcript(dump_text(log), log)
+    transcript = Transcript(log) if isinstance(log, str) else Transcript(dump_text(log), log)
     framework = framework_of(transcript)
     if framework is not None:
         return framework.read_transcript(transcript), framework.system
@@ -142,8 +135,12 @@ def _read(log: object) -> tuple[Reading, str | None]:
             mapper.add(message, f"/{number}")
         reading.problems.extend(mapper.problems)
     else:
-        for block in paragraphs(transcript.text):
-            add_message(reading, block, "text", block.body, role=Role.LOG)
+        lines = enumerate(transcript.text.split("\n"), 1)
+        for told, group in groupby(lines, key=lambda line: bool(line[1].strip())):
+            if told:
+                (first, _line), *_rest = paragraph = list(group)
+                text = "\n".join(line for _number, line in paragraph)
+                reading.steps.add(f"line {first}", SpanKind.MESSAGE, Role.LOG, "text", text)
     return reading, None
 
 

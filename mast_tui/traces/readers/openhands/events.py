@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Unpack
 
-from mast_tui.traces.index.document import More, StepList
+from mast_tui.traces.index.document import More, Step, StepList
 from mast_tui.traces.io.json_values import dump_text, identifier
 from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus, Tokens
-from mast_tui.traces.readers.chat.messages import Call
 from mast_tui.traces.readers.json_fields import Fields, fields_of, name_set
+from mast_tui.traces.result_status import status_of_code
 from mast_tui.traces.times import unix_seconds
 
 DEFAULT_AGENT: Final = "agent"
@@ -65,7 +65,7 @@ def is_old_event(value: object) -> bool:
 
 def is_identified_old_event(value: object) -> bool:
     """Whether a value is such an event with its id and source, as the event stream writes it."""
-    return is_old_event(value) and isinstance(value, Mapping) and {"id", "source"} <= value.keys()
+    return is_old_event(value) and {"id", "source"} <= fields_of(value).keys()
 
 
 def is_sdk_event(value: object) -> bool:
@@ -73,11 +73,9 @@ def is_sdk_event(value: object) -> bool:
 
     Of kinds that are not known yet, those count that are named and come as the others do.
     """
-    if not isinstance(value, Mapping):
+    if not isinstance(value, Mapping) or not isinstance(kind := value.get("kind"), str):
         return False
-    kind, source = value.get("kind"), value.get("source")
-    if not isinstance(kind, str):
-        return False
+    source = value.get("source")
     like_them = kind.endswith("Event") and "id" in value and isinstance(source, str)
     return kind in _SDK_KINDS or (like_them and source in _SOURCES)
 
@@ -90,7 +88,7 @@ class EventSpans:
         self.problems: list[Problem] = []
         self.agent = agent or DEFAULT_AGENT
         self.model: str | None = None
-        self._calls: dict[str, Call] = {}
+        self._calls: dict[str, Step] = {}
 
     def say(
         self,
@@ -123,43 +121,35 @@ class EventSpans:
         text: str,
         name: str | None,
         role: Role = Role.AGENT,
-    ) -> Call:
+    ) -> Step:
         """Append a tool call, which ``call_of`` then knows by its id and by its event's."""
         kind, key = SpanKind.TOOL_CALL, f"{call_id or event.own_key}:call"
-        call = Call(self._add(event, key, kind, role, agent, text, name=name), agent, name)
+        call = self._add(event, key, kind, role, agent, text, name=name)
         self._calls[f"event {event.own_key}"] = call
         if call_id:
             self._calls[f"tool {call_id}"] = call
         return call
 
-    def call_of(self, call_id: str | None, cause: str | None = None) -> Call | None:
+    def call_of(self, call_id: str | None, cause: str | None = None) -> Step | None:
         """The call with this id, else the one that this event made."""
         return self._calls.get(f"tool {call_id}") or self._calls.get(f"event {cause}")
 
     def result(
         self,
         event: Event,
-        call: Call | None,
+        call: Step | None,
         text: str,
         status: SpanStatus,
         call_id: str | None,
         name: str | None = None,
     ) -> None:
         """Append what came of a call, which was over then; ``name`` where the call has none."""
-        agent, parent = (call.agent, call.key) if call else ("environment", None)
-        self._add(
-            event,
-            f"{call_id or event.own_key}:result",
-            SpanKind.TOOL_RESULT,
-            Role.TOOL,
-            agent,
-            text,
-            name=name if call is None or call.name is None else call.name,
-            parent=parent,
-            status=status,
-        )
-        if parent is not None:
-            self.steps.amend(parent, end=event.time)
+        key, kind, agent = f"{call_id or event.own_key}:result", SpanKind.TOOL_RESULT, "environment"
+        more = More(name=name, status=status)
+        if call is not None:
+            agent, more["name"], more["parent"] = call.agent, call.name or name, call.key
+            call.end = call.end if event.time is None else event.time
+        self._add(event, key, kind, Role.TOOL, agent, text, **more)
 
     def add_problem(self, event: Event, message: str) -> None:
         """Note a problem with an event."""
@@ -168,7 +158,7 @@ class EventSpans:
     def spent(self, tokens: Tokens | None) -> None:
         """Give the last span the tokens of its model call."""
         if tokens is not None and len(self.steps):
-            self.steps.amend(self.steps.steps[-1].key, tokens=tokens)
+            self.steps.steps[-1].tokens = tokens
 
     def _add(
         self,
@@ -179,9 +169,10 @@ class EventSpans:
         agent: str,
         text: str,
         **more: Unpack[More],
-    ) -> str:
+    ) -> Step:
         more["place"], more["start"] = event.place, event.time
-        return self.steps.add(key, kind, role, agent, text, **more)
+        self.steps.add(key, kind, role, agent, text, **more)
+        return self.steps.steps[-1]
 
 
 def arguments_text(values: Fields) -> str:
@@ -189,11 +180,8 @@ def arguments_text(values: Fields) -> str:
     return dump_text(dict(values)) if values else ""
 
 
-def status_of_code(*codes: object) -> SpanStatus:
+def status_of_codes(*codes: object) -> SpanStatus:
     """What the first exit code tells; a negative one stands for a command that still runs."""
-    for code in codes:
-        if isinstance(code, int) and not isinstance(code, bool):
-            if code < 0:
-                return SpanStatus.UNKNOWN
-            return SpanStatus.ERROR if code else SpanStatus.OK
-    return SpanStatus.UNKNOWN
+    told = (one for one in codes if isinstance(one, int) and not isinstance(one, bool))
+    code = next(told, -1)
+    return SpanStatus.UNKNOWN if code < 0 else status_of_code(code)

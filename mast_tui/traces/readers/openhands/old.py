@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from mast_tui.traces.index.document import Step
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text, identifier, tokens_of
-from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens
-from mast_tui.traces.readers.chat.messages import Call
+from mast_tui.traces.model import Role, SpanKind, SpanStatus
 from mast_tui.traces.readers.json_fields import (
     Fields,
     fields_at,
@@ -21,7 +21,7 @@ from mast_tui.traces.readers.openhands.events import (
     Event,
     EventSpans,
     arguments_text,
-    status_of_code,
+    status_of_codes,
 )
 
 _NOISE: Final = frozenset({"null", "change_agent_state", "agent_state_changed"})
@@ -40,7 +40,7 @@ class OldEvents:
     def __init__(self, spans: EventSpans) -> None:
         self._spans = spans
         self._agents = [spans.agent]
-        self._last: Call | None = None
+        self._last: Step | None = None
         self._asked = ""
         self._ends_response: dict[str, int] = {}
         self._begun: set[str] = set()
@@ -56,7 +56,9 @@ class OldEvents:
             if isinstance(value.get("action"), str):
                 self._action(event, value)
                 if self._ends_response.get(_response_id(value) or "") == number:
-                    self._spans.spent(_tokens(value))
+                    usage = fields_of(_response(value).get("usage"))
+                    counts = map(usage.get, ("prompt_tokens", "completion_tokens"))
+                    self._spans.spent(tokens_of(*counts))
             elif isinstance(value.get("observation"), str):
                 self._observation(event, value)
             else:
@@ -106,7 +108,9 @@ class OldEvents:
         """A tool call or a thought, after what the model said along with it."""
         role, agent = self._speaker(value)
         response = _response_id(value)
-        reasoning = as_text(_answer(value).get("reasoning_content"))
+        choices = items_of(_response(value).get("choices"))
+        message = fields_at(choices[0], "message") if choices else {}
+        reasoning = as_text(message.get("reasoning_content"))
         if reasoning and response not in self._begun:
             self._spans.say(event, role, agent, reasoning, SpanKind.REASONING, "/reasoning")
         if response:
@@ -141,8 +145,8 @@ class OldEvents:
             return
         text = content_text(value.get("content"))
         if kind in _LOGGED:
-            more = arguments_text(_told(extras))
-            self._spans.log(event, "\n".join(part for part in (text, more) if part), kind)
+            parts = (text, arguments_text(_told(extras)))
+            self._spans.log(event, "\n".join(filter(None, parts)), kind)
             return
         if kind == "delegate" and len(self._agents) > 1:
             self._agents.pop()
@@ -182,27 +186,14 @@ def _response_id(value: Fields) -> str | None:
     return identifier(response.get("id")) or f"of event {identifier(value.get('id'))}"
 
 
-def _answer(value: Fields) -> Fields:
-    choices = items_of(_response(value).get("choices"))
-    return fields_at(choices[0], "message") if choices else {}
-
-
-def _tokens(value: Fields) -> Tokens | None:
-    usage = fields_of(_response(value).get("usage"))
-    return tokens_of(usage.get("prompt_tokens"), usage.get("completion_tokens"))
-
-
 def _status(kind: str, value: Fields, extras: Fields) -> SpanStatus:
-    if kind in ("error", "user_rejected"):
-        return SpanStatus.ERROR
-    success = value.get("success")
-    if success is False:
+    success, failed = value.get("success"), extras.get("error")
+    if kind in ("error", "user_rejected") or success is False:
         return SpanStatus.ERROR
     metadata = fields_of(extras.get("metadata"))
-    code = status_of_code(metadata.get("exit_code"), extras.get("exit_code"))
+    code = status_of_codes(metadata.get("exit_code"), extras.get("exit_code"))
     if code is not SpanStatus.UNKNOWN:
         return code
-    failed = extras.get("error")
     if failed is True or as_text(failed):
         return SpanStatus.ERROR
     return SpanStatus.OK if success is True or failed is False else SpanStatus.UNKNOWN

@@ -55,7 +55,7 @@ from mast_tui.traces.readers.openhands.events import (
 )
 from mast_tui.traces.readers.openhands.old import OldEvents
 from mast_tui.traces.readers.openhands.sdk import SdkEvents
-from mast_tui.traces.readers.run_facts import facts_of_record, task_of
+from mast_tui.traces.readers.run_facts import facts_of_record, outcome_of_flag, task_of
 
 _CONTAINERS: Final = ("history", "trajectory", "events")
 _MARKS: Final = (b'"observation"', b'"action"', b'"kind"', b'"history"', b'"instance_id"')
@@ -92,9 +92,7 @@ class OpenHandsReader:
         document = source.json
         if document is None:
             return _are_records(lines)
-        return _run_of(document) is not None or (
-            isinstance(document, list) and _are_records(document)
-        )
+        return _run_of(document) is not None or _are_records(items_of(document))
 
     def read(self, source: Source) -> FileReport:
         """One trace per run; elements that are none are listed as problems."""
@@ -103,13 +101,12 @@ class OpenHandsReader:
         document = source.json if len(source.json_lines) < 2 else None
         if document is None:
             found = list(records_by_line(source, problems))
-            if _are_events([record.value for record in found]):
-                events = [Event(one.place, one.place, one.value) for one in found]
-                return report_of(self, source, [_trace_of(source, _Run(events, {}))], problems)
-        elif (run := _run_of(document)) is not None:
-            return report_of(self, source, [_trace_of(source, run)], problems)
+            events = [Event(one.place, one.place, one.value) for one in found]
+            whole = _Run(events, {}) if _are_events([one.value for one in found]) else None
         else:
-            found = list(records_listed(items_of(document)))
+            found, whole = list(records_listed(items_of(document))), _run_of(document)
+        if whole is not None:
+            return report_of(self, source, [_trace_of(source, whole)], problems)
         for record in found:
             run = _run_of(record.value, record.prefix)
             if run is None:
@@ -161,25 +158,22 @@ def event_files(folder: Path) -> list[Path]:
     except OSError:
         return []
     files = [path for _number, _name, path in sorted(numbered)]
-    found = any(_is_event(_event_in(path, [])[1]) for path in files[:_PEEKED_AT])
-    return files if found else []
+    peeked_at = (_event_in(path, [])[1] for path in files[:_PEEKED_AT])
+    return files if any(map(_is_event, peeked_at)) else []
 
 
 def _event_in(path: Path, problems: list[Problem]) -> tuple[bytes, object]:
     """The bytes of a file and the value of its JSON, None where it is not there or unreadable."""
+    data = b""
     try:
-        raw = read_beside(path, _MOST_EVENT_BYTES)
+        if (raw := read_beside(path, _MOST_EVENT_BYTES)) is not None:
+            data = as_utf8(raw)
+            return data, load_json(data)
     except UnreadableFile as error:
         problems.append(Problem(path.name, f"not read: {error.strerror}"))
-        return b"", None
-    if raw is None:
-        return b"", None
-    data = as_utf8(raw)
-    try:
-        return data, load_json(data)
     except InvalidJSON as error:
         problems.append(Problem(path.name, f"not JSON, left out: {error}"))
-        return data, None
+    return data, None
 
 
 def _trace_of(source: Source, run: _Run, number: int | None = None) -> Trace:
@@ -194,10 +188,7 @@ def _trace_of(source: Source, run: _Run, number: int | None = None) -> Trace:
 def _trace(run: _Run, identity: TraceIdentity, path: Path, number: int | None) -> Trace:
     spans = EventSpans(one_line(fields_at(run.record, "metadata").get("agent_class")))
     sdk = sum(is_sdk_event(event.value) for event in run.events)
-    if 2 * sdk >= len(run.events):
-        SdkEvents(spans).run(run.events)
-    else:
-        OldEvents(spans).run(run.events)
+    (SdkEvents if 2 * sdk >= len(run.events) else OldEvents)(spans).run(run.events)
     if error := as_text(run.record.get("error")):
         spans.steps.log("/error", error, name="error", status=SpanStatus.ERROR)
     meta, steps = _facts(run.record, spans), StepSpans(spans.steps.steps)
@@ -226,14 +217,10 @@ def _run_of(value: object, place: str = "") -> _Run | None:
         return None
     for container in _CONTAINERS:
         events = value.get(container)
-        if isinstance(events, list) and _hold_events(events):
-            return _Run(_located(events, f"/{container}", place), value)
+        # Of old histories each is a pair: an action, and what it led to.
+        if mostly(lambda value: all(map(_is_event, _parts(value))), items_of(events)):
+            return _Run(_located(items_of(events), f"/{container}", place), value)
     return None
-
-
-def _hold_events(values: Sequence[object]) -> bool:
-    """Whether most of a record's values are events, or pairs of an action and what it led to."""
-    return mostly(lambda value: all(map(_is_event, _parts(value))), values)
 
 
 def _parts(value: object) -> Sequence[object]:
@@ -270,9 +257,6 @@ def _facts(record: Fields, spans: EventSpans) -> TraceMeta:
     )
 
 
-_TESTS: Final[dict[str, Section]] = {"FAIL_TO_PASS": "tests", "PASS_TO_PASS": "tests"}
-
-
 def _answer_key(record: Fields, instance: Fields) -> AnswerKey:
     """What the benchmark says of the run, the patch it made and the one that was wanted."""
     draft = AnswerKeyDraft()
@@ -280,7 +264,8 @@ def _answer_key(record: Fields, instance: Fields) -> AnswerKey:
     draft.take("git_patch", result.get("git_patch"), "patch")
     rest = {name: value for name, value in result.items() if name != "git_patch"}
     draft.fields({**record, "test_result": rest}, {"report": "tests"})
-    draft.fields(instance, {"patch": "patch", "test_patch": "patch", **_TESTS})
+    tests: dict[str, Section] = {"FAIL_TO_PASS": "tests", "PASS_TO_PASS": "tests"}
+    draft.fields(instance, {"patch": "patch", "test_patch": "patch", **tests})
     return draft.key()
 
 
@@ -288,7 +273,6 @@ def _outcome(record: Fields, told: Outcome) -> Outcome:
     """The verdict of the benchmark's own check; that a run was finished is none."""
     result = fields_of(record.get("test_result"))
     reports = fields_of(record.get("report")), fields_of(result.get("report"))
-    for holder in (record, *reports, result):
-        if (resolved := flag_in(holder, "resolved")) is not None:
-            return Outcome.SUCCEEDED if resolved else Outcome.FAILED
-    return told
+    flags = (flag_in(holder, "resolved") for holder in (record, *reports, result))
+    resolved = next((flag for flag in flags if flag is not None), None)
+    return told if resolved is None else outcome_of_flag(resolved)

@@ -8,13 +8,12 @@ from typing import Final
 from mast_tui.traces.index.document import More
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text, identifier
 from mast_tui.traces.model import Role, SpanKind, SpanStatus
-from mast_tui.traces.readers.chat.messages import Call
 from mast_tui.traces.readers.json_fields import Fields, fields_at, fields_of, one_line
 from mast_tui.traces.readers.openhands.events import (
     Event,
     EventSpans,
     arguments_text,
-    status_of_code,
+    status_of_codes,
 )
 
 _NOISE: Final = frozenset({"TokenEvent", "StreamingDeltaEvent", "LLMCompletionLogEvent"})
@@ -27,8 +26,7 @@ class SdkEvents:
     def __init__(self, spans: EventSpans) -> None:
         self._spans = spans
         self._thoughts: set[str] = set()
-        self._reports: dict[str, int] = {}
-        self._reported: dict[int, Fields] = {}
+        self._reports: dict[str, tuple[int, Fields]] = {}
 
     def run(self, events: Sequence[Event]) -> None:
         """Add every event; what is of no known kind becomes a log."""
@@ -36,8 +34,7 @@ class SdkEvents:
             value = event.fields
             if value.get("kind") == "ACPToolCallEvent":
                 call_id = identifier(value.get("tool_call_id"))
-                self._reports[call_id or event.key] = number
-                self._reported[number] = value
+                self._reports[call_id or event.key] = number, value
         for number, event in enumerate(events):
             self._add(event, event.fields, number)
 
@@ -50,8 +47,8 @@ class SdkEvents:
         elif kind == "MessageEvent":
             self._message(event, value)
         elif kind == "SystemPromptEvent":
-            parts = [content_text(value.get(one)) for one in ("system_prompt", "dynamic_context")]
-            text = "\n\n".join(part for part in parts if part)
+            parts = (content_text(value.get(one)) for one in ("system_prompt", "dynamic_context"))
+            text = "\n\n".join(filter(None, parts))
             self._spans.say(event, Role.SYSTEM, "system", text)
         elif kind == "ACPToolCallEvent":
             self._report(event, value, number)
@@ -59,8 +56,8 @@ class SdkEvents:
             llm = fields_at(value.get("value"), "agent", "llm")
             self._spans.model = self._spans.model or as_text(llm.get("model"))
         elif kind == "ConversationErrorEvent":
-            parts = [content_text(value.get(one)) for one in ("code", "detail")]
-            text = ": ".join(part for part in parts if part)
+            parts = (content_text(value.get(one)) for one in ("code", "detail"))
+            text = ": ".join(filter(None, parts))
             self._spans.log(event, text, "error", SpanStatus.ERROR)
         elif kind in ("PauseEvent", "InterruptEvent"):
             self._spans.log(event, as_text(value.get("reason")) or kind, one_line(kind))
@@ -129,8 +126,7 @@ class SdkEvents:
         """
         call_id = identifier(value.get("tool_call_id"))
         base = call_id or event.own_key
-        last = self._reports[call_id or event.key]
-        told = self._reported[last]
+        last, told = self._reports[call_id or event.key]
         call = self._spans.call_of(base)
         title = one_line(told.get("title"))
         if call is None:
@@ -143,8 +139,8 @@ class SdkEvents:
             return
         failed = told.get("is_error") is True or told.get("status") == "failed"
         status = SpanStatus.ERROR if failed else SpanStatus.OK
-        answered = Call(call.key, call.agent, title)
-        self._spans.result(event, answered, content_text(output), status, base)
+        self._spans.result(event, call, content_text(output), status, base)
+        self._spans.steps.steps[-1].name = title
 
 
 def _reasoning(value: Fields) -> str:
@@ -178,5 +174,5 @@ def _status(observation: Fields) -> SpanStatus:
     metadata = fields_of(observation.get("metadata"))
     codes = (observation.get("exit_code"), metadata.get("exit_code"))
     if any(code is not None for code in codes):
-        return status_of_code(*codes)
+        return status_of_codes(*codes)
     return SpanStatus.OK if flag is False else SpanStatus.UNKNOWN

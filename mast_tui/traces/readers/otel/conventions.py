@@ -21,26 +21,28 @@ from mast_tui.traces.readers.otel.spans import Event, OtelSpan, event_of, groupe
 from mast_tui.traces.readers.span_tree.rows import Message, Row, RowKind
 
 _OPERATIONS: Final = {
-    "chat": RowKind.MODEL,
-    "text_completion": RowKind.MODEL,
-    "completion": RowKind.MODEL,
-    "generate_content": RowKind.MODEL,
-    "generate": RowKind.MODEL,
-    "call_llm": RowKind.MODEL,
-    "execute_tool": RowKind.TOOL,
-    "invoke_agent": RowKind.AGENT,
-    "embeddings": RowKind.OTHER,
-    "create_agent": RowKind.OTHER,
-    "invoke_workflow": RowKind.OTHER,
-    "workflow": RowKind.OTHER,
-    "task": RowKind.OTHER,
-    "agent": RowKind.AGENT,
-    "tool": RowKind.TOOL,
-    "llm": RowKind.MODEL,
-    "model": RowKind.MODEL,
+    name: kind
+    for kind, listed in {
+        RowKind.MODEL: "call_llm chat completion generate generate_content llm model "
+        "text_completion",
+        RowKind.TOOL: "execute_tool tool",
+        RowKind.AGENT: "invoke_agent agent",
+        RowKind.OTHER: "embeddings create_agent invoke_workflow workflow task",
+    }.items()
+    for name in names(listed)
 }
 _VERBS: Final = ("invoke_agent ", "execute_tool ", "create_agent ")
-_GENAI_ROLES: Final = ("system", "user", "assistant", "tool")
+_TOOL_INPUT: Final = names("""
+    gen_ai.tool.call.arguments gen_ai.tool.args gcp.vertex.agent.tool_call_args ai.toolCall.args
+    tool_arguments
+""")
+_TOOL_OUTPUT: Final = names("""
+    gen_ai.tool.call.result gen_ai.tool.message gen_ai.output gcp.vertex.agent.tool_response
+    ai.toolCall.result tool_response
+""")
+_EVENT_ROLES: Final = {
+    f"gen_ai.{role}.message": role for role in ("system", "user", "assistant", "tool")
+}
 _PREFIXES: Final = ("gen_ai.", "traceloop.", "llm.request.", "gcp.vertex.agent.", "ai.")
 _DETAILS: Final = "gen_ai.client.inference.operation.details"
 
@@ -87,14 +89,12 @@ def _genai_kind(span: OtelSpan) -> RowKind:
 
 
 def _genai_model(span: OtelSpan, row: Row) -> Row:
-    value = span.value
+    taken_in = span.value("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens")
+    given_out = span.value("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens")
     return replace(
         row,
         model=span.text("gen_ai.response.model", "gen_ai.request.model", "ai.model.id"),
-        tokens=tokens_of(
-            value("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"),
-            value("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"),
-        ),
+        tokens=tokens_of(taken_in, given_out),
         asked=tuple(_asked(span)),
         answered=tuple(_answered(span)),
     )
@@ -102,21 +102,7 @@ def _genai_model(span: OtelSpan, row: Row) -> Row:
 
 def _genai_tool(span: OtelSpan, row: Row) -> Row:
     name = span.text("gen_ai.tool.name", "ai.toolCall.name", "traceloop.entity.name")
-    taken = span.value(
-        "gen_ai.tool.call.arguments",
-        "gen_ai.tool.args",
-        "gcp.vertex.agent.tool_call_args",
-        "ai.toolCall.args",
-        "tool_arguments",
-    )
-    given = span.value(
-        "gen_ai.tool.call.result",
-        "gen_ai.tool.message",
-        "gen_ai.output",
-        "gcp.vertex.agent.tool_response",
-        "ai.toolCall.result",
-        "tool_response",
-    )
+    taken, given = span.value(*_TOOL_INPUT), span.value(*_TOOL_OUTPUT)
     return replace(
         row,
         name=name or _bare(span.name),
@@ -128,32 +114,32 @@ def _genai_tool(span: OtelSpan, row: Row) -> Row:
 
 def _asked(span: OtelSpan) -> list[Message]:
     found = _instructions(grouped(span.attributes, "gen_ai.system_instructions"))
-    told = grouped(span.attributes, "gen_ai.input.messages")
-    for candidate in (told, grouped(span.attributes, "gen_ai.prompt")):
-        if candidate is not None:
-            return found + messages_in(candidate)
+    for name in ("gen_ai.input.messages", "gen_ai.prompt"):
+        if (told := grouped(span.attributes, name)) is not None:
+            return found + messages_in(told)
     for event in _events(span):
         if event.name == _DETAILS:
             found += _instructions(grouped(event.attributes, "gen_ai.system_instructions"))
             found += messages_in(grouped(event.attributes, "gen_ai.input.messages"))
         elif event.name == "gen_ai.content.prompt":
             found += messages_in(grouped(event.attributes, "gen_ai.prompt"))
-        elif (role := _role(event.name)) is not None:
-            found.append(_event_message(event.attributes, role))
+        elif event.name in _EVENT_ROLES:
+            found.append(_event_message(event.attributes, _EVENT_ROLES[event.name]))
     if found:
         return found
-    others = ("gen_ai.input", "ai.prompt.messages", "pydantic_ai.all_messages", "ai.prompt")
-    for name in others:
+    for name in ("gen_ai.input", "ai.prompt.messages", "pydantic_ai.all_messages", "ai.prompt"):
         if messages := listed_messages(grouped(span.attributes, name)):
             return messages
-    return _vertex_request(span)
+    # Google's ADK: contents, with the instruction beside them.
+    request = fields_of(grouped(span.attributes, "gcp.vertex.agent.llm_request"))
+    instruction = fields_of(request.get("config")).get("system_instruction")
+    return _instructions(instruction) + listed_messages(request.get("contents"))
 
 
 def _answered(span: OtelSpan) -> list[Message]:
-    told = grouped(span.attributes, "gen_ai.output.messages")
-    for candidate in (told, grouped(span.attributes, "gen_ai.completion")):
-        if candidate is not None:
-            return messages_in(candidate, "assistant")
+    for name in ("gen_ai.output.messages", "gen_ai.completion"):
+        if (told := grouped(span.attributes, name)) is not None:
+            return messages_in(told, "assistant")
     found: list[Message] = []
     for event in _events(span):
         if event.name == _DETAILS:
@@ -167,8 +153,7 @@ def _answered(span: OtelSpan) -> list[Message]:
         return found
     output = span.value("gen_ai.output")
     if output is not None:
-        calls = _any_agent_calls(output)
-        return calls or messages_in(output, "assistant")
+        return _any_agent_calls(output) or messages_in(output, "assistant")
     text, made = span.value("ai.response.text"), grouped(span.attributes, "ai.response.toolCalls")
     if text is not None or isinstance(made, list):
         return [{"role": "assistant", "content": text or "", "tool_calls": made or []}]
@@ -183,17 +168,12 @@ def _events(span: OtelSpan) -> Iterable[Event]:
     return [*span.events, *(event_of({"body": one}) for one in listed if isinstance(one, Mapping))]
 
 
-def _role(name: str) -> str | None:
-    role = name.removeprefix("gen_ai.").removesuffix(".message")
-    return role if role in _GENAI_ROLES and name == f"gen_ai.{role}.message" else None
-
-
 def _event_message(attributes: Fields, role: str) -> Message:
+    content, calls = grouped(attributes, "content"), grouped(attributes, "tool_calls")
     message: dict[str, object] = {
         "role": as_text(attributes.get("role")) or role,
-        "content": _parsed(grouped(attributes, "content")) or "",
+        "content": (content if isinstance(content, list) else dump_text(content)) or "",
     }
-    calls = grouped(attributes, "tool_calls")
     if isinstance(calls, list):
         message["tool_calls"] = calls
     if role == "tool":
@@ -210,11 +190,6 @@ def _choice(attributes: Fields) -> Message:
     return _event_message(fields, "assistant")
 
 
-def _parsed(value: object) -> object:
-    """A list of parts stays one; any other value is its text."""
-    return value if isinstance(value, list) else dump_text(value)
-
-
 def _instructions(value: object) -> list[Message]:
     if value is None:
         return []
@@ -228,17 +203,9 @@ def _any_agent_calls(output: object) -> list[Message]:
     if not calls or not all("tool.name" in call for call in calls):
         return []
     made = [
-        {"function": {"name": call["tool.name"], "arguments": call.get("tool.args")}}
-        for call in calls
+        {"function": {"name": one["tool.name"], "arguments": one.get("tool.args")}} for one in calls
     ]
     return [{"role": "assistant", "content": "", "tool_calls": made}]
-
-
-def _vertex_request(span: OtelSpan) -> list[Message]:
-    """The messages of Google's ADK: contents, with the instruction beside them."""
-    request = fields_of(grouped(span.attributes, "gcp.vertex.agent.llm_request"))
-    instruction = fields_of(request.get("config")).get("system_instruction")
-    return _instructions(instruction) + listed_messages(request.get("contents"))
 
 
 def _genai_told(messages: list[Message], role: str) -> object:
@@ -419,16 +386,10 @@ def _found(value: object, depth: int) -> list[Message]:
         inner = value.get("message")
         if isinstance(inner, Mapping):
             return _found(inner, depth + 1)
-        for name in _LISTS:
-            if isinstance(value.get(name), list | Mapping) and (
-                found := _found(value[name], depth + 1)
-            ):
-                return found
-        return []
-    if not isinstance(value, list):
-        return []
-    found = []
-    for item in value:
+        held = (_found(value[name], depth + 1) for name in _LISTS if name in value)
+        return next(filter(None, held), [])
+    found: list[Message] = []
+    for item in items_of(value):
         if isinstance(item, list) and len(item) == 2 and all(isinstance(one, str) for one in item):
             found.append({"role": item[0], "content": item[1]})
         else:
@@ -443,10 +404,9 @@ def _openinference_message(item: Fields) -> Message:
     for name in ("content", "name", "tool_call_id", "reasoning_content", "refusal"):
         if fields.get(name) is not None:
             message[name] = fields[name]
-    contents = fields.get("contents")
+    contents, calls = fields.get("contents"), fields.get("tool_calls")
     if message.get("content") in (None, "") and isinstance(contents, list):
         message["content"] = [_content_part(part) for part in contents]
-    calls = fields.get("tool_calls")
     if isinstance(calls, list):
         message["tool_calls"] = [
             _nested(call, "tool_call") if isinstance(call, Mapping) else call for call in calls

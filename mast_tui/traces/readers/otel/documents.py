@@ -12,8 +12,8 @@ from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.json_values import InvalidJSON, as_text, load_json
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Problem
-from mast_tui.traces.readers.json_documents import read_lines
-from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of
+from mast_tui.traces.readers.document_traces import records_by_line
+from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, names
 from mast_tui.traces.readers.otel.spans import (
     BIG_INT,
     attributes_of,
@@ -22,27 +22,22 @@ from mast_tui.traces.readers.otel.spans import (
     service_of,
 )
 
-_MARKS: Final = (
-    b'"resourceSpans"',
-    b'"resource_spans"',
-    b'"resourceLogs"',
-    b'"resource_logs"',
-    b'"scopeSpans"',
-    b'"spanId"',
-    b'"span_id"',
-    b'"context.span_id"',
+_MARKS: Final = tuple(
+    f'"{name}"'.encode()
+    for name in names("""
+        resourceSpans resource_spans resourceLogs resource_logs scopeSpans spanId span_id
+        context.span_id
+    """)
 )
 _RESOURCE_SPANS: Final = ("resourceSpans", "resource_spans", "batches")
-_SCOPE_SPANS: Final = (
-    "scopeSpans",
-    "scope_spans",
-    "instrumentationLibrarySpans",
-    "instrumentation_library_spans",
+_SCOPE_SPANS: Final = names(
+    "scopeSpans scope_spans instrumentationLibrarySpans instrumentation_library_spans"
 )
 _RESOURCE_LOGS: Final = ("resourceLogs", "resource_logs")
 _SCOPE_LOGS: Final = ("scopeLogs", "scope_logs", "instrumentationLibraryLogs")
 _LOG_RECORDS: Final = ("logRecords", "log_records", "logs")
 _SCOPES: Final = ("scope", "instrumentationLibrary", "instrumentation_library")
+_OTHER_SIGNALS: Final = frozenset({"resourceMetrics", "resource_metrics"})
 _SPAN_LISTS: Final = ("spans", "data")
 _LOOKED_AT: Final = 20
 _MOST_BREAKS: Final = 50
@@ -71,8 +66,7 @@ def layout_of(source: Source) -> str | None:
     if head.lstrip()[:1] not in (b"{", b"[") or not any(mark in head for mark in _MARKS):
         return None
     if values := source.json_lines:
-        found = (_layout(value) for value in values)
-        return next((layout for layout in found if layout is not None), None)
+        return next(filter(None, map(_layout, values)), None)
     if _is_concatenated(source):
         first = next(_concatenated(source, []), None)
         return None if first is None else _layout(first[1])
@@ -88,8 +82,8 @@ def raw_spans(source: Source, problems: list[Problem]) -> Iterator[Raw]:
 def _values(source: Source, problems: list[Problem]) -> Iterator[tuple[str, object]]:
     lines = source.json_lines
     if lines and not _has_big_ids(source):
-        for line in read_lines(source, problems):
-            yield f"line {line.number}", line.value
+        for record in records_by_line(source, problems):
+            yield record.place, record.value
     elif lines or _is_concatenated(source):
         source.damage = ()  # what lies behind the first object is no damage here
         for number, value in _concatenated(source, problems):
@@ -165,7 +159,7 @@ def _layout(value: object) -> str | None:
             return "otlp"
         if isinstance(value.get("context.span_id"), Mapping):
             return "phoenix"
-    elif isinstance(value, list) and value and _layout_of_otlp(value[0]):
+    elif isinstance(value, list) and value and _is_otlp(value[0]):
         return "otlp"
     spans = [one for one in _span_list(value)[:_LOOKED_AT] if looks_like_span(one)]
     if not spans:
@@ -173,17 +167,12 @@ def _layout(value: object) -> str | None:
     return "phoenix" if any(map(is_of_phoenix, spans)) else "otel-spans"
 
 
-def _layout_of_otlp(value: object) -> bool:
-    return isinstance(value, Mapping) and _is_otlp(value)
-
-
-def _is_otlp(value: Fields) -> bool:
-    if any(isinstance(value.get(name), list) for name in _RESOURCE_SPANS[:2]):
+def _is_otlp(value: object) -> bool:
+    fields = fields_of(value)
+    if any(isinstance(fields.get(name), list) for name in _RESOURCE_SPANS[:2]):
         return True
-    resources = _listed(value, _RESOURCE_SPANS)
-    return bool(resources) and all(
-        isinstance(one, Mapping) and _listed(one, _SCOPE_SPANS) for one in resources
-    )
+    resources = _listed(fields, _RESOURCE_SPANS)
+    return bool(resources) and all(_listed(fields_of(one), _SCOPE_SPANS) for one in resources)
 
 
 def _span_list(value: object) -> list[object]:
@@ -207,7 +196,7 @@ def _span_list(value: object) -> list[object]:
 
 def _in_value(value: object, prefix: str, problems: list[Problem]) -> Iterator[Raw]:
     separator = " " if prefix else ""
-    if isinstance(value, list) and any(map(_layout_of_otlp, value[:_LOOKED_AT])):
+    if isinstance(value, list) and any(map(_is_otlp, value[:_LOOKED_AT])):
         for number, one in enumerate(value):
             yield from _in_value(one, f"{prefix}{separator}/{number}", problems)
         return
@@ -215,23 +204,15 @@ def _in_value(value: object, prefix: str, problems: list[Problem]) -> Iterator[R
         yield from _otlp(value, prefix if prefix.startswith("/") else prefix + separator)
         return
     spans = _span_list(value)
-    if len(spans) == 1 and spans[0] is value:
-        pointers = [prefix or "/"]
-    else:
-        named = next(
-            (name for name in _SPAN_LISTS if isinstance(value, Mapping) and name in value), ""
-        )
-        within = f"/{named}" if named else ""
-        pointers = [f"{prefix}{separator}{within}/{number}" for number in range(len(spans))]
-    for one, place in zip(spans, pointers, strict=True):
+    alone = len(spans) == 1 and spans[0] is value
+    named = [f"/{name}" for name in _SPAN_LISTS if name in fields_of(value)]
+    within = f"{prefix}{separator}{''.join(named[:1])}"
+    for number, one in enumerate(spans):
+        place = (prefix or "/") if alone else f"{within}/{number}"
         if looks_like_span(one) or (isinstance(one, Mapping) and len(spans) > 1):
             yield Raw(one, place)
-        elif not _is_other_signal(one):
+        elif _OTHER_SIGNALS.isdisjoint(fields_of(one)):
             problems.append(Problem(place, "no span, left out"))
-
-
-def _is_other_signal(value: object) -> bool:
-    return not {"resourceMetrics", "resource_metrics"}.isdisjoint(fields_of(value))
 
 
 def _otlp(value: Fields, prefix: str) -> Iterator[Raw]:

@@ -11,7 +11,7 @@ from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import AnswerKey, FileReport, Problem, Trace, TraceMeta
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
 from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
-from mast_tui.traces.readers.json_fields import Fields, fields_of
+from mast_tui.traces.readers.json_fields import Fields, fields_of, text_in
 from mast_tui.traces.readers.otel.conventions import (
     genai_row,
     is_genai,
@@ -55,8 +55,7 @@ _SYSTEMS: Final = (
     ("mcp_agent", "mcp-agent"),
     ("any_agent", "any-agent"),
 )
-
-
+_OWN_NAMES: Final = ("any_agent.", "gcp.vertex.agent.")
 _EVALUATION: Final = "gen_ai.evaluation.result"
 _VERDICTS: Final = ("eval.", "annotations")
 """How Phoenix's columns begin that hold what was said of a span afterwards."""
@@ -156,7 +155,8 @@ def _completed(row: Row, span: OtelSpan) -> Row:
 def system_of(spans: Sequence[OtelSpan]) -> str | None:
     """The framework that the instrumentation's names give away, else the service's name."""
     for span in spans:
-        for said in (span.scope, span.service, *_own_names(span)):
+        own = (name for name in span.attributes if name.startswith(_OWN_NAMES))
+        for said in (span.scope, span.service, *own):
             lowered = (said or "").lower()
             for mark, system in _SYSTEMS:
                 if mark in lowered:
@@ -182,17 +182,10 @@ def _answer_key(run: _Run) -> AnswerKey:
     return draft.key()
 
 
-def _own_names(span: OtelSpan) -> list[str]:
-    return [
-        name for name in span.attributes if name.startswith(("any_agent.", "gcp.vertex.agent."))
-    ]
-
-
 def _described(span: OtelSpan) -> str:
     """A span's attributes and its events, one a line."""
-    lines = [_lines(span.attributes)]
-    for event in span.events:
-        lines.append(f"event {event.name}\n{_lines(event.attributes)}")
+    events = (f"event {event.name}\n{_lines(event.attributes)}" for event in span.events)
+    lines = [_lines(span.attributes), *events]
     return "\n".join(line.strip() for line in lines if line)
 
 
@@ -249,26 +242,16 @@ def _folded(
 def _log_rows(run: _Run) -> list[Row]:
     rows = []
     for raw, owner, event in run.logs:
-        fields = fields_of(raw.value)
-        severity = as_text(fields.get("severityText")) or as_text(fields.get("severity_text"))
+        severity = text_in(fields_of(raw.value), "severityText", "severity_text")
         said = dict(event.attributes)
-        texts = (dump_text(said.pop("content", None)), _lines(said))
-        rows.append(
-            Row(
-                raw.place,
-                owner,
-                RowKind.OTHER,
-                event.name or severity or "log",
-                raw.place,
-                start=_time(raw),
-                output="\n".join(text for text in texts if text) or event.name,
-                speaks=True,
-            )
-        )
+        texts = filter(None, (dump_text(said.pop("content", None)), _lines(said)))
+        name, output = event.name or severity or "log", "\n".join(texts) or event.name
+        row = Row(raw.place, owner, RowKind.OTHER, name, raw.place, start=_time(raw))
+        rows.append(replace(row, output=output, speaks=True))
     return rows
 
 
 def _time(raw: Raw) -> float | None:
-    fields = fields_of(raw.value)
     names = ("timeUnixNano", "time_unix_nano", "observedTimeUnixNano", "observed_time_unix_nano")
-    return next((time for name in names if (time := moment(fields.get(name))) is not None), None)
+    times = map(moment, map(fields_of(raw.value).get, names))
+    return next((time for time in times if time is not None), None)

@@ -43,12 +43,8 @@ _ATTRIBUTES: Final = ("attributes", "span_attributes")
 _COLUMN: Final = "attributes."
 _CONTENT: Final = "gen_ai.event.content"
 _UNKNOWN_SERVICE: Final = "unknown_service"
-_STATUS: Final = {
-    "1": SpanStatus.OK,
-    "OK": SpanStatus.OK,
-    "2": SpanStatus.ERROR,
-    "ERROR": SpanStatus.ERROR,
-}
+_OK, _ERROR = SpanStatus.OK, SpanStatus.ERROR
+_STATUS: Final = {"1": _OK, "OK": _OK, "2": _ERROR, "ERROR": _ERROR}
 
 
 @dataclass(slots=True)
@@ -87,17 +83,8 @@ class OtelSpan:
 
     def row(self, row_id: str, kind: RowKind) -> Row:
         """The row of a span of this kind, with what every span tells."""
-        return Row(
-            row_id,
-            self.parent,
-            kind,
-            self.name,
-            self.place,
-            self.start,
-            self.end,
-            self.status,
-            self.error,
-        )
+        result = (self.start, self.end, self.status, self.error)
+        return Row(row_id, self.parent, kind, self.name, self.place, *result)
 
     @property
     def error(self) -> str | None:
@@ -119,7 +106,8 @@ def looks_like_span(value: object) -> bool:
     """Whether a JSON value is a span of an SDK or of Phoenix, in a list or by itself."""
     if not isinstance(value, Mapping):
         return False
-    if "child_spans" in value or _is_mlflow(value):
+    own = fields_of(value.get("attributes"))
+    if "child_spans" in value or any(str(name).startswith("mlflow.") for name in own):
         return False
     context = _context(value)
     known = any(name in context for name in _SPAN) or "context.span_id" in value
@@ -159,6 +147,7 @@ def span_of(
     if end is None and start is not None and lasted is not None:
         end = start + lasted
     status, message = _status(value)
+    events = json_in(value.get("events"))
     return OtelSpan(
         trace_id(_first(both, _TRACE)),
         span_id(_first(both, _SPAN)),
@@ -170,7 +159,7 @@ def span_of(
         status,
         message,
         attributes,
-        _events(value.get("events")),
+        [event_of(one) for one in items_of(events) if isinstance(one, Mapping)],
         _service(value, attributes) or service,
         _scope(value) or scope,
     )
@@ -218,40 +207,26 @@ def _parent(value: Fields) -> str | None:
 
 def _status(value: Fields) -> tuple[SpanStatus, str | None]:
     status = value.get("status")
-    code: object = status
-    message: object = None
-    if isinstance(status, Mapping):
-        code = _first(status, ("code", "status_code", "statusCode"))
-        message = _first(status, ("message", "description"))
-    if code is None:
-        code = value.get("status_code")
-    if message is None:
-        message = value.get("status_message")
+    code = _first(fields_of(status), ("code", "status_code", "statusCode"))
+    code = code if isinstance(status, Mapping) else status
+    message = _first(fields_of(status), ("message", "description"))
+    code = value.get("status_code") if code is None else code
+    message = value.get("status_message") if message is None else message
     said = str(code).upper().removeprefix("STATUS_CODE_").removeprefix("STATUSCODE.")
     return _STATUS.get(said, SpanStatus.UNKNOWN), as_text(message)
 
 
-def _events(value: object) -> list[Event]:
-    return [event_of(item) for item in items_of(json_in(value)) if isinstance(item, Mapping)]
-
-
 def _service(value: Fields, attributes: Attributes) -> str | None:
     resource = attributes_of(fields_of(value.get("resource")).get("attributes"))
-    for candidate in (attributes, resource, attributes_of(value.get("resource_attributes"))):
-        if name := service_of(candidate):
-            return name
-    return as_text(value.get("service_name"))
+    beside = attributes_of(value.get("resource_attributes"))
+    named = filter(None, map(service_of, (attributes, resource, beside)))
+    return next(named, None) or as_text(value.get("service_name"))
 
 
 def _scope(value: Fields) -> str | None:
-    for name in ("instrumentation_scope", "instrumentationScope", "scope", "instrumentation_info"):
-        if text := as_text(fields_of(value.get(name)).get("name")):
-            return text
-    return as_text(value.get("scope_name"))
-
-
-def _is_mlflow(value: Fields) -> bool:
-    return any(str(name).startswith("mlflow.") for name in fields_of(value.get("attributes")))
+    scopes = ("instrumentation_scope", "instrumentationScope", "scope", "instrumentation_info")
+    told = (as_text(fields_of(value.get(name)).get("name")) for name in scopes)
+    return next(filter(None, told), None) or as_text(value.get("scope_name"))
 
 
 def _first(value: Fields, names: tuple[str, ...]) -> object:
@@ -287,12 +262,12 @@ def any_value(value: object, depth: int = 0) -> object:
             number = isinstance(inner, str) and _DIGITS.fullmatch(inner.removeprefix("-"))
             return int(str(inner)) if number else inner
         case "arrayvalue":
-            items = inner.get("values") if isinstance(inner, Mapping) else None
+            items = fields_of(inner).get("values")
             if depth > _DEEPEST or not isinstance(items, list):
                 return [] if items is None else dump_text(items)
             return [any_value(item, depth + 1) for item in items]
         case "kvlistvalue":
-            items = inner.get("values") if isinstance(inner, Mapping) else None
+            items = fields_of(inner).get("values")
             return dump_text(items) if depth > _DEEPEST else attributes_of(items, depth + 1)
     return value
 

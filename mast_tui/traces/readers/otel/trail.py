@@ -37,10 +37,8 @@ class TrailReader:
         """Whether the file, or the first of its lines, is a trace with spans in each other."""
         if not any(mark in source.head for mark in _MARKS):
             return False
-        if head := source.json_lines:
-            return any(map(_is_trace, head))
-        records = records_in(source, [])
-        return any(_is_trace(record.value) for record in islice(records, _LOOKED_AT))
+        records = (record.value for record in islice(records_in(source, []), _LOOKED_AT))
+        return any(map(_is_trace, source.json_lines or records))
 
     def read(self, source: Source) -> FileReport:
         """One trace per record; elements that are none are listed as problems."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from mast_tui.traces.index.document import Step, StepList
@@ -18,7 +18,14 @@ from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Role, SpanKind, Tokens, TraceMeta
 from mast_tui.traces.readers.answer_keys import answer_key_of
 from mast_tui.traces.readers.chat.messages import MessageMapper
-from mast_tui.traces.readers.chat.pieces import ASSISTANT, Piece, call_piece, noted
+from mast_tui.traces.readers.chat.pieces import (
+    ASSISTANT,
+    THE_MODEL,
+    Piece,
+    Speaker,
+    call_piece,
+    noted,
+)
 from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
 from mast_tui.traces.readers.json_fields import Fields, fields_at, fields_of, items_of
 from mast_tui.traces.readers.run_facts import facts_of_record
@@ -27,7 +34,12 @@ from mast_tui.traces.result_status import status_of_code
 from mast_tui.traces.times import unix_seconds
 
 _FORMAT: Final = "mini-swe-agent"
-_MARKS: Final = (b'"mini_version"', b'"trajectory_format"', b'"messages"')
+_MARKS: Final = {
+    b"{": (b'"mini_version"', b'"trajectory_format"', b'"messages"'),
+    b"[": (b"```mswea_bash_command", b"<returncode>"),
+}
+"""What a file holds that begins so."""
+
 _OWN_BLOCK: Final = "```mswea_bash_command\n"
 _BLOCK: Final = re.compile(r"```bash[ \t]*\n")
 _OBSERVED: Final = re.compile(r"\s*<returncode>-?\d{1,9}</returncode>\s*<output")
@@ -53,13 +65,8 @@ class MiniSweAgentReader:
     def recognises(self, source: Source) -> bool:
         """Whether the file names the format, or its messages hold commands as only it has them."""
         head = as_utf8(source.head)
-        begin = head.lstrip()[:1]
-        if begin == b"[":
-            if b"```mswea_bash_command" not in head and b"<returncode>" not in head:
-                return False
-        elif begin != b"{" or not any(mark in head for mark in _MARKS):
-            return False
-        if len(source.json_lines) > 1:
+        marks = _MARKS.get(head.lstrip()[:1], ())
+        if not any(mark in head for mark in marks) or len(source.json_lines) > 1:
             return False
         return _messages(source.json) is not None
 
@@ -72,7 +79,7 @@ class MiniSweAgentReader:
             messages.add(message, f"{pointer}/{number}")
         info = fields_of(record.get("info"))
         add_ending(steps, info, beside=2)
-        meta, problems = _meta(info, steps.steps), messages.problems
+        meta, problems = _facts(info, steps.steps), messages.problems
         trace = trace_of_steps(self, source.path, source.data, steps, meta=meta, problems=problems)
         return report_of(self, source, [trace])
 
@@ -84,15 +91,10 @@ def _messages(document: object) -> list[object] | None:
     """The messages of a file of this format; None where it is of another."""
     if isinstance(document, list):
         return document if _is_bare_run(document) else None
-    if not isinstance(document, Mapping):
-        return None
-    messages, info = document.get("messages"), document.get("info")
-    if not isinstance(messages, list):
-        return None
-    named = as_text(document.get("trajectory_format")) or ""
-    if named.startswith(_FORMAT) or (isinstance(info, Mapping) and "mini_version" in info):
-        return messages
-    return None
+    record = fields_of(document)
+    messages, named = record.get("messages"), as_text(record.get("trajectory_format")) or ""
+    ours = named.startswith(_FORMAT) or "mini_version" in fields_of(record.get("info"))
+    return messages if ours and isinstance(messages, list) else None
 
 
 def _is_bare_run(messages: list[object]) -> bool:
@@ -117,7 +119,7 @@ def _is_bare_run(messages: list[object]) -> bool:
     return answered > 0 and asked - 1 <= answered <= asked
 
 
-def _meta(info: Fields, steps: Sequence[Step]) -> TraceMeta:
+def _facts(info: Fields, steps: Sequence[Step]) -> TraceMeta:
     meta = facts_of_record(info, steps)
     name = as_text(fields_at(info, "config", "model").get("model_name"))
     handed_in = answer_key_of(info, {"submission": "patch"})
@@ -153,7 +155,8 @@ class _MessageSpans:
             call_id = as_text(message.get("tool_call_id")) or as_text(message.get("call_id"))
             self._result(message.get("content", content), extra, pointer, start, call_id)
         elif role == "system":
-            self._put(_said(message.get("content"), Role.SYSTEM, "system"), pointer, start)
+            text = content_text(message.get("content"))
+            self._put(Speaker("system", Role.SYSTEM).says(text), pointer, start)
         elif role in ("user", "human"):
             self._from_user(message, extra, pointer, start)
         elif kind in ("message", "reasoning", "function_call"):
@@ -180,7 +183,7 @@ class _MessageSpans:
         if not calls and not isinstance(output, list):
             text, commands = _parted(text, commands)
         if text.strip():
-            pieces.append(_said(text))
+            pieces.append(THE_MODEL.says(text))
         for number, item in enumerate(items_of(output)):
             if isinstance(item, Mapping):
                 pieces += _of_item(item, f"/output/{number}")
@@ -190,7 +193,7 @@ class _MessageSpans:
         elif not isinstance(output, list):
             for number, command in enumerate(commands):
                 pieces.append(_command(command, f"/action/{number}"))
-        for piece in pieces or [_said(text)]:
+        for piece in pieces or [THE_MODEL.says(text)]:
             self._put(piece, pointer, start)
         self._mapper.count_tokens(_tokens(message, extra))
 
@@ -198,12 +201,12 @@ class _MessageSpans:
         """A prompt, an observation, or a complaint about an answer that is kept beside it."""
         text = content_text(message.get("content"))
         if refused := as_text(extra.get("model_response")):
-            self._put(_said(refused, at="/extra/model_response"), pointer, start)
+            self._put(THE_MODEL.says(refused, "/extra/model_response"), pointer, start)
         observed = "returncode" in extra or "raw_output" in extra or _OBSERVATION.match(text)
         if observed or (self._mapper.waits and "interrupt_type" not in extra):
             self._result(text, extra, pointer, start, None)
             return
-        self._put(_said(text, Role.USER, "user"), pointer, start)
+        self._put(Speaker("user", Role.USER).says(text), pointer, start)
         for number, command in enumerate(_commands(extra)):
             piece = _command(command, f"/extra/actions/{number}")
             self._put(replace(piece, role=Role.USER, agent="user"), pointer, start)
@@ -230,13 +233,9 @@ class _MessageSpans:
             self._steps.amend(call.key, end=start)
 
 
-def _said(content: object, role: Role = Role.AGENT, agent: str = ASSISTANT, at: str = "") -> Piece:
-    return Piece(SpanKind.MESSAGE, role, agent, content_text(content), at)
-
-
 def _thought(value: object, at: str) -> Piece | None:
     text = content_text(value) if isinstance(value, str | list) else ""
-    return Piece(SpanKind.REASONING, Role.AGENT, ASSISTANT, text, at) if text else None
+    return THE_MODEL.says(text, at, kind=SpanKind.REASONING) if text else None
 
 
 def _command(command: str, at: str) -> Piece:
@@ -253,7 +252,7 @@ def _of_item(item: Fields, at: str) -> Iterator[Piece]:
             if thought is not None:
                 yield thought
         case "message":
-            yield _said(item.get("content"), at=at)
+            yield THE_MODEL.says(content_text(item.get("content")), at)
         case _:
             yield noted(item, at)
 
@@ -266,28 +265,18 @@ def _parted(text: str, told: list[str]) -> tuple[str, list[str]]:
     """
     blocks = list(_blocks(text))
     if told:
-        taken = set(told)
-        blocks = [block for block in blocks if block.command.strip() in taken]
+        blocks = [block for block in blocks if block[2].strip() in told]
     elif len(blocks) != 1:
         return text, []
-    rest, end = "", 0
-    for block in blocks:
-        rest += text[end : block.start]
-        end = block.end
-    return (rest + text[end:]).strip(), told or [blocks[0].command]
+    rest, last = "", 0
+    for start, end, _command in blocks:
+        rest += text[last:start]
+        last = end
+    return (rest + text[last:]).strip(), told or [blocks[0][2]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
-    """A command in a text, and where it stands there with the marks around it."""
-
-    start: int
-    end: int
-    command: str
-
-
-def _blocks(text: str) -> Iterator[_Block]:
-    """The code blocks that hold commands, each passed over once."""
+def _blocks(text: str) -> Iterator[tuple[int, int, str]]:
+    """The commands in code blocks: where each begins and ends with its marks, and itself."""
     end = 0
     never_closed: set[str] = set()
     for opening in _OPENING.finditer(text):
@@ -299,7 +288,7 @@ def _blocks(text: str) -> Iterator[_Block]:
             never_closed.add(closing)
             continue
         end = close + len(closing)
-        yield _Block(opening.start(), end, text[opening.end() : close])
+        yield opening.start(), end, text[opening.end() : close]
 
 
 def _commands(extra: Fields) -> list[str]:

@@ -7,8 +7,7 @@ from there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from mast_tui.traces.index.document import More, Step, StepList
@@ -25,12 +24,12 @@ from mast_tui.traces.readers.json_fields import (
     fields_of,
     items_of,
     json_in,
+    mostly,
     one_line,
 )
 from mast_tui.traces.readers.run_facts import facts_of_record, task_of
 from mast_tui.traces.times import unix_seconds
 
-_LOOKED_AT: Final = 20
 _LOOKED_AHEAD: Final = 3
 _UNNAMED: Final = "agent"
 _STEP: Final = frozenset({"action", "observation"})
@@ -82,29 +81,18 @@ def _is_run(document: object) -> bool:
 
     Of a file that is cut off among its steps, these alone must tell.
     """
-    if not isinstance(document, Mapping):
-        return False
-    steps = document.get("trajectory")
-    if not isinstance(steps, list):
-        return False
-    ended = isinstance(document.get("info"), Mapping)
-    told = isinstance(document.get("history"), list)
-    if not steps:
-        return ended and told
+    record = fields_of(document)
+    steps = record.get("trajectory")
+    ended = isinstance(record.get("info"), Mapping)
+    told = isinstance(record.get("history"), list)
     fields = _STEP if ended or told else _WHOLE_STEP
-    looked_at = steps[:_LOOKED_AT]
-    found = sum(isinstance(step, Mapping) and fields <= step.keys() for step in looked_at)
-    return 2 * found >= len(looked_at)
+    if steps == []:
+        return ended and told
+    return mostly(lambda step: fields <= fields_of(step).keys(), items_of(steps))
 
 
-@dataclass(frozen=True, slots=True)
-class _Turn:
-    """What the history tells of one step: who acted, and by which tool."""
-
-    pointer: str
-    message: Fields
-    agent: str
-    tool: str | None
+_Told = tuple[str, Fields]
+"""A message of the history and the JSON pointer to it."""
 
 
 class _Run:
@@ -115,7 +103,7 @@ class _Run:
         self.problems: list[Problem] = []
         trajectory = items_of(record.get("trajectory"))
         prompts, turns = _parted(record, trajectory)
-        self._agent = turns[0].agent if turns else _UNNAMED
+        self._agent = _agent(turns[0][1]) if turns else _UNNAMED
         self._prompts(prompts)
         for number, step in enumerate(trajectory):
             pointer = f"/trajectory/{number}"
@@ -131,24 +119,24 @@ class _Run:
             self.problems.append(Problem("/attempts", message))
         self.meta = _facts(record, self.steps.steps)
 
-    def _prompts(self, prompts: Sequence[tuple[str, Fields]]) -> None:
-        demonstrations = [one for one in prompts if _is_demonstration(one[1])]
+    def _prompts(self, prompts: Sequence[_Told]) -> None:
+        demonstrations = [message for _pointer, message in prompts if _is_demonstration(message)]
         for pointer, message in prompts:
             if not _is_demonstration(message):
                 role = Role.SYSTEM if message.get("role") == "system" else Role.USER
                 text = content_text(message.get("content"))
                 self.steps.add(pointer, SpanKind.MESSAGE, role, role.value, text)
-            elif pointer == demonstrations[0][0]:
-                text = _as_one([message for _pointer, message in demonstrations])
-                kind, role = SpanKind.LOG, Role.SYSTEM
-                self.steps.add(pointer, kind, role, "system", text, name="demonstration")
+            elif message is demonstrations[0]:
+                kind, text = SpanKind.LOG, _as_one(demonstrations)
+                self.steps.add(pointer, kind, Role.SYSTEM, "system", text, name="demonstration")
 
-    def _step(self, step: Fields, pointer: str, turn: _Turn | None) -> None:
+    def _step(self, step: Fields, pointer: str, turn: _Told | None) -> None:
         before = len(self.steps)
-        agent = turn.agent if turn else self._agent
+        place, message = turn or ("", {})
+        agent = _agent(message) if turn else self._agent
         start = unix_seconds(step.get("timestamp"))
-        if turn and (thinking := content_text(turn.message.get("thinking_blocks"))):
-            kind, key, place = SpanKind.REASONING, f"{pointer}/thinking", turn.pointer
+        if thinking := content_text(message.get("thinking_blocks")):
+            kind, key = SpanKind.REASONING, f"{pointer}/thinking"
             more = More(place=f"{place}/thinking_blocks", start=start)
             self.steps.add(key, kind, Role.AGENT, agent, thinking, **more)
         field, said = _said(step)
@@ -157,7 +145,7 @@ class _Run:
             self.steps.add(key, SpanKind.MESSAGE, Role.AGENT, agent, said, start=start)
         end, call, name = _later(start, step), None, None
         if (action := dump_text(step.get("action"))).strip():
-            name = (turn.tool if turn else None) or _first_word(action)
+            name = _tool(message) or preview(action)[0].split(" ", 1)[0] or None
             key = f"{pointer}/action"
             call = self.steps.call(key, agent, action, name=name, start=start, end=end)
         observation = step.get("observation")
@@ -175,21 +163,23 @@ class _Run:
 _TOLD: Final = ("thought", "action", "observation", "response", "execution_time", "extra_info")
 
 
-def _taken(turns: list[_Turn], step: Fields) -> _Turn | None:
+def _agent(message: Fields) -> str:
+    return one_line(message.get("agent")) or _UNNAMED
+
+
+def _taken(turns: list[_Told], step: Fields) -> _Told | None:
     """Take from the turns that are left the one with the step's action, among the next few.
 
     Either of trajectory and history may lack some of the other.
     """
     for number, turn in enumerate(turns[:_LOOKED_AHEAD]):
-        if turn.message.get("action") == step.get("action"):
+        if turn[1].get("action") == step.get("action"):
             del turns[: number + 1]
             return turn
     return None
 
 
-def _parted(
-    record: Fields, trajectory: Sequence[object]
-) -> tuple[list[tuple[str, Fields]], list[_Turn]]:
+def _parted(record: Fields, trajectory: Sequence[object]) -> tuple[list[_Told], list[_Told]]:
     """The prompts that stand before the first step, and the agent's turns.
 
     A file without a history has the prompts in the query of its first step, if at all.
@@ -201,21 +191,17 @@ def _parted(
             pointer, messages = f"/trajectory/0/{field}", first.get(field)
             if isinstance(messages, list) and messages:
                 break
-    prompts: list[tuple[str, Fields]] = []
-    turns: list[_Turn] = []
-    for place, message in _messages(messages, pointer):
+    prompts: list[_Told] = []
+    turns: list[_Told] = []
+    for number, message in enumerate(items_of(messages)):
+        if not isinstance(message, Mapping):
+            continue
+        place = f"{pointer}/{number}"
         if message.get("role") == "assistant" and not _is_demonstration(message):
-            agent = one_line(message.get("agent")) or _UNNAMED
-            turns.append(_Turn(place, message, agent, _tool(message)))
+            turns.append((place, message))
         elif not turns and as_text(content_text(message.get("content"))):
             prompts.append((place, message))
     return prompts, turns
-
-
-def _messages(messages: object, pointer: str) -> Iterator[tuple[str, Fields]]:
-    for number, message in enumerate(items_of(messages)):
-        if isinstance(message, Mapping):
-            yield f"{pointer}/{number}", message
 
 
 def _is_demonstration(message: Fields) -> bool:
@@ -236,11 +222,6 @@ def _tool(message: Fields) -> str | None:
     """The name of the only tool that a message calls."""
     calls = items_of(message.get("tool_calls"))
     return one_line(fields_at(calls[0], "function").get("name")) if len(calls) == 1 else None
-
-
-def _first_word(action: str) -> str | None:
-    line, _whole = preview(action)
-    return line.split(" ", 1)[0] or None
 
 
 def _said(step: Fields) -> tuple[str, str]:
@@ -268,10 +249,9 @@ def _facts(record: Fields, steps: Sequence[Step]) -> TraceMeta:
     meta = facts_of_record(info, steps)
     config = fields_of(json_in(record.get("replay_config")))  # JSON within a JSON text
     problem = fields_of(config.get("problem_statement"))
-    task = task_of(problem.get("text"), problem.get("problem_statement"), steps=steps)
     model = as_text(fields_at(config, "agent", "model").get("name"))
     return meta._replace(
-        task=task,
+        task=task_of(problem.get("text"), problem.get("problem_statement"), steps=steps),
         system="SWE-agent",
         model=model or meta.model,
         answer_key=_answer_key(record, info),

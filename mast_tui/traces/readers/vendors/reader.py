@@ -14,7 +14,7 @@ from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import AnswerKey, FileReport, Problem, Trace, TraceMeta
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
 from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
-from mast_tui.traces.readers.json_fields import value_in
+from mast_tui.traces.readers.json_fields import text_in, value_in
 from mast_tui.traces.readers.run_facts import task_of
 from mast_tui.traces.readers.span_tree.rows import Row, RowKind
 from mast_tui.traces.readers.span_tree.steps import observed_steps
@@ -64,21 +64,18 @@ class VendorExportReader:
         steps = observed_steps(rows)
         meta = TraceMeta(
             task=_task(rows, steps.steps),
-            system=_system(vendor, records, rows),
+            system=text_at(records.head, vendor.trace_name) or _root(rows).name,
             model=next((row.model for row in rows if row.model), None),
             answer_key=_answer_key(vendor, records, judged),
         )
-        content = source.data if number is None else _content(records)
+        told = [records.head, *(found.record for found in records.found.values())]
+        content = source.data if number is None else canonical_bytes(told)
         return trace_of_steps(
             self, source.path, content, steps, meta=meta, record=number, native=records.id
         )
 
 
 READER: Final = VendorExportReader()
-
-
-def _content(records: TraceRecords) -> bytes:
-    return canonical_bytes([records.head, *(found.record for found in records.found.values())])
 
 
 def _trace_row(records: TraceRecords) -> Row:
@@ -117,10 +114,8 @@ def _answer_key(vendor: Vendor, records: TraceRecords, judged: Mapping[str, Foun
     draft = AnswerKeyDraft()
     for path in vendor.hidden:
         name = path.rpartition("/")[2]
-        holders = [records.head, *(found.record for found in records.found.values())]
-        told = [value for holder in holders if (value := value_at(holder, (path,))) not in _NOTHING]
-        for value in told:
-            draft.take(name, value)
+        for holder in (records.head, *(found.record for found in records.found.values())):
+            draft.take(name, value_at(holder, (path,)))
     for found in judged.values():
         if is_judgement(vendor, found):
             name = text_at(found.record, vendor.fields.name) or "score"
@@ -128,25 +123,14 @@ def _answer_key(vendor: Vendor, records: TraceRecords, judged: Mapping[str, Foun
     return draft.key()
 
 
-_NOTHING: Final[tuple[object, ...]] = (None, "", [], {})
-
-
 def _root(rows: Sequence[Row]) -> Row:
     known = {row.id for row in rows}
     return next((row for row in rows if row.parent not in known), rows[0])
-
-
-def _system(vendor: Vendor, records: TraceRecords, rows: Sequence[Row]) -> str | None:
-    """What runs: the trace's own name, else that of its root."""
-    if records.head and (name := text_at(records.head, vendor.trace_name)):
-        return name
-    return _root(rows).name
 
 
 def _task(rows: Sequence[Row], steps: Sequence[Step]) -> str | None:
     """The question that the root was asked, else the first message of a user."""
     asked = value_in(_root(rows).input)
     if isinstance(asked, Mapping):
-        texts = [asked.get(field) for field in _ASKS]
-        asked = next((text for text in texts if as_text(text)), None)
+        asked = text_in(asked, *_ASKS)
     return task_of(asked, steps=steps)

@@ -11,7 +11,7 @@ from mast_tui.traces.io.json_values import as_text
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Problem
 from mast_tui.traces.readers.document_traces import Record, records_by_line
-from mast_tui.traces.readers.json_fields import Fields, items_of, value_in
+from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, value_in
 from mast_tui.traces.readers.vendors.tables import VENDORS, Paths, Vendor
 
 _LOOKED_AT: Final = 5
@@ -126,10 +126,9 @@ def _is_trace(vendor: Vendor, value: object) -> bool:
 
 def _head(vendor: Vendor, value: object) -> Fields:
     """What a trace tells of itself; empty where ``value`` is no object."""
-    if not isinstance(value, Mapping):
-        return {}
-    head = value_at(value, vendor.head)
-    return head if isinstance(head, Mapping) else value
+    fields = fields_of(value)
+    head = value_at(fields, vendor.head)
+    return head if isinstance(head, Mapping) else fields
 
 
 def _entries(vendor: Vendor, value: object, place: str) -> Iterator[tuple[str, object]]:
@@ -138,17 +137,11 @@ def _entries(vendor: Vendor, value: object, place: str) -> Iterator[tuple[str, o
         for number, item in enumerate(value):
             yield f"{place}/{number}", item
         return
-    if (
-        isinstance(value, Mapping)
-        and not _is_record(vendor, value)
-        and not _is_trace(vendor, value)
-    ):
-        for container in vendor.containers:
-            items = value.get(container)
-            if isinstance(items, list):
-                yield from _entries(vendor, items, f"{place}/{container}")
-                return
-    yield place or "/", value
+    lists = (name for name in vendor.containers if isinstance(fields_of(value).get(name), list))
+    if (name := next(lists, "")) and not _is_record(vendor, value) and not _is_trace(vendor, value):
+        yield from _entries(vendor, fields_of(value)[name], f"{place}/{name}")
+    else:
+        yield place or "/", value
 
 
 def traces_in(source: Source, vendor: Vendor, problems: list[Problem]) -> list[TraceRecords]:
@@ -177,7 +170,7 @@ class _Gathering:
         elif _is_trace(self._vendor, entry):
             self._take_trace(entry, place)
         elif self._vendor.bare and text_at(entry, self._vendor.fields.id):
-            self._take_record(entry, place, None, None)
+            self._take_record(entry, place, None)
         else:
             self._refuse(place)
 
@@ -193,16 +186,14 @@ class _Gathering:
         for number, member in enumerate(items_of(members)):
             where = _under(place, f"/{vendor.members[0]}/{number}")
             if isinstance(member, Mapping):
-                self._take_record(member, where, trace, None)
+                self._take_record(member, where, trace)
             elif not isinstance(member, str):  # a list of traces holds mere ids
                 self._refuse(where)
 
-    def _take_record(
-        self, record: Fields, place: str, trace: str | None, parent: str | None
-    ) -> None:
+    def _take_record(self, record: Fields, place: str, trace: str | None) -> None:
         """Add a record and those nested in it; deep nesting costs no stack."""
         fields, children = self._vendor.fields, self._vendor.children
-        waiting = [(record, place, trace, parent)]
+        waiting: list[tuple[Fields, str, str | None, str | None]] = [(record, place, trace, None)]
         while waiting:
             record, place, trace, parent = waiting.pop()
             order = _order(record)
@@ -229,11 +220,8 @@ class _Gathering:
         parents = {found.id: found.parent for found, _trace in self._found}
         for found, own_trace in self._found:
             name = own_trace or _root(found.id, parents, told)
-            if name not in traces:
-                traces[name] = TraceRecords(
-                    None if name == found.place else name, place=found.place
-                )
-            traces[name].add(found)
+            native = None if name == found.place else name
+            traces.setdefault(name, TraceRecords(native, place=found.place)).add(found)
         return list(traces.values())
 
 
@@ -265,7 +253,5 @@ def _root(own: str, parents: Mapping[str, str | None], told: dict[str, str]) -> 
 
 def _order(record: Fields) -> list[str]:
     """The ids from the root down to a run, as its ``dotted_order`` tells them."""
-    order = as_text(record.get("dotted_order"))
-    if order is None:
-        return []
-    return [part.partition("Z")[2] for part in order.split(".") if part.partition("Z")[2]]
+    parts = (as_text(record.get("dotted_order")) or "").split(".")
+    return [own for part in parts if (own := part.partition("Z")[2])]

@@ -25,6 +25,7 @@ from mast_tui.traces.readers.json_fields import (
     items_of,
     json_in,
     short_name,
+    text_in,
     value_in,
 )
 from mast_tui.traces.readers.span_tree.rows import Message, Row, RowKind
@@ -32,14 +33,8 @@ from mast_tui.traces.readers.vendors.records import Found, text_at, value_at
 from mast_tui.traces.readers.vendors.tables import Paths, Vendor
 from mast_tui.traces.times import unix_seconds
 
-_STATUS: Final = {
-    "error": SpanStatus.ERROR,
-    "status_code_error": SpanStatus.ERROR,
-    "failed": SpanStatus.ERROR,
-    "success": SpanStatus.OK,
-    "ok": SpanStatus.OK,
-    "status_code_ok": SpanStatus.OK,
-}
+_OK, _ERROR = SpanStatus.OK, SpanStatus.ERROR
+_STATUS: Final = {"success": _OK, "ok": _OK, "error": _ERROR, "failed": _ERROR}
 _AGENT_FIELDS: Final = ("lc_agent_name", "agent_name", "agentName", "agent")
 _OP: Final = re.compile(r"weave:///.*/op/(?P<name>[^/:]+)(?::[^/]*)?\Z")
 _DIGITS: Final = re.compile(r"[0-9]{9,20}\Z")
@@ -68,6 +63,8 @@ def _row(vendor: Vendor, found: Found) -> Row:
     told = _kind(vendor, record)
     kind = vendor.kinds.get(told, RowKind.OTHER)
     status, error = _result(vendor, record)
+    # A text that happens to be JSON stays a text, unless all of the vendor's are JSON.
+    raw = record if vendor.encoded else found.record
     row = Row(
         id=found.id,
         parent=found.parent,
@@ -79,20 +76,18 @@ def _row(vendor: Vendor, found: Found) -> Row:
         status=status,
         error=error,
         agent=_agent(value_at(record, fields.metadata), kind),
-        input=_raw(vendor, found.record, record, fields.input),
-        output=_raw(vendor, found.record, record, fields.output),
+        input=value_at(raw, fields.input),
+        output=value_at(raw, fields.output),
         call_id=text_at(record, fields.call_id),
         speaks=told in vendor.speaks,
     )
     if kind is RowKind.MODEL or (vendor.guesses and has_answer(value_at(record, fields.output))):
-        row = replace(
-            row,
-            model=text_at(record, fields.model),
-            tokens=tokens_of(
-                value_at(record, fields.tokens), value_at(record, _given_out(fields.tokens))
-            ),
-        )
-    return _as_tool(row) if kind is RowKind.TOOL else _as_model(row)
+        taken_in, given_out = fields.tokens, _given_out(fields.tokens)
+        tokens = tokens_of(value_at(record, taken_in), value_at(record, given_out))
+        row = replace(row, model=text_at(record, fields.model), tokens=tokens)
+    if kind is RowKind.TOOL:
+        return _as_tool(row)
+    return _as_model(row) if kind is RowKind.MODEL else row
 
 
 @cache
@@ -119,11 +114,6 @@ def _unquoted(value: object) -> object:
         return value
 
 
-def _raw(vendor: Vendor, record: Fields, decoded: Fields, paths: tuple[str, ...]) -> object:
-    """A value as the source has it: a text that happens to be JSON stays a text."""
-    return value_at(decoded if vendor.encoded else record, paths)
-
-
 def _kind(vendor: Vendor, record: Fields) -> str:
     return (text_at(record, vendor.fields.kind) or "").upper()
 
@@ -143,7 +133,9 @@ def _time(value: object) -> float | None:
 def _result(vendor: Vendor, record: Fields) -> tuple[SpanStatus, str | None]:
     """How a call ended, where the vendor tells, and what went wrong."""
     said = text_at(record, vendor.fields.status)
-    status = _STATUS.get(said.lower(), SpanStatus.UNKNOWN) if said else SpanStatus.UNKNOWN
+    status = SpanStatus.UNKNOWN
+    if said:
+        status = _STATUS.get(said.lower().removeprefix("status_code_"), status)
     told = value_at(record, vendor.fields.error)
     error = dump_text(told).strip() or None if told not in ({}, [], False) else None
     if error is None or status is SpanStatus.ERROR:
@@ -157,9 +149,8 @@ def _agent(metadata: object, kind: RowKind) -> str | None:
     """Who acted, by what frameworks note beside a call."""
     if not isinstance(metadata, Mapping):
         return None
-    for field in _AGENT_FIELDS:
-        if name := as_text(metadata.get(field)):
-            return _name(name)
+    if name := text_in(metadata, *_AGENT_FIELDS):
+        return _name(name)
     # LangGraph notes the way through nested graphs: researcher:<id>|model:<id>
     way = as_text(metadata.get("langgraph_checkpoint_ns"))
     nodes = [node.partition(":")[0] for node in way.split("|")] if way else []
@@ -170,16 +161,25 @@ def _agent(metadata: object, kind: RowKind) -> str | None:
 
 
 def _as_model(row: Row) -> Row:
-    if row.kind is not RowKind.MODEL:
-        return row
-    return replace(row, asked=asked_in(row.input), answered=answered_in(row.output))
+    """A model's row with the messages that it was given, and those that it answered."""
+    asked = _messages(row.input, _ASKED, "user")
+    answered = _messages(_without_choices(row.output), _ANSWERED, "assistant")
+    return replace(
+        row,
+        asked=asked or _one(row.input, "user"),
+        answered=answered or _one(row.output, "assistant"),
+    )
 
 
 def _as_tool(row: Row) -> Row:
     """A tool's row with what was asked and answered taken out of its wrapping."""
     asked = value_in(row.input)
     if isinstance(asked, Mapping):
-        asked = {name: value for name, value in asked.items() if not _is_self(name, value)}
+        asked = {
+            name: value
+            for name, value in asked.items()
+            if name != "self" or isinstance(value, int | float)  # the object of a traced method
+        }
         if len(asked) == 1 and isinstance(asked.get("input"), str):
             row = replace(row, input=_literal(asked["input"]))
         elif not isinstance(row.input, str):
@@ -188,9 +188,7 @@ def _as_tool(row: Row) -> Row:
         row = replace(row, input=_literal(asked))
     answer = value_in(row.output)
     if (message := tool_message(answer)) is not None:
-        status = row.status
-        if message.get("status") == "error":
-            status = SpanStatus.ERROR
+        status = SpanStatus.ERROR if message.get("status") == "error" else row.status
         return replace(
             row,
             output=content_text(message.get("content")),
@@ -209,25 +207,21 @@ def _literal(text: str) -> object:
 
     A model's call has them as JSON, and is known again by them.
     """
-    if text[:1] != "{" or text[-1:] != "}" or len(text) > _LITERAL_CHARS:
+    if (
+        text[:1] != "{"
+        or text[-1:] != "}"
+        or len(text) > _LITERAL_CHARS
+        or isinstance(value_in(text), Mapping)
+        or _STRANGE_ESCAPE.search(text)
+        or sum(map(text.count, "([{-~")) > _LITERAL_BRACKETS  # would cost the parser's stack
+    ):
         return text
-    if isinstance(value_in(text), Mapping):
-        return text
-    if _STRANGE_ESCAPE.search(text):
-        return text
-    if sum(map(text.count, "([{-~")) > _LITERAL_BRACKETS:
-        return text  # what nests deeply would cost the parser's stack
     value = literal(text)
     try:
         canonical = load_json(dump_text(value)) if isinstance(value, dict) else None
     except (ValueError, TypeError, RecursionError):
         return text
     return canonical if isinstance(canonical, Mapping) else text
-
-
-def _is_self(name: str, value: object) -> bool:
-    """Whether an argument is the object whose method was traced."""
-    return name == "self" and not isinstance(value, int | float)
 
 
 def _guessed(rows: list[Row]) -> list[Row]:
@@ -273,14 +267,11 @@ def _called(rows: list[Row]) -> list[Row]:
 
 
 def _tool_names(message: Fields) -> Iterable[str]:
-    calls = message.get("tool_calls")
-    content = message.get("content")
-    for call in [*items_of(calls), *items_of(content), message]:
-        if not isinstance(call, Mapping) or "role" in call:
-            continue
+    calls = (*items_of(message.get("tool_calls")), *items_of(message.get("content")), message)
+    for call in map(fields_of, calls):
         function = call.get("function")
         name = as_text((function if isinstance(function, Mapping) else call).get("name"))
-        if name is not None:
+        if name is not None and "role" not in call:
             yield name
 
 
@@ -288,28 +279,10 @@ _MOST_WRAPPERS: Final = 5
 _ASKED: Final = ("messages", "input", "inputs", "prompts", "prompt", "contents", "request", "text")
 _ANSWERED: Final = ("message", "messages", "output", "outputs", "response", "text", "content")
 _SYSTEM: Final = ("system", "instructions", "system_prompt")
-_PAIRS: Final = {
-    "human": "user",
-    "user": "user",
-    "ai": "assistant",
-    "assistant": "assistant",
-    "system": "system",
+_PAIRS: Final = {"human": "user", "ai": "assistant"} | {
+    role: role for role in ("user", "assistant", "system")
 }
 """The roles in messages that are written as pairs of role and text."""
-
-
-def asked_in(value: object) -> tuple[Message, ...]:
-    """The messages that a model was given: a whole chat, or one text; empty where nothing is."""
-    if found := _messages(value, _ASKED, "user"):
-        return found
-    return _one(value, "user")
-
-
-def answered_in(value: object) -> tuple[Message, ...]:
-    """What a model answered, in any of the shapes that clients keep; empty where nothing is."""
-    if found := _messages(_without_choices(value), _ANSWERED, "assistant"):
-        return found
-    return _one(value, "assistant")
 
 
 def tool_message(value: object) -> Message | None:
@@ -333,7 +306,7 @@ def has_answer(value: object) -> bool:
     """Whether a value has the shape of what a model's client returns."""
     if not isinstance(value, Mapping):
         return False
-    if isinstance(value.get("choices"), list) or isinstance(value.get("generations"), list):
+    if any(isinstance(value.get(name), list) for name in ("choices", "generations")):
         return True
     return value.get("object") == "response" or (
         value.get("type") == "message" and value.get("role") == "assistant"
@@ -399,10 +372,8 @@ def _without_choices(value: object) -> object:
 def _message(value: object, role: str) -> Message | None:
     """The message that a value is; None where it is none."""
     if isinstance(value, list) and len(value) == 2:
-        said = as_text(value[0])
-        if said not in _PAIRS:
-            return None
-        return {"role": _PAIRS[said], "content": value[1]}
+        said = _PAIRS.get(as_text(value[0]) or "")
+        return {"role": said, "content": value[1]} if said else None
     if not isinstance(value, Mapping):
         return None
     if value.get("type") == "message" and "role" not in value and "content" in value and role:

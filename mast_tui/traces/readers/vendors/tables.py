@@ -17,28 +17,28 @@ from mast_tui.traces.readers.span_tree.rows import RowKind
 Paths = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Fields:
-    """The paths to the facts of one timed call.
+    """The paths to the facts of one timed call; those that stand here are what many vendors have.
 
     ``tokens`` lead to what a model took in; what it gave out stands beside that, as ``output`` for
     ``input`` and as ``completion`` for ``prompt``.
     """
 
     id: Paths
-    trace: Paths
+    trace: Paths = ("trace_id",)
     parent: Paths
-    name: Paths
+    name: Paths = ("name",)
     kind: Paths
     start: Paths
     end: Paths
-    input: Paths
-    output: Paths
-    error: Paths
-    status: Paths
+    input: Paths = ("input",)
+    output: Paths = ("output",)
+    error: Paths = ("error",)
+    status: Paths = ()
     model: Paths
     tokens: Paths
-    metadata: Paths
+    metadata: Paths = ("metadata",)
     call_id: Paths
 
 
@@ -92,15 +92,12 @@ LANGSMITH: Final = Vendor(
     children="child_runs",
     fields=Fields(
         id=("id", "run_id"),
-        trace=("trace_id",),
         parent=("parent_run_id", "parent_run_ids/-1"),
-        name=("name",),
         kind=("run_type",),
         start=("start_time",),
         end=("end_time",),
         input=("inputs",),
         output=("outputs",),
-        error=("error",),
         status=("status",),
         model=names("""
             extra/metadata/ls_model_name extra/invocation_params/model
@@ -140,12 +137,9 @@ LANGFUSE: Final = Vendor(
         id=("id", "observationId", "observation_id"),
         trace=("traceId", "trace_id"),
         parent=("parentObservationId", "parent_observation_id"),
-        name=("name",),
         kind=("type",),
         start=("startTime", "start_time"),
         end=("endTime", "end_time"),
-        input=("input",),
-        output=("output",),
         error=("statusMessage", "status_message"),
         status=("level",),
         model=("model", "providedModelName", "provided_model_name"),
@@ -154,7 +148,6 @@ LANGFUSE: Final = Vendor(
             usage_details/input_tokens usageDetails/prompt_tokens usage/input usage/promptTokens
             usage/prompt_tokens promptTokens inputUsage
         """),
-        metadata=("metadata",),
         call_id=(
             "metadata/tool_call_id",
             "metadata/toolCallId",
@@ -188,7 +181,6 @@ MLFLOW: Final = Vendor(
         id=("span_id", "context/span_id"),
         trace=("attributes/mlflow.traceRequestId",),
         parent=("parent_span_id", "parent_id"),
-        name=("name",),
         kind=("attributes/mlflow.spanType",),
         start=("start_time_unix_nano", "start_time_ns", "start_time"),
         end=("end_time_unix_nano", "end_time_ns", "end_time"),
@@ -229,14 +221,12 @@ WEAVE: Final = Vendor(
     containers=("calls", "data", "traces"),
     fields=Fields(
         id=("id",),
-        trace=("trace_id",),
         parent=("parent_id",),
         name=("op_name",),
         kind=("attributes/weave/kind", "attributes/kind"),
         start=("started_at",),
         end=("ended_at",),
         input=("inputs",),
-        output=("output",),
         error=("exception",),
         status=("summary/weave/status", "summary/status"),
         model=("output/model", "inputs/model"),
@@ -267,13 +257,8 @@ BRAINTRUST: Final = Vendor(
         kind=("span_attributes/type",),
         start=("metrics/start", "created"),
         end=("metrics/end",),
-        input=("input",),
-        output=("output",),
-        error=("error",),
-        status=(),
         model=("metadata/model",),
         tokens=("metrics/prompt_tokens",),
-        metadata=("metadata",),
         call_id=("metadata/tool_call_id",),
     ),
     kinds={"LLM": RowKind.MODEL, "TOOL": RowKind.TOOL},
