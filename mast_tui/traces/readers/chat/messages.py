@@ -5,7 +5,7 @@ What shapes a message comes in is told in ``pieces``.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -35,8 +35,9 @@ class OpenCalls(Generic[AnyCall]):
     """The calls that no result has answered yet, oldest first, by the tool's name and all."""
 
     def __init__(self) -> None:
-        self._all: dict[str, AnyCall] = {}
-        self._named: dict[str | None, dict[str, AnyCall]] = defaultdict(dict)
+        # Ordered: a plain dict looks for its first key past all that were taken out before it.
+        self._all: OrderedDict[str, AnyCall] = OrderedDict()
+        self._named: dict[str | None, OrderedDict[str, AnyCall]] = defaultdict(OrderedDict)
 
     def add(self, call: AnyCall) -> None:
         """Let a call wait for its result."""
