@@ -50,7 +50,7 @@ from mast_tui.ui.context import (
 from mast_tui.ui.crashes import log_error
 from mast_tui.ui.input_priority import InputPriority, switch_threads_often
 from mast_tui.ui.options import AppOptions
-from mast_tui.ui.services.key_queue import KeyQueue
+from mast_tui.ui.services.input_queue import InputEvent, InputQueue
 from mast_tui.ui.services.trace_scan import FilesRead
 from mast_tui.ui.services.traces import ListsTraces, TraceQueue, TraceService
 from mast_tui.ui.services.workspace import WorkspaceService
@@ -226,7 +226,7 @@ class MastApp(TextualApp):
         self.trace_queue = TraceQueue(self.traces, self.workspace)
         """The traces that one goes through."""
         self._judges: JudgeRuns | None = None
-        self.keys = KeyQueue(self, self.writes, self._send_to_focus, self._nothing_bound)
+        self.input_queue = InputQueue(self, self.writes, self._send_as_textual, self._nothing_bound)
 
     # The start: the first spans are there before most of the app is imported
 
@@ -266,7 +266,7 @@ class MastApp(TextualApp):
         else:
             self.go(ShowLibrary())
         self.traces.begin()
-        self.keys.let_in()
+        self.input_queue.open()
         self.call_after_refresh(self._first_screen_open)
 
     def _first_screen_open(self) -> None:
@@ -462,32 +462,32 @@ class MastApp(TextualApp):
 
     @property
     def input_priority(self) -> InputPriority:
-        """By which threads know when to stand back."""
-        return self.keys.input_priority
+        """Tells background threads to pause while input is handled."""
+        return self.input_queue.input_priority
 
     @property
-    def keys_taken(self) -> int:
-        """How many keys have been handed out."""
-        return self.keys.taken
+    def input_delivered(self) -> int:
+        """The number of keys, clicks and pastes that were delivered."""
+        return self.input_queue.delivered
 
     @property
-    def keys_on_their_way(self) -> bool:
-        """Whether a key has not done its work yet, or something is still being written."""
-        return not self.keys.idle or not self.writes.idle
+    def busy_with_input(self) -> bool:
+        """Whether an input event is not handled yet, or something is still being saved."""
+        return not self.input_queue.idle or not self.writes.idle
 
     def key_typed(self) -> None:
-        """Have threads stand back, before the key has come through the queue of messages."""
-        self.keys.input_priority.begin()
+        """Have background threads pause before the key has come through the message queue."""
+        self.input_queue.input_priority.begin()
 
     async def on_event(self, event: events.Event) -> None:
-        """Put keys in order; all else goes its way."""
-        if isinstance(event, events.Key) and not event.is_forwarded:
-            await self.keys.take(event)
+        """Put keys, mouse events and pastes in order; handle all others at once."""
+        if isinstance(event, InputEvent) and not event.is_forwarded:
+            await self.input_queue.put(event)
         else:
             await super().on_event(event)
 
-    async def _send_to_focus(self, event: events.Key) -> None:
-        """Send a key on its way through the widgets."""
+    async def _send_as_textual(self, event: InputEvent) -> None:
+        """Deliver an event to the widget that Textual sends it to."""
         await super().on_event(event)
 
     def _nothing_bound(self, event: events.Key) -> None:
@@ -496,9 +496,9 @@ class MastApp(TextualApp):
         for bar in self.screen.query(HintBar):
             bar.say(f"{shown(key)} does nothing here · ? shows the keys")
 
-    def hand_back(self, event: events.Key) -> None:
-        """Take back a key that was meant for what is under the screen that had it; it is next."""
-        self.keys.hand_back(event)
+    def put_back(self, event: events.Key) -> None:
+        """Deliver a key again: it was meant for the screen below the one that received it."""
+        self.input_queue.put_back(event)
 
     # Traces
 
@@ -520,6 +520,7 @@ class MastApp(TextualApp):
         for screen in screens:
             if isinstance(screen, ListsTraces):
                 screen.refresh_rows()
+        self.input_queue.resume()
 
     def stop_reading(self) -> None:
         """Nobody waits for the one file that was named any more."""
@@ -594,7 +595,7 @@ class MastApp(TextualApp):
         if self.writes.words != self._said:
             self._said = self.writes.words
             self.refresh_hints()
-        self.keys.writes_changed()
+        self.input_queue.resume()
 
     @property
     def urgently(self) -> str:

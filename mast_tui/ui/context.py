@@ -216,7 +216,7 @@ class AppContext(Protocol):
 
     @property
     def input_priority(self) -> InputPriority:
-        """By which threads know when to stand back."""
+        """Tells background threads to pause while input is handled."""
 
     @property
     def taxonomy(self) -> Taxonomy:
@@ -237,8 +237,8 @@ class AppContext(Protocol):
     def go(self, destination: Destination) -> None:
         """Show another screen."""
 
-    def hand_back(self, event: Key) -> None:
-        """Take back a key that was meant for what is under the screen that had it; it is next."""
+    def put_back(self, event: Key) -> None:
+        """Deliver a key again: it was meant for the screen below the one that received it."""
 
     def when_ready(self, work: Callable[[OpenWorkspace], object]) -> None:
         """Do ``work`` with the workspace, now or once it is open, in order."""
@@ -342,16 +342,16 @@ class HostApp(AppContext, Protocol):
 
 
 @runtime_checkable
-class HasKeys(Protocol):
-    """An app that hands keys out in order; parts that are tried without one do without."""
+class HasInputQueue(Protocol):
+    """An app with an input queue; widgets that are tested alone do without."""
 
     @property
     def input_priority(self) -> InputPriority:
-        """By which threads know when to stand back."""
+        """Tells background threads to pause while input is handled."""
 
     @property
-    def keys_taken(self) -> int:
-        """How many keys have been handed out."""
+    def input_delivered(self) -> int:
+        """The number of keys, clicks and pastes that were delivered."""
 
 
 def context_of(node: DOMNode) -> AppContext:

@@ -98,6 +98,18 @@ class TextualApp(App[None]):
             self.key_typed()
         return super()._post_message(message)
 
+    # The terminal's focus
+
+    async def on_event(self, event: events.Event) -> None:
+        """Handle an event; ignore reports that the terminal has gained or lost the focus.
+
+        Textual would take the focus off the widget that has it and give it back with the next key.
+        A dialog that opens meanwhile would get none, and its first keys would be lost. The cursor
+        stays visible in a window without focus.
+        """
+        if not isinstance(event, events.AppFocus | events.AppBlur):
+            await super().on_event(event)
+
     # Styles
 
     def __init__(self) -> None:

@@ -158,7 +158,7 @@ class Stage:
         self.app.call_later(heard.set)
         for _ in waiting.until(lambda: self._left or heard.is_set()):
             await a_moment(self.app)
-        for _ in waiting.until(lambda: self._left or not self.app.keys_on_their_way):
+        for _ in waiting.until(lambda: self._left or not self.app.busy_with_input):
             await a_moment(self.app)
         await rest(self.app)
 

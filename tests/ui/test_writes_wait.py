@@ -53,10 +53,11 @@ def somebody_writes(path: Path) -> Iterator[None]:
 
 async def send(on: Stage, *keys: str) -> None:
     """Press keys, and wait until each has been handed out or has to wait."""
-    taken = on.app.keys_taken
+    taken = on.app.input_delivered
     for key in keys:
         await on.pilot.press(key)
-    await until(on, lambda: on.app.keys_taken >= taken + len(keys) or on.app.keys.waits_for_writes)
+    queue = on.app.input_queue
+    await until(on, lambda: queue.delivered >= taken + len(keys) or queue.blocked)
 
 
 async def nothing_to_note(on: Stage) -> None:

@@ -207,6 +207,11 @@ class AnnotateScreen(Screen[None], RenderCache):
         """The annotator's session on it; None until the workspace is open."""
         return self.state.session
 
+    def awaits_content(self, action: str | None) -> bool:
+        """Check if an action works on the trace while that is still being read."""
+        of_this_screen = action is not None and action.startswith(f"{self.where}.")
+        return of_this_screen and self.trace is None
+
     def show_trace(self, trace: Trace) -> None:
         """Show another trace; its session follows with ``attach``."""
         self.reading.write()
@@ -284,7 +289,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.timeline.look_for_repeats()
         self.suggestions.answer_as_asked()
         if not self.commands.session_ready(session) and self.context.opened is not None:
-            self.call_after_refresh(self.arrival.opened, self.context.opened)
+            self.arrival.opened(self.context.opened)
 
     def workspace_failed(self) -> None:
         """Leave undone what keys have asked for: there will be no session."""

@@ -81,7 +81,7 @@ class WelcomeScreen(ModalScreen[bool]):
         seen = self._seen_since is not None and event.time >= self._seen_since
         self.dismiss(seen)
         if not seen:
-            context_of(self).hand_back(event)
+            context_of(self).put_back(event)
 
     def on_click(self) -> None:
         """Close."""

@@ -21,7 +21,7 @@ from textual.worker import get_current_worker
 
 from mast_tui.safe_text import COLOUR_SEQUENCE, one_line
 from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus, Trace
-from mast_tui.ui.context import HasKeys
+from mast_tui.ui.context import HasInputQueue
 from mast_tui.ui.input_priority import InputPriority
 from mast_tui.ui.trace_view.background_index import BackgroundIndex, TraceFacts, index_more
 from mast_tui.ui.trace_view.folding import Fold, Run, Steps, TimelineRows, run_at, step_signature
@@ -658,7 +658,8 @@ class Timeline(TimelineLines):
     def _begin(self, trace: Trace) -> None:
         if trace is self.trace and self.is_attached:
             app = self.app
-            input_priority = app.input_priority if isinstance(app, HasKeys) else InputPriority()
+            has_queue = isinstance(app, HasInputQueue)
+            input_priority = app.input_priority if has_queue else InputPriority()
             self._look_on(trace, self.background, input_priority)
 
     @work(thread=True, group="look", exclusive=True)
@@ -695,9 +696,9 @@ class Timeline(TimelineLines):
         self.stay_at_end()
 
     def stay_at_end(self) -> None:
-        """Whoever stands on the last span goes on to each that comes."""
+        """Keep the cursor on the last span while more arrive, if it is there now."""
         if self.cursor == self.row_count - 1 and not self.filtered:
-            self._followed_since = self._keys_taken()
+            self._followed_since = self._input_delivered()
 
     def move_to(self, row: int, *, centre: bool = False) -> None:
         """Put the cursor on ``row`` (clamped) and bring it on screen."""
@@ -708,16 +709,16 @@ class Timeline(TimelineLines):
         since = self._followed_since
         if since is None:
             return
-        stays = self._keys_taken() == since and self.cursor in self.rows_on_screen()
+        stays = self._input_delivered() == since and self.cursor in self.rows_on_screen()
         self._followed_since = None
         if stays and not self.filtered:
             if self.cursor != self.row_count - 1:
                 self.move_to(self.row_count - 1)
             self._followed_since = since
 
-    def _keys_taken(self) -> int:
+    def _input_delivered(self) -> int:
         app = self.app
-        return app.keys_taken if isinstance(app, HasKeys) else 0
+        return app.input_delivered if isinstance(app, HasInputQueue) else 0
 
     def go_to(self, index: int) -> None:
         """Put the cursor on a span; a fold that hides it is opened, and what is not shown comes

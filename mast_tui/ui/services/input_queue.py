@@ -1,0 +1,302 @@
+"""The order of keys, mouse events and pastes.
+
+Textual sends each of them straight to a widget's own message queue: a key to the widget that has
+the focus at that moment, a click to the widget under the pointer. In a burst (a fast typist, a slow
+line) several would be on their way through different queues at once and could overtake each other:
+``/`` would open the search line while ``1 3`` behind it still set a label, and ``1`` ``3`` could
+arrive as ``3`` ``1``. So the next event is delivered only when the one before it has been handled.
+"""
+
+from __future__ import annotations
+
+from asyncio import TimerHandle, get_running_loop
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Final, Protocol, TypeAlias, runtime_checkable
+
+from textual import events
+from textual.app import App
+from textual.dom import DOMNode
+from textual.errors import NoWidget
+from textual.screen import ModalScreen, Screen
+from textual.widgets import Input
+
+from mast_tui.ui.input_priority import InputPriority
+from mast_tui.ui.widgets.virtual_lines import VirtualLines
+from mast_tui.writes import HeldKeys, Writes
+
+InputEvent: TypeAlias = events.Key | events.MouseEvent | events.Paste
+
+SCROLLING: Final = (
+    events.MouseScrollDown,
+    events.MouseScrollLeft,
+    events.MouseScrollRight,
+    events.MouseScrollUp,
+)
+
+WRITING: Final = 0.001
+"""Seconds in which the thread that writes to the terminal gets its turn."""
+
+ALLOWED_WHILE_SAVING: Final = ("move", "digit")
+"""Prefixes of the actions that may run while a label is being saved. They act on what is on screen
+already, and the label that is being saved changes none of it."""
+
+DRAWING: Final = 0.05
+"""Seconds after which the queue goes on although the screen has not been drawn. A screen that the
+event has closed is never drawn again."""
+
+CHECK_INTERVAL: Final = 0.5
+"""Seconds between two checks whether the widget that handles an event still exists."""
+
+
+@runtime_checkable
+class AsksInLastLine(Protocol):
+    """A screen that may wait for an answer in its last line, and then gets keys first."""
+
+    @property
+    def asks(self) -> bool:
+        """Whether the screen waits for an answer."""
+        ...
+
+    def take_key(self, key: str, action: str | None) -> bool:
+        """Handle a key as an answer.
+
+        Args:
+            key: The key's name.
+            action: The id of the action that is bound to it here, if any.
+
+        Returns:
+            False if the key is no answer and should do what it does elsewhere.
+        """
+        ...
+
+
+@runtime_checkable
+class AwaitsContent(Protocol):
+    """A screen that may be shown before what its actions work on has been read."""
+
+    def awaits_content(self, action: str | None) -> bool:
+        """Check if an action has nothing to work on yet, given its id."""
+        ...
+
+
+class InputQueue:
+    """The keys, mouse events and pastes that have arrived and are not handled yet."""
+
+    def __init__(
+        self,
+        app: App[None],
+        writes: Writes,
+        send: Callable[[InputEvent], Awaitable[None]],
+        nothing_bound: Callable[[events.Key], None],
+    ) -> None:
+        """Begin with an empty queue that delivers nothing before ``open`` is called.
+
+        Args:
+            app: The app that the events belong to.
+            writes: The writes that some events wait for.
+            send: Delivers an event as Textual does.
+            nothing_bound: Reports that a key does nothing here.
+        """
+        self.input_priority = InputPriority()
+        """Tells background threads to pause while input is handled."""
+        self.delivered = 0
+        """The number of keys, clicks and pastes delivered so far."""
+        self.blocked = False
+        """Whether the next event waits until something is saved, or read."""
+        self._app = app
+        self._writes = writes
+        self._send = send
+        self._nothing_bound = nothing_bound
+        self._waiting: deque[InputEvent] = deque()
+        self._busy = True
+        self._number = 0
+        self._path: list[DOMNode] = []
+        self._mounted: Screen[object] | None = None
+        self._check: TimerHandle | None = None
+
+    @property
+    def idle(self) -> bool:
+        """Whether every event that has arrived is handled."""
+        return not self._busy and not self._waiting
+
+    def open(self) -> None:
+        """Deliver what arrived before the first screen was shown, and all that follows."""
+        self._follow(self._number, [])
+
+    async def put(self, event: InputEvent) -> None:
+        """Deliver an event, or keep it until those before it are handled."""
+        if isinstance(event, events.MouseMove) and self.idle:
+            await self._send(event)
+            return
+        if self._reading_is_given_up(event):
+            self._waiting.clear()
+            self.blocked = False
+            self._busy = False
+        self._waiting.append(event)
+        self.input_priority.begin()
+        if not self._busy:
+            await self._deliver_next()
+        else:
+            self._follow_delivered()
+
+    def put_back(self, event: events.Key) -> None:
+        """Put a key back in front: it was meant for the screen below the one that received it."""
+        self._waiting.appendleft(events.Key(event.key, event.character))
+
+    def resume(self) -> None:
+        """Deliver the event that waited, now that something was saved or read."""
+        if self.blocked:
+            self.blocked = False
+            self._app.call_later(self._deliver_next)
+
+    def _awaits_content(self, event: InputEvent) -> bool:
+        """Check if an event is a key for a trace that has not been read yet."""
+        screen = self._app.screen
+        if not isinstance(event, events.Key) or not isinstance(screen, AwaitsContent):
+            return False
+        active = screen.active_bindings.get(event.key)
+        return active is not None and screen.awaits_content(active.binding.id)
+
+    def _reading_is_given_up(self, event: InputEvent) -> bool:
+        """Check if keys wait for a trace, and the user asks for something else now."""
+        waits = self.blocked and self._awaits_content(self._waiting[0])
+        return waits and not self._awaits_content(event)
+
+    def _must_wait(self, event: InputEvent) -> bool:
+        """Check if an event has to wait until something is read or earlier changes are saved."""
+        if self._awaits_content(event):
+            return True
+        holds = self._writes.holds
+        if holds is HeldKeys.NOTHING:
+            return False
+        if isinstance(event, events.Key):
+            if holds is HeldKeys.ALL:
+                return True
+            screen = self._app.screen
+            active = None if screen.is_modal else screen.active_bindings.get(event.key)
+            return active is None or not active.binding.action.startswith(ALLOWED_WHILE_SAVING)
+        return not isinstance(event, SCROLLING)
+
+    async def _deliver_next(self) -> None:
+        """Deliver the next event, and those mouse moves that come before it."""
+        while self._waiting and isinstance(self._waiting[0], events.MouseMove):
+            await self._send(self._waiting.popleft())
+        self._busy = bool(self._waiting)
+        if not self._waiting:
+            self.input_priority.end()
+            return
+        if self._must_wait(self._waiting[0]):
+            self.blocked = True
+            self.input_priority.end()
+            return
+        self._number += 1
+        event = self._waiting.popleft()
+        self.delivered += not isinstance(event, SCROLLING)
+        target = self._target_of(event)
+        if isinstance(event, events.Key):
+            await self._deliver_key(event, target)
+        else:
+            await self._send(event)
+        self._path = [*target.ancestors_with_self] * 2
+        if self._waiting:
+            self._follow_delivered()
+        else:
+            # What the event has changed is drawn first, unless another event comes meanwhile.
+            self._app.screen.call_after_refresh(self._follow_after_drawing)
+            self._check = get_running_loop().call_later(DRAWING, self._follow_delivered)
+
+    def _target_of(self, event: InputEvent) -> DOMNode:
+        """Get the widget to which Textual sends an event."""
+        if not isinstance(event, events.MouseEvent):
+            return self._app.focused or self._app.screen
+        if self._app.mouse_captured is not None:
+            return self._app.mouse_captured
+        try:
+            widget, _ = self._app.screen.get_widget_at(event.x, event.y)
+        except NoWidget:
+            return self._app.screen
+        return widget
+
+    async def _deliver_key(self, event: events.Key, target: DOMNode) -> None:
+        """Give a key to the question in the last line, to its action, or to its widget."""
+        screen = self._app.screen
+        if self._is_answer(event.key, target):
+            return
+        if isinstance(target, VirtualLines) and not isinstance(screen, ModalScreen):
+            # Lists and what they are in handle no keys themselves, so the action is run here
+            # without the detour through the message queue of each.
+            if not await self._run_bound_action(event.key):
+                self._nothing_bound(event)
+        else:
+            await self._send(event)
+
+    async def _run_bound_action(self, key: str) -> bool:
+        """Run the action that is bound to a key; return False if there is none."""
+        active = self._app.screen.active_bindings.get(key)
+        if active is None or not active.enabled:
+            return False
+        return await self._app.run_action(active.binding.action, active.node)
+
+    def _is_answer(self, key: str, target: DOMNode) -> bool:
+        """Offer a key to a question in the last line; return whether the question took it."""
+        screen = self._app.screen
+        if not isinstance(screen, AsksInLastLine) or not screen.asks or isinstance(target, Input):
+            return False
+        active = screen.active_bindings.get(key)
+        if active is None:
+            return screen.take_key(key, None)
+        return not active.binding.priority and screen.take_key(key, active.binding.id)
+
+    def _follow_after_drawing(self) -> None:
+        get_running_loop().call_later(WRITING, self._app.call_later, self._follow_delivered)
+
+    def _follow_delivered(self) -> None:
+        """Follow the event that was delivered last, unless that has begun already."""
+        path = self._path
+        self._path = []
+        if path:
+            self._follow(self._number, path)
+
+    def _follow(self, number: int, path: list[DOMNode]) -> None:
+        """Pass a callback through the message queues that the event passes through.
+
+        A callback that is put behind an event in a queue is called after it. The path leads through
+        the queues twice: the second time the callback comes behind the messages that a widget has
+        posted while it handled the event, such as ``Input.Submitted``.
+
+        Args:
+            number: The number of the event.
+            path: The widgets whose queues are left to pass.
+        """
+        if number != self._number:
+            return
+        if self._check is not None:
+            self._check.cancel()
+            self._check = None
+        screen = self._app.screen
+        if screen is not self._mounted:
+            # A screen calls back once it is mounted: before that it has no rows to act on.
+            self._mounted = screen
+            path.append(screen)
+        while path:
+            node = path.pop(0)
+            if node.call_later(self._follow, number, path):
+                self._wait_for(node, number, path)
+                return
+        self._handled()
+
+    def _wait_for(self, node: DOMNode, number: int, path: list[DOMNode]) -> None:
+        """Go on by the next widget if this one is removed and never calls back."""
+
+        def check() -> None:
+            if node.is_running or node.is_attached:
+                self._wait_for(node, number, path)
+            else:
+                self._follow(number, path)
+
+        self._check = get_running_loop().call_later(CHECK_INTERVAL, check)
+
+    def _handled(self) -> None:
+        self._number += 1
+        self._app.call_later(self._deliver_next)

@@ -1,0 +1,168 @@
+"""The app in a real terminal, saying when everything that was sent to it has been done.
+
+A test writes bytes to the terminal, then the report of a cursor position, as terminals send one.
+The report reaches the app behind the keys before it. Once every key before it has done its work,
+its number is written to the named pipe ``ACKNOWLEDGEMENTS``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import select
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Final
+
+import pexpect
+from textual import events
+
+from mast_tui.cli import main as mast_tui_main
+from mast_tui.ui import app as app_module
+from mast_tui.ui.annotate.screen import AnnotateScreen
+from tests.terminal.screen import settings
+from tests.waiting import PATIENCE
+
+ACKNOWLEDGEMENTS: Final = "ACKNOWLEDGEMENTS"
+"""The variable of the environment with the path of the named pipe."""
+
+ROOT: Final = Path(__file__).parents[2]
+
+
+class AcknowledgingApp(app_module.MastApp):
+    """The app that answers reports of the cursor's position."""
+
+    _pending: asyncio.Task[None] | None = None
+
+    async def on_event(self, event: events.Event) -> None:
+        """Handle an event, and answer a report once the app has nothing left to do."""
+        await super().on_event(event)
+        if isinstance(event, events.CursorPosition):
+            self._pending = asyncio.create_task(self._acknowledge(event.x))
+
+    async def _acknowledge(self, number: int) -> None:
+        while self.busy_with_input or self.workspace.opened is None:
+            await asyncio.sleep(0.001)
+        drawn = asyncio.Event()
+        self.call_after_refresh(drawn.set)
+        await drawn.wait()
+        with Path(os.environ[ACKNOWLEDGEMENTS]).open("w", encoding="ascii") as pipe:
+            screen = type(self.screen).__name__
+            pipe.write(f"{number} {self.screen.size.width} {screen} {self._open_span()}\n")
+
+    def _open_span(self) -> int | None:
+        """Get the index of the span under the cursor of the open trace."""
+        screens = [one for one in self.screen_stack if isinstance(one, AnnotateScreen)]
+        return screens[0].index if screens else None
+
+
+class AcknowledgedTerminal:
+    """A terminal with the app in it, and a way to wait until it has done what it was sent."""
+
+    def __init__(self, *arguments: str, home: Path, columns: int = 100, rows: int = 30) -> None:
+        """Start the app.
+
+        Args:
+            arguments: What follows ``mast-tui`` on the command line.
+            home: The home folder and current directory.
+            columns: The terminal's width in cells.
+            rows: The terminal's height in cells.
+        """
+        pipe = home / "acknowledgements"
+        os.mkfifo(pipe)
+        # Open at both ends, so that the app's opening and closing it is no end of the file.
+        self._pipe = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
+        self._number = 0
+        self._columns = columns
+        self.open_span = ""
+        """The span under the cursor when the app answered last."""
+        self.open_screen = ""
+        """The class of the screen that was open then."""
+        self._process = pexpect.spawn(
+            sys.executable,
+            ["-m", "tests.terminal.acknowledging_app", *arguments],
+            env={
+                **settings(home),
+                "PYTHONPATH": str(ROOT),
+                ACKNOWLEDGEMENTS: str(pipe),
+                # A sequence that arrives in pieces is one sequence however busy the machine is.
+                "ESCDELAY": "60000",
+            },
+            dimensions=(rows, columns),
+            cwd=str(home),
+        )
+
+    def __enter__(self) -> AcknowledgedTerminal:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._process.close(force=True)
+        os.close(self._pipe)
+
+    def send(self, pieces: Sequence[bytes]) -> None:
+        """Write pieces of input one after the other, and wait until the app has done them all.
+
+        Args:
+            pieces: The bytes of each write.
+        """
+        self.write(pieces)
+        self.wait()
+
+    def write(self, pieces: Sequence[bytes]) -> None:
+        """Write pieces of input one after the other, without waiting.
+
+        Args:
+            pieces: The bytes of each write.
+        """
+        for piece in pieces:
+            os.write(self._process.child_fd, piece)
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Give the terminal another size."""
+        self._columns = columns
+        self._process.setwinsize(rows, columns)
+
+    def wait(self) -> None:
+        """Wait until the app has done everything that was sent, and drawn it in its last size."""
+        resized = True
+        while resized:
+            width, self.open_screen, self.open_span = self._answer().split(" ")
+            resized = int(width) != self._columns
+
+    def _answer(self) -> str:
+        """Get what the app says once it has done everything that was sent."""
+        self._number = self._number % 99 + 1
+        os.write(self._process.child_fd, f"\x1b[1;{self._number + 1}R".encode())
+        expected = f"{self._number} ".encode()
+        received = b""
+        end = time.monotonic() + PATIENCE
+        while not (received.startswith(expected) and received.endswith(b"\n")):
+            readable, _, _ = select.select([self._pipe, self._process.child_fd], [], [], 1)
+            if self._pipe in readable:
+                received += os.read(self._pipe, 4096)
+            if self._process.child_fd in readable:
+                self._discard_output()
+            assert time.monotonic() < end, "the app did not answer"
+        return received.removeprefix(expected).decode().strip()
+
+    def _discard_output(self) -> None:
+        try:
+            self.last_output = os.read(self._process.child_fd, 65536)
+        except OSError as error:
+            raise AssertionError(f"the app has ended: {self.last_output!r}") from error
+
+    last_output = b""
+    """The bytes that the app has written last."""
+
+
+if __name__ == "__main__":
+    app_module.MastApp = AcknowledgingApp  # type: ignore[misc]
+    sys.exit(mast_tui_main(sys.argv[1:]))

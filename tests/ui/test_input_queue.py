@@ -1,0 +1,119 @@
+"""The order of keys, clicks and pastes, whatever arrives between them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual import events
+from textual.screen import ModalScreen
+from textual.widgets import Input
+
+from mast_tui.ui.library.screen import LibraryScreen
+from mast_tui.ui.services.traces import TraceService
+from tests.ui.settle import settle
+from tests.ui.stage import SMALL, Stage, stage, write_trace
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    """A trace of twelve spans."""
+    return write_trace(tmp_path / "a.json")
+
+
+class Question(ModalScreen[str]):
+    """A dialog with a text field."""
+
+    def compose(self):  # type: ignore[no-untyped-def]
+        yield Input(id="text")
+
+
+@pytest.mark.parametrize("report", [events.AppBlur, events.AppFocus])
+async def test_digits_keep_their_order_when_the_terminal_changes_focus(
+    report: type[events.Event], trace: Path, tmp_path: Path
+) -> None:
+    async with stage(trace, workspace=tmp_path / "w.db") as on:
+        on.app.post_message(report())
+        await on.press("1", "3")
+        assert on.labels == {("1.3", 1, 1)}
+
+
+async def test_a_dialog_that_opens_in_a_window_without_focus_gets_the_keys(
+    trace: Path, tmp_path: Path
+) -> None:
+    async with stage(trace, workspace=tmp_path / "w.db") as on:
+        on.app.post_message(events.AppBlur())
+        await on.app.push_screen(Question())
+        await settle(on.pilot)
+        await on.press("a", "d", "a")
+        assert on.app.screen.query_one(Input).value == "ada"
+
+
+async def test_a_paste_goes_where_the_key_before_it_has_led(trace: Path, tmp_path: Path) -> None:
+    async with stage(trace, workspace=tmp_path / "w.db") as on:
+        on.app.post_message(events.Key("slash", "/"))
+        on.app.post_message(events.Paste("13"))
+        await on.press("4")
+        assert on.annotate.search.line.value == "134"
+        assert not on.labels
+
+
+async def test_keys_behind_a_click_act_on_the_row_that_was_clicked(
+    trace: Path, tmp_path: Path
+) -> None:
+    async with stage(trace, workspace=tmp_path / "w.db") as on:
+        _post_click(on, row=4)
+        await on.press("1", "3")
+        assert on.labels == {("1.3", 5, 5)}
+
+
+def _post_click(on: Stage, row: int) -> None:
+    """Post what the terminal sends for a click on a row of the timeline."""
+    area = on.annotate.timeline.content_region
+    for kind in (events.MouseDown, events.MouseUp):
+        x, y = area.x + 20, area.y + row
+        on.app.post_message(kind(None, x, y, 0, 0, 1, False, False, False, screen_x=x, screen_y=y))
+
+
+async def test_keys_wait_for_the_place_at_which_a_trace_is_opened_again(tmp_path: Path) -> None:
+    write_trace(tmp_path / "runs" / "a.json")
+    write_trace(tmp_path / "runs" / "b.json", SMALL[:3])
+    async with stage(tmp_path / "runs", workspace=tmp_path / "w.db") as on:
+        await on.press("enter", "j", "j", "j", "}")
+        await on.press("{", "j", "1", "3")
+        assert on.labels == {("1.3", 5, 5)}
+
+
+class TestKeysWhileATraceIsRead:
+    """A trace that is shown later than the screen it is shown on."""
+
+    @pytest.fixture(autouse=True)
+    def _slow_reading(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Have the first screen open without the trace."""
+        monkeypatch.setattr(TraceService, "begin", lambda _self: None)
+        monkeypatch.setattr("mast_tui.ui.services.prefetch.Prefetch.first_spans", lambda *_: None)
+
+    async def test_they_wait_for_it(self, trace: Path, tmp_path: Path) -> None:
+        async with stage(trace, workspace=tmp_path / "w.db") as on:
+            for key in ("j", "1", "3"):
+                on.app.post_message(events.Key(key, key))
+            await on.pilot.pause()
+            assert on.app.input_queue.blocked
+            self._read(on)
+            await on.press()
+            assert on.labels == {("1.3", 2, 2)}
+
+    async def test_leaving_gives_them_up(self, trace: Path, tmp_path: Path) -> None:
+        async with stage(trace, workspace=tmp_path / "w.db") as on:
+            for key in ("j", "1", "3"):
+                on.app.post_message(events.Key(key, key))
+            await on.press("L")
+            assert isinstance(on.app.screen, LibraryScreen)
+            assert on.app.input_queue.idle
+
+    @staticmethod
+    def _read(on: Stage) -> None:
+        report = on.app.traces.prefetch.report()
+        assert report is not None
+        on.app.catalog.add(report)
+        on.app.traces_found()
