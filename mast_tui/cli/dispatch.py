@@ -12,12 +12,11 @@ import click
 from click.shell_completion import CompletionItem, shell_complete
 
 from mast_tui.cli.command_line import COMMANDS, Words
-from mast_tui.cli.start import complain, words_of
+from mast_tui.cli.start import WRONG_USAGE, complain, words_of
 from mast_tui.errors import MastError
 
 DONE: Final = 0
 WRONG: Final = 1
-USAGE: Final = 2
 INTERRUPTED: Final = 130
 
 
@@ -58,7 +57,7 @@ def run(words: Words) -> int:
         sys.stdout.flush()
     except click.UsageError as error:
         error.show()
-        return USAGE
+        return WRONG_USAGE
     except click.ClickException as error:
         return complain(name, error.format_message())
     except (click.Abort, KeyboardInterrupt):
