@@ -277,11 +277,12 @@ def test_nothing_is_shown_or_recorded_under_another_s_name(cli: Cli, place: Path
     ):
         done = cli(*words, "--annotator", "tomas")
         assert done.code == 0
-        assert "this login works here as bob" in done.err
+        assert "You are signed in as bob" in done.err
+        assert "--annotator tomas does not change that" in done.err
         assert "2 traces are left out" in done.err
     refused = cli("study", "queue", "--annotator", "tomas", "--kind", "disagreements")
     assert (refused.code, refused.out) == (1, "")
-    assert "works here as bob" in refused.err
+    assert "you are signed in as bob" in refused.err
     assert {name for name, _ in revealed(place)} == {"bob"}
 
 

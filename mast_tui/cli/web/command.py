@@ -41,8 +41,8 @@ _SHORTEST_TOKEN: Final = 16
 @click.option(
     "--token",
     is_flag=True,
-    help=f"Let in only who knows a token: that of the variable {TOKEN_VARIABLE}, or a new one, "
-    "which is printed.",
+    help=f"Require a token: the value of the variable {TOKEN_VARIABLE}, or a new one, which is "
+    "printed.",
 )
 @click.option(
     "--url",
@@ -61,9 +61,9 @@ def web_command(
 ) -> int:
     """Show the app in a browser, to yourself or to a team.
 
-    Every visitor has an app of their own, on the same traces and the same workspace, and labels
-    under the name that they give. Whoever gets in may do what the app may do here: read and write
-    files in your name. Without --token only this machine gets in.
+    Every visitor gets an own app on the same traces and the same workspace, and labels under the
+    name that they give. Visitors can do what the app can do here: read and write files in your
+    name. Without --token only this machine gets in.
     """
     if common.taxonomy is not None and not common.taxonomy.is_file():
         raise click.BadParameter(f"{common.taxonomy}: no such file", param_hint="--taxonomy")
