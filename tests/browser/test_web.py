@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -188,5 +189,5 @@ def test_enter_begins_wherever_the_focus_is(tmp_path: Path, program: str) -> Non
             if not options:
                 page.value("document.querySelector('input[name=name]').value = 'carol'")
             page.value("document.activeElement.blur()")
-            page.loading(lambda visitor=visitor: visitor.press("enter"))
+            page.loading(partial(visitor.press, "enter"))
             visitor.sees("44 spans")
