@@ -103,10 +103,12 @@ def _asked_name(place: Workspace, study: Study | None) -> str:
 
     Somebody who is not in the study must confirm the name.
     """
+    people = "" if study is None else ", ".join(map(one_line, study.participants))
     if not sys.stdin.isatty():
-        raise click.UsageError("nobody is known here; say who labels with --annotator NAME")
-    if study is not None:
-        click.echo(f"In this study: {', '.join(map(one_line, study.participants))}.")
+        where = f"the study has {people}" if people else "nobody is known here"
+        raise click.UsageError(f"{where}; say who labels with --annotator NAME")
+    if people:
+        click.echo(f"In this study: {people}.")
     while True:
         typed = click.prompt("Who is labelling? Your labels are saved under this name")
         name = unlike_others(place, typed)

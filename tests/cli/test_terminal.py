@@ -123,7 +123,7 @@ def test_json_and_xml_stay_valid_in_another_encoding(tmp_path: Path) -> None:
     ("text", "shown"),
     [
         ("╭─ MAST ─╮ │ ┌└╰╯├┼", "+- MAST -+ | ++++++"),
-        ("● own ◌ open ✗ failed ▌ … → ", "* own o open x failed | . > "),
+        ("● own ◌ open ✗ failed ▌ … → ▶", "* own o open x failed | . > >"),
         ("−0.25, “κ” and α", '-0.25, "k" and a'),
         ("日本", "????"),
         ("e\u0301\u200b", "e"),

@@ -236,6 +236,9 @@ def test_a_name_outside_the_study_is_told_and_works_blind(small: Path, study: Pa
     outside = CliRunner().invoke(read_command, [*words, "root"], input="]\n")
     assert "root is not in this study; these labels will not count" in outside.output
     assert "No suggestion waits" in outside.output
+    nobody = CliRunner().invoke(read_command, words[:-1], input="]\n")
+    assert nobody.exit_code == 2
+    assert "the study has ada, ben, dee; say who labels with --annotator NAME" in nobody.output
     adjudicator = CliRunner().invoke(read_command, [*words, "dee"], input="]\n")
     assert "not in this study" not in adjudicator.output
     assert "suggests 1.3" in adjudicator.output

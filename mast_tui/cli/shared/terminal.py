@@ -33,8 +33,12 @@ _ASCII: Final[Mapping[str, str]] = MappingProxyType(
         **dict.fromkeys("−–—‐‑", "-"),
         **dict.fromkeys("‘’", "'"),
         **dict.fromkeys("“”", '"'),
-        **dict.fromkeys("●✓", "*"),
-        **dict.fromkeys("◌○", "o"),
+        **dict.fromkeys("●✓•◆", "*"),
+        **dict.fromkeys("◌○◐", "o"),
+        **dict.fromkeys("→▶▸", ">"),
+        **dict.fromkeys("←◀◂", "<"),
+        **dict.fromkeys("↑▲", "^"),
+        **dict.fromkeys("↓▼▾", "v"),
         **dict.fromkeys("✗╳", "x"),
         "╲": "\\",
         "█": "#",
@@ -45,10 +49,6 @@ _ASCII: Final[Mapping[str, str]] = MappingProxyType(
         "…": ".",
         "α": "a",
         "κ": "k",
-        "↑": "^",
-        "↓": "v",
-        "←": "<",
-        "→": ">",
     }
 )
 """Replacements of the same width for signs that mast-tui draws."""
