@@ -31,6 +31,12 @@ def test_the_readme_gives_one_line_for_it(heading: str) -> None:
     assert block.startswith("python3 -m venv .venv && ")
 
 
+def test_the_first_command_shows_that_it_is_at_work() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    block = text.partition("\n## Start\n")[2].split("```\n")[1]
+    assert not {"-q", "--quiet", "-qq"}.intersection(block.split())
+
+
 def test_ci_runs_the_line_of_the_readme(tmp_path: Path) -> None:
     text = "# x\n\n```\nexit 7\n```\n\n## Run all tests\n\n```\necho 'all is well' $CI\n```\n"
     done = ci(tmp_path, text)

@@ -9,14 +9,10 @@ from typing import Any, Final, NamedTuple
 
 
 class Command(NamedTuple):
-    """The module of a command under ``mast_tui.cli``, and its line on the help page.
-
-    ``extra`` names the optional dependencies without which it cannot be imported.
-    """
+    """The module of a command under ``mast_tui.cli``, and its line on the help page."""
 
     module: str
     help: str
-    extra: str | None = None
 
 
 COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
@@ -25,9 +21,7 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
         "read": Command(
             "read", "Read and label a trace line by line, for screen readers and braille."
         ),
-        "web": Command(
-            "web.command", "Show the app in a browser, to yourself or to a team.", extra="web"
-        ),
+        "web": Command("web.command", "Show the app in a browser, to yourself or to a team."),
         "search": Command("search", "Find text in all traces of files and folders."),
         "compare": Command("compare", "Put two runs side by side, and say where they part."),
         "convert": Command("convert", "Write traces as JSON lines, one trace a line."),

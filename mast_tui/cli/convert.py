@@ -59,9 +59,8 @@ def convert_command(
 
     Each line holds the trace's id, what is known of the run (task, system, model, benchmark,
     outcome, score) and its spans in reading order with their whole texts. Ids and span keys are
-    those of the original, so labels of the one fit the other. Outcome, score, reward, ground truth
-    and labels carried in the files are left out for whoever works blind: with --blind, or as the
-    workspace remembers it.
+    those of the original, so labels of the one fit the other. Blind annotators do not get outcome,
+    score, reward, ground truth and labels carried in the files.
 
     With --to atif each line is a trajectory; of one trace the file is one JSON document. It never
     has outcome, score or answer key, and what ATIF has no field for stands in extra. --to
@@ -134,7 +133,7 @@ def _never_replaced(paths: tuple[Path, ...], force: bool) -> Callable[[Path], st
             return "this is a trace to convert, and traces are never written to"
         if not force or not workspace.is_file():
             return None
-        place = open_workspace(CommonOptions())
+        place = open_workspace(CommonOptions(), announce=False)
         try:
             return never_replaced(place)(target)
         finally:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
 from importlib import import_module
 from typing import Final
 
@@ -12,30 +11,17 @@ import click
 from click.shell_completion import CompletionItem, shell_complete
 
 from mast_tui.cli.command_line import COMMANDS, Words
-from mast_tui.cli.start import complain, words_of
+from mast_tui.cli.start import WRONG_USAGE, complain, words_of
 from mast_tui.errors import MastError
 
 DONE: Final = 0
 WRONG: Final = 1
-USAGE: Final = 2
 INTERRUPTED: Final = 130
 
 
 def load_command(name: str) -> click.Command:
-    """Import the command with this name.
-
-    Raises:
-        MastError: It needs an extra that is not installed.
-    """
-    command = COMMANDS[name]
-    try:
-        return _imported(command.module, name)
-    except ModuleNotFoundError as error:
-        if command.extra is None or (error.name or "").startswith(__package__):
-            raise
-        raise MastError(
-            f"it needs an extra: pip install 'mast-tui[{command.extra}]' ({error.name} is missing)"
-        ) from error
+    """Import and return the command with this name."""
+    return _imported(COMMANDS[name].module, name)
 
 
 def _imported(module: str, name: str) -> click.Command:
@@ -58,7 +44,7 @@ def run(words: Words) -> int:
         sys.stdout.flush()
     except click.UsageError as error:
         error.show()
-        return USAGE
+        return WRONG_USAGE
     except click.ClickException as error:
         return complain(name, error.format_message())
     except (click.Abort, KeyboardInterrupt):
@@ -78,9 +64,7 @@ class _WholeCommandLine(click.Group):
     """The command line as one group, of which only the command that was typed is imported."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        with suppress(MastError):  # an extra is missing: nothing to complete
-            return load_command(cmd_name) if cmd_name in COMMANDS else None
-        return None
+        return load_command(cmd_name) if cmd_name in COMMANDS else None
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         if incomplete.startswith("-"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import locale
 import os
 import platform
 import shutil
@@ -24,6 +23,7 @@ from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.config import settings_in_use
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.common import print_json
+from mast_tui.cli.shared.terminal import is_utf8
 from mast_tui.configuration import (
     JudgeConfiguration,
     read_judge_configuration,
@@ -81,9 +81,9 @@ class Check(NamedTuple):
 def doctor_command(offline: bool, common: CommonOptions, as_json: bool) -> int:
     """Say what works on this machine, what does not, and what to do.
 
-    Looks at the terminal, copying, the editor for notes, settings, the cache, the workspace, and
-    the model server if one is set (its list of models is asked for, and nothing is sent). Nothing
-    is changed. The exit code is 1 where something is wrong.
+    Checks the terminal, its encoding, copying, the editor for notes, settings, the cache, the
+    workspace, and the model server if one is set (it is asked for its list of models; nothing is
+    sent). Changes nothing. The exit code is 1 if something is wrong.
     """
     found = [check() for check in _checks(common.workspace, offline)]
     if as_json:
@@ -110,6 +110,7 @@ def doctor_command(offline: bool, common: CommonOptions, as_json: bool) -> int:
 
 def _checks(workspace: str | None, offline: bool) -> Iterator[Callable[[], Check]]:
     yield _terminal
+    yield _encoding
     yield _colours
     yield _copying
     yield _editor
@@ -122,21 +123,27 @@ def _checks(workspace: str | None, offline: bool) -> Iterator[Callable[[], Check
 def _terminal() -> Check:
     name = os.environ.get("TERM", "")
     size = shutil.get_terminal_size()
-    encoding = locale.getpreferredencoding(do_setlocale=False)
-    found = f"{name or 'no TERM'}, {size.columns} × {size.lines}, {encoding}"
+    found = f"{name or 'no TERM'}, {size.columns} × {size.lines}"
     if not sys.stdout.isatty():
         return Check("terminal", State.NOTE, f"{found}; the output is no terminal just now")
     if name in ("", "dumb"):
         hint = "set TERM to what your terminal is, such as xterm-256color"
-        return Check("terminal", State.WRONG, found, hint)
-    if encoding.lower().replace("-", "") != "utf8":
-        hint = "frames and signs need UTF-8: set LANG to one such as C.UTF-8"
         return Check("terminal", State.WRONG, found, hint)
     if size.columns < SMALLEST[0] or size.lines < SMALLEST[1]:
         return Check("terminal", State.WRONG, found, "make it at least 60 × 15, better 120 × 40")
     if size.columns < COMFORTABLE[0] or size.lines < COMFORTABLE[1]:
         return Check("terminal", State.NOTE, found, "120 × 40 shows the taxonomy beside the trace")
     return Check("terminal", State.WORKS, found)
+
+
+def _encoding() -> Check:
+    encoding = sys.stdout.encoding
+    if is_utf8(sys.stdout):
+        return Check("encoding", State.WORKS, encoding)
+    found = f"{encoding}: other characters are shown as + - | * ?"
+    if os.environ.get("PYTHONIOENCODING"):
+        return Check("encoding", State.WRONG, found, "unset PYTHONIOENCODING, or set it to utf-8")
+    return Check("encoding", State.WRONG, found, "set LC_ALL to a UTF-8 locale such as C.UTF-8")
 
 
 def _colours() -> Check:

@@ -68,9 +68,9 @@ def export_command(
 ) -> None:
     """Export labels: the gold with its sources and figures, or anybody's.
 
-    An earlier export is replaced, and only once the new one is complete. Whoever labels here
-    gets their own labels, and those of others on traces that they have finished or adjudicate,
-    which is recorded: who this login works here as, else --annotator. jsonl is the whole workspace.
+    An earlier export is replaced, and only once the new one is complete. Annotators get their own
+    labels, and those of others only on traces that they have finished or adjudicate; this is
+    recorded. jsonl is the whole workspace.
     """
     if file_format == "jsonl":
         _refuse_for_jsonl(common, pseudonyms)

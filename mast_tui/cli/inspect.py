@@ -42,8 +42,8 @@ def inspect_command(
 ) -> int:
     """Show what was recognised in files and folders.
 
-    Per file its format, its traces, and every problem with its place. Outcomes are left out for
-    whoever works blind: with --blind, or as the workspace remembers it.
+    Per file its format, its traces, and every problem with its place. Blind annotators do not see
+    outcomes.
     """
     veiled = hides_outcomes(common)
     files = []

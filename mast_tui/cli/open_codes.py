@@ -71,9 +71,9 @@ def notes_command(
 ) -> None:
     """Gather what no mode describes: labels 'none of these' (0 0) and notes on spans.
 
-    They are grouped by a #tag in their text, or else by their words (--by), and it is told how many
-    new kinds of failure each trace brought, in the order of looking. 'taxonomy add' makes a mode of
-    a group. Whoever labels here sees what others wrote only of traces that they have finished.
+    They are grouped by a #tag in their text, or else by their words (--by), with the number of new
+    kinds of failure that each trace brought, in the order of reading. 'taxonomy add' makes a mode
+    of a group. Annotators see what others wrote only of traces that they have finished.
     """
     place, chosen = opened(common)
     viewer = asked_by(place, chosen.ref, common)

@@ -12,7 +12,7 @@ import click
 
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
-from mast_tui.cli.shared.common import opened
+from mast_tui.cli.shared.common import opened, say
 from mast_tui.errors import MastError
 from mast_tui.labels import (
     WHOLE_TRACE,
@@ -27,12 +27,14 @@ from mast_tui.safe_text import COLOUR_SEQUENCE, line_ranges, one_line, safe_line
 from mast_tui.session import (
     Session,
     Suggestion,
+    outside_words,
     remember_person,
     resolve_sight,
     unlike_others,
     working_person,
 )
 from mast_tui.session.messages import Words
+from mast_tui.study import Study
 from mast_tui.taxonomy.model import OPEN_SLUG
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import SpanStatus, Trace
@@ -82,7 +84,12 @@ def read_command(
     if not len(trace):
         raise click.ClickException(f"{path}: this trace has no spans")
     place, chosen = opened(common, create=True)
-    name = working_person(place, common.annotator) or _asked_name(place)
+    study = place.study(chosen.ref)
+    name = working_person(place, common.annotator, study=study)
+    if name is None:
+        name = _asked_name(place, study)
+    elif (outside := outside_words(name, study)) is not None and place.member is None:
+        say(outside)
     place.add_taxonomy(chosen)
     session_blind = resolve_sight(
         place, name, blind=common.blind, assisted=common.assisted, taxonomy=chosen.ref
@@ -91,13 +98,24 @@ def read_command(
     LineReader(session).run(_asked())
 
 
-def _asked_name(place: Workspace) -> str:
-    """At a terminal somebody new is asked who they are, as the app does."""
+def _asked_name(place: Workspace, study: Study | None) -> str:
+    """Ask at a terminal who labels, as the app does, and remember the name.
+
+    Somebody who is not in the study must confirm the name.
+    """
+    people = "" if study is None else ", ".join(map(one_line, study.participants))
     if not sys.stdin.isatty():
-        raise click.UsageError("nobody is known here; say who labels with --annotator NAME")
-    name = unlike_others(place, click.prompt("Who is labelling? Your labels are kept under it"))
-    remember_person(place, name)
-    return name
+        where = f"the study has {people}" if people else "nobody is known here"
+        raise click.UsageError(f"{where}; say who labels with --annotator NAME")
+    if people:
+        click.echo(f"In this study: {people}.")
+    while True:
+        typed = click.prompt("Who is labelling? Your labels are saved under this name")
+        name = unlike_others(place, typed)
+        outside = outside_words(name, study)
+        if outside is None or click.confirm(f"{one_line(outside)}. Continue?", default=False):
+            remember_person(place, name)
+            return name
 
 
 def _asked() -> Iterator[str]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from mast_tui.cli.command_line import COMMANDS, CommonOptions
+from mast_tui.cli.shared.terminal import NO_TERMINAL, has_terminal
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 from mast_tui.traces.io.named_paths import paths_of
@@ -17,19 +19,26 @@ from mast_tui.ui.options import AppOptions
 if TYPE_CHECKING:
     from mast_tui.workspace import Workspace
 
+WRONG_USAGE: Final = 2
+"""The exit code for a command line that cannot be meant."""
+
 
 def start(paths: Sequence[str], common: CommonOptions) -> int:
     """Open the app on ``paths``, or on the sample traces where there are none.
 
     Args:
-        paths: As they were typed.
-        common: How it is opened.
+        paths: The paths as they were typed.
+        common: The common options.
 
     Returns:
-        The exit code; a path that does not exist is told on stderr before any screen opens.
+        The exit code. A path that does not exist and a missing terminal are reported on stderr
+        before a screen opens.
     """
     try:
-        options = _app_options(paths, common)
+        named = _checked_paths(paths, common)
+        if not has_terminal():
+            return complain("mast-tui", NO_TERMINAL, WRONG_USAGE)
+        options = _app_options(named, common)
     except MastError as error:
         return complain("mast-tui", str(error))
     except OSError as error:
@@ -40,20 +49,29 @@ def start(paths: Sequence[str], common: CommonOptions) -> int:
     return run_app(options)
 
 
-def _app_options(paths: Sequence[str], common: CommonOptions) -> AppOptions:
-    named = tuple(path for typed in paths for path in paths_of(typed))
-    for path in named:
+def _checked_paths(typed: Sequence[str], common: CommonOptions) -> tuple[Path, ...]:
+    """Return the paths to open, all of which exist; none if none were typed.
+
+    Raises:
+        MastError: A path or the taxonomy file does not exist.
+    """
+    paths = tuple(path for one in typed for path in paths_of(one))
+    for path in paths:
         if not path.exists():
             raise MastError(f"{path}: {_no_such(str(path))}")
     if common.taxonomy is not None and not common.taxonomy.is_file():
         raise MastError(f"{common.taxonomy}: no such taxonomy file; --taxonomy wants a TOML file")
+    return paths
+
+
+def _app_options(paths: tuple[Path, ...], common: CommonOptions) -> AppOptions:
     password = None
     if common.workspace is not None and "://" in common.workspace:
-        # Who works with a file waits for none of this.
+        # Start-up: a workspace in a file needs no password.
         asking = import_module("mast_tui.cli.shared.asking")
         password = asking.typed_password(common.workspace)
     return AppOptions(
-        paths=named or (samples_folder(),),
+        paths=paths or (samples_folder(),),
         samples=not paths,
         **common._asdict(),
         fill_new_workspace=None if paths else _fill_samples,
@@ -86,15 +104,16 @@ def words_of(error: OSError) -> str:
 
 
 def complain(name: str, message: str, code: int = 1) -> int:
-    """Say on stderr what went wrong, in one line.
+    """Report on stderr what went wrong, in one line.
 
     Args:
         name: The command.
-        message: What went wrong.
+        message: The report.
         code: The exit code.
 
     Returns:
         The exit code.
     """
-    sys.stderr.write(f"{name}: {one_line(message)}\n")
+    if sys.stderr is not None:  # it may have been closed before the start
+        sys.stderr.write(f"{name}: {one_line(message)}\n")
     return code

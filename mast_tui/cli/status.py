@@ -32,9 +32,8 @@ def status_command(
 ) -> None:
     """Show per annotator what is finished, open and left to adjudicate.
 
-    Whoever labels here is told of conflicts only on traces that they have finished or adjudicate,
-    and that is recorded: who this login works here as, else --annotator. With --annotator only
-    that person's row. Where a study is set up, also how far it is.
+    Annotators see conflicts only on traces that they have finished or adjudicate; this is recorded.
+    --annotator shows that person's row alone. If there is a study, also its progress.
     """
     place, chosen = opened(common)
     report = status(place, chosen)

@@ -41,9 +41,8 @@ def show_command(
 ) -> None:
     """Show what was set up, and how far everybody is.
 
-    An annotator of it is shown their own share alone, and nothing of traces that repeat:
-    these are to be taken for ordinary work. That is who this login works here as, else
-    --annotator.
+    Its annotators see only their own share, and not which traces are repeats: they must take these
+    for ordinary work.
     """
     place, chosen, study = kept_study(common)
     viewer = asked_by(place, chosen.ref, common)
@@ -106,8 +105,8 @@ def queue_command(
     viewer = asked_by(place, chosen.ref, common)
     if viewer.named is not None and kind not in _OPEN_KINDS:
         raise click.ClickException(
-            f"--kind {kind} tells what others say to {annotator}, and is recorded so; this "
-            f"login works here as {viewer.name}"
+            f"--kind {kind} shows what others say, and records that {annotator} has seen it, but "
+            f"you are signed in as {viewer.name}"
         )
     items = queue(place, chosen, annotator, QueueKind(kind), n=count, seed=seed)
     if not as_json:

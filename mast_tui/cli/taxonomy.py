@@ -37,6 +37,7 @@ from mast_tui.exchange.migration.migrate import (
 )
 from mast_tui.exchange.undo_import import find_import, undo_import
 from mast_tui.labels import Label, VerdictValue
+from mast_tui.reports.sentences import counted
 from mast_tui.safe_text import one_line
 from mast_tui.session import known_person, sight_values
 from mast_tui.taxonomy.changes import Candidate, Differs, TaxonomyChanges, changes
@@ -354,9 +355,14 @@ def _undo(place: Workspace, who: str | None, as_json: bool) -> int:
 def _document(
     done: Migrated, mapping: CodebookMap, place: Workspace, shown: Callable[[str, str], bool]
 ) -> dict[str, Any]:
-    seen = [label for label in done.carried.values() if shown(label.annotator, label.trace_id)]
+    """Make the JSON document of a migration.
+
+    Labels of others that are hidden from the person who migrates are only counted.
+    """
+    carried = [label for label in done.carried.values() if shown(label.annotator, label.trace_id)]
     again = [one for one in done.look_again if shown(one.annotator, one.trace_id)]
     dropped = [one for one in done.dropped if shown(one.annotator, one.trace_id)]
+    left = [one for one in done.left if shown(one.annotator, one.trace_id)]
     return {
         "from": mapping.old.ref,
         "to": mapping.new.ref,
@@ -367,10 +373,16 @@ def _document(
         "modes": _modes(mapping, place, shown),
         "added": list(mapping.added),
         "labels": {
-            "carried": len(seen),
-            "joined": sum(label.id in done.joined for label in seen),
+            "carried": len(carried),
+            "joined": sum(label.id in done.joined for label in carried),
             "look_again": sum(len(one.places) for one in again),
             "dropped": len(dropped),
+        },
+        "hidden": {
+            "carried": len(done.carried) - len(carried),
+            "look_again": len(done.look_again) - len(again),
+            "dropped": len(done.dropped) - len(dropped),
+            "left": len(done.left) - len(left),
         },
         "look_again": [
             {
@@ -385,9 +397,7 @@ def _document(
             {"annotator": one.annotator, "trace_id": one.trace_id, **_place(one)} for one in dropped
         ],
         "left": [
-            {"annotator": one.annotator, "trace_id": one.trace_id, "why": one.why}
-            for one in done.left
-            if shown(one.annotator, one.trace_id)
+            {"annotator": one.annotator, "trace_id": one.trace_id, "why": one.why} for one in left
         ],
         "lost": [
             {"annotator": one.annotator, "trace_id": one.trace_id, **_place(one)}
@@ -429,12 +439,19 @@ def _place(label: Label) -> dict[str, Any]:
 
 
 def _print(document: dict[str, Any], mapping: CodebookMap) -> None:
-    would = "would carry" if document["dry_run"] else "carried"
+    done = "would carry" if document["dry_run"] else "carried"
     labels = document["labels"]
+    hidden = document["hidden"]
     print_line(
-        f"{document['from']} → {document['to']}: {would} {document['works']} readings with "
-        f"{labels['carried']} labels over ({labels['joined']} joined with another)"
+        f"{document['from']} → {document['to']}: {done} {counted(document['works'], 'reading')} "
+        f"with {counted(labels['carried'], 'label')} over ({labels['joined']} joined with another)"
     )
+    if hidden["carried"]:
+        verb = "is" if hidden["carried"] == 1 else "are"
+        print_line(
+            f"{counted(hidden['carried'], 'label')} of others {verb} hidden from you and {verb} "
+            "carried over too"
+        )
     rows = [
         (
             f"{one['code']} {one['mode']}"[:_WIDEST],
@@ -453,13 +470,14 @@ def _print(document: dict[str, Any], mapping: CodebookMap) -> None:
         f"({len(one['places'])} places)"
         for one in document["look_again"]
     ]
-    _list("traces to look at again", again)
-    _list("labels of dropped modes stay under the old taxonomy", _where(document["dropped"]))
+    _list("traces to look at again", again, hidden["look_again"])
+    dropped = "labels of dropped modes stay under the old taxonomy"
+    _list(dropped, _where(document["dropped"]), hidden["dropped"])
     left = [
         f"{one['trace_id']} · {one['annotator']} · {_WHY[one['why']]}" for one in document["left"]
     ]
-    _list("readings left as they are", left)
-    _list("labels lost", _where(document["lost"]))
+    _list("readings left as they are", left, hidden["left"])
+    _list("labels lost", _where(document["lost"]), hidden=0)
 
 
 def _becomes(one: dict[str, Any], mapping: CodebookMap) -> str:
@@ -475,8 +493,10 @@ def _where(labels: Sequence[dict[str, Any]]) -> list[str]:
     ]
 
 
-def _list(title: str, lines: Sequence[str]) -> None:
-    click.echo(f"{title}: {len(lines)}")
+def _list(title: str, lines: Sequence[str], hidden: int) -> None:
+    """Print some of the lines, with how many there are and how many more are hidden."""
+    more = f", and {hidden} hidden from you" if hidden else ""
+    click.echo(f"{title}: {len(lines)}{more}")
     for line in lines[:_SHOWN]:
         click.echo(f"  {one_line(line)}")
     if len(lines) > _SHOWN:

@@ -13,6 +13,7 @@ from mast_tui.session.queues import QueueItem, QueueKind, queue
 from mast_tui.session.read_model import Suggestion
 from mast_tui.session.retests import Retests, retest_progress
 from mast_tui.session.session import Session, known_trace
+from mast_tui.session.study_conditions import withheld_by_study
 from mast_tui.session.study_setup import (
     check_changes,
     given_back,
@@ -31,6 +32,7 @@ from mast_tui.session.viewer import (
     Viewer,
     hidden_words,
     known_person,
+    outside_words,
     remember_person,
     sight_values,
     unlike_others,
@@ -70,6 +72,7 @@ __all__ = [
     "known_person",
     "known_trace",
     "library_view",
+    "outside_words",
     "progress",
     "queue",
     "record_reveal",
@@ -92,6 +95,7 @@ __all__ = [
     "with_traces",
     "with_weights",
     "with_worth",
+    "withheld_by_study",
     "within_sight",
     "without_annotator",
     "working_person",

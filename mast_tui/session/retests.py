@@ -1,4 +1,4 @@
-"""What a study asks of an annotator on a trace, and which traces come back to be labelled again.
+"""The traces that a study lets come back to be labelled again.
 
 Those come as ordinary work, without sight of the first time. Where somebody has meanwhile seen
 what others said, or has looked at their own labels again to change them, a retest would measure
@@ -10,17 +10,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from mast_tui.labels import Pass, PassKind
-from mast_tui.study import (
-    OpenModes,
-    Study,
-    annotators_of,
-    retest_traces,
-    retests_due,
-    withheld_traces,
-)
+from mast_tui.study import Study, retest_traces, retests_due
 from mast_tui.workspace import Workspace
 
 
@@ -109,38 +101,3 @@ def retest_progress(workspace: Workspace, annotator: str, taxonomy: str) -> Rete
     """How far an annotator's retests have come under the study of a taxonomy (``id@version``)."""
     own = by_trace(workspace.passes(annotator=annotator, taxonomy=taxonomy))
     return retests_of(workspace.study(taxonomy), annotator, own)
-
-
-@dataclass(frozen=True, slots=True)
-class StudyConditions:
-    """How a trace is labelled.
-
-    ``withheld``: without the suggestions that are there, until finished. ``retest``: once more,
-    without sight of the first time. ``open_modes`` is what finishing does with modes without a
-    verdict where spans were not read; None where the annotator is asked.
-    """
-
-    withheld: bool = False
-    retest: bool = False
-    open_modes: Literal["leave", "absent"] | None = None
-
-
-def conditions_for(
-    workspace: Workspace, annotator: str, trace_id: str, taxonomy: str
-) -> StudyConditions:
-    """The conditions under the study of a taxonomy (``id@version``), for its annotators.
-
-    A retest is asked for where it is due; one that was begun is known by its pass.
-    """
-    study = workspace.study(taxonomy)
-    if study is None or annotator not in annotators_of(study, trace_id):
-        return StudyConditions()
-    due = trace_id in retest_traces(study, annotator) and (
-        trace_id in retest_progress(workspace, annotator, taxonomy).due
-    )
-    answers: Mapping[OpenModes, Literal["leave", "absent"]] = {
-        OpenModes.LEAVE: "leave",
-        OpenModes.ABSENT: "absent",
-    }
-    kept_back = trace_id in withheld_traces(study, annotator)
-    return StudyConditions(kept_back, due, answers.get(study.open_modes))

@@ -40,7 +40,7 @@ def set_study(workspace: Workspace, who: str, study: Study) -> bool:
             return False
         _check_traces(workspace, study)
         check_changes(workspace, study)
-        for name in (*study.annotators, *study.adjudicators):
+        for name in study.participants:
             workspace.add_annotator(name, AnnotatorKind.HUMAN)
         workspace.append([NewEvent(who, None, study.taxonomy, None, StudySet(before, study))])
     return True

@@ -19,6 +19,7 @@ from mast_tui.labels import (
     check_unlike,
     checked_person,
 )
+from mast_tui.session.study_conditions import blind_by_study
 from mast_tui.session.visibility import (
     library_view,
     record_reveal,
@@ -26,6 +27,7 @@ from mast_tui.session.visibility import (
     said_by,
     visible_traces_for_agreement,
 )
+from mast_tui.study import Study
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.paths import login_setting
 from mast_tui.workspace.records import Role
@@ -39,16 +41,36 @@ def known_person(workspace: Workspace) -> str | None:
     return workspace.get_setting(login_setting())
 
 
-def working_person(workspace: Workspace, named: str | None) -> str | None:
-    """Name who works here, or return None.
+def working_person(
+    workspace: Workspace, named: str | None, *, study: Study | None = None
+) -> str | None:
+    """Return the name of the person who works here; None where they must be asked.
 
     Args:
-        workspace: Where they work.
-        named: Whom the command line names: they count before the login, not before a password.
+        workspace: The workspace they work in.
+        named: The name on the command line. It counts before the name that is remembered for the
+            login, but not before that of a server's member.
+        study: The study they work in. A name that is remembered from other work and has no part in
+            the study is not used again.
     """
-    if named is None or workspace.member is not None:
+    if workspace.member is not None:
         return known_person(workspace)
-    return checked_person(named)
+    if named is not None:
+        return checked_person(named)
+    name = known_person(workspace)
+    return None if study is not None and name not in study.participants else name
+
+
+def outside_words(name: str, study: Study | None) -> str | None:
+    """Say that somebody has no part in a study; None where they have one or there is no study.
+
+    Args:
+        name: The person's name.
+        study: The study.
+    """
+    if study is None or name in study.participants:
+        return None
+    return f"{name} is not in this study; these labels will not count"
 
 
 def remember_person(workspace: Workspace, name: str) -> None:
@@ -250,7 +272,7 @@ def viewer_of(
 def viewer_named(
     workspace: Workspace, taxonomy: str, name: str, *, blind: bool, assisted: bool
 ) -> Viewer:
-    """Tell what somebody whose name is known may see, as ``viewer_of`` does.
+    """Return what somebody whose name is known may see, as ``viewer_of`` does.
 
     Args:
         workspace: Where to look.
@@ -259,51 +281,71 @@ def viewer_named(
         blind: Hide what somebody who works blind may not see.
         assisted: Stop to work blind.
     """
-    info = next((one for one in workspace.annotators() if one.name == name), None)
+    labels_here = _labels_here(workspace, taxonomy, name)
     study = workspace.study(taxonomy)
-    in_study = study is not None and name in study.annotators
-    before = study.blind if study is not None and in_study else bool(info and info.blind)
+    before = blind_by_study(workspace, study, name) if labels_here else None
+    if before is None:
+        before = any(one.blind for one in workspace.annotators() if one.name == name)
     if assisted and before:
-        resolve_sight(workspace, name, assisted=True, taxonomy=taxonomy)
-    labels_here = (
-        blind
-        or info is None
-        or info.blind is not None
-        or in_study
-        or any(
-            one.kind is not PassKind.ADJUDICATION
-            for one in workspace.passes(annotator=name, taxonomy=taxonomy)
-        )
-    )
+        _leave_blind(workspace, taxonomy, name)
     return Viewer(
         workspace,
         taxonomy,
         name,
         blind=blind or (before and not assisted),
-        limited=labels_here,
+        limited=blind or labels_here,
     )
 
 
+def _labels_here(workspace: Workspace, taxonomy: str, name: str) -> bool:
+    """Return whether somebody labels under a taxonomy, or is about to as nobody knows them yet."""
+    info = next((one for one in workspace.annotators() if one.name == name), None)
+    study = workspace.study(taxonomy)
+    return (
+        info is None
+        or info.blind is not None
+        or (study is not None and name in study.annotators)
+        or any(
+            one.kind is not PassKind.ADJUDICATION
+            for one in workspace.passes(annotator=name, taxonomy=taxonomy)
+        )
+    )
+
+
+def _leave_blind(workspace: Workspace, taxonomy: str | None, name: str) -> None:
+    """Record that somebody leaves blind work; a name that is new here is registered for it."""
+    if all(one.name != name for one in workspace.annotators()):
+        workspace.add_annotator(name, AnnotatorKind.HUMAN)
+    resolve_sight(workspace, name, assisted=True, taxonomy=taxonomy)
+
+
 def works_blind(workspace: Workspace, annotator: str | None, *, assisted: bool) -> str | None:
-    """Name who asks where they work blind, as they said or under any study; else None.
+    """Return the name of the person who asks if they work blind, by themselves or by any study.
 
     Args:
-        workspace: Where to look.
-        annotator: Whom the command line names; counts where this login stands for nobody.
+        workspace: The workspace.
+        annotator: The name on the command line; it counts if this login has no name here.
         assisted: Leave blind, which is recorded.
+
+    Returns:
+        The name; None if nobody is known or they do not work blind.
     """
     name = known_person(workspace) or annotator
+    if name is None:
+        return None
     blind: list[str | None] = []
     if any(one.blind for one in workspace.annotators() if one.name == name):
         blind.append(None)
-    for taxonomy in workspace.taxonomies():
-        study = workspace.study(taxonomy.ref)
-        if study is not None and study.blind and name in study.annotators:
-            blind.append(taxonomy.ref)
-    if name is None or not blind:
+    blind.extend(
+        taxonomy.ref
+        for taxonomy in workspace.taxonomies()
+        if blind_by_study(workspace, workspace.study(taxonomy.ref), name)
+        and _labels_here(workspace, taxonomy.ref, name)
+    )
+    if not blind:
         return None
     if not assisted:
         return name
     for ref in blind:
-        resolve_sight(workspace, name, assisted=True, taxonomy=ref)
+        _leave_blind(workspace, ref, name)
     return None

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from mast_tui.errors import SessionError
 from mast_tui.labels import AnnotatorKind, Pass, PassKind, annotator_kind
 from mast_tui.session.retests import by_trace, retest_open, retests_of
-from mast_tui.study import withheld_traces
+from mast_tui.session.study_conditions import blind_by_study, withheld_by_study
 from mast_tui.workspace import NewEvent, Workspace
 from mast_tui.workspace.events.types import Revealed, SightSet
 
@@ -54,7 +54,7 @@ def library_view(
     everything = [one for here in passes.values() for one in here if one.annotator == annotator]
     study = workspace.study(taxonomy)
     again = retests_of(study, annotator, by_trace(everything)).now
-    without = frozenset() if study is None else withheld_traces(study, annotator)
+    without = withheld_by_study(workspace, study, annotator)
     labels = workspace.label_counts(annotator, taxonomy)
     waiting = workspace.waiting_counts(annotator, taxonomy)
     # What comes back waits anew: nobody by no name has answered anything.
@@ -238,13 +238,21 @@ def resolve_sight(
     assisted: bool = False,
     taxonomy: str | None = None,
 ) -> bool:
-    """Whether an annotator works blind now, by what they asked for, the study and what is
-    remembered.
+    """Return whether an annotator works blind now, and record a change.
 
-    Without a flag the annotators of the study under ``taxonomy`` (``id@version``) work as it says;
-    anybody else as the last time, at first assisted. ``blind`` holds from now on, as does
-    ``assisted``, which alone leaves blind; under a study both hold until the next time. Every
-    change is recorded.
+    ``blind`` and ``assisted`` are what they ask for now; ``assisted`` alone leaves blind. Without
+    either the study decides (``blind_by_study``), and where it does not, they work as the last
+    time, at first assisted. Under a study both flags hold until the next time.
+
+    Args:
+        workspace: The workspace.
+        annotator: The annotator's name.
+        blind: Work blind from now on.
+        assisted: Work with suggestions from now on.
+        taxonomy: The taxonomy of the study, as ``id@version``.
+
+    Raises:
+        SessionError: Both flags are set, or the server hides suggestions from them.
     """
     if blind and assisted:
         raise SessionError("--blind and --assisted exclude each other; give one of them")
@@ -255,10 +263,11 @@ def resolve_sight(
         blind = True
     known = next((a.blind for a in workspace.annotators() if a.name == annotator), None)
     study = None if taxonomy is None else workspace.study(taxonomy)
+    planned = blind_by_study(workspace, study, annotator)
     if blind or assisted:
         wanted = blind
-    elif study is not None and annotator in study.annotators:
-        wanted = study.blind
+    elif planned is not None:
+        wanted = planned
     else:
         return bool(known)
     if known is not wanted and (known is not None or blind or assisted or wanted):

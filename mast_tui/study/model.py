@@ -171,6 +171,11 @@ class Study:
         return own[-1].weight if own else 1.0
 
     @property
+    def participants(self) -> tuple[str, ...]:
+        """The annotators and adjudicators, each named once."""
+        return tuple(dict.fromkeys((*self.annotators, *self.adjudicators)))
+
+    @property
     def present(self) -> tuple[str, ...]:
         """Those who are there now, and are dealt the traces to come."""
         return self.members(len(self.batches))

@@ -40,8 +40,19 @@ def overlap_traces(study: Study) -> tuple[str, ...]:
 
 
 def withheld_traces(study: Study, annotator: str) -> frozenset[str]:
-    """The ids of the traces that an annotator labels without the suggestions that are there."""
-    return _plan(study).withheld.get(annotator, frozenset())
+    """Return the ids of the traces on which the study hides suggestions from somebody.
+
+    From an annotator these are a share of their own traces. From somebody who has no part in the
+    study they are all traces that any annotator labels without suggestions.
+
+    Args:
+        study: The study.
+        annotator: The person's name.
+    """
+    withheld = _plan(study).withheld
+    if annotator in study.participants:
+        return withheld.get(annotator, frozenset())
+    return frozenset[str]().union(*withheld.values())
 
 
 def retest_traces(study: Study, annotator: str) -> tuple[str, ...]:

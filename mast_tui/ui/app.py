@@ -342,14 +342,17 @@ class MastApp(TextualApp):
         if at is not None:
             screen.call_after_refresh(screen.look_at, at)
 
-    def _attach_session(self, screen: TraceScreen) -> None:
-        """Give a screen the session on its trace, as soon as the workspace is open."""
+    def _attach_session(self, screen: TraceScreen, *, anew: bool = False) -> None:
+        """Give a screen the session on its trace, as soon as the workspace is open.
+
+        With ``anew`` also where it has one, which shows what other rules allowed.
+        """
         trace = screen.trace
         if trace is None:
             return
 
         def attach(opened: OpenWorkspace) -> None:
-            if screen.trace is trace and screen.session is not None:
+            if not anew and screen.trace is trace and screen.session is not None:
                 return
             session = self.guarded(lambda: opened.open(trace))
             if session is not None:
@@ -543,7 +546,7 @@ class MastApp(TextualApp):
         self.trace_queue.count_finished()
         for screen in self.screen_stack:
             if isinstance(screen, TraceScreen):
-                self._attach_session(screen)
+                self._attach_session(screen, anew=True)
             elif isinstance(screen, QueueScreen):
                 screen.begin_anew()
 

@@ -599,11 +599,11 @@ class Workspace:
         study = self.study(taxonomy)
         if study is None:
             return frozenset()
-        inside = {*study.annotators, *study.adjudicators}
+        participants = study.participants
         return frozenset(
             one.name
             for one in self.annotators()
-            if one.kind is not AnnotatorKind.JUDGE and one.name not in inside
+            if one.kind is not AnnotatorKind.JUDGE and one.name not in participants
         )
 
     guidelines = reading(queries.guidelines)

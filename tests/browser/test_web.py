@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -171,3 +172,22 @@ def test_an_app_ends_with_a_server_that_was_killed(tmp_path: Path) -> None:
     finally:
         app.kill()
         app.wait()
+
+
+def test_enter_begins_wherever_the_focus_is(tmp_path: Path, program: str) -> None:
+    for place, options in enumerate(((), ("--annotator", "carol"))):
+        folder = tmp_path / str(place)
+        folder.mkdir()
+        with (
+            served(folder, *options) as (address, _),
+            browser(program, folder / "profile", offline=False) as page,
+        ):
+            visitor = Visitor(page)
+            page.open(address)
+            focused = page.value("document.activeElement.tagName")
+            assert focused == ("BUTTON" if options else "INPUT")
+            if not options:
+                page.value("document.querySelector('input[name=name]').value = 'carol'")
+            page.value("document.activeElement.blur()")
+            page.loading(partial(visitor.press, "enter"))
+            visitor.sees("44 spans")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import locale
+import codecs
+import io
+import json
 import os
 import shutil
 import sys
@@ -11,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from mast_tui.cli.command_line import split_words
+from mast_tui.cli.dispatch import run
 from mast_tui.configuration import configuration_path
 from tests.cli.conftest import Cli, Done
 from tests.judges.llm.server import ModelServer, answer, status
@@ -122,7 +126,33 @@ def test_a_terminal_that_cannot_show_the_app_is_told(
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setattr(shutil, "get_terminal_size", lambda *_, **__: os.terminal_size(size))
-    monkeypatch.setattr(locale, "getpreferredencoding", lambda do_setlocale: "UTF-8")
     found = checks(cli("doctor", "--json"))["terminal"]
     assert hint in found["hint"]
     assert (found["state"] == "works") == (not hint)
+
+
+@pytest.mark.parametrize(
+    ("environment", "remedy"),
+    [
+        ({"PYTHONIOENCODING": "latin-1"}, "unset PYTHONIOENCODING"),
+        ({}, "set LC_ALL to a UTF-8 locale"),
+    ],
+)
+def test_an_encoding_that_lacks_characters_is_wrong(
+    cli: Cli,
+    monkeypatch: pytest.MonkeyPatch,
+    environment: Mapping[str, str],
+    remedy: str,
+) -> None:
+    monkeypatch.delenv("PYTHONIOENCODING", raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert checks(cli("doctor", "--json"))["encoding"]["state"] == "works"
+    stdout = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
+    monkeypatch.setattr(sys, "stdout", stdout)
+    assert run(split_words(["doctor", "--json"])) == 1
+    stdout.seek(0)
+    (check,) = [one for one in json.load(stdout)["checks"] if one["name"] == "encoding"]
+    assert check["state"] == "wrong"
+    assert "iso8859-1" in codecs.lookup(check["found"].partition(":")[0]).name
+    assert remedy in check["hint"]

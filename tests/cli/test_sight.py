@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import NewEvent, Workspace, store_judgement
 from mast_tui.workspace.events.types import PassFinished, PassStarted, StudySet
 from mast_tui.workspace.paths import find_workspace
+from mast_tui.workspace.records import AnnotatorInfo
 from tests.cli.conftest import Cli, Done
 
 MAST = load_mast()
@@ -277,11 +279,12 @@ def test_nothing_is_shown_or_recorded_under_another_s_name(cli: Cli, place: Path
     ):
         done = cli(*words, "--annotator", "tomas")
         assert done.code == 0
-        assert "this login works here as bob" in done.err
+        assert "You are signed in as bob" in done.err
+        assert "--annotator tomas does not change that" in done.err
         assert "2 traces are left out" in done.err
     refused = cli("study", "queue", "--annotator", "tomas", "--kind", "disagreements")
     assert (refused.code, refused.out) == (1, "")
-    assert "works here as bob" in refused.err
+    assert "you are signed in as bob" in refused.err
     assert {name for name, _ in revealed(place)} == {"bob"}
 
 
@@ -310,6 +313,59 @@ def test_a_study_says_who_works_blind(cli: Cli, place: Path) -> None:
     assert cli("report", "--labels", JUDGE, "--rounds", 0, "--json").json["groups"] == {}
     shown = cli("study", "show", "--json").json["progress"]
     assert [row["name"] for row in shown] == ["bob"]
+
+
+def set_study_of_others(place: Path, **conditions: object) -> None:
+    """Set up a study of mira and tomas, with carol as its adjudicator."""
+    study = Study(MAST.ref, ("mira", "tomas"), ("carol",), (("t1", "t2", "t3"),), **conditions)  # type: ignore[arg-type]
+    with closing(Workspace.open(place)) as workspace:
+        workspace.append([NewEvent("carol", None, MAST.ref, None, StudySet(None, study))])
+
+
+def info_of(place: Path, name: str) -> AnnotatorInfo | None:
+    with closing(Workspace.open(place)) as workspace:
+        return next((one for one in workspace.annotators() if one.name == name), None)
+
+
+@pytest.mark.parametrize(
+    ("name", "finished"),
+    [("dave", 0), ("bob", 1)],
+    ids=["unknown", "labels-outside-the-study"],
+)
+def test_who_is_not_in_a_blind_study_is_told_no_suggestion(
+    cli: Cli, place: Path, tmp_path: Path, name: str, finished: int
+) -> None:
+    write_run(tmp_path)
+
+    def judged_traces(*words: str) -> int:
+        asked = ("report", "--labels", JUDGE, "--by", "all", "--rounds", 0, "--json")
+        groups = cli(*asked, *words).json["groups"]
+        return sum(group["traces"] for group in groups.values())
+
+    assert judged_traces("--annotator", name) == 4
+    set_study_of_others(place, blind=True)
+    assert judged_traces("--annotator", name) == finished
+    judged = cli("judge", "run.json", "--judge", "rules", "--json", "--annotator", name).json
+    assert judged["suggestions"] is None
+    file = cli("inspect", "run.json", "--json", "--annotator", name).json["files"][0]
+    assert [one["outcome"] for one in file["traces"]] == [None]
+    # Adjudicators of the study and pipelines without a name are told as before.
+    assert judged_traces("--annotator", "carol") == judged_traces() == 4
+    assert info_of(place, "dave") is None  # asking registers nobody
+    # Leaving blind is recorded, of a new name too.
+    assert judged_traces("--annotator", name, "--assisted") == 4
+    info = info_of(place, name)
+    assert info is not None
+    assert info.blind is False
+
+
+def test_who_is_not_in_the_study_is_told_no_suggestion_that_it_withholds(
+    cli: Cli, place: Path
+) -> None:
+    asked = ("report", "--labels", JUDGE, "--by", "all", "--rounds", 0, "--json")
+    set_study_of_others(place, blind=False, withheld=1.0)
+    held = cli(*asked, "--annotator", "dave").json["groups"]
+    assert {one["traces"] for one in held.values()} <= {1}  # t4 is not in the study
 
 
 def test_who_has_only_adjudicated_sees_everything(cli: Cli, place: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[AppOptions]
         return 0
 
     monkeypatch.setattr(app, "run_app", run_app)
+    monkeypatch.setattr(import_module("mast_tui.cli.start"), "has_terminal", lambda: True)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.jsonl").write_text("{}")
     (tmp_path / "judge").mkdir()

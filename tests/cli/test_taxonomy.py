@@ -155,7 +155,7 @@ def test_a_migration_is_tried_made_told_and_taken_back(cli: Cli, shop: Path) -> 
 
 def test_as_text_it_lists_what_is_to_do(cli: Cli, shop: Path) -> None:
     done = cli("taxonomy", "migrate", "shop@1", "new.toml", "--map", "map.toml")
-    assert "carried 2 readings with 1 labels over" in done.out
+    assert "carried 2 readings with 1 label over" in done.out
     assert "traces to look at again: 1\n  t1 · alice · wrong_price, wrong_item" in done.out
     assert "labels lost: 0" in done.out
 
@@ -174,11 +174,20 @@ def test_who_labels_here_is_told_only_of_what_they_may_see(cli: Cli, shop: Path)
         facts: list[Fact] = [PassStarted(PassKind.BLIND)]
         workspace.append([NewEvent("carol", "t1", "shop@1", 1, fact) for fact in facts])
     words = ("taxonomy", "migrate", "shop@1", "new.toml", "--map", "map.toml", "--json")
-    made = cli(*words).json
+    made = cli(*words, "--dry-run").json
     assert made["look_again"] == []
     assert made["labels"]["carried"] == 0
+    assert made["hidden"] == {"carried": 1, "look_again": 1, "dropped": 0, "left": 0}
     assert [one["present"] for one in made["modes"]] == [0, 0]
     assert made["sight"]["annotator"] == "carol"
+    told = cli(*words[:-1]).out
+    assert "carried 3 readings with 0 labels over" in told
+    assert "1 label of others is hidden from you and is carried over too" in told
+    assert "traces to look at again: 0, and 1 hidden from you" in told
+    assert "labels lost: 0\n" in told
+    with closing(Workspace.open(shop)) as workspace:
+        kept = [x.taxonomy for x in workspace.verdicts() if x.annotator != "carol"]
+        assert kept.count("shop@2") > 0  # the hidden ones are there
 
 
 def test_under_a_study_its_lead_alone_migrates(cli: Cli, shop: Path) -> None:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import pytest
 from aiohttp import WSServerHandshakeError
 from aiohttp.test_utils import TestClient, TestServer
 
-from mast_tui.cli.web.server import Server, checked_url
+from mast_tui.cli.web.address import checked_url
+from mast_tui.cli.web.server import Server
 from mast_tui.errors import MastError
+from mast_tui.session import set_study
+from mast_tui.study import Study
+from mast_tui.workspace import Workspace
 from tests.cli.conftest import Cli
+from tests.workspace.build import MAST
 
 TOKEN = "long-enough-a-token"
 
@@ -29,6 +34,7 @@ async def visiting(
         url=None if url is None else checked_url(url),
         annotator=None,
         workspace=str(folder / "labels.db"),
+        taxonomy=MAST.ref,
     )
     async with TestClient(TestServer(server.application())) as client:
         yield client
@@ -52,6 +58,56 @@ async def test_a_name_is_asked_for_and_one_that_cannot_be_is_told(tmp_path: Path
         assert "script-src 'self';" in policy
         left = await client.post("/leave", headers=own(client))
         assert "Who is labelling?" in await left.text()
+
+
+@pytest.fixture
+def study_folder(tmp_path: Path) -> Path:
+    """A folder with the workspace of a study of ada and ben, and dee as adjudicator."""
+    study = Study(MAST.ref, ("ada", "ben"), ("dee",))
+    with closing(Workspace.open(tmp_path / "labels.db")) as workspace:
+        workspace.add_taxonomy(MAST)
+        set_study(workspace, "dee", study)
+    return tmp_path
+
+
+async def test_in_a_study_its_people_are_offered_and_another_name_is_confirmed(
+    study_folder: Path,
+) -> None:
+    async with visiting(study_folder) as client:
+        page = await (await client.get("/")).text()
+        for name in ("ada", "ben", "dee"):
+            assert f'<option value="{name}">' in page
+        assert 'name="name" value=""' in page  # nothing that one Enter would accept
+        asked = await client.post("/enter", data={"name": "root"}, headers=own(client))
+        page = await asked.text()
+        assert "root is not in this study; these labels will not count. Continue?" in page
+        assert "/ws" not in page
+        assert not list(client.session.cookie_jar)
+        other = {"name": "root", "outside": "another"}
+        page = await (await client.post("/enter", data=other, headers=own(client))).text()
+        assert "Continue as root" in page
+        both = {"name": "root", "outside": "root"}
+        page = await (await client.post("/enter", data=both, headers=own(client))).text()
+        assert "/ws" in page
+    async with visiting(study_folder) as client:
+        right = await client.post("/enter", data={"name": "ada"}, headers=own(client))
+        assert "/ws" in await right.text()
+
+
+async def test_the_people_of_a_study_are_shown_only_to_who_has_the_token(
+    study_folder: Path,
+) -> None:
+    async with visiting(study_folder, token=TOKEN) as client:
+        assert "ada" not in await (await client.get("/")).text()
+        data = {"name": "root", "token": "guess"}
+        guess = await client.post("/enter", data=data, headers=own(client))
+        assert "ada" not in await guess.text()
+        data = {"name": "root", "token": TOKEN}
+        asked = await (await client.post("/enter", data=data, headers=own(client))).text()
+        assert "root is not in this study" in asked
+        assert '<option value="ada">' in asked
+        answer = await client.post("/enter", data=data | {"outside": "root"}, headers=own(client))
+        assert "/ws" in await answer.text()
 
 
 async def test_pages_of_other_addresses_reach_nothing(tmp_path: Path) -> None:
@@ -108,6 +164,9 @@ def test_what_the_command_needs_is_told_where_it_is_missing(
     for name in [name for name in sys.modules if name.startswith("mast_tui.cli.web")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "textual_serve", None)
+    done = cli("web", "--help")
+    assert done.code == 0
+    assert "--token" in done.out
     done = cli("web")
     assert done.code == 1
     assert "pip install 'mast-tui[web]' (textual_serve is missing)" in done.err

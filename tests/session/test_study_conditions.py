@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from mast_tui.labels import Pass, PassKind, VerdictValue
 from mast_tui.session import (
+    LibraryEntry,
     Session,
     SessionError,
     library_view,
@@ -39,7 +40,7 @@ def current(session: Session) -> Pass:
     return session.current
 
 
-def entry_of(room: Class, trace_id: str, annotator: str = "alice") -> object:
+def entry_of(room: Class, trace_id: str, annotator: str = "alice") -> LibraryEntry:
     view = library_view(room.workspace, annotator, MAST.ref, blind=False)
     return view[trace_id]
 
@@ -93,7 +94,7 @@ def test_a_second_look_before_that_is_withheld_too() -> None:
 
 
 def test_the_library_does_not_count_what_is_withheld() -> None:
-    room = Class(withheld=0.5)
+    room = Class(withheld=0.5, adjudicators=("dora",))
     room.judge(*room.traces)
     held, other = withheld_and_other(room)
     view = library_view(room.workspace, "alice", MAST.ref, blind=False)
@@ -112,7 +113,7 @@ def test_a_pass_begun_before_the_study_keeps_its_suggestions() -> None:
     room = Class(withheld=0.0)
     room.judge("t00")
     put(room.open("t00"), ONE, span(1))
-    room.set_up(study_of(tuple(room.traces), withheld=1.0))
+    room.set_up(study_of(tuple(room.traces), withheld=1.0, adjudicators=("dora",)))
     assert len(room.open("t00").suggestions) == 1
     assert room.open("t00", "dora").suggestions_visible
 
@@ -148,11 +149,32 @@ def test_the_study_answers_for_open_modes() -> None:
 def test_a_study_says_how_its_annotators_work() -> None:
     room = Class(blind=True)
     assert resolve_sight(room.workspace, "alice", taxonomy=MAST.ref)
-    assert not resolve_sight(room.workspace, "dora", taxonomy=MAST.ref)
     assert not resolve_sight(room.workspace, "alice", assisted=True, taxonomy=MAST.ref)
     assert resolve_sight(room.workspace, "alice", taxonomy=MAST.ref)
     said = [e.fact for e in room.workspace.events() if isinstance(e.fact, SightSet)]
     assert said == [SightSet(None, True), SightSet(True, False), SightSet(False, True)]
+
+
+def test_who_is_not_in_a_blind_study_works_blind_as_well() -> None:
+    room = Class(blind=True, adjudicators=("dee",))
+    assert resolve_sight(room.workspace, "mallory", taxonomy=MAST.ref)
+    assert not resolve_sight(room.workspace, "dee", taxonomy=MAST.ref)
+    assert not resolve_sight(room.workspace, "mallory", assisted=True, taxonomy=MAST.ref)
+    assert resolve_sight(room.workspace, "mallory", taxonomy=MAST.ref)
+
+
+def test_who_is_not_in_the_study_sees_no_suggestion_that_it_withholds() -> None:
+    room = Class(blind=False, withheld=0.5, adjudicators=("dee",))
+    room.judge(*room.traces)
+    held, _ = withheld_and_other(room)
+    for name, shown in (("mallory", False), ("dee", True)):
+        session = room.open(held, name)
+        assert session.suggestions_visible is shown
+        assert bool(session.pending) is shown
+        assert entry_of(room, held, name).suggestions_visible is shown
+    # Traces that the study withholds from nobody are shown.
+    shown_to_all = next(x for x in room.traces if x not in withheld_traces(room.study, "mallory"))
+    assert room.open(shown_to_all, "mallory").suggestions_visible
 
 
 def test_an_assisted_study_takes_nobody_for_blind() -> None:

@@ -172,8 +172,14 @@ def test_withheld_ones_lie_over_the_whole_queue() -> None:
 def test_who_is_not_in_the_study_has_nothing() -> None:
     study = simple(blind=False, withheld=0.5, retests=0.5)
     assert assigned(study, "mallory") == retest_traces(study, "mallory") == ()
-    assert withheld_traces(study, "mallory") == frozenset()
+    assert withheld_traces(replace(study, adjudicators=("mallory",)), "mallory") == frozenset()
     assert annotators_of(study, "elsewhere") == ()
+
+
+def test_who_is_not_in_the_study_sees_no_suggestion_that_it_hides_from_anybody() -> None:
+    study = simple(blind=False, withheld=0.5)
+    hidden = withheld_traces(study, "alice") | withheld_traces(study, "bob")
+    assert withheld_traces(study, "mallory") == hidden != frozenset()
 
 
 def test_a_trace_comes_back_after_others() -> None:

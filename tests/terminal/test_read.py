@@ -14,7 +14,8 @@ import pytest
 from click.testing import CliRunner
 
 from mast_tui.cli.read import PAGE, LineReader, read_command
-from mast_tui.session import Session
+from mast_tui.session import Session, set_study
+from mast_tui.study import Study
 from mast_tui.workspace import Workspace
 from tests.ui.stage import MAST, SLUGS, finding, read_trace, suggest, write_trace
 
@@ -186,3 +187,58 @@ def test_what_a_terminal_obeys_is_seen_and_json_is_set_out(tmp_path: Path) -> No
     assert "␛]0;title␇ red ⟨U+202E⟩" in said
     assert "    make all\n" in said
     assert "\x1b" not in said
+
+
+@pytest.fixture
+def study(small: Path, tmp_path: Path) -> Path:
+    """The workspace of a blind study of ada and ben, with a suggestion."""
+    place, trace = tmp_path / "w.db", read_trace(small)
+    suggest(place, trace, [finding(trace, "1.3", 5, 5)])
+    with closing(Workspace.open(place)) as workspace:
+        set_study(workspace, "dee", Study(MAST.ref, ("ada", "ben"), ("dee",), blind=True))
+    return place
+
+
+def test_in_a_study_its_people_are_listed_and_another_name_is_confirmed(
+    small: Path, study: Path, tmp_path: Path
+) -> None:
+    words = ["-m", "mast_tui", "read", str(small), "--workspace", str(study)]
+    env = {**os.environ, "HOME": str(tmp_path), "TERM": "dumb"}
+
+    def reading() -> pexpect.spawn[str]:
+        return pexpect.spawn(
+            sys.executable, words, env=env, encoding="utf-8", timeout=SECONDS, echo=False
+        )
+
+    with closing(reading()) as terminal:
+        terminal.expect("In this study: ada, ben, dee")
+        terminal.expect("Who is labelling")
+        terminal.sendline("root")
+        terminal.expect("root is not in this study; these labels will not count. Continue")
+        terminal.sendline("")
+        terminal.expect("Who is labelling")
+        terminal.sendline("root")
+        terminal.expect("Continue")
+        terminal.sendline("y")
+        terminal.expect("as root")
+        terminal.expect("> ")
+        assert "No suggestion waits" in answers(terminal, "]")
+    with closing(reading()) as terminal:  # the name is not used again without asking
+        terminal.expect("Who is labelling")
+        terminal.sendline("ada")
+        terminal.expect("as ada")
+    with closing(reading()) as terminal:
+        terminal.expect("as ada")
+
+
+def test_a_name_outside_the_study_is_told_and_works_blind(small: Path, study: Path) -> None:
+    words = [str(small), "--workspace", str(study), "--annotator"]
+    outside = CliRunner().invoke(read_command, [*words, "root"], input="]\n")
+    assert "root is not in this study; these labels will not count" in outside.output
+    assert "No suggestion waits" in outside.output
+    nobody = CliRunner().invoke(read_command, words[:-1], input="]\n")
+    assert nobody.exit_code == 2
+    assert "the study has ada, ben, dee; say who labels with --annotator NAME" in nobody.output
+    adjudicator = CliRunner().invoke(read_command, [*words, "dee"], input="]\n")
+    assert "not in this study" not in adjudicator.output
+    assert "suggests 1.3" in adjudicator.output

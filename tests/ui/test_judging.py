@@ -404,7 +404,7 @@ async def test_a_run_that_was_cancelled_goes_on_whatever_it_has_spent(
 async def test_without_a_workspace_no_judge_runs_and_that_is_said(
     small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(_: object) -> None:
+    def refuse(_: object, taxonomy: str) -> None:
         raise WorkspaceError("w.db is no workspace")
 
     monkeypatch.setattr("mast_tui.ui.services.open_workspace.Opening.open", refuse)

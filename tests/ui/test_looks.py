@@ -12,6 +12,8 @@ from textual.pilot import Pilot
 
 from mast_tui.judges.rules import RULES, RulesJudge
 from mast_tui.judges.runner import run_judge
+from mast_tui.session import set_study
+from mast_tui.study import Study
 from mast_tui.traces.samples import samples_folder
 from mast_tui.ui.annotate import screen as annotate
 from mast_tui.ui.annotate.screen import AnnotateScreen
@@ -213,6 +215,17 @@ def test_the_question_for_a_name(
     assert snap_compare(opened, terminal_size=size, run_before=pressing("judge:x", ["enter"]))
 
 
+def test_the_question_for_a_name_in_a_study(
+    snap_compare: Compare, tmp_path: Path, size: tuple[int, int]
+) -> None:
+    place = tmp_path / "w.db"
+    with closing(Workspace.open(place)) as workspace:
+        workspace.add_taxonomy(MAST)
+        set_study(workspace, "dee", Study(MAST.ref, ("ada", "ben", "cho"), ("dee",)))
+    opened = app(SAMPLE, workspace=place, annotator=None)
+    assert snap_compare(opened, terminal_size=size, run_before=pressing(["j", "j"]))
+
+
 def test_a_workspace_that_does_not_open(
     snap_compare: Compare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
 ) -> None:
@@ -230,5 +243,5 @@ class Refusing:
     def __init__(self, reason: str) -> None:
         self.reason = reason
 
-    def __call__(self) -> None:
+    def __call__(self, taxonomy: str) -> None:
         raise WorkspaceError(self.reason)

@@ -15,7 +15,7 @@ from textual.widgets import Input
 from mast_tui.configuration import configuration_path
 from mast_tui.labels import AnnotatorKind, Severity
 from mast_tui.ui.annotate.screen import AnnotateScreen
-from mast_tui.ui.dialogs.note import NoteScreen
+from mast_tui.ui.dialogs.name import NameScreen
 from mast_tui.ui.dialogs.welcome import WelcomeScreen
 from mast_tui.ui.library.screen import LibraryScreen
 from mast_tui.ui.services.open_workspace import Opening
@@ -40,9 +40,9 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     event = threading.Event()
     opening = Opening.open
 
-    def wait_and_open(self: Opening) -> None:
+    def wait_and_open(self: Opening, taxonomy: str) -> None:
         assert event.wait(60)
-        opening(self)
+        opening(self, taxonomy)
 
     monkeypatch.setattr(Opening, "open", wait_and_open)
     yield event
@@ -160,7 +160,7 @@ async def test_the_welcome_is_shown_once(small: Path) -> None:
 async def test_an_enter_that_came_before_the_welcome_opens_the_trace(small: Path) -> None:
     """The name is written while somebody presses Enter again, who has seen no welcome yet."""
     async with stage(small.parent, annotator=None, welcomed=False) as on:
-        assert isinstance(on.app.screen, NoteScreen)
+        assert isinstance(on.app.screen, NameScreen)
         await on.press("enter", "enter", "down")
         assert isinstance(on.app.screen, AnnotateScreen)
         assert on.number == 2
@@ -178,14 +178,14 @@ async def test_the_name_is_asked_once_and_may_not_be_a_judges(
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     place = tmp_path / "w.db"
     async with stage(small, workspace=place, annotator=None) as on:
-        assert isinstance(on.app.screen, NoteScreen)
+        assert isinstance(on.app.screen, NameScreen)
         line = on.app.screen.query_one(Input)
         assert line.value == "tester"
         line.value = ""
         for refused in ("judge:rules@1", "", "a,b"):
             line.value = ""
             await on.press(*refused, "enter")
-            assert isinstance(on.app.screen, NoteScreen)
+            assert isinstance(on.app.screen, NameScreen)
         line.value = ""
         await on.press(*"judge:me", "enter")
         assert "judge's name" in on.text
@@ -210,7 +210,7 @@ async def test_a_name_that_looks_like_another_is_asked_for_again(
         for name in ("tornas", "gold"):
             line.value = name
             await on.press("enter")
-            assert isinstance(on.app.screen, NoteScreen)
+            assert isinstance(on.app.screen, NameScreen)
         line.value = "tornas"
         await on.press("enter")
         assert "looks like 'tomas'" in " ".join(on.text.split())

@@ -23,11 +23,11 @@ def office(tmp_path: Path) -> Office:
 
 
 def study_over(office: Office, *names: str, **fields: object) -> Study:
-    """An assisted study of alice and bob over these traces."""
+    """An assisted study of these traces, of alice and bob where no annotators are given."""
     store = Workspace.open(office.workspace)
     ids = tuple(store.register_trace(TraceRecord.of(office.trace(name))) for name in names)
-    given = {"blind": False, **fields}
-    study = Study(MAST.ref, ("alice", "bob"), batches=(ids,), **given)  # type: ignore[arg-type]
+    given = {"annotators": ("alice", "bob"), "blind": False, **fields}
+    study = Study(MAST.ref, batches=(ids,), **given)  # type: ignore[arg-type]
     set_study(store, "carol", study)
     store.close()
     return study

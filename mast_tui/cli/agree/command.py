@@ -109,9 +109,8 @@ def agree_command(
 ) -> None:
     """Show how far annotators agree, and how good a judge is.
 
-    The unit is trace × mode where both have a verdict, in finished traces. Whoever labels here sees
-    only the traces that they have finished or adjudicate, and that they were shown is recorded: who
-    this login works here as, else --annotator.
+    The unit is trace × mode where both have a verdict, in finished traces. Annotators see only the
+    traces that they have finished or adjudicate; this is recorded.
     """
     if len(judges) > 2:
         raise click.UsageError("two judges are compared at a time; give --judge once or twice")

@@ -85,11 +85,10 @@ def judge_command(
 
     'rules' needs no model and no network, nor does 'twins', which compares several runs of one
     task and looks for steps that only failed ones share. 'llm' asks a model at any server that
-    speaks the OpenAI API, and --dry-run tells first what that would send and cost. Each trace is
-    kept at once, and one that this version of the judge has seen is passed over (not by 'twins',
-    whose word rests on all runs): the same command goes on where a run was broken off. What was
-    found is not told to whoever works blind or has traces without suggestions in a study: who this
-    login works here as, else --annotator.
+    speaks the OpenAI API; --dry-run first shows what that would send and cost. Each trace is saved
+    at once, and a trace that this version of the judge has seen is skipped (not by 'twins', which
+    compares all runs): the same command continues an interrupted run. Blind annotators, and those
+    with traces without suggestions in a study, do not see the results.
     """
     if judge_name != "rules" and rule_names is not None:
         raise click.UsageError("--rules is for --judge rules; the other judges have none")

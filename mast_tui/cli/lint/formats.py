@@ -245,7 +245,8 @@ def as_junit(report: LintReport) -> str:
     suites = ElementTree.Element("testsuites")
     suites.append(suite)
     ElementTree.indent(suites)
-    document = ElementTree.tostring(suites, encoding="unicode")
+    # ASCII with character references: valid in whatever encoding stdout has.
+    document = ElementTree.tostring(suites, encoding="us-ascii").decode("ascii")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{document}\n'
 
 

@@ -65,7 +65,9 @@ _ENDING: Final = (signal.SIGINT, signal.SIGTERM)
 )
 @click.option("--exit", "leave", is_flag=True, help="End with exit code 3 at the first that fails.")
 @click.option(
-    "--existing", is_flag=True, help="Tell also of what stands in the traces at the beginning."
+    "--existing",
+    is_flag=True,
+    help="Report also the findings that are there at the start.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
 @options.common(blind=ALL_IS_TOLD)
@@ -129,7 +131,7 @@ def _follow(running: RunningTraces, told: _Told, *, leave: bool, existing: bool)
                     return FAILS
             telling += time.monotonic() - told_at  # a command may take long; looking has not
         if begins:
-            hidden = f"; {counted(before, 'finding')} stood there before" if before else ""
+            hidden = f"; {counted(before, 'earlier finding')}" if before else ""
             say(f"mast-tui watch: following {counted(running.traces, 'trace')}{hidden}")
         begins = False
         looked = time.monotonic() - began - telling

@@ -169,8 +169,7 @@ def report_command(
     With SHARDS, a folder or URL that 'mast-tui judge --out' has written to, it is about what that
     judge found in all traces there, and needs no workspace.
 
-    For whoever labels here only the traces count that they have finished or adjudicate, and that
-    they were shown is recorded: who this login works here as, else --annotator.
+    For annotators only the traces count that they have finished or adjudicate; this is recorded.
     """
     try:
         rules = Rules(alpha, margin / 100, least, isolated, cascading)

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 
 def workspace_there(common: CommonOptions) -> Workspace | None:
-    """Open the workspace that is named, or the nearest one; None where there is none near."""
+    """Open the workspace that is named, or the nearest one, to see who asks; None if there is
+    none."""
     there = common.workspace is not None or find_workspace(None).exists()
-    return open_workspace(common) if there else None
+    return open_workspace(common, announce=False) if there else None
 
 
 def judges_hidden(common: CommonOptions, taxonomy: Taxonomy) -> bool:
@@ -57,7 +58,7 @@ def check_may_see_judges(common: CommonOptions, taxonomy: Taxonomy) -> None:
 def asked_by(
     place: Workspace, taxonomy: str, common: CommonOptions, *, anybody: bool = False
 ) -> Viewer:
-    """Find out who asks, and say where that is not whom the command line names.
+    """Return who asks, and report a name on the command line that is not theirs.
 
     Args:
         place: The workspace that is asked.
@@ -82,8 +83,8 @@ def asked_by(
         )
     if viewer.named is not None:
         say(
-            f"this login works here as {viewer.name}: what is shown keeps to what {viewer.name} "
-            f"may see, and is recorded for {viewer.name}, not for {viewer.named}"
+            f"You are signed in as {viewer.name} and see what {viewer.name} may see; --annotator "
+            f"{viewer.named} does not change that."
         )
     return viewer
 

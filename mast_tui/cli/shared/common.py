@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice, repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -27,14 +28,24 @@ WIDEST_CELL: Final = 160
 
 _ROWS_AT_ONCE: Final = 1000
 
+_ANNOUNCED: Final = "mast_tui.cli.announced_workspace"
+"""The key under which a command's context notes that it has reported its workspace."""
 
-def open_workspace(common: CommonOptions, *, create: bool = False) -> Workspace:
+
+def open_workspace(
+    common: CommonOptions, *, create: bool = False, announce: bool = True
+) -> Workspace:
     """Open the workspace that is named, or the nearest one.
 
     Args:
-        common: What names it.
-        create: Whether a missing one is made; else it is an error, as a command that only reads
+        common: The common options, which may name it.
+        create: Create it if it is missing. Otherwise that is an error, as a command that only reads
             makes no files.
+        announce: Report on stderr a workspace that was found in a parent folder.
+
+    Raises:
+        click.ClickException: It is missing, or somebody else may have prepared it.
+        WorkspaceError: It cannot be opened.
     """
     # Commands that look at no labels do without SQLAlchemy.
     from mast_tui.workspace import Workspace, find_workspace, is_url, why_not_trusted
@@ -54,7 +65,21 @@ def open_workspace(common: CommonOptions, *, create: bool = False) -> Workspace:
             f"{path}: {doubts}, so somebody else may have prepared it; name it with --workspace "
             "PATH if you trust what is in it"
         )
-    return _close_at_the_end(Workspace.open(path, create=create))
+    workspace = _close_at_the_end(Workspace.open(path, create=create))
+    if place is None and announce:
+        _announce_parent(path)
+    return workspace
+
+
+def _announce_parent(path: Path) -> None:
+    """Report once per command that the workspace was found in a parent folder."""
+    if path.parent.parent == Path.cwd():
+        return
+    context = click.get_current_context(silent=True)
+    meta: dict[str, Any] = {} if context is None else context.meta
+    if _ANNOUNCED not in meta:
+        meta[_ANNOUNCED] = True
+        say(f"workspace: {os.path.relpath(path)} (found in a parent folder)")
 
 
 def open_on_server(url: str, opened: Callable[..., Workspace]) -> tuple[Workspace, str | None]:

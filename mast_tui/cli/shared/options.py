@@ -21,21 +21,21 @@ _COMMON: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
     {
         "--workspace": {
             "metavar": "PATH-or-URL",
-            "help": "Where labels are kept: a file, or postgresql://USER@HOST/DATABASE. Default: "
-            ".mast-tui/workspace.db in this folder or the nearest one upwards.",
+            "help": "Where labels are saved: a file, or postgresql://USER@HOST/DATABASE. Default: "
+            ".mast-tui/workspace.db in this folder or the nearest parent folder that has one.",
         },
-        "--annotator": {"metavar": "NAME", "help": "Who works or asks, or whose work is meant."},
+        "--annotator": {"metavar": "NAME", "help": "Your name (or whose work to show)."},
         "--taxonomy": {
             "type": click.Path(path_type=Path),
             "metavar": "FILE",
-            "help": "A failure taxonomy of your own (TOML). Default: MAST. For status, agree and "
-            "export also the name id@version of one in the workspace.",
+            "help": "Your own failure taxonomy (TOML). Default: MAST. For status, agree and export "
+            "also the name id@version of one in the workspace.",
         },
         "--blind": {
             "is_flag": True,
             "help": "Hide suggestions, outcomes and labels carried in the traces until finished.",
         },
-        "--assisted": {"is_flag": True, "help": "Show suggestions; leaves --blind."},
+        "--assisted": {"is_flag": True, "help": "Show suggestions (opposite of --blind)."},
     }
 )
 

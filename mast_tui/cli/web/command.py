@@ -6,17 +6,22 @@ import os
 import secrets
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
-from mast_tui.cli.web.server import HERE, Server, checked_url
+from mast_tui.cli.shared.common import load_chosen_taxonomy
+from mast_tui.cli.web.address import HERE, checked_url
 from mast_tui.errors import MastError
 from mast_tui.labels import checked_person
 from mast_tui.safe_text import one_line
+
+if TYPE_CHECKING:
+    from mast_tui.cli.web.server import Server
 
 TOKEN_VARIABLE: Final = "MAST_TUI_WEB_TOKEN"
 _SHORTEST_TOKEN: Final = 16
@@ -36,8 +41,8 @@ _SHORTEST_TOKEN: Final = 16
 @click.option(
     "--token",
     is_flag=True,
-    help=f"Let in only who knows a token: that of the variable {TOKEN_VARIABLE}, or a new one, "
-    "which is printed.",
+    help=f"Require a token: the value of the variable {TOKEN_VARIABLE}, or a new one, which is "
+    "printed.",
 )
 @click.option(
     "--url",
@@ -56,9 +61,9 @@ def web_command(
 ) -> int:
     """Show the app in a browser, to yourself or to a team.
 
-    Every visitor has an app of their own, on the same traces and the same workspace, and labels
-    under the name that they give. Whoever gets in may do what the app may do here: read and write
-    files in your name. Without --token only this machine gets in.
+    Every visitor gets an own app on the same traces and the same workspace, and labels under the
+    name that they give. Visitors can do what the app can do here: read and write files in your
+    name. Without --token only this machine gets in.
     """
     if common.taxonomy is not None and not common.taxonomy.is_file():
         raise click.BadParameter(f"{common.taxonomy}: no such file", param_hint="--taxonomy")
@@ -67,15 +72,33 @@ def web_command(
             f"--host {host} lets other machines in, who may then read and write files in your "
             "name; add --token"
         )
-    server = Server(
+    server = _server_class()(
         (sys.executable, "-m", "mast_tui", *_options(common)),
         tuple(str(path.absolute()) for path in paths),
         token=_token() if token else None,
         url=None if url is None else checked_url(url),
         annotator=None if common.annotator is None else checked_person(common.annotator),
         workspace=common.workspace,
+        taxonomy=load_chosen_taxonomy(common.taxonomy).ref,
     )
     return server.run(host, port, print_line)
+
+
+def _server_class() -> type[Server]:
+    """Import the server, which needs the extra ``web``; the help page does not.
+
+    Raises:
+        MastError: The extra is not installed.
+    """
+    try:
+        server: type[Server] = import_module("mast_tui.cli.web.server").Server
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("mast_tui"):
+            raise
+        raise MastError(
+            f"it needs an extra: pip install 'mast-tui[web]' ({error.name} is missing)"
+        ) from error
+    return server
 
 
 def print_line(words: str) -> None:

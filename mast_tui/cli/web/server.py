@@ -27,10 +27,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from textual_serve.app_service import AppService
 from textual_serve.download_manager import DownloadManager
 
+from mast_tui.cli.web.address import HERE
 from mast_tui.configuration import read_configuration
 from mast_tui.errors import MastError
 from mast_tui.labels import checked_person
-from mast_tui.session import unlike_others
+from mast_tui.session import outside_words, unlike_others
+from mast_tui.study import Study
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.paths import default_workspace_path, samples_workspace_path, suggested_name
 
@@ -42,9 +44,6 @@ GRACE: Final = 10.0
 
 _AFTER_WRONG: Final = 1.0
 """Seconds that the answer to a wrong token takes, so that none is found by trying."""
-
-HERE: Final[frozenset[str | None]] = frozenset({"localhost", "127.0.0.1", "::1"})
-"""This machine's own names for itself."""
 
 _WIDEST: Final = 1000
 """Columns and rows beyond which no browser is believed."""
@@ -61,18 +60,6 @@ _HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",
 }
-
-
-def checked_url(url: str) -> SplitResult:
-    """Return the parts of the address that visitors type.
-
-    Raises:
-        MastError: It is none, or more than scheme and host.
-    """
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.netloc or parts.path not in ("", "/"):
-        raise MastError(f"--url {url}: wants an address such as https://labels.example.org")
-    return parts
 
 
 class _App(AppService):
@@ -135,6 +122,7 @@ class Server:
         url: What they type where a proxy stands in between.
         annotator: Under what name everybody labels; None asks each visitor.
         workspace: Where labels are kept, None for the nearest one.
+        taxonomy: What visitors label with, as ``id@version``; its study says who they are.
     """
 
     def __init__(
@@ -146,10 +134,15 @@ class Server:
         url: SplitResult | None,
         annotator: str | None,
         workspace: str | None,
+        taxonomy: str,
     ) -> None:
-        self._words, self._paths = words, paths
-        self._token, self._url, self._annotator = token, url, annotator
+        self._words = words
+        self._paths = paths
+        self._token = token
+        self._url = url
+        self._annotator = annotator
         self._workspace = workspace
+        self._taxonomy = taxonomy
         self.cookie = f"mast_tui_{secrets.token_hex(4)}"
         """Browsers share cookies among the ports of a machine: each server has one of its own."""
         self._names: dict[str, str] = {}
@@ -249,21 +242,51 @@ class Server:
     async def _page(self, request: web.Request) -> web.Response:
         name = self._name(request)
         if name is None:
-            return self._door()
+            return await self._first_door()
         secure = self._url is not None and self._url.scheme == "https"
         host = request.host if self._url is None else self._url.netloc
         socket = f"{'wss' if secure else 'ws'}://{host}/ws"
         return self._html("app.html.j2", socket=socket, name=name)
 
-    def _door(self, wrong: str | None = None, name: str | None = None) -> web.Response:
-        if name is None:
-            name = suggested_name(read_configuration().annotator) if self._token is None else ""
+    async def _first_door(self) -> web.Response:
+        """Return the sign-in page; who is in the study is shown only without a token."""
+        if self._token is not None or self._annotator is not None:
+            return self._door()
+        try:
+            study = await asyncio.to_thread(self._study)
+        except MastError as error:
+            return self._door(str(error))
+        if study is not None:
+            return self._door(people=study.participants)
+        return self._door(name=suggested_name(read_configuration().annotator))
+
+    def _door(
+        self,
+        wrong: str | None = None,
+        name: str = "",
+        *,
+        people: Sequence[str] = (),
+        outside: str | None = None,
+        token: str = "",
+    ) -> web.Response:
+        """Return the sign-in page.
+
+        Args:
+            wrong: Why the visitor does not get in yet.
+            name: The name that is filled in.
+            people: The names to choose from.
+            outside: A name outside the study that the visitor can confirm.
+            token: The token that the visitor has given already.
+        """
         return self._html(
             "door.html.j2",
             wrong=wrong,
             name=name,
+            people=people,
+            outside=outside,
+            token=token,
             asks_name=self._annotator is None,
-            asks_token=self._token is not None,
+            asks_token=self._token is not None and not token,
         )
 
     def _html(self, page: str, **values: object) -> web.Response:
@@ -278,10 +301,16 @@ class Server:
         ):
             await asyncio.sleep(_AFTER_WRONG)
             return self._door("This is not the token that the server was started with.", name)
+        people: Sequence[str] = ()
         try:
+            study = await asyncio.to_thread(self._study)
+            people = () if study is None else study.participants
             name = await asyncio.to_thread(self._checked, self._annotator or name)
         except MastError as error:
-            return self._door(str(error), name)
+            return self._door(str(error), name, people=people, token=token)
+        outside = None if self._annotator is not None else outside_words(name, study)
+        if outside is not None and form.get("outside") != name:
+            return self._door(f"{outside}. Continue?", people=people, outside=name, token=token)
         key = secrets.token_urlsafe(24)
         self._names[key] = name
         answer = _to_page()
@@ -293,6 +322,14 @@ class Server:
             secure=self._url is not None and self._url.scheme == "https",
         )
         return answer
+
+    def _study(self) -> Study | None:
+        """Return the study that visitors work in."""
+        place = self._place()
+        if isinstance(place, Path) and not place.exists():
+            return None
+        with closing(Workspace.open(place)) as workspace:
+            return workspace.study(self._taxonomy)
 
     def _checked(self, name: str) -> str:
         name, place = checked_person(name), self._place()

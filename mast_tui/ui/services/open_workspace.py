@@ -8,32 +8,32 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 
 from platformdirs import user_data_path
 from textual.screen import Screen
 
 from mast_tui.labels import AnnotatorKind, checked_person
-from mast_tui.safe_text import one_line
 from mast_tui.session import (
     LibraryEntry,
     QueueItem,
     QueueKind,
     Session,
     library_view,
+    outside_words,
     queue,
     remember_person,
     resolve_sight,
     retest_progress,
     unlike_others,
+    withheld_by_study,
     working_person,
 )
-from mast_tui.study import Study, assigned, withheld_traces
+from mast_tui.study import Study, assigned
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.io.private_files import make_private
 from mast_tui.traces.model import Trace
-from mast_tui.ui.dialogs.note import NoteScreen
+from mast_tui.ui.dialogs.name import NameScreen
 from mast_tui.ui.dialogs.welcome import WelcomeScreen
 from mast_tui.ui.options import AppOptions
 from mast_tui.workspace import Workspace, why_not_trusted
@@ -63,8 +63,7 @@ class OpenWorkspace:
 
     def follow_study(self) -> None:
         """Work as a study says that was set up or changed meanwhile."""
-        if self.annotates:
-            self.blind = resolve_sight(self.workspace, self.annotator, taxonomy=self.taxonomy.ref)
+        self.blind = resolve_sight(self.workspace, self.annotator, taxonomy=self.taxonomy.ref)
 
     @property
     def annotates(self) -> bool:
@@ -81,9 +80,8 @@ class OpenWorkspace:
         return frozenset(assigned(study, self.annotator))
 
     def withheld(self) -> Set[str]:
-        """Ids of the traces on which a study keeps from the annotator what judges say."""
-        study = self.study()
-        return frozenset() if study is None else withheld_traces(study, self.annotator)
+        """The ids of the traces on which a study withholds suggestions from the annotator."""
+        return withheld_by_study(self.workspace, self.study(), self.annotator)
 
     def library_view(self) -> Mapping[str, LibraryEntry]:
         """What the library may tell of each trace.
@@ -140,7 +138,9 @@ class Opening:
     workspace: Workspace
     """The workspace, once it is open."""
     known: str | None = None
-    """Who works in it, where that is known."""
+    """The name of the person who works in it; None where they must be asked."""
+    study: Study | None = None
+    """The study under the taxonomy, once the workspace is open."""
 
     def __init__(self, options: AppOptions, configured: str | None) -> None:
         """Look for what the options mean.
@@ -165,10 +165,14 @@ class Opening:
         so."""
         return None if self.found is None else why_not_trusted(self.found)
 
-    def open(self) -> None:
+    def open(self, taxonomy: str) -> None:
         """Open it, with the samples' labels where it is theirs and new.
 
-        Raises ``MastError`` in words.
+        Args:
+            taxonomy: The taxonomy to label with, as ``id@version``.
+
+        Raises:
+            MastError: It cannot be opened.
         """
         options = self._options
         if options.workspace is not None:
@@ -179,22 +183,31 @@ class Opening:
             self.workspace = Workspace.open(samples_workspace_path())
             if options.fill_new_workspace is not None:
                 options.fill_new_workspace(self.workspace)
-        self.known = working_person(self.workspace, options.annotator)
+        self.study = self.workspace.study(taxonomy)
+        self.known = working_person(self.workspace, options.annotator, study=self.study)
 
-    def name_question(self) -> NoteScreen:
-        """Ask who labels, with who is here already."""
-        known = people(self.workspace)
-        question = "Your labels are kept under it, and agreement is counted by name."
-        if known:
-            question += f"\nHere already: {', '.join(map(one_line, known))}."
-        return NoteScreen(
-            "Who is labelling?",
-            suggested_name(self._configured),
-            question=question,
-            hint="Enter begins · Esc quits",
-            check=partial(unlike_others, self.workspace),
-            offered=True,
+    def name_question(self) -> NameScreen:
+        """Ask who labels, with the people of the study or those who are here already."""
+        study = self.study
+        if study is None:
+            people = [(name, "") for name in people_in(self.workspace)]
+        else:
+            parts = dict.fromkeys(study.adjudicators, "adjudicator")
+            parts |= dict.fromkeys(study.annotators, "annotator")
+            people = [(name, parts[name]) for name in study.participants]
+        return NameScreen(
+            people,
+            suggested=suggested_name(self._configured),
+            in_study=study is not None,
+            check=lambda name: unlike_others(self.workspace, name),
+            outside=lambda name: outside_words(name, study),
         )
+
+    def outside_notice(self, name: str) -> str | None:
+        """Say that labels under a name from the command line will not count; None if they do."""
+        if self._options.annotator is None or self.workspace.member is not None:
+            return None
+        return outside_words(name, self.study)
 
     def attach(self, taxonomy: Taxonomy, name: str) -> OpenWorkspace:
         """Remember who works here and under which sight.
@@ -234,8 +247,8 @@ class Opening:
         ask(WelcomeScreen(opened.taxonomy, blind=opened.blind), closed)
 
 
-def people(workspace: Workspace) -> tuple[str, ...]:
-    """The people who have worked in this workspace."""
+def people_in(workspace: Workspace) -> tuple[str, ...]:
+    """Return the names of the people who have worked in this workspace."""
     return tuple(info.name for info in workspace.annotators() if info.kind is AnnotatorKind.HUMAN)
 
 

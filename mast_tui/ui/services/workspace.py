@@ -187,7 +187,7 @@ class WorkspaceService:
             then(self._doubted, str(opening.found), doubts)
             return
         try:
-            opening.open()
+            opening.open(self._app.taxonomy.ref)
         except MastError as error:
             then(self.not_opened, str(error))
             return
@@ -262,6 +262,9 @@ class WorkspaceService:
         found = opening.found_now()
         if found is not None and found.parent.parent != Path.cwd():
             self._app.say(f"Labels are kept in {one_line(str(found))}")
+        outside = opening.outside_notice(name)
+        if outside is not None:
+            self._app.say(one_line(outside), seconds=12)
         self._watch = WorkspaceWatcher(opened.workspace, self, self._app)
         if self._configuration.problem is not None:
             self._app.show_error(self._configuration.problem)

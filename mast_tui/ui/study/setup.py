@@ -30,7 +30,7 @@ from mast_tui.study import (
 )
 from mast_tui.traces.model import Trace
 from mast_tui.ui.dialogs.form import Field, Form, Texts
-from mast_tui.ui.services.open_workspace import OpenWorkspace, people
+from mast_tui.ui.services.open_workspace import OpenWorkspace, people_in
 from mast_tui.ui.wording import counted
 from mast_tui.workspace.records import TraceRecord
 
@@ -480,7 +480,7 @@ class StudySetup(Form):
             "a filter (/), or all that the workspace knows.",
             tuple(self._lots),
         )
-        texts = {**texts_of(before, people(opened.workspace)), "traces": lots[0].title}
+        texts = {**texts_of(before, people_in(opened.workspace)), "traces": lots[0].title}
         texts |= dict.fromkeys((field.name for field in SAMPLE), "")
         title = "Set a study up" if before is None else "Change the study"
         super().__init__(title, (*FIELDS[:2], traces, *FIELDS[2:], *SAMPLE), texts)

@@ -162,7 +162,7 @@ def pseudonyms_of(workspace: Workspace) -> Pseudonyms:
     people = {one.name for one in known if one.kind is not AnnotatorKind.JUDGE}
     for taxonomy in workspace.taxonomies():
         study = workspace.study(taxonomy.ref)
-        people |= set() if study is None else {*study.annotators, *study.adjudicators}
+        people |= set() if study is None else set(study.participants)
     people = {name for name in people if annotator_kind(name) is not AnnotatorKind.JUDGE}
     judges = frozenset(one.name for one in known) - people
     with workspace.transaction():

@@ -1,0 +1,77 @@
+"""Commands report the workspace that they have found in a parent folder."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from mast_tui.traces.samples import samples_folder
+from tests.cli.conftest import Cli
+
+LINE = f"workspace: {Path('..', '.mast-tui', 'workspace.db')} (found in a parent folder)\n"
+
+LABELS = "trace_id,annotator,mode,value\nt,ann,1.3,present\nt,ann,,finished\n"
+
+COMMANDS = [
+    ("study", "set", "runs", "--annotators", "ann,bob"),
+    ("study", "show"),
+    ("judge", "runs", "--judge", "rules"),
+    ("import", "labels.csv", "--format", "csv-long", "--allow-new"),
+    ("agree", "--rounds", "0"),
+    ("report", "--rounds", "0"),
+    ("status",),
+    ("export", "--format", "csv-long", "-o", "out.csv"),
+    ("workspace", "check"),
+    ("taxonomy", "migrate", "mast@3", "mast@3"),
+]
+
+
+@pytest.fixture
+def below(cli: Cli, tmp_path: Path) -> Path:
+    """A folder below that of a workspace, with a trace and a file of labels."""
+    folder = tmp_path / "below"
+    (folder / "runs").mkdir(parents=True)
+    shutil.copy(samples_folder() / "cart-valkey-noeviction.jsonl", folder / "runs")
+    for place in (tmp_path, folder):
+        (place / "labels.csv").write_text(LABELS)
+    assert cli("import", "labels.csv", "--format", "csv-long", "--allow-new").code == 0
+    study = ("study", "set", "below/runs", "--annotators", "ann,bob")
+    assert cli(*study).code == 0
+    return folder
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: "-".join(words[:2]))
+def test_a_workspace_of_a_parent_folder_is_reported_once_on_stderr(
+    cli: Cli, below: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(below)
+    done = cli(*words)
+    assert done.err.count(LINE) == 1
+    assert "parent folder" not in done.out
+    place = Path("..", ".mast-tui", "workspace.db")
+    named = cli(*words, "--workspace", place)
+    assert "found in a parent folder" not in named.err
+
+
+def test_a_workspace_of_the_current_folder_is_not_reported(cli: Cli, below: Path) -> None:
+    assert below.is_dir()
+    assert cli("status").err == ""
+
+
+def test_json_on_stdout_stays_one_document(
+    cli: Cli, below: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(below)
+    done = cli("status", "--json")
+    assert Path(done.json["workspace"]).samefile("../.mast-tui/workspace.db")
+    assert LINE in done.err
+
+
+@pytest.mark.parametrize("words", [("inspect", "runs"), ("search", "redis", "runs")])
+def test_commands_that_only_read_traces_report_no_workspace(
+    cli: Cli, below: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(below)
+    assert "workspace" not in cli(*words).err

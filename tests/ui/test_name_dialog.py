@@ -1,0 +1,212 @@
+"""The question who labels: the people of a study, names from elsewhere, and what strangers see."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from textual.widgets import Input
+
+from mast_tui.labels import AnnotatorKind
+from mast_tui.session import remember_person, set_study
+from mast_tui.study import Study
+from mast_tui.ui.dialogs.name import NameScreen
+from mast_tui.ui.dialogs.question import Ask
+from mast_tui.workspace import Workspace
+from tests.ui.office import Office
+from tests.ui.stage import MAST, Stage, finding, read_trace, stage, suggest
+from tests.ui.test_study_annotate import study_over
+
+NAMES = ("alice", "bob", "jane", "dee")
+"""The people of the study in the order of the list."""
+
+
+@pytest.fixture
+def office(tmp_path: Path) -> Office:
+    """A blind study of three annotators and an adjudicator, over a trace with a suggestion."""
+    office = Office(tmp_path / "set")
+    trace = office.trace("one")
+    suggest(office.workspace, trace, [finding(trace, "1.3", 3, 8)])
+    study_over(office, "one", annotators=NAMES[:3], adjudicators=NAMES[3:], blind=True)
+    return office
+
+
+def asks(on: Stage) -> NameScreen:
+    """The dialog, which is open."""
+    assert isinstance(on.app.screen, NameScreen)
+    return on.app.screen
+
+
+def line_of(on: Stage) -> str:
+    return asks(on).query_one(Input).value
+
+
+def header(on: Stage) -> str:
+    return on.lines[0]
+
+
+async def test_in_a_study_no_enter_accepts_what_nobody_chose(office: Office) -> None:
+    async with stage(office.folder, workspace=office.workspace, annotator=None) as on:
+        text = " ".join(on.text.replace("│", " ").split())
+        assert "Your labels are saved under this name. Use the same name everywhere." in text
+        for name, part in zip(NAMES, ("annotator",) * 3 + ("adjudicator",), strict=True):
+            assert any(name in line and part in line for line in on.lines)
+        assert line_of(on) == ""
+        await on.press("enter", "enter")
+        assert line_of(on) == ""
+        assert "No name is chosen" in on.text
+        with closing(Workspace.open(office.workspace)) as kept:
+            assert "tester" not in {info.name for info in kept.annotators()}
+
+
+@pytest.mark.parametrize(
+    ("keys", "name"),
+    [
+        (("j",), "alice"),
+        (("down", "down"), "bob"),
+        (("j", "j", "j", "k"), "bob"),
+        (("up",), "dee"),
+        (("k", "k"), "jane"),
+        (("j", *["down"] * 9), "dee"),
+        (("b", "o", "b"), "bob"),
+        (("j", "a", "n", "e"), "jane"),
+        (("j", "j", *"alice"), "alice"),
+        (("tab", *"jane"), "jane"),
+        (("down", "tab", *"bob"), "bob"),
+    ],
+)
+async def test_a_name_is_chosen_by_moving_or_by_typing(
+    office: Office, keys: tuple[str, ...], name: str
+) -> None:
+    async with stage(office.folder, workspace=office.workspace, annotator=None) as on:
+        await on.press(*keys)
+        assert line_of(on) == name
+        await on.press("enter")
+        assert name in header(on)
+        assert ("blind" in header(on)) is (name != "dee")
+    async with stage(office.folder, workspace=office.workspace, annotator=None) as on:
+        assert name in header(on)  # it is remembered
+
+
+async def test_a_click_chooses_and_a_second_one_begins(office: Office) -> None:
+    async with stage(office.folder, workspace=office.workspace, annotator=None) as on:
+        row = next(y for y, line in enumerate(on.lines) if "bob" in line)
+        column = on.lines[row].index("bob")
+        await on.pilot.click(offset=(column, row))
+        await on.press()
+        assert line_of(on) == "bob"
+        await on.pilot.click(offset=(column, row))
+        await on.press()
+        assert "bob · blind" in header(on)
+
+
+async def test_another_name_must_be_confirmed_and_works_blind(office: Office) -> None:
+    path = office.file("one")
+    async with stage(path, workspace=office.workspace, annotator=None) as on:
+        await on.press(*"root", "enter")
+        assert isinstance(on.app.screen, Ask)
+        assert "root is not in this study; these labels will not count. Continue?" in " ".join(
+            on.text.replace("│", " ").split()
+        )
+        await on.press("enter")
+        assert line_of(on) == "root"
+        await on.press("enter", "escape")
+        assert line_of(on) == "root"
+        await on.press("enter", "y")
+        assert "root · blind" in header(on)
+        assert not on.session.suggestions_visible
+        assert "◌" not in on.text
+    # The name is remembered for commands; the app asks again.
+    async with stage(path, workspace=office.workspace, annotator=None) as on:
+        assert line_of(on) == ""
+        await on.press("j", "enter")
+        assert "alice · blind" in header(on)
+
+
+async def test_a_name_of_the_command_line_outside_the_study_is_told_and_blind(
+    office: Office,
+) -> None:
+    path = office.file("one")
+    async with stage(path, workspace=office.workspace, annotator="root") as on:
+        told = [note.message for note in on.app._notifications]
+        assert "root is not in this study; these labels will not count" in told
+        assert "root · blind" in header(on)
+        assert on.session.suggestions == ()
+    async with stage(path, workspace=office.workspace, annotator="root", assisted=True) as on:
+        assert on.session.suggestions_visible  # which is recorded
+    async with stage(path, workspace=office.workspace, annotator="bob") as on:
+        assert not on.app._notifications
+
+
+async def test_a_remembered_name_from_before_the_study_is_asked_again(
+    office: Office, tmp_path: Path
+) -> None:
+    with closing(Workspace.open(office.workspace)) as kept:
+        kept.add_annotator("tester", AnnotatorKind.HUMAN)
+        remember_person(kept, "tester")
+    async with stage(office.folder, workspace=office.workspace, annotator=None) as on:
+        assert line_of(on) == ""
+    place = tmp_path / "elsewhere.db"
+    with closing(Workspace.open(place)) as kept:
+        kept.add_annotator("tester", AnnotatorKind.HUMAN)
+        remember_person(kept, "tester")
+    async with stage(office.folder, workspace=place, annotator=None) as on:
+        assert "tester" in header(on)  # no study, nothing to ask
+
+
+async def test_outside_a_study_a_name_is_suggested_and_known_ones_can_be_chosen(
+    office: Office, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    for keys, name in (
+        (("enter",), "tester"),
+        (("down", "enter"), "kim"),
+        (("down", "down", "up", "enter"), "kim"),
+        (("up", "enter"), "tomas"),
+        (("down", *"jo", "enter"), "jo"),
+        ((*"jk", "enter"), "jk"),
+    ):
+        place = tmp_path / f"{'-'.join(keys)}.db"
+        with closing(Workspace.open(place)) as kept:
+            kept.add_annotator("kim", AnnotatorKind.HUMAN)
+            kept.add_annotator("tomas", AnnotatorKind.HUMAN)
+        async with stage(office.folder, workspace=place, annotator=None) as on:
+            assert line_of(on) == "tester"
+            assert "Already here:" in on.text
+            await on.press(*keys)
+            assert f"{name} · suggestions shown" in header(on)
+
+
+@pytest.mark.parametrize("name", ["alice", "root"])
+async def test_a_blind_study_that_is_set_up_meanwhile_holds_for_everybody(
+    office: Office, tmp_path: Path, name: str
+) -> None:
+    path, place = office.file("one"), tmp_path / "w.db"
+    suggest(place, read_trace(path), [finding(read_trace(path), "1.3", 3, 8)])
+    async with stage(path, workspace=place, annotator=name) as on:
+        assert f"{name} · suggestions shown" in header(on)
+        assert on.session.suggestions
+        opened = on.app.opened
+        assert opened is not None
+        traces = tuple(record.trace_id for record in opened.workspace.traces())
+        set_study(opened.workspace, "root", Study(MAST.ref, ("alice",), (), (traces,), 1))
+        on.app.study_changed()
+        await on.press()
+        assert f"{name} · blind" in header(on)
+        assert not on.session.suggestions
+        assert "◌" not in on.text
+
+
+@pytest.mark.parametrize("size", [(80, 24), (40, 15)])
+async def test_many_names_are_scrolled_on_a_small_screen(
+    office: Office, size: tuple[int, int]
+) -> None:
+    people = tuple(f"annotator-{number:02}" for number in range(30))
+    study_over(office, "one", annotators=people, blind=True)
+    async with stage(office.folder, workspace=office.workspace, annotator=None, size=size) as on:
+        await on.press(*["down"] * 25)
+        assert line_of(on) == people[24]
+        assert any(people[24] in line for line in on.lines if "annotator-" in line)
+        await on.press("enter")
+        assert not isinstance(on.app.screen, NameScreen)
