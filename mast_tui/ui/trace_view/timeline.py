@@ -658,9 +658,10 @@ class Timeline(TimelineLines):
     def _begin(self, trace: Trace) -> None:
         if trace is self.trace and self.is_attached:
             app = self.app
-            has_queue = isinstance(app, HasInputQueue)
-            input_priority = app.input_priority if has_queue else InputPriority()
-            self._look_on(trace, self.background, input_priority)
+            if isinstance(app, HasInputQueue):
+                self._look_on(trace, self.background, app.input_priority)
+            else:
+                self._look_on(trace, self.background, InputPriority())
 
     @work(thread=True, group="look", exclusive=True)
     def _look_on(
