@@ -1,5 +1,18 @@
 """Where annotators differ, and what an adjudicator decides about it."""
 
+from mast_tui.adjudication.conflict_groups import (
+    Choices,
+    ConflictGroup,
+    Dispute,
+    conflict_groups,
+    disputes,
+)
+from mast_tui.adjudication.decisions import (
+    has_changed,
+    outcome_words,
+    said_now,
+    settles_conflict,
+)
 from mast_tui.adjudication.errors import AdjudicationError
 from mast_tui.adjudication.guidelines import (
     Case,
@@ -13,11 +26,7 @@ from mast_tui.adjudication.queue import (
     QueueEntry,
     conflicts_by_trace,
     disagreement,
-    has_changed,
-    outcome_words,
     queue,
-    said_now,
-    settles_conflict,
     take_on,
     take_on_as_study_says,
     trace_disagreement,
@@ -36,14 +45,19 @@ __all__ = [
     "Adjudication",
     "AdjudicationError",
     "Case",
+    "Choices",
+    "ConflictGroup",
+    "Dispute",
     "GuidelineBook",
     "JudgeWord",
     "ModePage",
     "OrderOf",
     "QueueEntry",
     "TraceWords",
+    "conflict_groups",
     "conflicts_by_trace",
     "disagreement",
+    "disputes",
     "guidelines_document",
     "has_changed",
     "letters",
