@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from mast_tui.adjudication.decisions import has_changed, said_now, settles_conflict
 from mast_tui.gold import Conflict, ConflictKind, Decision, Order, Said, Side, no_order, words_on
 from mast_tui.gold.choice import Choice, elsewhere, take_all, take_side
-from mast_tui.gold.overlaps import overlap
-from mast_tui.labels import Label, Target, VerdictValue
+from mast_tui.gold.overlaps import in_reading_order, overlap
+from mast_tui.labels import WHOLE_TRACE, Label, Target, VerdictValue
 
 Choices = tuple[tuple[Conflict, Choice], ...]
 """What is decided about each conflict of a group."""
@@ -43,7 +43,7 @@ class ConflictGroup:
     @property
     def said(self) -> tuple[Said, ...]:
         """Every side with its verdict, or with all places of the group that it marked."""
-        return _merged(said for conflict in self.conflicts for said in conflict.said)
+        return merged_sides(self.conflicts)
 
     @property
     def labels(self) -> tuple[Label, ...]:
@@ -189,7 +189,9 @@ class Dispute:
         """
         asked_anew = self.changed(sides, order) if self.is_open else self.decisions
         anew = [_as_conflict(decision, sides, order) for decision in asked_anew]
-        return ConflictGroup((*self.conflicts, *anew))
+        conflicts = (*self.conflicts, *anew)
+        in_order = in_reading_order(conflicts, lambda one: one.where or WHOLE_TRACE, order)
+        return ConflictGroup(tuple(in_order))
 
 
 def disputes(conflicts: Iterable[Conflict], decisions: Iterable[Decision]) -> tuple[Dispute, ...]:
@@ -261,13 +263,11 @@ def first_place(decision: Decision) -> Target | None:
     return next(iter((*decision.targets, *said)), None)
 
 
-def _merged(said: Iterable[Said]) -> tuple[Said, ...]:
-    """One entry for each annotator, with all of their places."""
+def merged_sides(parts: Iterable[Conflict | Decision]) -> tuple[Said, ...]:
+    """Return what each annotator said in all of these parts of a row, with all of their places."""
     sides: dict[str, Said] = {}
-    for one in said:
-        known = sides.get(one.annotator)
-        if known is not None:
-            targets = tuple(dict.fromkeys((*known.targets, *one.targets)))
-            one = replace(known, targets=targets)
-        sides[one.annotator] = one
+    for one in (said for part in parts for said in part.said):
+        known = sides.get(one.annotator, one)
+        targets = tuple(dict.fromkeys((*known.targets, *one.targets)))
+        sides[one.annotator] = replace(known, targets=targets)
     return tuple(sides.values())

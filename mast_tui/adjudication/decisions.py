@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from mast_tui.gold import Decision, Order, Said, Side, no_order, words_on
 from mast_tui.gold.overlaps import items_of_mode, overlap
 from mast_tui.gold.settle import places_said, verdicts_said
-from mast_tui.labels import VerdictValue
+from mast_tui.labels import Target, VerdictValue
 
 
 def outcome_words(value: VerdictValue, *, is_verdict: bool) -> str:
@@ -15,6 +15,20 @@ def outcome_words(value: VerdictValue, *, is_verdict: bool) -> str:
     if is_verdict:
         return value.value
     return "place taken" if value is VerdictValue.PRESENT else "place dropped"
+
+
+def decided_words(decisions: Sequence[Decision]) -> str:
+    """Return what was decided in one step, in words: a verdict, or what became of places."""
+    if len(decisions) == 1:
+        return outcome_words(decisions[0].value, is_verdict=decisions[0].is_verdict)
+    taken = sum(one.value is VerdictValue.PRESENT for one in decisions)
+    return f"{taken} of {len(decisions)} places taken" if taken else "no place taken"
+
+
+def targets_taken(decisions: Iterable[Decision]) -> list[Target]:
+    """Return the places where a mode was decided to show."""
+    taken = (one for one in decisions if one.value is VerdictValue.PRESENT)
+    return [target for decision in taken for target in decision.targets]
 
 
 def settles_conflict(decision: Decision) -> bool:

@@ -159,18 +159,19 @@ class Evidence:
         self.show_span()
 
     def side_moved(self) -> None:
-        """The sides' cursor stands on another place: show it, unless a boundary is moved."""
+        """Show the place under the sides' cursor, unless a boundary is moved."""
         place = self.sides.place
         if place is not None and self.trace is not None and self.range_from is None:
+            self.timeline.show_range(self._range_of(place.target))
             self._go_to_target(place.target)
             self.show_span()
 
     # A boundary that is moved
 
-    def move_boundary(self) -> None:
-        """Begin to move the end of what is marked; again goes to the other end."""
+    def move_boundary(self, place: Target | None = None) -> None:
+        """Begin to move the end of a place, else of what is marked; again goes to the other end."""
         if self.range_from is None:
-            marked = self.timeline.range
+            marked = self._range_of(place) if place is not None else self.timeline.range
             first, last = marked if marked is not None else (self.timeline.index,) * 2
         else:
             first, last = self.timeline.index, self.range_from
