@@ -83,7 +83,7 @@ def words(on: Stage) -> str:
 async def test_figures_stand_under_their_titles(two: Office) -> None:
     async with agreeing(two) as on:
         assert "alice and bob" in on.lines[0]
-        assert "2 traces finished by all" in on.lines[0]
+        assert "2 traces by both" in on.lines[0]
         figures = cells(on, "1.3")
         assert (figures["n"], figures["raw_agreement"]) == ("2", "0.50")
         assert figures["prevalence"] == "1.00/0.50"

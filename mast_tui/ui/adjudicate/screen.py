@@ -279,7 +279,8 @@ class AdjudicateScreen(BaseScreen):
                 what = f" on {self._mode_words(self.queue.mode)}"
             return (
                 f"Nothing to adjudicate: in {traces} that two people have finished they agree"
-                f"{what}.\n\nAgreed items are taken over without a key; v looks through them."
+                f"{what}.\n\nAgreed items are taken over without a key; "
+                f"{self.key_of('adjudicate.agreed')} looks through them. {self._gold_words()}."
             )
         lines = ["Nothing to adjudicate: that needs two people who have finished the same trace."]
         done = [f"{one_line(name)} {count}" for name, count in cases.finished.items() if count]
@@ -375,7 +376,8 @@ class AdjudicateScreen(BaseScreen):
     def action_conflict(self, step: int) -> None:
         """The next or previous conflict that is left."""
         if not self._go_to_open(step):
-            self.hints.say("Nothing is left to decide")
+            words = self._next_words()
+            self.hints.say(f"{words[0].upper()}{words[1:]}")
 
     def _go_to_open(self, step: int = 1) -> bool:
         """Put the cursor on the next conflict that is left; False where there is none."""
@@ -810,10 +812,21 @@ class AdjudicateScreen(BaseScreen):
             to_go = f"other places of it are open · {to_go}"
         elif not self._go_to_open():
             self._show_row()
-            to_go = "nothing left to decide"
+            to_go = self._next_words()
         elif not self.queue.left():
             to_go = f"{self.queue.done()[1]} to look at again: a side has changed since"
         self._tell(f"{words} · {to_go}")
+
+    def _next_words(self) -> str:
+        """What can be done once nothing is left to decide."""
+        if self.queue.mode is not None or self.queue.hidden_traces():
+            return "nothing left to decide here"
+        return f"nothing left to decide: {self._gold_words()}"
+
+    def _gold_words(self) -> str:
+        """What can be done with the gold."""
+        export, agreement = (self.key_of(f"everywhere.{name}") for name in ("export", "agreement"))
+        return f"{export} exports the gold · {agreement} shows agreement"
 
     def _is_partly_decided(self) -> bool:
         """Whether places are left to decide in the row under the cursor."""
