@@ -55,12 +55,15 @@ class ConflictGroup:
         """The place to look at first."""
         return self.conflicts[0].where
 
-    def at_place(self, target: Target) -> ConflictGroup:
-        """Return the conflict in which a side marked this place, as a group of its own."""
-        return ConflictGroup(
-            tuple(c for c in self.conflicts if any(target in said.targets for said in c.said))
-            or self.conflicts
-        )
+    def at_place(self, target: Target) -> ConflictGroup | None:
+        """Return the conflict in which a side marked this place, as a group of its own.
+
+        A verdict is about all places. None where no conflict of the group is about this one.
+        """
+        if self.kind is ConflictKind.VERDICT:
+            return self
+        about = [c for c in self.conflicts if any(target in said.targets for said in c.said)]
+        return ConflictGroup(tuple(about)) if about else None
 
     def take_side(self, annotator: str) -> Choices:
         """Choose a side's verdict, or the places that it marked and none of the others.

@@ -138,7 +138,10 @@ class TestDeciding:
 
     def test_one_place_alone_leaves_the_others_open(self, office: Office) -> None:
         work = adjudication(office)
-        work.decide_together(group_of(work).at_place(at(12)).take_same(NOBODY))
+        alone = group_of(work).at_place(at(12))
+        assert alone is not None
+        work.decide_together(alone.take_same(NOBODY))
+        assert group_of(work).at_place(at(3)) is None  # all agree on it
         assert said(group_of(work)) == {"ann": (at(40, 42),), "bob": (at(9),)}
         row = dispute_of(work)
         assert (row.is_open, len(row.decisions)) == (True, 1)

@@ -110,9 +110,9 @@ def test_a_place_that_one_side_did_not_mark_is_a_question_about_the_place() -> N
     view = found.view(rows[0].item or "")
     assert view is not None
     assert "#10" in view.title
-    assert [s.verdict for s in view.sides] == ["did not mark this place", ""]
+    assert [s.verdict for s in view.sides] == ["did not mark this place", "", ""]
     assert [place.words for place in view.sides[1].places] == ["#10"]
-    assert view.note == "settled: #4"
+    assert [(s.name, s.places[0].words) for s in view.sides[2:]] == [("settled", "#4")]
 
 
 def test_a_trace_that_is_not_here_has_places_by_key() -> None:

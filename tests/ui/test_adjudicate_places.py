@@ -20,7 +20,7 @@ from mast_tui.workspace import NewEvent, Workspace
 from mast_tui.workspace.events.types import StudySet
 from tests import waiting
 from tests.ui.office import Office, said
-from tests.ui.stage import MAST, SLUGS, Stage, stage
+from tests.ui.stage import MAST, SLUGS, Stage, finding, stage, suggest
 
 CODE = "2.6"
 
@@ -65,6 +65,12 @@ def row(on: Stage) -> tuple[str, str]:
     return str(found.state), found.what
 
 
+def shown(on: Stage) -> list[tuple[int | None, str, list[str]]]:
+    """The sides with their numbers and places, and what is settled beside them."""
+    sides = screen(on).evidence.sides.sides
+    return [(one.number, one.name, [place.words for place in one.places]) for one in sides]
+
+
 def gold(office: Office, name: str = "one", code: str = CODE) -> list[tuple[int, int]]:
     """Where a mode shows by the gold: first and last span (from 1)."""
     trace = office.trace(name)
@@ -90,13 +96,14 @@ async def test_one_row_shows_where_each_annotator_sees_it(
         assert "1 left in 1 trace" in on.lines[0]
         assert row(on) == ("open", "at #10, #12 / #7")
         sides = screen(on).evidence.sides
-        assert [(s.number, s.name, [p.words for p in s.places]) for s in sides.sides] == [
+        assert shown(on) == [
             (1, "alice", ["#10", "#12"]),
             (2, "bob", ["#7"]),
+            (None, "settled", ["#2"]),
         ]
         assert "where is it?" in str(sides.border_title)
-        assert str(sides.border_subtitle) == "settled: #2"
         text = on.text
+        assert "settled  #2" in text
         assert "1 alice  #10" in text
         assert "2 bob  #7" in text
         marks = screen(on).evidence.timeline.marks
@@ -153,8 +160,8 @@ async def test_among_the_sides_a_key_is_about_one_place_alone(office: Office) ->
         assert "0 drops it alone" in said(on)
         await on.press("j", "0")
         assert row(on) == ("open", "at #10 / #7")
-        assert "other places of it are open" in said(on)
-        assert str(screen(on).evidence.sides.border_subtitle) == "settled: #2 · dropped: #12"
+        assert "its other places are open" in said(on)
+        assert shown(on)[2:] == [(None, "settled", ["#2"]), (None, "dropped", ["#12"])]
         assert screen(on).focused is screen(on).evidence.sides
         await on.press("e", "k", "enter")
         assert row(on) == ("open", "place: only bob")
@@ -164,6 +171,20 @@ async def test_among_the_sides_a_key_is_about_one_place_alone(office: Office) ->
         await on.press("u", "u", "u")
         assert row(on) == ("open", "at #10, #12 / #7")
         assert gold(office) == [(2, 2)]
+
+
+async def test_a_settled_place_is_looked_at_and_not_decided_among_the_sides(
+    office: Office,
+) -> None:
+    async with adjudicating(office) as on:
+        await on.press("tab", "j", "j", "j")
+        assert screen(on).evidence.timeline.index == 1
+        for key in ("0", "e", "l"):
+            await on.press(key)
+            assert "not in question" in said(on)
+            assert isinstance(on.app.screen, AdjudicateScreen)
+        assert gold(office) == [(2, 2)]
+        assert row(on)[0] == "open"
 
 
 async def test_another_mode_gets_all_places_or_the_one_under_the_cursor(office: Office) -> None:
@@ -211,7 +232,7 @@ async def test_earlier_decisions_on_single_places_are_part_of_the_row(office: Of
     async with adjudicating(office) as on:
         assert "0 of 1 decided" in on.lines[0]
         assert row(on) == ("open", "at #10, #12 / none")
-        assert "settled: #2, #7" in str(screen(on).evidence.sides.border_subtitle)
+        assert shown(on)[2:] == [(None, "settled", ["#2", "#7"])]
         await on.press("1")
         assert gold(office) == [(2, 2), (7, 7), (10, 10), (12, 12)]
         assert "1 of 1 decided" in on.lines[0]
@@ -271,6 +292,21 @@ async def test_sides_beyond_nine_are_numbered_and_taken_with_enter(tmp_path: Pat
         await on.press("tab", *["j"] * 9, "enter")
         assert gold_of(office) == [10]
         assert "as p10" in said(on)
+
+
+async def test_a_judge_is_told_from_the_tenth_side_in_the_timeline(tmp_path: Path) -> None:
+    office = Office(tmp_path / "set")
+    for number in range(1, 11):
+        mark(office, f"p{number:02}", number)
+    trace = office.trace("one")
+    suggest(office.workspace, trace, [finding(trace, CODE, 10, 10)])
+    async with stage(
+        office.folder, workspace=office.workspace, annotator="p01", size=(120, 40)
+    ) as on:
+        await on.press("A")
+        await on.press("b", "J")
+        marks = screen(on).evidence.timeline.marks
+        assert [mark.code for mark in marks.at(9)] == ["10", "judge"]
 
 
 def gold_of(office: Office) -> list[int]:

@@ -94,6 +94,15 @@ async def test_figures_stand_under_their_titles(two: Office) -> None:
             assert row[:end].split()[-1] == figures[column]
 
 
+async def test_the_title_counts_what_two_of_three_have_finished(two: Office) -> None:
+    two.label("carol", "three", {})
+    two.label("alice", "three", {})
+    async with agreeing(two) as on:
+        assert "alice, bob and carol" in on.lines[0]
+        assert "3 traces by two or more" in on.lines[0]
+        assert "by all" not in on.lines[0]
+
+
 async def test_intervals_come_with_the_words_on_what_they_rest_on(two: Office) -> None:
     two.label("alice", "three", {})
     two.label("bob", "three", {"3.1": (4, 4)})

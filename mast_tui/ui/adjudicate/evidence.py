@@ -62,7 +62,7 @@ class Evidence:
     def show_item(self, item: ItemView | None, *, empty: str = "", reading: bool = False) -> None:
         """Show the sides of an item and the place to look at first.
 
-        The marks in the timeline are the numbers of the sides.
+        The marks in the timeline are the numbers of the sides, and ``judge`` for a judge.
 
         Args:
             item: What to show; None where the cursor stands on no item.
@@ -80,8 +80,9 @@ class Evidence:
             self.span_view.show_text("", empty=words)
             return
         targets = [
-            (place.target, Mark(str(side.number or "judge"), MarkKind.OTHER))
+            (place.target, Mark("judge" if side.is_judge else str(side.number), MarkKind.OTHER))
             for side in sides
+            if side.is_judge or side.number is not None
             for place in side.places
         ]
         self.timeline.show_marks(marks_by_span(targets, self.trace.index_of))

@@ -211,9 +211,9 @@ class TraceItems:
             views = self._side_views(group, ())
             return ItemView(f"{title} · agreed", tuple(views), group.where)
         if found.is_open:
-            views = self._side_views(group, ())
+            views = [*self._side_views(group, ()), *self._settled_views(found)]
             title += f" · {self._question_words(group)}"
-            return ItemView(title, tuple(views), group.where, self._settled_words(found))
+            return ItemView(title, tuple(views), group.where)
         views = self._side_views(group, found.decisions)
         title += " · decided"
         if self.has_changed(found):
@@ -233,10 +233,10 @@ class TraceItems:
             return "where is it?"
         return f"is it at {place_words(group.where, self.order, quoted=False)}?"
 
-    def _settled_words(self, dispute: Dispute) -> str:
+    def _settled_views(self, dispute: Dispute) -> list[SideView]:
         """Where a mode shows beyond doubt while other places are open, and what was dropped."""
         if dispute.is_verdict:
-            return ""
+            return []
         settled = [label.target for label in self.gold.labels if label.mode == dispute.mode]
         dropped = [
             target
@@ -245,10 +245,11 @@ class TraceItems:
             for said in one.said
             for target in said.targets
         ]
-        words = (("settled", settled), ("dropped", list(dict.fromkeys(dropped))))
-        return " · ".join(
-            f"{name}: {self._places_words(targets)}" for name, targets in words if targets
-        )
+        return [
+            SideView(None, name, "", tuple(_place(target, (), self.order) for target in targets))
+            for name, targets in (("settled", settled), ("dropped", [*dict.fromkeys(dropped)]))
+            if targets
+        ]
 
     def _places_words(self, targets: Sequence[Target]) -> str:
         in_order = in_reading_order(targets, lambda target: target, self.order)
@@ -459,6 +460,7 @@ def judge_views(words: Sequence[JudgeWord], index_of: IndexOf) -> list[SideView]
             _judge_verdict(word),
             tuple(_place(label.target, [label], index_of) for label in word.labels),
             "judge",
+            is_judge=True,
         )
         for word in words
     ]

@@ -72,6 +72,8 @@ QUESTION_OF_A_STUDY = (
 
 BOUNDARY_PROMPT = "boundary: move its end · e the other end · v begin here · Enter decides · Esc"
 
+NOT_IN_QUESTION: Final = "This place is not in question: go to a side's place, or back to the queue"
+
 MOVING: Final = frozenset(
     f"adjudicate.{name}"
     for name in (
@@ -724,9 +726,8 @@ class AdjudicateScreen(BaseScreen):
         work, group = here
         items = self.queue.items[work.trace_id]
         agreed = items.agreed(group.id)
-        if alone is not None:
-            group = group.at_place(alone)
-        choices = choose(group)
+        asked = group if alone is None else group.at_place(alone)
+        choices = NOT_IN_QUESTION if asked is None else choose(asked)
         if isinstance(choices, str):
             self.hints.say(choices, error=True)
             return
@@ -745,12 +746,14 @@ class AdjudicateScreen(BaseScreen):
             return
         work, group = here
         place = self._place_alone()
-        if place is not None:
-            group = group.at_place(place)
+        asked = group if place is None else group.at_place(place)
+        if asked is None:
+            self.hints.say(NOT_IN_QUESTION, error=True)
+            return
 
         def found(slug: str | None) -> None:
             if slug is not None:
-                self._decide_other_mode(work, group, slug)
+                self._decide_other_mode(work, asked, slug)
 
         self.app.push_screen(ModeFinder(self.mast.taxonomy), found)
 
@@ -809,7 +812,7 @@ class AdjudicateScreen(BaseScreen):
         to_go = f"{self.queue.left()} to go"
         if self._is_partly_decided():
             self._show_row()
-            to_go = f"other places of it are open · {to_go}"
+            to_go = f"its other places are open · {to_go}"
         elif not self._go_to_open():
             self._show_row()
             to_go = self._next_words()
@@ -1032,12 +1035,16 @@ class AdjudicateScreen(BaseScreen):
     def action_boundary(self) -> None:
         """Begin to move the boundary; again goes to its other end."""
         if not self.asks:
-            if self._here() is None:
+            here, place = self._here(), self._place_alone()
+            if here is None:
+                return
+            if place is not None and here[1].at_place(place) is None:
+                self.hints.say(NOT_IN_QUESTION, error=True)
                 return
             if not self.evidence.has_spans:
                 self.hints.say("A boundary needs the trace's file, which is not here", error=True)
                 return
-            self._boundary_of = self._place_alone()
+            self._boundary_of = place
             self.evidence.timeline.focus()
         self.evidence.move_boundary(self._boundary_of)
         self.hints.prompt(BOUNDARY_PROMPT)
