@@ -378,8 +378,7 @@ class AdjudicateScreen(BaseScreen):
     def action_conflict(self, step: int) -> None:
         """The next or previous conflict that is left."""
         if not self._go_to_open(step):
-            words = self._next_words()
-            self.hints.say(f"{words[0].upper()}{words[1:]}")
+            self.hints.say(self._next_words())
 
     def _go_to_open(self, step: int = 1) -> bool:
         """Put the cursor on the next conflict that is left; False where there is none."""
@@ -809,22 +808,24 @@ class AdjudicateScreen(BaseScreen):
             self.queue.lines.move_by(1)
             self._tell(words)
             return
-        to_go = f"{self.queue.left()} to go"
         if self._is_partly_decided():
             self._show_row()
-            to_go = f"its other places are open · {to_go}"
+            words = f"{words} · its other places are open · {self.queue.left()} to go"
         elif not self._go_to_open():
             self._show_row()
-            to_go = self._next_words()
-        elif not self.queue.left():
-            to_go = f"{self.queue.done()[1]} to look at again: a side has changed since"
-        self._tell(f"{words} · {to_go}")
+            words = f"{self._next_words()} · {words}"
+        elif self.queue.left():
+            words = f"{words} · {self.queue.left()} to go"
+        else:
+            changed = self.queue.done()[1]
+            words = f"{words} · {changed} to look at again: a side has changed since"
+        self._tell(words)
 
     def _next_words(self) -> str:
         """What can be done once nothing is left to decide."""
         if self.queue.mode is not None or self.queue.hidden_traces():
-            return "nothing left to decide here"
-        return f"nothing left to decide: {self._gold_words()}"
+            return "Nothing left to decide here"
+        return f"Nothing left to decide: {self._gold_words()}"
 
     def _gold_words(self) -> str:
         """What can be done with the gold."""
