@@ -15,11 +15,14 @@ from mast_tui.adjudication import (
 )
 from mast_tui.gold import ConflictKind, no_order
 from mast_tui.gold.choice import NOBODY, Choice, take_side
-from mast_tui.labels import WHOLE_TRACE, AnnotatorKind, PassKind, Target
+from mast_tui.labels import WHOLE_TRACE, AnnotatorKind, Finding, PassKind, Target
 from mast_tui.study.model import Study
+from mast_tui.workspace import store_judgement
 from mast_tui.workspace.events.types import Decided
 from tests.adjudication.office import TAXONOMY, THIRD, Office, adjudication, taken_over
 from tests.gold.build import ABSENT, MODE, OTHER, PRESENT, UNSURE, at, order, quote
+
+JUDGE = "judge:rules@1"
 
 
 def office_of(**places: tuple[Target, ...]) -> Office:
@@ -85,6 +88,24 @@ class TestOneRow:
         assert said(group_of(work)) == {"ann": (at(3, 5), at(20)), "bob": (at(4, 8),)}
         work.decide_together(group_of(work).take_side("bob"))
         assert places(work) == [at(4, 8)]
+
+    def test_a_judge_that_is_named_is_a_side_of_it(self, office: Office) -> None:
+        office.workspace.add_annotator(JUDGE, AnnotatorKind.JUDGE)
+        store_judgement(
+            office.workspace,
+            judge=JUDGE,
+            taxonomy=TAXONOMY.ref,
+            trace_id="t1",
+            looks_at=[MODE],
+            findings=[Finding(MODE, "k20", "k20", "again", 0.9)],
+        )
+        names = ("ann", "bob", JUDGE)
+        left = conflicts_by_trace(
+            office.workspace, TAXONOMY, annotators=names, order_of=lambda _: order
+        )
+        (group,) = left["t1"]
+        assert said(group)[JUDGE] == (at(20),)
+        assert said(group_of(adjudication(office))).keys() == {"ann", "bob"}
 
     def test_it_is_counted_once_everywhere(self, office: Office) -> None:
         work = adjudication(office)

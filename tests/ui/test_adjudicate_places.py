@@ -260,6 +260,25 @@ async def test_what_another_decides_of_it_meanwhile_is_said_once(office: Office)
         assert row(on) == ("decided", "at #7, as bob")
 
 
+async def test_what_is_asked_anew_is_not_told_as_settled(office: Office) -> None:
+    async with adjudicating(office) as on:
+        await on.press("1")
+    mark(office, "alice", 12)  # a second time: it is hers no more
+    mark(office, "bob", 5)
+    async with adjudicating(office) as on:
+        assert row(on)[0] == "open"
+        assert shown(on) == [
+            (1, "alice", []),
+            (2, "bob", ["#5"]),
+            (None, "settled", ["#2", "#10"]),
+            (None, "dropped", ["#7"]),
+            (None, "taken before", ["#12"]),
+        ]
+        await on.press("0")
+        assert gold(office) == [(2, 2), (10, 10)]
+        assert "changed since" not in on.lines[0]
+
+
 async def test_a_changed_row_is_confirmed_by_one_key(office: Office) -> None:
     async with adjudicating(office) as on:
         await on.press("1")

@@ -186,7 +186,8 @@ class TraceItems:
 
     def left(self, mode: str | None = None) -> int:
         """How many conflicts are open, of one mode where it is named."""
-        return sum(dispute.is_open for dispute in self.disputes(mode))
+        groups = conflict_groups(self.gold.conflicts)
+        return sum(mode is None or group.mode == mode for group in groups)
 
     def decided(self, mode: str | None = None) -> int:
         """How many conflicts are decided, of one mode where it is named."""
@@ -234,20 +235,32 @@ class TraceItems:
         return f"is it at {place_words(group.where, self.order, quoted=False)}?"
 
     def _settled_views(self, dispute: Dispute) -> list[SideView]:
-        """Where a mode shows beyond doubt while other places are open, and what was dropped."""
+        """Where a mode shows beyond doubt while other places are open, and what was dropped.
+
+        What was taken before a side changed is in question again.
+        """
         if dispute.is_verdict:
             return []
-        settled = [label.target for label in self.gold.labels if label.mode == dispute.mode]
+        settled = [
+            label.target
+            for label in self.gold.labels
+            if label.mode == dispute.mode and not label.changed
+        ]
+        changed = dispute.changed(self.sides, self.order)
         dropped = [
             target
             for one in dispute.decisions
-            if one.value is not VerdictValue.PRESENT
+            if one.value is not VerdictValue.PRESENT and one not in changed
             for said in one.said
             for target in said.targets
         ]
         return [
             SideView(None, name, "", tuple(_place(target, (), self.order) for target in targets))
-            for name, targets in (("settled", settled), ("dropped", [*dict.fromkeys(dropped)]))
+            for name, targets in (
+                ("settled", settled),
+                ("dropped", [*dict.fromkeys(dropped)]),
+                ("taken before", targets_taken(changed)),
+            )
             if targets
         ]
 
