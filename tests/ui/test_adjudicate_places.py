@@ -165,6 +165,7 @@ async def test_among_the_sides_a_key_is_about_one_place_alone(office: Office) ->
         assert screen(on).focused is screen(on).evidence.sides
         await on.press("e", "k", "enter")
         assert row(on) == ("open", "place: only bob")
+        assert screen(on).focused is screen(on).evidence.sides
         await on.press("b")
         assert gold(office) == [(2, 2), (7, 7), (9, 10)]
         assert row(on)[0] == "decided"

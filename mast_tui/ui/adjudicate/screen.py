@@ -607,8 +607,11 @@ class AdjudicateScreen(BaseScreen):
             was.decided_by == me and (was.value, was.targets) != (one.value, one.targets)
             for was, one in mine
         )
-        names = joined(list(dict.fromkeys(one_line(one.decided_by) for one in new)))
-        return (f"{names} has decided {self._mode_words(dispute.mode)}" if new else ""), differs
+        if not new:
+            return "", False
+        names = list(dict.fromkeys(one_line(one.decided_by) for one in new))
+        verb = "has" if len(names) == 1 else "have"
+        return f"{joined(names)} {verb} decided {self._mode_words(dispute.mode)}", differs
 
     def _name_of(self, trace_id: str) -> str:
         return f" on {one_line(self.queue.name_of(trace_id), 40)}"
@@ -794,8 +797,8 @@ class AdjudicateScreen(BaseScreen):
         self._last = (work.trace_id, items)
         self.evidence.range_from = None
         self._show_outcome(work)
-        if not self._is_partly_decided():
-            self.queue.lines.focus()
+        partly = self._is_partly_decided()
+        (self.evidence.sides if partly else self.queue.lines).focus()
         self.hints.clear()
         study = self.queue.cases.study
         if study is not None and study.reasons:
