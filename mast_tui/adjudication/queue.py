@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from mast_tui.adjudication.conflict_groups import ConflictGroup, conflict_groups, disputes
 from mast_tui.adjudication.sides import TraceWords, words_by_trace
 from mast_tui.adjudication.trace_files import OrderOf
-from mast_tui.gold import (
-    Conflict,
-    ConflictKind,
-    Decision,
-    GoldTrace,
-    Order,
-    Said,
-    Side,
-    no_order,
-    no_orders,
-    words_on,
-)
-from mast_tui.gold.overlaps import items_of_mode, overlap
-from mast_tui.gold.settle import places_said, verdicts_said
-from mast_tui.labels import Pass, PassKind, VerdictValue
+from mast_tui.gold import Conflict, ConflictKind, GoldTrace, no_orders
+from mast_tui.labels import Pass, PassKind
 from mast_tui.session.retests import by_trace, retest_open, retests_of
 from mast_tui.session.visibility import record_reveal
 from mast_tui.taxonomy.model import Taxonomy
@@ -88,7 +76,8 @@ def queue(
             continue
         order = order_of(trace_id)
         gold = said.gold(taxonomy, order)
-        changed = sum(has_changed(one, said.sides, order) for one in said.decisions)
+        rows = disputes(gold.conflicts, said.decisions)
+        changed = sum(row.has_changed(said.sides, order) for row in rows)
         entry = QueueEntry(trace_id, names, access, said, gold)
         open_ones.append((trace_disagreement(gold.conflicts), changed, entry))
     record_reveal(workspace, adjudicator, taxonomy.ref, [one.trace_id for *_, one in open_ones])
@@ -184,15 +173,16 @@ def conflicts_by_trace(
     *,
     annotators: Collection[str] | None = None,
     order_of: OrderOf = no_orders,
-) -> dict[str, tuple[Conflict, ...]]:
-    """What is left to decide on every trace that two or more have finished, by trace id.
+) -> dict[str, tuple[ConflictGroup, ...]]:
+    """Return what is left to decide on each trace that two or more have finished, by trace id.
 
+    All disputed places of a mode are one entry, as they are decided in one step.
     Nothing is recorded, so this is for what shows nobody's words to anybody still reading; screens
     use ``queue``.
     """
     words = words_by_trace(workspace, taxonomy, annotators=annotators)
     return {
-        trace_id: said.gold(taxonomy, order_of(trace_id)).conflicts
+        trace_id: conflict_groups(said.gold(taxonomy, order_of(trace_id)).conflicts)
         for trace_id, said in words.items()
         if len(said.sides) > 1
     }
@@ -217,16 +207,16 @@ def _has_words(workspace: Workspace, one: Pass) -> bool:
     )
 
 
-def disagreement(conflict: Conflict) -> float:
-    """How evenly the sides of a conflict split, above 0 and up to 1.
+def disagreement(group: ConflictGroup) -> float:
+    """Return how evenly the sides of a conflict split, above 0 and up to 1.
 
     Twice the share of the sides that do not say what most say, at most 1: one against one is 1,
     as is two against two; one against two is 0.67, one against three 0.5. In a conflict of places
     the sides that marked exactly the same stand together, those without a mark too.
     """
-    verdict = conflict.kind is ConflictKind.VERDICT
+    verdict = group.kind is ConflictKind.VERDICT
     words: Counter[object] = Counter(
-        said.value if verdict else frozenset(said.targets) for said in conflict.said
+        said.value if verdict else frozenset(said.targets) for said in group.said
     )
     most = max(words.values(), default=0)
     sides = words.total()
@@ -234,55 +224,5 @@ def disagreement(conflict: Conflict) -> float:
 
 
 def trace_disagreement(conflicts: Iterable[Conflict]) -> float:
-    """The disagreement over a trace: the sum over its conflicts that are left."""
-    return sum(disagreement(conflict) for conflict in conflicts)
-
-
-def outcome_words(value: VerdictValue, *, is_verdict: bool) -> str:
-    """What was decided, in words: the verdict, or what became of the place."""
-    if is_verdict:
-        return value.value
-    return "place taken" if value is VerdictValue.PRESENT else "place dropped"
-
-
-def settles_conflict(decision: Decision) -> bool:
-    """Whether the sides differed when it was decided; else it adds to, or overrules, the agreed."""
-    if decision.is_verdict:
-        return len({said.value for said in decision.said}) > 1
-    return len({frozenset(said.targets) for said in decision.said}) > 1
-
-
-def said_now(
-    decision: Decision, sides: Sequence[Side], order: Order = no_order
-) -> tuple[Said, ...]:
-    """What the sides say now of what a decision is about.
-
-    Of a mode all that have a verdict; of a place those that the decision names, who may have left
-    it, and whoever has marked it since.
-    """
-    if decision.is_verdict:
-        return words_on(decision.mode, sides)
-    labels = [label for side in sides for label in side.labels if label.mode == decision.mode]
-    items = items_of_mode(labels, order)
-    about = [*decision.targets, *(t for said in decision.said for t in said.targets)]
-    here = [item for item in items if item.id == decision.item] or [
-        item for item in items if any(overlap(item.target, target, order) for target in about)
-    ]
-    marked = [label for item in here for label in item.labels]
-    names = [*(said.annotator for said in decision.said), *(label.annotator for label in marked)]
-    return tuple(
-        Said(
-            name,
-            VerdictValue.PRESENT,
-            tuple(dict.fromkeys(label.target for label in marked if label.annotator == name)),
-        )
-        for name in dict.fromkeys(names)
-    )
-
-
-def has_changed(decision: Decision, sides: Sequence[Side], order: Order = no_order) -> bool:
-    """Whether a side has said something else about it since it was decided."""
-    now = said_now(decision, sides, order)
-    if decision.is_verdict:
-        return verdicts_said(decision.said) != verdicts_said(now)
-    return places_said(decision.said) != places_said(now)
+    """Return the disagreement over a trace: the sum over what is left, as it is decided."""
+    return sum(disagreement(group) for group in conflict_groups(conflicts))

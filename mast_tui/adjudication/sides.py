@@ -19,7 +19,7 @@ from mast_tui.workspace.store import Workspace
 class TraceWords:
     """What was said about one trace: the sides, the pass each said it in, and the decisions.
 
-    ``boundaries`` is whether the study makes different places of one mode a conflict.
+    ``boundaries`` is whether the study makes overlapping places with different ends a conflict.
     """
 
     trace_id: str

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from mast_tui.adjudication.decisions import said_now
 from mast_tui.adjudication.errors import AdjudicationError
 from mast_tui.adjudication.history import history_of
-from mast_tui.adjudication.queue import Access, access_to, next_pass_number, said_now
+from mast_tui.adjudication.queue import Access, access_to, next_pass_number
 from mast_tui.adjudication.sides import TraceWords, words_by_trace
 from mast_tui.gold import Conflict, Decision, Order, Said, no_order, words_on
 from mast_tui.gold.choice import NOBODY, Choice
@@ -113,21 +114,52 @@ class Adjudication:
         self.gold = self.words.gold(self.taxonomy, self._order)
 
     def decide(self, conflict: Conflict, choice: Choice, *, reason: str = "") -> Decision:
-        """Settle a conflict as it was on screen."""
-        decision = self._decision(conflict.mode, conflict.id, choice, conflict.said, reason=reason)
-        self._record([decision])
-        return decision
+        """Decide one conflict as it was on screen; see ``decide_together``."""
+        return self.decide_together([(conflict, choice)], reason=reason)[0]
 
-    def another_mode(self, conflict: Conflict, mode: str) -> tuple[Decision, ...]:
-        """It is another mode: nobody is right about this one, and the place goes to that one.
+    def decide_together(
+        self, choices: Iterable[tuple[Conflict, Choice]], *, reason: str = ""
+    ) -> tuple[Decision, ...]:
+        """Decide conflicts as they were on screen, in one step that is undone as one.
 
-        The place is where the conflict is, or the whole trace.
+        All decisions have the same time: of two adjudicators who decide the same conflicts apart
+        and whose workspaces are merged, one is right about all of them.
+
+        Args:
+            choices: The conflicts, with what is decided about each.
+            reason: Why.
+
+        Returns:
+            A decision for each conflict.
         """
-        if mode == conflict.mode:
+        at = now()
+        decisions = tuple(
+            self._decision(c.mode, c.id, choice, c.said, at=at, reason=reason)
+            for c, choice in choices
+        )
+        self._record(decisions)
+        return decisions
+
+    def another_mode(self, conflicts: Sequence[Conflict], mode: str) -> tuple[Decision, ...]:
+        """Decide that conflicts are about another mode, to which their places go.
+
+        Args:
+            conflicts: What is decided: no side is right about any of them.
+            mode: The slug of the mode that shows at the place of each, or in the whole trace.
+
+        Returns:
+            All decisions, first those on the conflicts.
+
+        Raises:
+            AdjudicationError: It is the mode in question, or the taxonomy has no such mode.
+        """
+        if any(mode == conflict.mode for conflict in conflicts):
             raise AdjudicationError("that is the mode in question; take a side, or both")
+        at = now()
+        places = tuple(dict.fromkeys(conflict.where or WHOLE_TRACE for conflict in conflicts))
         decisions = (
-            self._decision(conflict.mode, conflict.id, NOBODY, conflict.said),
-            self._addition(mode, conflict.where or WHOLE_TRACE),
+            *(self._decision(c.mode, c.id, NOBODY, c.said, at=at) for c in conflicts),
+            *self._additions(mode, places, at),
         )
         self._record(decisions)
         return decisions
@@ -151,16 +183,21 @@ class Adjudication:
             return tuple(dict.fromkeys(fact.item for fact in facts))
         return ()
 
-    def confirm(self, item: str) -> Decision:
-        """Decide again as it stands, now that a side has said something else since."""
-        standing = self._standing(item)
-        said = said_now(standing, self.words.sides, self._order)
-        seen = standing.judge_seen or self._sees_judge(standing.mode)
-        decision = replace(
-            standing, said=said, decided_by=self.adjudicator, decided_at=now(), judge_seen=seen
+    def confirm(self, *items: str) -> tuple[Decision, ...]:
+        """Decide these items again as they stand, now that a side has said something else since."""
+        at = now()
+        decisions = tuple(self._confirmed(self._standing(item), at) for item in items)
+        self._record(decisions)
+        return decisions
+
+    def _confirmed(self, standing: Decision, at: str) -> Decision:
+        return replace(
+            standing,
+            said=said_now(standing, self.words.sides, self._order),
+            decided_by=self.adjudicator,
+            decided_at=at,
+            judge_seen=standing.judge_seen or self._sees_judge(standing.mode),
         )
-        self._record([decision])
-        return decision
 
     def explain(self, items: Iterable[str], reason: str) -> None:
         """Say why beside one's own decisions on these items; empty words take a reason away.
@@ -215,7 +252,14 @@ class Adjudication:
     # Recording
 
     def _decision(
-        self, mode: str, item: str, choice: Choice, said: tuple[Said, ...], *, reason: str = ""
+        self,
+        mode: str,
+        item: str,
+        choice: Choice,
+        said: tuple[Said, ...],
+        *,
+        at: str,
+        reason: str = "",
     ) -> Decision:
         self._check_mode(mode)
         return Decision(
@@ -226,22 +270,26 @@ class Adjudication:
             sides=choice.sides,
             said=said,
             decided_by=self.adjudicator,
-            decided_at=now(),
+            decided_at=at,
             judge_seen=self._sees_judge(mode),
             reason=reason,
         )
 
-    def _addition(self, mode: str, target: Target) -> Decision:
-        """A place of a mode that is present or in question; else the mode with this place."""
+    def _additions(self, mode: str, places: tuple[Target, ...], at: str) -> list[Decision]:
+        """Places of a mode that is present or in question; else the mode with these places."""
         self._check_mode(mode)
         sides = self.words.sides
-        choice = Choice(VerdictValue.PRESENT, (target,))
         in_question = any(conflict.id == mode for conflict in self.gold.conflicts)
-        if self.gold.verdict(mode).value is VerdictValue.PRESENT or in_question:
+        if self.gold.verdict(mode).value is not VerdictValue.PRESENT and not in_question:
+            choice = Choice(VerdictValue.PRESENT, places)
+            return [self._decision(mode, mode, choice, words_on(mode, sides), at=at)]
+        added = []
+        for target in places:
             said = words_at(mode, target, sides, self._order)
-            choice = replace(choice, sides=tuple(s.annotator for s in said))
-            return self._decision(mode, item_id(mode, target), choice, said)
-        return self._decision(mode, mode, choice, words_on(mode, sides))
+            marked_by = tuple(one.annotator for one in said)
+            choice = Choice(VerdictValue.PRESENT, (target,), marked_by)
+            added.append(self._decision(mode, item_id(mode, target), choice, said, at=at))
+        return added
 
     def _check_mode(self, mode: str) -> None:
         if all(known.slug != mode for known in self.taxonomy.modes):

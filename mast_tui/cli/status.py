@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mast_tui.adjudication import orders_from_files, words_by_trace
+from mast_tui.adjudication import conflict_groups, orders_from_files, words_by_trace
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by, say_left_out
@@ -16,7 +16,7 @@ from mast_tui.session import sight_values, status
 from mast_tui.workspace.registers.taxonomies import revision_words
 
 if TYPE_CHECKING:
-    from mast_tui.gold import Conflict
+    from mast_tui.adjudication import ConflictGroup
     from mast_tui.session import AnnotatorStatus, Viewer
     from mast_tui.study import Study
     from mast_tui.taxonomy.model import Taxonomy
@@ -31,6 +31,8 @@ def status_command(
     as_json: bool,
 ) -> None:
     """Show per annotator what is finished, open and left to adjudicate.
+
+    Open traces have a pass that is begun and not finished, which can be a second one.
 
     Annotators see conflicts only on traces that they have finished or adjudicate; this is recorded.
     --annotator shows that person's row alone. If there is a study, also its progress.
@@ -78,8 +80,11 @@ def status_command(
         say_left_out(viewer, left_out)
 
 
-def _conflicts(viewer: Viewer, taxonomy: Taxonomy) -> list[tuple[str, Conflict]]:
-    """What is left to decide on the traces that somebody may know of, each with its trace's id."""
+def _conflicts(viewer: Viewer, taxonomy: Taxonomy) -> list[tuple[str, ConflictGroup]]:
+    """Return what is left to decide on the traces that the viewer may know of, with their ids.
+
+    All disputed places of a mode are one conflict, as they are decided in one step.
+    """
     place = viewer.workspace
     words = {
         trace_id: said
@@ -92,7 +97,7 @@ def _conflicts(viewer: Viewer, taxonomy: Taxonomy) -> list[tuple[str, Conflict]]
         (trace_id, conflict)
         for trace_id, said in words.items()
         if len(said.sides) > 1
-        for conflict in said.gold(taxonomy, order_of(trace_id)).conflicts
+        for conflict in conflict_groups(said.gold(taxonomy, order_of(trace_id)).conflicts)
     ]
 
 
@@ -101,7 +106,7 @@ def _study(
     taxonomy: Taxonomy,
     study: Study,
     annotator: str | None,
-    conflicts: list[tuple[str, Conflict]],
+    conflicts: list[tuple[str, ConflictGroup]],
 ) -> dict[str, Any]:
     """How far a study is; with an annotator only their own share."""
     traces = frozenset(study.traces)
@@ -123,7 +128,7 @@ def _only_organises(row: AnnotatorStatus, study: Study | None) -> bool:
     return not row.finished and not row.open
 
 
-def _concerns(conflict: Conflict, name: str) -> bool:
+def _concerns(conflict: ConflictGroup, name: str) -> bool:
     return any(said.annotator == name for said in conflict.said)
 
 

@@ -143,7 +143,8 @@ def study_command() -> None:
 @click.option(
     "--boundaries/--no-boundaries",
     default=None,
-    help="Whether different places of one mode are a conflict. Default: no.",
+    help="Whether overlapping places of one mode with different ends are a conflict too. Separate "
+    "places always are. Default: no.",
 )
 @click.option(
     "--reasons/--no-reasons",

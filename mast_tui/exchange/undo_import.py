@@ -55,7 +55,7 @@ _IN_WORDS: Final[tuple[tuple[type, str], ...]] = (
     (PassUnfinished, "a pass reopened"),
     (ReviewSet, "suggestions reviewed"),
     (SpanNoteSet, "notes written"),
-    (Decided, "conflicts decided"),
+    (Decided, "decisions made"),
     (GuidelineSet, "guidelines written"),
     (StudySet, "a study set up"),
     (Judged, "a judge's run"),

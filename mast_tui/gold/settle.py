@@ -263,12 +263,13 @@ def _by_decision(
         (name, frozenset(label.target for label in marks if label.annotator == name))
         for name in {label.annotator for label in marks}
     }
-    behind = [label for label in marks if label.annotator in decision.sides]
+    # Of the whole mode: a place of the adjudicator's own may touch what other items are about.
+    agreeing = [x for x in _labels(decision.mode, sides) if x.annotator in decision.sides]
     return [
         _gold_label(
             decision.mode,
             target,
-            [label for label in behind if overlap(label.target, target, order)],
+            [label for label in agreeing if overlap(label.target, target, order)],
             sides,
             decision,
             changed,

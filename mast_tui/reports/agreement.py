@@ -114,8 +114,9 @@ def agreement_report(document: Values, *, sight: Values | None = None) -> Report
             the judge has judged are hidden from them.
     """
     spans, judge = document.get("spans"), document.get("judge")
+    modes = modes_section(document)
     sections = [
-        modes_section(document),
+        replace(modes, facts=()),
         categories_section(document),
         pairs_section(document),
         None if spans is None else places_section(spans),
@@ -132,9 +133,11 @@ def agreement_report(document: Values, *, sight: Values | None = None) -> Report
     return Report(
         "agreement",
         "Agreement",
-        f"{_who(document)} on {document['taxonomy']}, {_pass(document)}: {_traces(document)}.",
+        f"{_who(document)} on {document['taxonomy']}, {_pass(document)}: "
+        f"{traces_compared(document)}.",
         tuple(section for section in sections if section is not None),
         tuple(notes),
+        facts=modes.facts,
         document=dict(document) if sight is None else {**document, "sight": sight},
     )
 
@@ -704,8 +707,8 @@ class _People:
     def _caption(self) -> str:
         document = self.document
         return (
-            f"Labels of {_who(document)} on {_traces(document)} (taxonomy {document['taxonomy']}, "
-            f"{_pass(document)}). {self._intervals()}"
+            f"Labels of {_who(document)} on {traces_compared(document)} "
+            f"(taxonomy {document['taxonomy']}, {_pass(document)}). {self._intervals()}"
         )
 
     def _intervals(self) -> str:
@@ -809,15 +812,21 @@ def _shared(document: Values) -> int:
     return shared
 
 
-def _traces(document: Values) -> str:
-    """How many traces are compared."""
-    every = document["traces"]["finished_by_all"]
-    if len(document["annotators"]) < 3:
-        both = "that both have finished" if len(document["annotators"]) == 2 else "finished"
-        return f"{counted(every, 'trace')} {both}"
-    two = counted(_shared(document), "trace")
-    of_all = f"{every:,}" if every else "none"
-    return f"{two} that two or more have finished, {of_all} of them finished by all"
+def traces_compared(document: Values) -> str:
+    """Return how many traces the figures compare, for the head of a page or a screen.
+
+    Returns:
+        ``3 traces by both``; of more annotators, who need not all have finished the same traces,
+        ``20 traces by two or more, 5 of them by all``.
+    """
+    people = len(document["annotators"])
+    by_all = document["traces"]["finished_by_all"]
+    if people < 2:
+        return f"{counted(by_all, 'trace')} finished"
+    if people == 2:
+        return f"{counted(by_all, 'trace')} by both"
+    words = f"{counted(_shared(document), 'trace')} by two or more"
+    return f"{words}, {by_all:,} of them by all" if by_all else words
 
 
 def _paradox_note(tables: Values) -> Iterator[Note]:

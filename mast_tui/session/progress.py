@@ -78,9 +78,10 @@ def _progress(study: Study, name: str, shared: frozenset[str], passes: list[Pass
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorStatus:
-    """How many traces an annotator has finished, and how many are begun and not finished.
+    """The traces of an annotator: how many are finished, and how many have an open pass.
 
-    A trace in a second look counts as finished: its first pass stands.
+    A trace with an open second look counts as both: its finished pass counts in all figures, and
+    something is left to do.
     """
 
     name: str
@@ -99,7 +100,7 @@ class StatusReport:
 
 
 def status(workspace: Workspace, taxonomy: Taxonomy) -> StatusReport:
-    """How far everybody is under a taxonomy."""
+    """Return how far the annotators are under a taxonomy."""
     passes: dict[str, dict[str, list[Pass]]] = {}
     for one in workspace.passes(taxonomy=taxonomy.ref):
         if one.kind.is_reading:
@@ -110,5 +111,6 @@ def status(workspace: Workspace, taxonomy: Taxonomy) -> StatusReport:
             continue
         work = passes.get(info.name, {}).values()
         finished = sum(any(one.finished for one in mine) for mine in work)
-        rows.append(AnnotatorStatus(info.name, info.kind, finished, len(work) - finished))
+        unfinished = sum(not max(mine, key=lambda one: one.number).finished for mine in work)
+        rows.append(AnnotatorStatus(info.name, info.kind, finished, unfinished))
     return StatusReport(taxonomy.ref, len(workspace.traces()), tuple(rows))

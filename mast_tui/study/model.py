@@ -88,9 +88,9 @@ class Study:
     ``draws`` tell of those lots that are samples; every other one was taken in whole.
 
     In adjudication ``names_hidden`` shows sides without names until asked, ``judge_first`` shows
-    the judge before the decision too, ``boundaries`` makes different places of one mode a
-    conflict, and ``reasons`` asks for a reason at each decision. Raises ``InvalidStudy`` for a
-    protocol that cannot be kept.
+    the judge before the decision too, ``boundaries`` makes overlapping places of one mode
+    with different ends a conflict, and ``reasons`` asks for a reason at each decision. Raises
+    ``InvalidStudy`` for a protocol that cannot be kept.
     """
 
     taxonomy: str

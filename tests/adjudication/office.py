@@ -51,7 +51,7 @@ def taken_over(
     """Have a place go to a mode, as if it had been marked for another that all call absent."""
     said = words_on(instead_of, work.words.sides)
     marked = Conflict(instead_of, ConflictKind.VERDICT, instead_of, said, (), target)
-    return work.another_mode(marked, mode)[1]
+    return work.another_mode([marked], mode)[1]
 
 
 def changed_since(work: Adjudication, decision: Decision) -> bool:

@@ -10,6 +10,7 @@ from mast_tui.adjudication import (
     Access,
     Adjudication,
     AdjudicationError,
+    ConflictGroup,
     conflicts_by_trace,
     disagreement,
     letters,
@@ -53,13 +54,18 @@ class TestDisagreement:
     ) -> None:
         sides = [Side(f"p{i}", {MODE: value}) for i, value in enumerate(values)]
         (conflict,) = gold_of_trace(sides, (), MODES, order).conflicts
-        assert disagreement(conflict) == pytest.approx(expected)
+        assert disagreement(ConflictGroup((conflict,))) == pytest.approx(expected)
 
     def test_places_count_by_who_marked_the_same(self) -> None:
         sides = [side("ann", at(3)), side("bob", at(3), at(9)), side("cat", at(3), at(9))]
         (conflict,) = gold_of_trace(sides, (), MODES, order).conflicts
-        assert disagreement(conflict) == pytest.approx(2 / 3)
-        assert trace_disagreement([conflict, conflict]) == pytest.approx(4 / 3)
+        assert disagreement(ConflictGroup((conflict,))) == pytest.approx(2 / 3)
+
+    def test_the_places_of_a_mode_are_one_disagreement(self) -> None:
+        sides = [side("ann", at(3), at(20)), side("bob", at(9)), side("cat", at(9))]
+        conflicts = gold_of_trace(sides, (), MODES, order).conflicts
+        assert len(conflicts) == 3
+        assert trace_disagreement(conflicts) == pytest.approx(2 / 3)
 
     def test_the_queue_has_most_disagreement_first_and_then_goes_by_trace(self) -> None:
         office = Office("t1", "t2", "t3", "t4")

@@ -140,16 +140,16 @@ def test_a_majority_settles_where_it_is_asked_for_and_boundaries_where_a_study_s
 
 def test_another_mode_takes_the_place_over(office: Office) -> None:
     work = adjudication(office)
-    work.another_mode(only(work), THIRD)
+    work.another_mode([only(work)], THIRD)
     assert work.gold.verdict(MODE).value is ABSENT
     assert work.gold.verdict(THIRD).value is PRESENT
     assert [(x.mode, x.target) for x in work.gold.labels] == [(THIRD, at(3, 5))]
     assert set(work.undo()) == {MODE, THIRD}
     assert work.decisions == ()
     with pytest.raises(AdjudicationError, match="in question"):
-        work.another_mode(only(work), MODE)
+        work.another_mode([only(work)], MODE)
     with pytest.raises(AdjudicationError, match="no mode"):
-        work.another_mode(only(work), "not_in_here")
+        work.another_mode([only(work)], "not_in_here")
     assert work.decisions == ()
 
 
@@ -158,7 +158,7 @@ def test_another_mode_that_is_open_itself_stays_to_be_decided() -> None:
     office.finish("ann", at(3), others={THIRD: UNSURE_VALUE})
     office.finish("bob", value=ABSENT)
     work = adjudication(office)
-    work.another_mode(work.gold.conflicts[0], THIRD)
+    work.another_mode([work.gold.conflicts[0]], THIRD)
     left = only(work)
     assert left.id == THIRD
     work.decide(left, Choice(PRESENT))

@@ -298,7 +298,7 @@ def test_what_fleiss_rests_on_is_told_where_others_rest_on_more(cli: Cli, tmp_pa
              if (row["scope"], row["mode"]) == ("mode", "1.1")}  # fmt: skip
     assert (n["fleiss_kappa"], n["krippendorff_alpha"]) == ("3", "8")
     text = cli("agree", "--no-spans", "--rounds", "0").out
-    finished = "8 traces that two or more have finished, 3 of them finished by all"
+    finished = "8 traces by two or more, 3 of them by all"
     assert finished in " ".join(text.split())
     assert "Fleiss' κ rests only on what all of them judged: n 3 (1.1" in " ".join(text.split())
     printed = cli("agree", "--no-spans", "--rounds", "0", "--markdown", "-").out

@@ -148,6 +148,25 @@ def test_a_person_sees_figures_of_what_they_have_finished_only(cli: Cli, tmp_pat
     assert nobody["annotators"] == []
 
 
+def test_the_disputed_places_of_a_mode_count_as_one_conflict(cli: Cli, tmp_path: Path) -> None:
+    places = {"alice": ("k1", "k4"), "bob": ("k2",), "carol": ("k1", "k2", "k3")}
+    rows = [f"t,{name},1.3,present,{key}" for name, keys in places.items() for key in keys]
+    rows += [f"t,{name},1.1,{'absent' if name == 'bob' else 'unsure'}," for name in places]
+    rows += [f"t,{name},,finished," for name in places]
+    file = tmp_path / "long.csv"
+    file.write_text("trace_id,annotator,mode,value,span_first\n" + "\n".join(rows) + "\n")
+    assert cli("import", file, "--format", "csv-long", "--allow-new").code == 0
+    status = cli("status", "--json").json
+    assert status["conflicts"] == {"left": 2, "verdicts": 1, "places": 1}
+    assert [one["conflicts"] for one in status["annotators"]] == [2, 2, 2]
+    assert "2 conflicts left" in cli("status").out
+    written = cli("export", "--format", "gold", "-o", "gold.json", "--json").json
+    assert written["unresolved"] == 2
+    (trace,) = json.loads((tmp_path / "gold.json").read_text())["traces"]
+    # In the file each place stands by itself, as each has a decision of its own.
+    assert [one["kind"] for one in trace["unresolved"]] == ["verdict", *["place"] * 4]
+
+
 def test_the_gold_document_holds_sources_sides_and_figures(cli: Cli, tmp_path: Path) -> None:
     cli("import", wide(tmp_path, TWO_PEOPLE), "--format", "csv-wide")
     done = cli("export", "--format", "gold", "-o", "gold.json", "--json")

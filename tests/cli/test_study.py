@@ -48,6 +48,12 @@ def ids(cli: Cli, annotator: str, *options: str) -> list[str]:
     return done.out.split()
 
 
+def test_the_help_says_which_places_are_a_conflict(cli: Cli) -> None:
+    words = " ".join(cli("study", "set", "--help").out.split())
+    assert "overlapping places of one mode with different ends are a conflict too" in words
+    assert "Separate places always are. Default: no." in words
+
+
 def test_a_study_is_set_up_and_deals_out_its_traces(cli: Cli, tmp_path: Path) -> None:
     folder = runs(tmp_path, 10)
     done = cli(

@@ -294,7 +294,7 @@ def test_sets_of_modes_have_a_row_with_both_distances() -> None:
 
 def test_a_caption_tells_a_paper_what_stands_behind_the_figures() -> None:
     caption = table(of_two("10", "11"), "modes").caption
-    for part in ("ann and bob", "2 traces that both", "mast@3", "first pass", "Student's t"):
+    for part in ("ann and bob", "2 traces by both", "mast@3", "first pass", "Student's t"):
         assert part in caption
     large = agreement_report(figures_of(study((150, 20, 30, 150)), rounds=30, seed=7))
     assert "30 resamples of the traces (seed 7)" in table(large, "modes").caption
@@ -358,7 +358,7 @@ def test_what_fleiss_rests_on_is_told_where_others_rest_on_more() -> None:
     report = of_words({"ann": "11001010", "bob": "1110101·", "cat": "100·····"})
     assert "what all of them judged: n 3 (1.1, pooled)" in note(report, "n_complete").text
     assert "8 traces" not in report.about
-    assert "7 traces that two or more have finished, 3 of them finished by all" in report.about
+    assert "7 traces by two or more, 3 of them by all" in report.about
 
 
 def test_why_nobody_can_be_compared_is_a_warning() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mast_tui.labels import Answer, Pass, PassKind, VerdictValue
-from mast_tui.session import Session, SessionError
+from mast_tui.session import Session, SessionError, status
 from mast_tui.traces.model import Loaded
 from mast_tui.workspace import NewEvent
 from mast_tui.workspace.events.types import LabelAdded, PassFinished, PassStarted
@@ -241,6 +241,23 @@ def test_a_second_look_is_finished_in_its_turn(desk: Desk) -> None:
     session.undo()
     assert not session.finished
     assert current(session).number == 2
+
+
+def test_the_status_counts_an_open_second_look_as_open_too(desk: Desk) -> None:
+    def counts() -> tuple[int, int]:
+        (row,) = (r for r in status(desk.workspace, MAST).annotators if r.name == "alice")
+        return row.finished, row.open
+
+    session = desk.open()
+    put(session, ONE, span(0))
+    assert counts() == (0, 1)
+    session.finish(open_modes="leave")
+    assert counts() == (1, 0)
+    session.reveal()
+    put(session, TWO, span(1))
+    assert counts() == (1, 1)
+    session.finish(open_modes="absent")
+    assert counts() == (1, 0)
 
 
 def adjudicate(desk: Desk, number: int) -> None:

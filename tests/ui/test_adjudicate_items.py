@@ -29,6 +29,13 @@ def items(sides: Sequence[Side], *decisions: Decision) -> TraceItems:
     return TraceItems("t1", sides, gold, decisions, TAXONOMY, order)
 
 
+def conflicts(found: TraceItems, row: str) -> tuple[Conflict, ...]:
+    """What a key decides in a row."""
+    group = found.question(row)
+    assert group is not None
+    return group.conflicts
+
+
 def decided(conflict: Conflict, choice: Choice) -> Decision:
     return Decision(
         conflict.mode,
@@ -64,8 +71,7 @@ def test_a_decided_item_stays_in_its_place_and_says_how() -> None:
         side("bob", value=ABSENT, others={OTHER: ABSENT}),
     ]
     before = items(sides)
-    conflict = before.conflict(MODE)
-    assert conflict is not None
+    (conflict,) = conflicts(before, MODE)
     after = items(sides, decided(conflict, take_side(conflict, "ann")))
     assert [row.item for row in after.rows()] == [row.item for row in before.rows()]
     first = after.rows()[0]
@@ -79,8 +85,7 @@ def test_a_decided_item_stays_in_its_place_and_says_how() -> None:
 
 def test_a_decision_whose_sides_have_moved_is_marked() -> None:
     sides = [side("ann", at(3)), side("bob", value=ABSENT)]
-    conflict = items(sides).conflict(MODE)
-    assert conflict is not None
+    (conflict,) = conflicts(items(sides), MODE)
     decision = decided(conflict, take_side(conflict, "ann"))
     moved = items([side("ann", at(3)), side("bob", at(9))], decision)
     assert moved.rows()[0].state is RowState.CHANGED
@@ -105,7 +110,9 @@ def test_a_place_that_one_side_did_not_mark_is_a_question_about_the_place() -> N
     view = found.view(rows[0].item or "")
     assert view is not None
     assert "#10" in view.title
-    assert [s.verdict for s in view.sides] == ["did not mark this place", "marked"]
+    assert [s.verdict for s in view.sides] == ["did not mark this place", "", ""]
+    assert [place.words for place in view.sides[1].places] == ["#10"]
+    assert [(s.name, s.places[0].words) for s in view.sides[2:]] == [("settled", "#4")]
 
 
 def test_a_trace_that_is_not_here_has_places_by_key() -> None:

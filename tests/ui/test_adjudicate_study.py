@@ -105,9 +105,9 @@ async def test_different_places_are_conflicts_where_the_study_says_so(office: Of
     set_up(office, boundaries=True)
     async with adjudicating(office) as on:
         rows = list(screen(on).main_list.rows)
-        screen(on).main_list.move_to(next(i for i, r in enumerate(rows) if "place" in r.what))
+        screen(on).main_list.move_to(next(i for i, r in enumerate(rows) if "#" in r.what))
         await on.press()
-        assert "place differs" in on.text
+        assert "at #3 to #6 / #5" in on.text
         await on.press("e", "k", "enter")
         (target,) = office.decisions("three")["1.3@"].targets
         trace = office.trace("three")

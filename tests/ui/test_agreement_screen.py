@@ -83,7 +83,7 @@ def words(on: Stage) -> str:
 async def test_figures_stand_under_their_titles(two: Office) -> None:
     async with agreeing(two) as on:
         assert "alice and bob" in on.lines[0]
-        assert "2 traces finished by all" in on.lines[0]
+        assert "2 traces by both" in on.lines[0]
         figures = cells(on, "1.3")
         assert (figures["n"], figures["raw_agreement"]) == ("2", "0.50")
         assert figures["prevalence"] == "1.00/0.50"
@@ -92,6 +92,15 @@ async def test_figures_stand_under_their_titles(two: Office) -> None:
         for title, column in columns.items():
             end = heading(on).index(title) + len(title)
             assert row[:end].split()[-1] == figures[column]
+
+
+async def test_the_title_counts_what_two_of_three_have_finished(two: Office) -> None:
+    two.label("carol", "three", {})
+    two.label("alice", "three", {})
+    async with agreeing(two) as on:
+        assert "alice, bob and carol" in on.lines[0]
+        assert "3 traces by two or more" in on.lines[0]
+        assert "by all" not in on.lines[0]
 
 
 async def test_intervals_come_with_the_words_on_what_they_rest_on(two: Office) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from mast_tui.configuration import configuration_path
 from mast_tui.labels import PassKind, VerdictValue
 from tests.ui.stage import MAST, SLUGS, Stage, stage, write_trace
 from tests.ui.test_annotate_reading import LONG, repeating
@@ -79,6 +80,23 @@ async def test_the_open_modes_are_named_and_each_is_said_by_one_key(
         assert on.session.finished
         assert on.session.verdict(SLUGS["1.1"]) is VerdictValue.UNSURE
         assert on.session.verdict(SLUGS["3.3"]) is VerdictValue.ABSENT
+
+
+async def test_after_the_last_trace_it_is_said_what_can_be_done_next(tmp_path: Path) -> None:
+    one = write_trace(tmp_path / "one.json")
+    other = write_trace(tmp_path / "two.json", [{"role": "user", "content": "Another."}])
+    configuration_path().parent.mkdir(parents=True, exist_ok=True)
+    configuration_path().write_text('[keys]\n"everywhere.export" = "f6"\n')
+    async with stage(one, other) as on:
+        await on.press("enter", "D", "j")
+        assert on.session.finished
+        assert "next trace" in on.message
+        assert "All your traces" not in on.message
+        await on.press(">", "D")
+        assert on.session.finished
+        assert on.message.startswith(
+            "All your traces are finished: f6 exports your labels · K shows agreement"
+        )
 
 
 def dialog(on: Stage) -> list[str]:

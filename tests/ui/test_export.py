@@ -60,7 +60,7 @@ async def test_gold_is_written_and_it_is_said_what_is_in_it_and_what_it_leaves_o
         await on.press("K")
         await choose(on, "gold")
         await write_over(on, tmp_path / "gold.json")
-        assert "1 verdict unresolved: A opens what is left to decide" in on.text
+        assert "1 conflict left to decide: A opens them" in on.text
         assert "1 trace is left out" in on.text
         assert "written with it" in on.text
         await on.press("enter")

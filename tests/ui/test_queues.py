@@ -120,10 +120,12 @@ class TestWords:
 
     def test_an_empty_queue_says_why(self) -> None:
         mine = Wanted(QueueName.MINE)
-        assert "Nothing is left" in empty_words(QueueRead(mine, ()))
-        other = empty_words(QueueRead(mine, (), outside=True))
+        nothing = empty_words(QueueRead(mine, ()), {"everywhere.export": ("f6",)})
+        assert "Nothing is left" in nothing
+        assert "K shows agreement, Y how far the study is, f6 exports labels" in nothing
+        other = empty_words(QueueRead(mine, (), outside=True), {})
         assert "no annotator of this study" in other
-        assert "not here" in empty_words(QueueRead(mine, ("t1", "t2")))
+        assert "not here" in empty_words(QueueRead(mine, ("t1", "t2")), {})
 
     @given(st.integers(1, 1_000_000), st.none() | st.integers(0, 10**17))
     def test_a_sample_is_written_with_or_without_a_seed(self, n: int, seed: int | None) -> None:

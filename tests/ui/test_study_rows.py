@@ -114,7 +114,7 @@ def test_places_that_overlap_are_not_left_to_decide(tmp_path: Path) -> None:
     store.close()
     assert seen is not None
     assert quick is not None
-    assert seen.conflicts == 2  # the two places of 3.1
+    assert seen.conflicts == 1  # where 3.1 shows
     assert quick.conflicts is None
 
 

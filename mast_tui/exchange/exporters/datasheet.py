@@ -195,8 +195,9 @@ def _protocol(document: Values) -> list[str]:
         f"- Repeat, without sight of the first time: a share of {study['retests']:g}",
         f"- Modes without a verdict at finishing, spans unread: {open_modes}",
         f"- In adjudication: names hidden {_yes(study['names_hidden'])}, judge shown before the "
-        f"decision {_yes(study['judge_first'])}, places are conflicts "
-        f"{_yes(study['boundaries'])}, reasons asked for {_yes(study['reasons'])}",
+        f"decision {_yes(study['judge_first'])}, overlapping places with "
+        f"different ends are conflicts {_yes(study['boundaries'])}, reasons asked for "
+        f"{_yes(study['reasons'])}",
     ]
 
 

@@ -207,10 +207,15 @@ def _add_gold(request: Request, outputs: Outputs) -> Counts:
         "taxonomy": request.taxonomy.ref,
         "traces": len(traces),
         "labels": sum(len(trace["labels"]) for trace in traces),
-        "unresolved": sum(len(trace["unresolved"]) for trace in traces),
+        "unresolved": sum(_conflicts_left(trace) for trace in traces),
         "beside": beside,
         **sight,
     }
+
+
+def _conflicts_left(trace: Mapping[str, Any]) -> int:
+    """How much is left to decide on a trace; all disputed places of a mode are one conflict."""
+    return len({(one["slug"], one["kind"]) for one in trace["unresolved"]})
 
 
 def _datasheet_file(request: Request) -> dict[str, Any] | None:

@@ -21,8 +21,14 @@ ADJUDICATE = (
         )
         for d in range(1, 10)
     ),
-    _here("both", "b", "both", "Keep what both sides marked", hint=20),
-    _here("nobody", "0", "absent", "Nobody is right: the mode is absent", hint=30),
+    _here("both", "b", "both", "Keep all that the sides marked", hint=20),
+    _here(
+        "nobody",
+        "0",
+        "absent",
+        "The mode is absent, or no disputed place is taken; among the sides, that place",
+        hint=30,
+    ),
     _here("unsure", "_", "unsure", "Leave it as unsure", hint=35),
     _here(
         "boundary",
@@ -31,8 +37,14 @@ ADJUDICATE = (
         "Move the boundary: move its end, e the other end, Enter decides",
         hint=40,
     ),
-    _here("other_mode", "l", "other mode", "It is another mode, at the same place", hint=45),
-    _here("enter", "enter", "evidence", "Go to the evidence, or decide for the boundary", hint=52),
+    _here("other_mode", "l", "other mode", "It is another mode, at the same places", hint=45),
+    _here(
+        "enter",
+        "enter",
+        "evidence",
+        "Go to the evidence, decide for the boundary, or take a side beyond the ninth",
+        hint=52,
+    ),
     _here("next_conflict", "] .", "next conflict", "Next conflict", "conflict(1)", hint=50),
     _here("previous_conflict", "[ ,", "previous conflict", "Previous conflict", "conflict(-1)"),
     _here("next_trace", "} >", "next trace", "Next trace with conflicts", "trace(1)"),

@@ -72,6 +72,25 @@ def keys_of(action: Action, keymap: Keymap) -> tuple[str, ...]:
     return keymap.get(action.id, action.keys)
 
 
+def key_shown(action_id: str, keymap: Keymap) -> str:
+    """Return the first key that runs an action, as it is written for people.
+
+    Args:
+        action_id: The action, such as ``everywhere.export``.
+        keymap: The keys that the user has set.
+
+    Returns:
+        The key; nothing where the user has taken all keys off the action.
+
+    Raises:
+        KeyError: There is no such action.
+    """
+    action = find_action(action_id)
+    if action is None:
+        raise KeyError(action_id)
+    return next((shown(key) for key in keys_of(action, keymap)), "")
+
+
 def _joined(keys: Iterable[str]) -> str:
     """Keys as Textual takes them: separated by commas, so that a comma goes by its name."""
     return ",".join("comma" if key == "," else key for key in keys)

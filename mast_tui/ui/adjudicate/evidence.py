@@ -62,7 +62,7 @@ class Evidence:
     def show_item(self, item: ItemView | None, *, empty: str = "", reading: bool = False) -> None:
         """Show the sides of an item and the place to look at first.
 
-        The marks in the timeline are the numbers of the sides.
+        The marks in the timeline are the numbers of the sides, and ``judge`` for a judge.
 
         Args:
             item: What to show; None where the cursor stands on no item.
@@ -80,8 +80,9 @@ class Evidence:
             self.span_view.show_text("", empty=words)
             return
         targets = [
-            (place.target, Mark(str(side.number or "judge"), MarkKind.OTHER))
+            (place.target, Mark("judge" if side.is_judge else str(side.number), MarkKind.OTHER))
             for side in sides
+            if side.is_judge or side.number is not None
             for place in side.places
         ]
         self.timeline.show_marks(marks_by_span(targets, self.trace.index_of))
@@ -159,18 +160,19 @@ class Evidence:
         self.show_span()
 
     def side_moved(self) -> None:
-        """The sides' cursor stands on another place: show it, unless a boundary is moved."""
+        """Show the place under the sides' cursor, unless a boundary is moved."""
         place = self.sides.place
         if place is not None and self.trace is not None and self.range_from is None:
+            self.timeline.show_range(self._range_of(place.target))
             self._go_to_target(place.target)
             self.show_span()
 
     # A boundary that is moved
 
-    def move_boundary(self) -> None:
-        """Begin to move the end of what is marked; again goes to the other end."""
+    def move_boundary(self, place: Target | None = None) -> None:
+        """Begin to move the end of a place, else of what is marked; again goes to the other end."""
         if self.range_from is None:
-            marked = self.timeline.range
+            marked = self._range_of(place) if place is not None else self.timeline.range
             first, last = marked if marked is not None else (self.timeline.index,) * 2
         else:
             first, last = self.timeline.index, self.range_from

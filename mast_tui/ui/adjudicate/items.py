@@ -9,20 +9,25 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from mast_tui.adjudication import (
+    ConflictGroup,
+    Dispute,
     JudgeWord,
     QueueEntry,
     TraceWords,
-    has_changed,
+    agreed_conflict,
+    conflict_groups,
+    decided_words,
+    disputes,
+    first_place,
     letters,
-    outcome_words,
+    merged_sides,
     queue,
-    said_now,
-    settles_conflict,
+    row_id,
     take_on_as_study_says,
+    targets_taken,
 )
 from mast_tui.errors import MastError
 from mast_tui.gold import (
-    Conflict,
     ConflictKind,
     Decision,
     GoldTrace,
@@ -31,8 +36,8 @@ from mast_tui.gold import (
     Said,
     Side,
     Source,
-    words_on,
 )
+from mast_tui.gold.overlaps import in_reading_order
 from mast_tui.labels import JUDGE_PREFIX, Label, Target, VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.session import status
@@ -48,9 +53,16 @@ from mast_tui.ui.wording import IndexOf, place_words
 MOST_SIDES: Final = 9
 """Sides that a digit can take."""
 
+TAKEN_BY_ENTER: Final = "Tab, ↓ to here, Enter takes it"
+"""How a side beyond these is taken."""
+
 MOST_CODE_CHARS: Final = 8
 
-Thing = Conflict | Decision | GoldVerdict
+MOST_PLACES: Final = 3
+"""Places of a side that are named in one line."""
+
+RowSubject = Dispute | GoldVerdict
+"""What a row of the queue is about: something disputed, or a verdict on which all agree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,109 +137,162 @@ class TraceItems:
         return hashlib.sha256(said.encode()).hexdigest()
 
     def rows(self, *, agreed: bool = False, mode: str | None = None) -> list[QueueRow]:
-        """A row per item, of one mode where it is named; agreed ones where they are asked for."""
+        """Return the rows, of one mode where it is named; agreed ones where they are asked for."""
         return [
-            self._row(thing)
-            for thing in self._things()
-            if (mode is None or thing.mode == mode)
-            and (agreed or not isinstance(thing, GoldVerdict))
+            self._row(subject)
+            for subject in self._subjects()
+            if (mode is None or subject.mode == mode)
+            and (agreed or not isinstance(subject, GoldVerdict))
         ]
 
-    def find(self, item: str) -> Thing | None:
-        """The item as it stands: open, decided or agreed."""
-        return next((thing for thing in self._things() if _id_of(thing) == item), None)
+    def find(self, row: str) -> RowSubject | None:
+        """Return what a row is about: open, decided or agreed."""
+        return next((one for one in self._subjects() if _id_of(one) == row), None)
 
-    def conflict(self, item: str) -> Conflict | None:
-        """The item as a conflict to decide: open, or decided and agreed ones asked anew."""
-        thing = self.find(item)
-        if thing is None or isinstance(thing, Conflict):
-            return thing
-        labels = tuple(
-            label for side in self.sides for label in side.labels if label.mode == thing.mode
-        )
-        if isinstance(thing, Decision) and not thing.is_verdict:
-            said = said_now(thing, self.sides, self.order)
-            where = _first_place(thing)
-            return Conflict(item, ConflictKind.PLACE, thing.mode, said, labels, where)
-        said = words_on(thing.mode, self.sides)
-        where = next((target for one in said for target in one.targets), None)
-        return Conflict(item, ConflictKind.VERDICT, thing.mode, said, labels, where)
+    def dispute(self, row: str) -> Dispute | None:
+        """Return what a row is about where the sides differ, or something was decided."""
+        found = self.find(row)
+        return found if isinstance(found, Dispute) else None
 
-    def decision(self, item: str) -> Decision | None:
-        """The decision on this item that stands."""
-        found = self.find(item)
-        return found if isinstance(found, Decision) else None
+    def question(self, row: str) -> ConflictGroup | None:
+        """Return what a key decides: what is open, or decided and agreed things asked anew."""
+        found = self.find(row)
+        if isinstance(found, GoldVerdict):
+            return ConflictGroup((agreed_conflict(found.mode, self.sides),))
+        return None if found is None else found.in_question(self.sides, self.order)
 
-    def agreed(self, item: str) -> GoldVerdict | None:
-        """The verdict on which nobody differs, where this item is one."""
-        found = self.find(item)
+    def is_open(self, row: str) -> bool:
+        """Whether something is left to decide in a row."""
+        dispute = self.dispute(row)
+        return dispute is not None and dispute.is_open
+
+    def agreed(self, row: str) -> GoldVerdict | None:
+        """Return the verdict on which all agree, where a row is about one."""
+        found = self.find(row)
         return found if isinstance(found, GoldVerdict) else None
 
-    def side(self, conflict: Conflict, number: int) -> str | None:
+    def row_of(self, item: str) -> str:
+        """Return the row in which the decision on an item stands; the item if none stands."""
+        decision = next((one for one in self.decisions if one.item == item), None)
+        if decision is not None:
+            return row_id(decision)
+        open_here = (g.id for g in conflict_groups(self.gold.conflicts) if _has_item(g, item))
+        return next(open_here, item)
+
+    def side(self, group: ConflictGroup, number: int) -> str | None:
         """The name of the side with this number; None where there are not so many."""
-        said = self.names.in_order(conflict.said)
+        said = self.names.in_order(group.said)
         return said[number - 1].annotator if 1 <= number <= len(said) else None
 
     def left(self, mode: str | None = None) -> int:
         """How many conflicts are open, of one mode where it is named."""
-        return sum(mode is None or conflict.mode == mode for conflict in self.gold.conflicts)
+        groups = conflict_groups(self.gold.conflicts)
+        return sum(mode is None or group.mode == mode for group in groups)
 
     def decided(self, mode: str | None = None) -> int:
         """How many conflicts are decided, of one mode where it is named."""
-        return sum(settles_conflict(one) for one in self._decisions_on(mode))
+        disputed = self.disputes(mode)
+        return sum(one.settles_conflict and not one.is_open for one in disputed)
 
     def changed(self, mode: str | None = None) -> int:
-        """How many decisions have sides that said something else since."""
-        return sum(self.has_changed(one) for one in self._decisions_on(mode))
+        """How many decided conflicts have sides that said something else since."""
+        return sum(self.has_changed(dispute) for dispute in self.disputes(mode))
 
-    def has_changed(self, decision: Decision) -> bool:
-        """Whether a side has said something else since the decision."""
-        return has_changed(decision, self.sides, self.order)
+    def has_changed(self, dispute: Dispute) -> bool:
+        """Whether all is decided, and a side has said something else since."""
+        return dispute.has_changed(self.sides, self.order)
 
-    def view(self, item: str) -> ItemView | None:
-        """What the panes show of an item; None where there is no such item."""
-        thing, conflict = self.find(item), self.conflict(item)
-        if thing is None or conflict is None:
+    def view(self, row: str) -> ItemView | None:
+        """What the panes show of a row; None where there is no such row."""
+        found, group = self.find(row), self.question(row)
+        if found is None or group is None:
             return None
-        places_only = conflict.kind is ConflictKind.PLACE
-        decision = thing if isinstance(thing, Decision) else None
-        views = self._side_views(conflict, decision)
-        title = " ".join(mode_words(self.taxonomy, thing.mode))
-        if decision is not None:
-            title += " · decided"
-            if self.has_changed(decision):
-                title += ", a side has changed since"
-            if decision.reason:
-                views.append(SideView(None, "why", "", note=decision.reason))
-            note = self._decision_words(decision)
-            return ItemView(title, tuple(views), _first_place(decision), note)
-        if isinstance(thing, GoldVerdict):
-            title += " · agreed"
-        elif not places_only:
-            title += " · does it show?"
-        elif conflict.where is not None:
-            title += f" · is it at {place_words(conflict.where, self.order, quoted=False)}?"
-        return ItemView(title, tuple(views), conflict.where)
+        title = " ".join(mode_words(self.taxonomy, found.mode))
+        if isinstance(found, GoldVerdict):
+            views = self._side_views(group, ())
+            return ItemView(f"{title} · agreed", tuple(views), group.where)
+        if found.is_open:
+            views = [*self._side_views(group, ()), *self._settled_views(found)]
+            title += f" · {self._question_words(group)}"
+            return ItemView(title, tuple(views), group.where)
+        views = self._side_views(group, found.decisions)
+        title += " · decided"
+        if self.has_changed(found):
+            title += ", a side has changed since"
+        reasons = dict.fromkeys(one.reason for one in found.decisions if one.reason)
+        views += [SideView(None, "why", "", note=reason) for reason in reasons]
+        note = self._decision_words(found.decisions)
+        taken = targets_taken(found.decisions)
+        in_order = in_reading_order(taken, lambda target: target, self.order)
+        return ItemView(title, tuple(views), next(iter(in_order), group.where), note)
 
-    def _side_views(self, conflict: Conflict, decision: Decision | None) -> list[SideView]:
+    def _question_words(self, group: ConflictGroup) -> str:
+        """The question that an open row asks."""
+        if group.kind is ConflictKind.VERDICT:
+            return "does it show?"
+        if len(group.conflicts) > 1 or group.where is None:
+            return "where is it?"
+        return f"is it at {place_words(group.where, self.order, quoted=False)}?"
+
+    def _settled_views(self, dispute: Dispute) -> list[SideView]:
+        """Where a mode shows beyond doubt while other places are open, and what was dropped.
+
+        What was taken before a side changed is in question again.
+        """
+        if dispute.is_verdict:
+            return []
+        settled = [
+            label.target
+            for label in self.gold.labels
+            if label.mode == dispute.mode and not label.changed
+        ]
+        changed = dispute.changed(self.sides, self.order)
+        dropped = [
+            target
+            for one in dispute.decisions
+            if one.value is not VerdictValue.PRESENT and one not in changed
+            for said in one.said
+            for target in said.targets
+        ]
+        return [
+            SideView(None, name, "", tuple(_place(target, (), self.order) for target in targets))
+            for name, targets in (
+                ("settled", settled),
+                ("dropped", [*dict.fromkeys(dropped)]),
+                ("taken before", targets_taken(changed)),
+            )
+            if targets
+        ]
+
+    def _places_words(self, targets: Sequence[Target]) -> str:
+        in_order = in_reading_order(targets, lambda target: target, self.order)
+        places = [place_words(target, self.order, quoted=False) for target in in_order]
+        more = " …" if len(places) > MOST_PLACES else ""
+        return f"{', '.join(places[:MOST_PLACES])}{more}"
+
+    def _side_views(self, group: ConflictGroup, decisions: Sequence[Decision]) -> list[SideView]:
         """The sides, numbered as their keys, with the places that they marked.
 
-        Where a side had said something else when the item was decided, that is told.
+        Where a side had said something else when it was decided, that is told.
         """
-        places_only = conflict.kind is ConflictKind.PLACE
-        before = {said.annotator: said for said in decision.said} if decision else {}
+        places_only = group.kind is ConflictKind.PLACE
+        before = {said.annotator: said for said in merged_sides(decisions)}
+        recorded = bool(before)
+        taken = _sides_taken(decisions)
         views = []
-        for number, side in enumerate(self.names.in_order(conflict.said), start=1):
-            own = [label for label in conflict.labels if label.annotator == side.annotator]
-            remarks = ["✓ taken"] if decision and side.annotator in decision.sides else []
-            if decision and decision.said:
+        for number, side in enumerate(self.names.in_order(group.said), start=1):
+            own = [label for label in group.labels if label.annotator == side.annotator]
+            remarks = ["✓ taken"] if side.annotator in taken else []
+            if recorded:
                 then = before.pop(side.annotator, None)
                 remarks += _changed_words(then, side, self.order, places_only)
+            if number > MOST_SIDES:
+                remarks.append(TAKEN_BY_ENTER)
             views.append(
                 SideView(
-                    number if number <= MOST_SIDES else None,
+                    number,
                     self.names.of(side.annotator, 32),
-                    _verdict_words(side, places_only),
+                    _verdict_words(side, group),
                     tuple(_place(target, own, self.order) for target in side.targets),
                     " · ".join(remarks),
                 )
@@ -238,72 +303,117 @@ class TraceItems:
             views.append(SideView(None, name, "open", remark=remark))
         return views
 
-    def _decisions_on(self, mode: str | None) -> list[Decision]:
-        return [one for one in self.decisions if mode is None or one.mode == mode]
+    def disputes(self, mode: str | None = None) -> list[Dispute]:
+        """Return what the sides differ on or was decided, of one mode where it is named."""
+        found = disputes(self.gold.conflicts, self.decisions)
+        return [one for one in found if mode is None or one.mode == mode]
 
-    def _things(self) -> list[Thing]:
-        decided = {decision.item for decision in self.decisions}
-        conflicted = {conflict.mode for conflict in self.gold.conflicts} | {
-            decision.mode for decision in self.decisions
-        }
-        things: list[Thing] = [c for c in self.gold.conflicts if c.id not in decided]
-        things += self.decisions
-        things += [
+    def _subjects(self) -> list[RowSubject]:
+        disputed = self.disputes()
+        modes = {dispute.mode for dispute in disputed}
+        subjects: list[RowSubject] = [*disputed]
+        subjects += [
             verdict
             for verdict in self.gold.verdicts
-            if verdict.value is not None and verdict.mode not in conflicted
+            if verdict.value is not None and verdict.mode not in modes
         ]
-        return sorted(things, key=self._rank)
+        return sorted(subjects, key=self._rank)
 
-    def _rank(self, thing: Thing) -> tuple[bool, int, int, str]:
+    def _rank(self, subject: RowSubject) -> tuple[bool, int, bool, int, str]:
+        """Verdicts first; of the places of a mode the disputed ones, then single ones by place."""
         slugs = [mode.slug for mode in self.taxonomy.modes]
-        place = slugs.index(thing.mode) if thing.mode in slugs else len(slugs)
-        where = None
-        if isinstance(thing, Conflict) and thing.kind is ConflictKind.PLACE:
-            where = thing.where
-        elif isinstance(thing, Decision) and not thing.is_verdict:
-            where = _first_place(thing)
+        mode = slugs.index(subject.mode) if subject.mode in slugs else len(slugs)
+        row = _id_of(subject)
+        decision = _single_decision(subject)
+        where = None if decision is None else first_place(decision)
         index = self.order(where.first) if where is not None and where.first else None
-        item = _id_of(thing)
-        return item != thing.mode, place, -1 if index is None else index, item
+        is_single = decision is not None
+        return row != subject.mode, mode, is_single, -1 if index is None else index, row
 
-    def _row(self, thing: Thing) -> QueueRow:
+    def _row(self, subject: RowSubject) -> QueueRow:
         names = self.names
-        if isinstance(thing, Conflict):
-            state = RowState.OPEN
-            what, who = _difference(thing, names), _who(thing.said, names)
-        elif isinstance(thing, Decision):
-            state = RowState.CHANGED if self.has_changed(thing) else RowState.DECIDED
-            what, who = _outcome(thing, names), _who(thing.said, names)
-        else:
+        if isinstance(subject, GoldVerdict):
             state = RowState.AGREED
-            what = thing.value.value if thing.value is not None else "open"
-            sides = [name for name, said in thing.sides.items() if said is not None]
-            only = thing.source is Source.SINGLE and sides
+            what = subject.value.value if subject.value is not None else "open"
+            sides = [name for name, said in subject.sides.items() if said is not None]
+            only = subject.source is Source.SINGLE and sides
             who = f"only {names.of(sides[0])}" if only else ""
-        code, name = mode_words(self.taxonomy, thing.mode)
-        return QueueRow(self.trace_id, _id_of(thing), state, code, name, what, who)
+        elif subject.is_open:
+            state = RowState.OPEN
+            group = subject.in_question(self.sides, self.order)
+            what = self._difference(group)
+            who = self._who(group.said, places_only=not subject.is_verdict)
+        else:
+            state = RowState.CHANGED if self.has_changed(subject) else RowState.DECIDED
+            what = self._outcome_in_row(subject)
+            said = merged_sides(subject.decisions)
+            who = self._who(said, places_only=not subject.is_verdict)
+        code, name = mode_words(self.taxonomy, subject.mode)
+        return QueueRow(self.trace_id, _id_of(subject), state, code, name, what, who)
 
-    def _decision_words(self, decision: Decision) -> str:
-        words = f"{_outcome(decision, self.names)} · {one_line(decision.decided_by)}"
-        if decision.value is VerdictValue.PRESENT and decision.targets:
-            words += f" · {place_words(decision.targets[0], self.order, quoted=False)}"
-            if len(decision.targets) > 1:
-                words += f" and {len(decision.targets) - 1} more"
-        return words
+    def _outcome_in_row(self, dispute: Dispute) -> str:
+        """What was decided, short enough for the list: ``absent``, ``at #3, as ann``."""
+        words = outcome(dispute.decisions, self.names)
+        targets = targets_taken(dispute.decisions)
+        if len(dispute.decisions) == 1 or not targets:
+            return words
+        _, comma, by = words.partition(", as ")
+        return f"at {self._places_words(targets)}{comma}{by}"
+
+    def _difference(self, group: ConflictGroup) -> str:
+        """What the sides differ on: ``present / absent``, ``place: only ann``, ``at #3 / #9``."""
+        if group.kind is ConflictKind.VERDICT:
+            values = {said.value for said in group.said}
+            return " / ".join(value.value for value in VerdictValue if value in values)
+        if len(group.conflicts) == 1:
+            marked = [said for said in group.said if said.targets]
+            if len(marked) == 1:
+                return f"place: only {self.names.of(marked[0].annotator)}"
+        by_side = dict.fromkeys(
+            self._places_words(side.targets) if side.targets else "none"
+            for side in self.names.in_order(group.said)
+        )
+        return f"at {' / '.join(by_side)}"
+
+    def _who(self, said: Iterable[Said], *, places_only: bool) -> str:
+        """The sides with what each says: ``ann present · bob absent``, ``ann #3 · bob none``."""
+        return " · ".join(
+            f"{self.names.of(side.annotator, 16)} {self._short_words(side, places_only)}"
+            for side in self.names.in_order(said)
+        )
+
+    def _short_words(self, side: Said, places_only: bool) -> str:
+        if places_only:
+            return self._places_words(side.targets) if side.targets else "none"
+        return side.value.value if side.value is not None else "open"
+
+    def _decision_words(self, decisions: Sequence[Decision]) -> str:
+        deciders = dict.fromkeys(one_line(decision.decided_by) for decision in decisions)
+        words = f"{outcome(decisions, self.names)} · {', '.join(deciders)}"
+        targets = targets_taken(decisions)
+        return f"{words} · {self._places_words(targets)}" if targets else words
 
 
-def _id_of(thing: Thing) -> str:
-    """By what a row of the queue knows the thing again."""
-    if isinstance(thing, Conflict):
-        return thing.id
-    return thing.item if isinstance(thing, Decision) else thing.mode
+def _id_of(subject: RowSubject) -> str:
+    """The name by which a row of the queue knows its subject again."""
+    return subject.id if isinstance(subject, Dispute) else subject.mode
 
 
-def _first_place(decision: Decision) -> Target | None:
-    """Where it was decided to be, else where a side had marked it."""
-    said = (target for one in decision.said for target in one.targets)
-    return next(iter((*decision.targets, *said)), None)
+def _single_decision(subject: RowSubject) -> Decision | None:
+    """The decision on one item that is a row of its own."""
+    if isinstance(subject, GoldVerdict) or len(subject.decisions) != 1:
+        return None
+    return subject.decisions[0] if subject.decisions[0].item == subject.id else None
+
+
+def _has_item(group: ConflictGroup, item: str) -> bool:
+    return any(conflict.id == item for conflict in group.conflicts)
+
+
+def _sides_taken(decisions: Sequence[Decision]) -> set[str]:
+    """The sides whose word was taken: of places those that marked one which was taken, if any."""
+    taken = [one for one in decisions if one.is_verdict or one.value is VerdictValue.PRESENT]
+    return {name for decision in taken or decisions for name in decision.sides}
 
 
 def mode_words(taxonomy: Taxonomy, slug: str) -> tuple[str, str]:
@@ -314,30 +424,21 @@ def mode_words(taxonomy: Taxonomy, slug: str) -> tuple[str, str]:
     return one_line(mode.code, MOST_CODE_CHARS), one_line(mode.name)
 
 
-def _difference(conflict: Conflict, names: Names) -> str:
-    """What the sides differ on: ``present / absent``, ``place: only ann``, ``place differs``."""
-    if conflict.kind is ConflictKind.PLACE:
-        marked = [said for said in conflict.said if said.targets]
-        only = names.of(marked[0].annotator) if len(marked) == 1 else None
-        return f"place: only {only}" if only is not None else "place differs"
-    values = {said.value for said in conflict.said}
-    return " / ".join(value.value for value in VerdictValue if value in values)
+def outcome(decisions: Sequence[Decision], names: Names) -> str:
+    """Return in a few words what was decided in a row.
 
+    Args:
+        decisions: The decision on a verdict, or those on the places of a mode.
+        names: What the sides go by.
 
-def _outcome(decision: Decision, names: Names) -> str:
-    """A decision in a few words: ``absent``, ``present, as ann``, ``place taken, as ann``."""
-    words = outcome_words(decision.value, is_verdict=decision.is_verdict)
-    if len(decision.sides) == 1:
-        return f"{words}, as {names.of(decision.sides[0])}"
-    return f"{words}, as all" if len(decision.sides) > 1 else words
-
-
-def _who(said: Iterable[Said], names: Names) -> str:
-    """The sides with what each says: ``ann present · bob absent``."""
-    return " · ".join(
-        f"{names.of(side.annotator, 16)} {side.value.value if side.value else 'open'}"
-        for side in names.in_order(said)
-    )
+    Returns:
+        ``absent``, ``present, as ann``, ``place taken, as ann``, ``2 of 3 places taken, as all``.
+    """
+    words = decided_words(decisions)
+    sides = _sides_taken(decisions)
+    if len(sides) == 1:
+        return f"{words}, as {names.of(next(iter(sides)))}"
+    return f"{words}, as all" if sides else words
 
 
 # The sides of an item
@@ -356,7 +457,8 @@ def _changed_words(
 
 
 def _said_words(side: Said, index_of: IndexOf, places_only: bool) -> str:
-    words = _verdict_words(side, places_only)
+    value = side.value.value if side.value is not None else "open"
+    words = ("marked" if side.targets else "no place") if places_only else value
     places = [place_words(target, index_of, quoted=False) for target in side.targets[:2]]
     more = " …" if len(side.targets) > 2 else ""
     return f"{words} {', '.join(places)}{more}" if places else words
@@ -371,6 +473,7 @@ def judge_views(words: Sequence[JudgeWord], index_of: IndexOf) -> list[SideView]
             _judge_verdict(word),
             tuple(_place(label.target, [label], index_of) for label in word.labels),
             "judge",
+            is_judge=True,
         )
         for word in words
     ]
@@ -382,10 +485,14 @@ def _judge_verdict(word: JudgeWord) -> str:
     return word.value.value if word.value is not None else "cannot tell"
 
 
-def _verdict_words(side: Said, places_only: bool) -> str:
-    if places_only:
-        return "marked" if side.targets else "did not mark this place"
-    return side.value.value if side.value is not None else "open"
+def _verdict_words(side: Said, group: ConflictGroup) -> str:
+    """A side's verdict. Of a side that marked places these say enough."""
+    if group.kind is ConflictKind.VERDICT:
+        return side.value.value if side.value is not None else "open"
+    if side.targets:
+        return ""
+    several = len(group.conflicts) > 1
+    return "marked none of these places" if several else "did not mark this place"
 
 
 def _place(target: Target, labels: Sequence[Label], index_of: IndexOf) -> Place:

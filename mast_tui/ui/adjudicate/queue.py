@@ -8,7 +8,7 @@ from dataclasses import replace
 from mast_tui.adjudication import Access, Adjudication, QueueEntry, trace_disagreement
 from mast_tui.safe_text import one_line
 from mast_tui.ui.adjudicate.conflict_list import ConflictList, QueueRow, RowState
-from mast_tui.ui.adjudicate.items import Cases, Thing, TraceItems, letters_of
+from mast_tui.ui.adjudicate.items import Cases, RowSubject, TraceItems, letters_of
 from mast_tui.ui.wording import joined
 
 HIDDEN = "hidden"
@@ -54,8 +54,8 @@ class Queue:
         return self.items.get(self.row.trace_id) if self.row is not None else None
 
     @property
-    def item_here(self) -> Thing | None:
-        """The item under the cursor as it stands."""
+    def subject_here(self) -> RowSubject | None:
+        """What the row under the cursor is about, as it stands."""
         row, items = self.row, self.items_here
         return items.find(row.item) if items and row and row.item is not None else None
 
@@ -76,6 +76,11 @@ class Queue:
         if place is not None:
             self.lines.move_to(place)
         return place is not None
+
+    def go_to_item(self, trace_id: str, item: str) -> bool:
+        """Put the cursor on the row in which the decision on an item stands, or stood."""
+        items = self.items.get(trace_id)
+        return self.go_to(trace_id, item if items is None else items.row_of(item))
 
     def next_open(self, start: int, step: int = 1) -> int | None:
         """The row of the next conflict that is left, one that nobody else decides just now before

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final, TypeVar
@@ -11,23 +11,33 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Container, Vertical
 
-from mast_tui.adjudication import Adjudication, Case, outcome_words, take_on
+from mast_tui.adjudication import (
+    Adjudication,
+    Case,
+    Choices,
+    ConflictGroup,
+    Dispute,
+    take_on,
+    targets_taken,
+)
 from mast_tui.errors import MastError
-from mast_tui.gold import Conflict, ConflictKind, Decision
-from mast_tui.gold.choice import NOBODY, UNSURE, Choice, elsewhere, take_all, take_side
-from mast_tui.labels import JUDGE_PREFIX, WHOLE_TRACE, VerdictValue
+from mast_tui.gold import ConflictKind, Decision
+from mast_tui.gold.choice import NOBODY, UNSURE, Choice
+from mast_tui.labels import JUDGE_PREFIX, WHOLE_TRACE, Target, VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.action import moves
 from mast_tui.ui.actions.registry import Where
-from mast_tui.ui.adjudicate.conflict_list import ConflictList
+from mast_tui.ui.adjudicate.conflict_list import ConflictList, RowState
 from mast_tui.ui.adjudicate.evidence import Evidence
 from mast_tui.ui.adjudicate.items import (
+    MOST_SIDES,
     Cases,
     ItemView,
     TraceItems,
     judge_views,
     mode_words,
+    outcome,
     read_cases,
 )
 from mast_tui.ui.adjudicate.queue import Queue
@@ -61,6 +71,8 @@ QUESTION_OF_A_STUDY = (
 )
 
 BOUNDARY_PROMPT = "boundary: move its end · e the other end · v begin here · Enter decides · Esc"
+
+NOT_IN_QUESTION: Final = "This place is not in question: go to a side's place, or back to the queue"
 
 MOVING: Final = frozenset(
     f"adjudicate.{name}"
@@ -110,6 +122,8 @@ class AdjudicateScreen(BaseScreen):
         self._shown_trace: str | None = None
         self._told_at: int | None = None
         self._place: str | None = None
+        self._boundary_of: Target | None = None
+        """The one place that the boundary is moved for; None for all that the row asks."""
         self._is_reading = self._reads_again = False
 
     def compose_panes(self) -> ComposeResult:
@@ -267,7 +281,8 @@ class AdjudicateScreen(BaseScreen):
                 what = f" on {self._mode_words(self.queue.mode)}"
             return (
                 f"Nothing to adjudicate: in {traces} that two people have finished they agree"
-                f"{what}.\n\nAgreed items are taken over without a key; v looks through them."
+                f"{what}.\n\nAgreed items are taken over without a key; "
+                f"{self.key_of('adjudicate.agreed')} looks through them. {self._gold_words()}."
             )
         lines = ["Nothing to adjudicate: that needs two people who have finished the same trace."]
         done = [f"{one_line(name)} {count}" for name, count in cases.finished.items() if count]
@@ -363,7 +378,7 @@ class AdjudicateScreen(BaseScreen):
     def action_conflict(self, step: int) -> None:
         """The next or previous conflict that is left."""
         if not self._go_to_open(step):
-            self.hints.say("Nothing is left to decide")
+            self.hints.say(self._next_words())
 
     def _go_to_open(self, step: int = 1) -> bool:
         """Put the cursor on the next conflict that is left; False where there is none."""
@@ -395,6 +410,8 @@ class AdjudicateScreen(BaseScreen):
         shown = [pane for pane in panes if pane.is_on_screen and pane.display]
         place = shown.index(self.pane) if self.pane in shown else 0
         shown[(place + 1) % len(shown)].focus()
+        if shown[(place + 1) % len(shown)] is beside.sides:
+            self._say_what_sides_do()
 
     def go_to_place(self, text: str) -> bool:
         """Go to a span by its number (from 1) or its key; False where there is none."""
@@ -408,12 +425,22 @@ class AdjudicateScreen(BaseScreen):
     def action_enter(self) -> None:
         """Decide for the boundary; else go to the evidence, or take a trace on."""
         row = self.queue.row
+        side = self._side_without_key()
         if self.evidence.boundary() is not None:
             self._take_boundary()
+        elif side is not None:
+            self.action_side(side)
         elif row is not None and self.queue.items_here is None:
             self._ask_to_take_on(row.trace_id)
         elif self.evidence.has_spans:
             self.evidence.timeline.focus()
+
+    def _side_without_key(self) -> int | None:
+        """The number of the side under the cursor of the sides, where no digit takes it."""
+        side = self.evidence.sides.side if self.focused is self.evidence.sides else None
+        if side is None or side.number is None or side.number <= MOST_SIDES:
+            return None
+        return side.number
 
     def action_back(self) -> None:
         """Leave the boundary, then the pane, then the screen."""
@@ -521,7 +548,7 @@ class AdjudicateScreen(BaseScreen):
             self._adjudications[trace_id] = adjudication
         return adjudication
 
-    def _here(self) -> tuple[Adjudication, Conflict] | None:
+    def _here(self) -> tuple[Adjudication, ConflictGroup] | None:
         """What a key decides about; None, with the reason on screen, where there is nothing."""
         row, items = self.queue.row, self.queue.items_here
         if row is None:
@@ -532,9 +559,15 @@ class AdjudicateScreen(BaseScreen):
         if row.item is None:
             self.hints.say("Choose a conflict of this trace: ↓, or ] for the next one")
             return None
-        conflict = items.conflict(row.item)
+        group = items.question(row.item)
         work = self._adjudication(row.trace_id)
-        return None if work is None or conflict is None else (work, conflict)
+        return None if work is None or group is None else (work, group)
+
+    def _place_alone(self) -> Target | None:
+        """The place that a key is about alone, because the cursor of the sides stands on it."""
+        if self.focused is not self.evidence.sides or self.evidence.sides.place is None:
+            return None
+        return self.evidence.sides.place.target
 
     def _mode_words(self, slug: str) -> str:
         return " ".join(mode_words(self.mast.taxonomy, slug))
@@ -542,27 +575,43 @@ class AdjudicateScreen(BaseScreen):
     def _news_in(self, cases: Cases) -> str:
         """What others have decided since the last look, in words; most of all where one has decided
         otherwise."""
-        opened = self.mast.opened
-        me = None if opened is None else opened.annotator
         news, differing = list[str](), list[str]()
         for trace_id, items in cases.items.items():
             known = self.queue.items.get(trace_id)
-            before = {} if known is None else {one.item: one for one in known.decisions}
-            for one in items.decisions if known is not None else ():
-                was = before.get(one.item)
-                if one == was or one.decided_by == me:
+            if known is None:
+                continue
+            before = {one.item: one for one in known.decisions}
+            for dispute in items.disputes():
+                words, differs = self._news_of(dispute, before)
+                if not words:
                     continue
-                words = f"{one_line(one.decided_by)} has decided {self._mode_words(one.mode)}"
-                here = "" if self.queue.is_here(trace_id, one.item) else self._name_of(trace_id)
-                words = f"{words}{here}: {one.value.value}"
-                mine = was if was is not None and was.decided_by == me else one
-                if (mine.value, mine.targets) != (one.value, one.targets):
+                here = "" if self.queue.is_here(trace_id, dispute.id) else self._name_of(trace_id)
+                words = f"{words}{here}: {outcome(dispute.decisions, items.names)}"
+                if differs:
                     differing.append(f"{words}, otherwise than you, and that stands")
                 else:
                     news.append(words)
         more = len(news) + len(differing) - 1
         first = next(iter((*differing, *news)), "")
         return f"{first} · {more} more" if more > 0 else first
+
+    def _news_of(self, dispute: Dispute, before: Mapping[str, Decision]) -> tuple[str, bool]:
+        """Who has decided a row since, and whether one had decided otherwise."""
+        opened = self.mast.opened
+        me = None if opened is None else opened.annotator
+        new = [
+            one for one in dispute.decisions if one != before.get(one.item) and one.decided_by != me
+        ]
+        mine = [(before[x.item], x) for x in new if x.item in before]
+        differs = any(
+            was.decided_by == me and (was.value, was.targets) != (one.value, one.targets)
+            for was, one in mine
+        )
+        if not new:
+            return "", False
+        names = list(dict.fromkeys(one_line(one.decided_by) for one in new))
+        verb = "has" if len(names) == 1 else "have"
+        return f"{joined(names)} {verb} decided {self._mode_words(dispute.mode)}", differs
 
     def _name_of(self, trace_id: str) -> str:
         return f" on {one_line(self.queue.name_of(trace_id), 40)}"
@@ -576,12 +625,12 @@ class AdjudicateScreen(BaseScreen):
     def action_side(self, number: int) -> None:
         """Take the side with this number."""
 
-        def choose(conflict: Conflict) -> Choice | str:
+        def choose(group: ConflictGroup) -> Choices | str:
             items = self.queue.items_here
-            side = items.side(conflict, number) if items is not None else None
+            side = items.side(group, number) if items is not None else None
             if side is None:
-                return f"There is no side {number}: there are {len(conflict.said)}"
-            return take_side(conflict, side)
+                return f"There is no side {number}: there are {len(group.said)}"
+            return group.take_side(side)
 
         self._decide(choose)
 
@@ -595,28 +644,45 @@ class AdjudicateScreen(BaseScreen):
     def action_sides(self) -> None:
         """To the sides, where a click on a number takes one."""
         self.evidence.sides.focus()
-        self.hints.say("The number of a side takes it; ↑ ↓ look at its places")
+        if not self._say_what_sides_do():
+            self.hints.say("The number of a side takes it; ↑ ↓ look at its places")
+
+    def _say_what_sides_do(self) -> bool:
+        """Say how one of several disputed places is decided alone; False where there are none."""
+        row, items = self.queue.row, self.queue.items_here
+        if row is None or row.item is None or items is None or not items.is_open(row.item):
+            return False
+        group = items.question(row.item)
+        if group is None or len(group.conflicts) < 2:
+            return False
+        names = ("nobody", "boundary", "other_mode", "both")
+        none, boundary, mode, both = (self.key_of(f"adjudicate.{name}") for name in names)
+        self.hints.say(
+            f"↑ ↓ to one place: {none} drops it alone, {boundary} moves it, {mode} other mode · "
+            f"a side or {both} decides all"
+        )
+        return True
 
     def action_both(self) -> None:
         """Keep everything that was marked."""
         self._decide(
-            lambda conflict: (
-                take_all(conflict, self.evidence.index_of)
+            lambda group: (
+                group.take_all(self.evidence.index_of)
                 or "No side says present, so there is nothing to keep: a side, 0 or _"
             )
         )
 
     def action_nobody(self) -> None:
-        """The mode is absent, or the place is none."""
-        self._decide(lambda _: NOBODY)
+        """The mode is absent, or the places are none; among the sides, the place there is none."""
+        self._decide(lambda group: group.take_same(NOBODY), alone=self._place_alone())
 
     def action_unsure(self) -> None:
         """It stays unsure."""
         self._decide(
-            lambda conflict: (
+            lambda group: (
                 "A place is taken or not: a side, b both, 0 none, e moves it"
-                if conflict.kind is ConflictKind.PLACE
-                else UNSURE
+                if group.kind is ConflictKind.PLACE
+                else group.take_same(UNSURE)
             )
         )
 
@@ -624,7 +690,11 @@ class AdjudicateScreen(BaseScreen):
         """It shows within the boundary that is moved."""
         target, index_of = self.evidence.boundary(), self.evidence.index_of
         if target is not None:
-            self._decide(lambda conflict: elsewhere(conflict, target, index_of), overrules=True)
+            self._decide(
+                lambda group: group.take_place(target, index_of),
+                overrules=True,
+                alone=self._boundary_of,
+            )
 
     def action_overrule(self) -> None:
         """What was agreed to be present is absent; else it shows in the whole trace."""
@@ -635,48 +705,63 @@ class AdjudicateScreen(BaseScreen):
             return
         present = agreed.value is VerdictValue.PRESENT
         choice = NOBODY if present else Choice(VerdictValue.PRESENT, (WHOLE_TRACE,))
-        self._decide(lambda _: choice, overrules=True)
+        self._decide(lambda group: group.take_same(choice), overrules=True)
 
     @writes
     def _decide(
-        self, choose: Callable[[Conflict], Choice | str], *, overrules: bool = False
+        self,
+        choose: Callable[[ConflictGroup], Choices | str],
+        *,
+        overrules: bool = False,
+        alone: Target | None = None,
     ) -> None:
-        """Decide the conflict under the cursor and go on; a string says why it cannot be.
+        """Decide what is under the cursor and go on.
 
-        What was agreed stays so unless it is overruled.
+        Args:
+            choose: Chooses what is decided; a string says why it cannot be.
+            overrules: Whether it is about what was agreed too.
+            alone: The one place that it is about; None for all that the row asks.
         """
         here = self._here()
         if here is None:
             return
-        work, conflict = here
-        choice = choose(conflict)
-        if isinstance(choice, str):
-            self.hints.say(choice, error=True)
+        work, group = here
+        items = self.queue.items[work.trace_id]
+        agreed = items.agreed(group.id)
+        asked = group if alone is None else group.at_place(alone)
+        choices = NOT_IN_QUESTION if asked is None else choose(asked)
+        if isinstance(choices, str):
+            self.hints.say(choices, error=True)
             return
-        agreed = self.queue.items[work.trace_id].agreed(conflict.id)
         if agreed is not None and not overrules:
             self.hints.say("The sides agree here: x overrules them, e names another place")
             return
-        if self._attempt(lambda: work.decide(conflict, choice)) is not None:
-            words = self._decided_words(conflict, choice)
-            self._decided(work, (conflict.id,), words, looking=agreed is not None)
+        decisions = self._attempt(lambda: work.decide_together(choices))
+        if decisions is not None:
+            words = self._decided_words(items, decisions)
+            self._decided(work, tuple(d.item for d in decisions), words, looking=bool(agreed))
 
     def action_other_mode(self) -> None:
         """It is another mode, at the same place."""
         here = self._here()
         if here is None:
             return
-        work, conflict = here
+        work, group = here
+        place = self._place_alone()
+        asked = group if place is None else group.at_place(place)
+        if asked is None:
+            self.hints.say(NOT_IN_QUESTION, error=True)
+            return
 
         def found(slug: str | None) -> None:
             if slug is not None:
-                self._decide_other_mode(work, conflict, slug)
+                self._decide_other_mode(work, asked, slug)
 
         self.app.push_screen(ModeFinder(self.mast.taxonomy), found)
 
     @writes
-    def _decide_other_mode(self, work: Adjudication, conflict: Conflict, slug: str) -> None:
-        made = self._attempt(lambda: work.another_mode(conflict, slug))
+    def _decide_other_mode(self, work: Adjudication, group: ConflictGroup, slug: str) -> None:
+        made = self._attempt(lambda: work.another_mode(group.conflicts, slug))
         if made is not None:
             self._decided(work, tuple(d.item for d in made), f"It is {self._mode_words(slug)}")
 
@@ -686,16 +771,19 @@ class AdjudicateScreen(BaseScreen):
         here = self._here()
         if here is None:
             return
-        work, conflict = here
+        work, group = here
         items = self.queue.items[work.trace_id]
-        decision = items.decision(conflict.id)
-        if decision is None:
+        row = self.queue.row
+        dispute = None if row is None or row.item is None else items.dispute(row.item)
+        if dispute is None or not dispute.decisions:
             self.hints.say("Nothing is decided here yet: there is nothing to confirm")
-        elif not items.has_changed(decision):
+            return
+        changed = [one.item for one in dispute.changed(items.sides, items.order)]
+        if not changed:
             self.hints.say("No side has changed since: the decision stands as it is")
-        elif self._attempt(lambda: work.confirm(conflict.id)) is not None:
-            words = f"{self._mode_words(conflict.mode)}: confirmed"
-            self._decided(work, (conflict.id,), words)
+        elif self._attempt(lambda: work.confirm(*changed)) is not None:
+            words = f"{self._mode_words(group.mode)}: confirmed"
+            self._decided(work, tuple(changed), words)
 
     def _decided(
         self, work: Adjudication, items: tuple[str, ...], words: str, *, looking: bool = False
@@ -709,7 +797,8 @@ class AdjudicateScreen(BaseScreen):
         self._last = (work.trace_id, items)
         self.evidence.range_from = None
         self._show_outcome(work)
-        self.queue.lines.focus()
+        partly = self._is_partly_decided()
+        (self.evidence.sides if partly else self.queue.lines).focus()
         self.hints.clear()
         study = self.queue.cases.study
         if study is not None and study.reasons:
@@ -722,34 +811,53 @@ class AdjudicateScreen(BaseScreen):
             self.queue.lines.move_by(1)
             self._tell(words)
             return
-        to_go = f"{self.queue.left()} to go"
-        if not self._go_to_open():
+        if self._is_partly_decided():
             self._show_row()
-            to_go = "nothing left to decide"
-        elif not self.queue.left():
-            to_go = f"{self.queue.done()[1]} to look at again: a side has changed since"
-        self._tell(f"{words} · {to_go}")
+            words = f"{words} · its other places are open · {self.queue.left()} to go"
+        elif not self._go_to_open():
+            self._show_row()
+            words = f"{self._next_words()} · {words}"
+        elif self.queue.left():
+            words = f"{words} · {self.queue.left()} to go"
+        else:
+            changed = self.queue.done()[1]
+            words = f"{words} · {changed} to look at again: a side has changed since"
+        self._tell(words)
 
-    def _decided_words(self, conflict: Conflict, choice: Choice) -> str:
-        what = outcome_words(choice.value, is_verdict=conflict.kind is ConflictKind.VERDICT)
-        index_of = self.evidence.index_of
-        places = [place_words(target, index_of, quoted=False) for target in choice.targets]
+    def _next_words(self) -> str:
+        """What can be done once nothing is left to decide."""
+        if self.queue.mode is not None or self.queue.hidden_traces():
+            return "Nothing left to decide here"
+        return f"Nothing left to decide: {self._gold_words()}"
+
+    def _gold_words(self) -> str:
+        """What can be done with the gold."""
+        export, agreement = (self.key_of(f"everywhere.{name}") for name in ("export", "agreement"))
+        return f"{export} exports the gold · {agreement} shows agreement"
+
+    def _is_partly_decided(self) -> bool:
+        """Whether places are left to decide in the row under the cursor."""
+        row = self.queue.row
+        return row is not None and row.state is RowState.OPEN
+
+    def _decided_words(self, items: TraceItems, decisions: Sequence[Decision]) -> str:
+        """What was decided, and where: ``1.3 Step repetition: present at #3, as alice``."""
+        targets = targets_taken(decisions)
+        places = [place_words(t, self.evidence.index_of, quoted=False) for t in targets]
         more = " …" if len(places) > 3 else ""
-        at = "in" if any(target.is_whole for target in choice.targets[:1]) else "at"
+        at = "in" if any(target.is_whole for target in targets[:1]) else "at"
         where = f" {at} {', '.join(places[:3])}{more}" if places else ""
-        items = self.queue.items_here
-        names = [] if items is None else items.names.joined(choice.sides)
-        by = f", as {', '.join(names)}" if names else ""
-        return f"{self._mode_words(conflict.mode)}: {what}{where}{by}"
+        what, comma, by = outcome(decisions, items.names).partition(", as ")
+        return f"{self._mode_words(decisions[0].mode)}: {what}{where}{comma}{by}"
 
     # Reasons
 
     @writes
     def action_reason(self) -> None:
         """Write why the item under the cursor was decided so, else why the last one was."""
-        row, thing = self.queue.row, self.queue.item_here
-        if row is not None and isinstance(thing, Decision):
-            about: tuple[str, tuple[str, ...]] = row.trace_id, (thing.item,)
+        row, subject = self.queue.row, self.queue.subject_here
+        if row is not None and isinstance(subject, Dispute) and subject.decisions:
+            about: tuple[str, tuple[str, ...]] = row.trace_id, self._explained(subject)
         elif self._last is not None:
             about = self._last
         else:
@@ -769,6 +877,13 @@ class AdjudicateScreen(BaseScreen):
 
         self._ask_reason(work, decided, shown)
 
+    def _explained(self, dispute: Dispute) -> tuple[str, ...]:
+        """The items of a row's decisions: one's own, else all of them."""
+        opened = self.mast.opened
+        me = None if opened is None else opened.annotator
+        own = tuple(one.item for one in dispute.decisions if one.decided_by == me)
+        return own or tuple(one.item for one in dispute.decisions)
+
     def _ask_reason(
         self, work: Adjudication, items: tuple[str, ...], then: Callable[[], None]
     ) -> None:
@@ -784,11 +899,14 @@ class AdjudicateScreen(BaseScreen):
             else:
                 then()
 
-        decision = next(one for one in work.decisions if one.item == found[0])
+        by_item = {one.item: one for one in work.decisions}
+        decisions = [by_item[item] for item in found]
+        same_mode = [one for one in decisions if one.mode == decisions[0].mode]
+        decided = outcome(same_mode, self.queue.items[work.trace_id].names)
         self.app.push_screen(
             NoteScreen(
-                f"Why? {self._mode_words(decision.mode)}: {decision.value.value}",
-                decision.reason,
+                f"Why? {self._mode_words(decisions[0].mode)}: {decided}",
+                decisions[0].reason,
                 hint="Enter keeps it · Esc leaves the decision without a word",
             ),
             written,
@@ -811,19 +929,18 @@ class AdjudicateScreen(BaseScreen):
 
     def _records_sight(self, items: TraceItems, item: str) -> bool:
         """Whether showing an item can show a judge's word, which is written down first."""
-        is_open = isinstance(items.find(item), Conflict)
-        return not self.queue.is_reading and (self._judge_first or not is_open)
+        return not self.queue.is_reading and (self._judge_first or not items.is_open(item))
 
     def _view_of(self, items: TraceItems, item: str) -> ItemView | None:
         """The sides of an item, and the judge's word where it was asked for, or comes first."""
         view = items.view(item)
-        conflict = items.conflict(item)
-        if view is None or conflict is None or not self._records_sight(items, item):
+        subject = items.find(item)
+        if view is None or subject is None or not self._records_sight(items, item):
             return view
         work = self._adjudication(items.trace_id)
-        if work is None or not (self._judge_first or work.judge_shown(conflict.mode)):
+        if work is None or not (self._judge_first or work.judge_shown(subject.mode)):
             return view
-        words = self._attempt(lambda: work.judge_words(conflict.mode))
+        words = self._attempt(lambda: work.judge_words(subject.mode))
         return replace(view, sides=(*view.sides, *judge_views(words or (), items.order)))
 
     @writes
@@ -832,7 +949,7 @@ class AdjudicateScreen(BaseScreen):
         row, items = self.queue.row, self.queue.items_here
         if row is None or items is None:
             return
-        open_here = row.item is None or isinstance(items.find(row.item), Conflict)
+        open_here = row.item is None or items.is_open(row.item)
         first = self._judge_first
         if open_here and not first and not self._go_to_last():
             self.hints.say("The judge's word comes after the decision")
@@ -842,11 +959,11 @@ class AdjudicateScreen(BaseScreen):
         here = self._here()
         if here is None:
             return
-        work, conflict = here
-        if any(one.mode == conflict.mode for one in work.gold.conflicts) and not first:
+        work, group = here
+        if any(one.mode == group.mode for one in work.gold.conflicts) and not first:
             self.hints.say("Something is open about this mode: the judge's word comes after it")
             return
-        words = self._attempt(lambda: work.judge_words(conflict.mode))
+        words = self._attempt(lambda: work.judge_words(group.mode))
         if words is None:
             return
         if work.workspace.away:
@@ -866,9 +983,9 @@ class AdjudicateScreen(BaseScreen):
             return False
         trace_id, decided = self._last
         items = self.queue.items.get(trace_id)
-        if items is None or items.decision(decided[0]) is None:
+        if items is None or all(one.item != decided[0] for one in items.decisions):
             return False
-        if not self.queue.go_to(trace_id, decided[0]):
+        if not self.queue.go_to_item(trace_id, decided[0]):
             return False
         self._show_row()
         return True
@@ -898,7 +1015,7 @@ class AdjudicateScreen(BaseScreen):
                 to.append(trace_id)
                 self.evidence.range_from = None
                 self._show_outcome(work)
-                self.queue.go_to(trace_id, changed[0])
+                self.queue.go_to_item(trace_id, changed[0])
                 self._show_row()
                 again = "Taken back: decide it anew, or U does it again"
                 self._tell(again if back else "Done again")
@@ -922,31 +1039,36 @@ class AdjudicateScreen(BaseScreen):
     def action_boundary(self) -> None:
         """Begin to move the boundary; again goes to its other end."""
         if not self.asks:
-            if self._here() is None:
+            here, place = self._here(), self._place_alone()
+            if here is None:
+                return
+            if place is not None and here[1].at_place(place) is None:
+                self.hints.say(NOT_IN_QUESTION, error=True)
                 return
             if not self.evidence.has_spans:
                 self.hints.say("A boundary needs the trace's file, which is not here", error=True)
                 return
+            self._boundary_of = place
             self.evidence.timeline.focus()
-        self.evidence.move_boundary()
+        self.evidence.move_boundary(self._boundary_of)
         self.hints.prompt(BOUNDARY_PROMPT)
 
     # Guidelines
 
     def action_guidelines(self) -> None:
         """The page of the mode under the cursor: what was agreed about it, and decided cases."""
-        row, thing = self.queue.row, self.queue.item_here
+        row, subject = self.queue.row, self.queue.subject_here
         mode = self.queue.mode or self.mast.taxonomy.modes[0].slug
-        if thing is not None:
-            mode = thing.mode
+        if subject is not None:
+            mode = subject.mode
         occasion = None
-        if row is not None and isinstance(thing, Decision):
-            occasion = row.trace_id, thing.item
+        if row is not None and isinstance(subject, Dispute) and subject.decisions:
+            occasion = row.trace_id, subject.decisions[0].item
         self.mast.go(ShowGuidelines(mode, may_write=True, occasion=occasion, go=self._go_to_case))
 
     def _go_to_case(self, case: Case) -> bool:
         """Put the cursor on a decided case; False where it is not listed here."""
-        if not self.queue.go_to(case.trace_id, case.decision.item):
+        if not self.queue.go_to_item(case.trace_id, case.decision.item):
             return False
         self.main_list.focus()
         self._show_row()

@@ -13,6 +13,7 @@ from textual.widgets import Static
 from mast_tui.labels import VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode
+from mast_tui.ui.actions.registry import key_shown
 from mast_tui.ui.annotate.reading import Reading
 from mast_tui.ui.dialogs.dialog import KeyDialog, KeyRow
 from mast_tui.ui.dialogs.question import Ask
@@ -241,13 +242,29 @@ class Finish:
         if self._commands.changed(lambda s: s.finish(open_modes=open_modes)) is None:
             return
         then = "> next trace · u undoes it"
+        all_finished = self._screen.context.trace_queue.all_finished
+        if all_finished:
+            then = f"{self._after_the_last(session)} · u undoes it"
         if not fixed:
             then += " · r shows what was hidden"
         stay = [] if open_modes == "leave" else self._codes_open(session)
         words = finished_words(unread, total, was_open - len(stay), open_modes, fixed=fixed)
         if stay:
             words += f" · {', '.join(stay)} open, as the codebook has changed"
-        self._hints.say(f"{words} · {then}")
+        # Where nobody was asked, it comes first what became of what was not read.
+        next_first = all_finished and not fixed
+        self._hints.say(f"{then} · {words}" if next_first else f"{words} · {then}")
+
+    def _after_the_last(self, session: Session) -> str:
+        """What can be done once all of the annotator's traces are finished."""
+        keymap = self._screen.context.keys_set
+        study = session.workspace.study(session.taxonomy.ref)
+        if study is not None and session.annotator in study.annotators:
+            next_step = f"{key_shown('everywhere.study', keymap)} shows how far the study is"
+        else:
+            next_step = f"{key_shown('everywhere.export', keymap)} exports your labels"
+        agreement = key_shown("everywhere.agreement", keymap)
+        return f"All your traces are finished: {next_step} · {agreement} shows agreement"
 
     def reveal(self) -> None:
         """After finishing: others' labels, the outcome, and what else was hidden."""

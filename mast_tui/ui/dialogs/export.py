@@ -236,7 +236,7 @@ def done_words(request: Request, counts: Mapping[str, Any], said: Sequence[str])
         told.append("No trace is in it: it holds what is labelled, of gold what is finished (D).")
     unresolved = counts.get("unresolved", 0)
     if unresolved:
-        told.append(f"{counted(unresolved, 'verdict')} unresolved: A opens what is left to decide.")
+        told.append(f"{counted(unresolved, 'conflict')} left to decide: A opens them.")
     told += [*left_out_lines(counts, request.file_format), *said]
     lines = ["Written:", *written_lines(str(request.output), counts)]
     for words in told:

@@ -17,6 +17,7 @@ from textual.worker import get_current_worker
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 from mast_tui.study import random_sample
+from mast_tui.ui.actions.registry import Keymap, key_shown
 from mast_tui.ui.dialogs.dialog import KeyDialog, KeyRow
 from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.wording import plain_lines, plain_title
@@ -190,10 +191,20 @@ def count_words(
     return f"in your {count:,} finished; {looks}" if count else "0"
 
 
-def empty_words(read: QueueRead) -> str:
-    """Why a queue shows nothing, and what to do."""
+def empty_words(read: QueueRead, keymap: Keymap) -> str:
+    """Return why a queue shows nothing, and what can be done.
+
+    Args:
+        read: The queue.
+        keymap: The keys that the user has set.
+    """
     name = read.wanted.name
     words = QUEUES[name].empty
+    if name is QueueName.MINE:
+        names = ("agreement", "study", "export")
+        agreement, study, export = (key_shown(f"everywhere.{one}", keymap) for one in names)
+        tells = f"{agreement} shows agreement, {study} how far the study is"
+        words += f"\n\n{tells}, {export} exports labels."
     if name is QueueName.MINE and read.outside:
         words = "You are no annotator of this study, so nothing is yours to label."
     if read.trace_ids:

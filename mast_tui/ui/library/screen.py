@@ -298,7 +298,7 @@ class LibraryScreen(ListScreen):
                 f"No trace matches “{one_line(needle, 60)}”.\n\nEsc shows all {len(self._listing)}."
             )
         elif self.queue.read.wanted.name is not QueueName.ALL and self._listing:
-            words = empty_words(self.queue.read)
+            words = empty_words(self.queue.read, self.mast.keys_set)
         elif not catalog.complete:
             words = f"Looking for traces …\n\n{one_line(catalog.being_read)}".rstrip()
         else:

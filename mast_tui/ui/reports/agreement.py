@@ -24,7 +24,7 @@ from mast_tui.figures.spans.input import SpanInput
 from mast_tui.figures.spans.report import SpanReport, span_report
 from mast_tui.gold import Order, no_order
 from mast_tui.labels import AnnotatorKind, annotator_kind
-from mast_tui.reports.agreement import agreement_report
+from mast_tui.reports.agreement import agreement_report, traces_compared
 from mast_tui.reports.judge import against_words, judge_section
 from mast_tui.reports.model import Behind, Note, Report, Section
 from mast_tui.reports.span_agreement import places_section
@@ -258,8 +258,7 @@ class AgreementScreen(ReportScreen):
         if report is None:
             return ("Agreement",)
         names = joined([one_line(name) for name in report["annotators"]])
-        done = counted(report["traces"]["finished_by_all"], "trace")
-        return ("Agreement", names, of_pass, f"{done} finished by all")
+        return ("Agreement", names, of_pass, traces_compared(report))
 
     def open_page(self) -> Page:
         """The open page, or what stands in its place."""

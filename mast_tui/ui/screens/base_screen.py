@@ -13,7 +13,7 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from mast_tui.safe_text import one_line
-from mast_tui.ui.actions.registry import Where, bindings_for
+from mast_tui.ui.actions.registry import Where, bindings_for, key_shown
 from mast_tui.ui.context import AppContext, ShowLibrary, context_of
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.title_bar import TitleBar, sight_words
@@ -68,6 +68,10 @@ class ListScreen(MovesLines, Screen[None]):
     def mast(self) -> AppContext:
         """The app, with what it shares."""
         return context_of(self)
+
+    def key_of(self, action_id: str) -> str:
+        """Return the key of an action as the user has set it, as it is written for people."""
+        return key_shown(action_id, self.mast.keys_set)
 
     @property
     def hints(self) -> HintBar:

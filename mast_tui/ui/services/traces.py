@@ -173,8 +173,19 @@ class TraceQueue:
         if found is not None:
             self._finished, self._own = found
 
+    @property
+    def all_finished(self) -> bool:
+        """Whether the annotator has finished all of their traces, and all of these are known."""
+        wanted = self._wanted
+        known = self._own is not None or self._traces.catalog.complete
+        return known and bool(wanted) and wanted <= self._finished
+
+    @property
+    def _wanted(self) -> Set[str]:
+        """The traces here, or under a study those of the annotator."""
+        return self._traces.catalog.traces.keys() if self._own is None else self._own
+
     def finished_words(self) -> str:
-        """How many of the traces here, or under a study of one's own, are finished."""
-        known = self._traces.catalog.traces
-        wanted = known.keys() if self._own is None else self._own
+        """Return how many of the traces here, or of the annotator's in a study, are finished."""
+        wanted = self._wanted
         return f"{len(wanted & self._finished)} of {len(wanted)} finished"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Final, NamedTuple
 
 from rich.segment import Segment
@@ -12,9 +13,17 @@ from textual.app import ComposeResult
 from textual.strip import Strip
 from textual.worker import get_current_worker
 
-from mast_tui.adjudication import Case, GuidelineBook, ModePage, mode_page, outcome_words
+from mast_tui.adjudication import (
+    Case,
+    GuidelineBook,
+    ModePage,
+    decided_words,
+    mode_page,
+    targets_taken,
+)
 from mast_tui.errors import MastError
 from mast_tui.gold import Guideline, Order
+from mast_tui.gold.overlaps import in_reading_order
 from mast_tui.safe_text import display_lines, one_line
 from mast_tui.session.visibility import record_reveal
 from mast_tui.taxonomy.model import Taxonomy
@@ -66,9 +75,10 @@ def page_blocks(
     blocks += [_guideline_block(one, name_of) for one in page.guidelines]
     if not page.guidelines:
         blocks.append(Block("text", f"Nothing is written down yet.{how_to_write}"))
-    count = len(page.cases)
+    cases = [list(same) for _, same in groupby(page.cases, _step_of)]
+    count = len(cases)
     blocks.append(Block("heading", f"Decided cases: {count}" if count else "Decided cases"))
-    blocks += [_case_block(case, name_of, order_of(case.trace_id)) for case in page.cases]
+    blocks += [_case_block(same, name_of, order_of(same[0].trace_id)) for same in cases]
     if page.hidden:
         more = "more case is" if page.hidden == 1 else "more cases are"
         words = f"{page.hidden} {more} in traces that you have not finished."
@@ -85,17 +95,27 @@ def _guideline_block(guideline: Guideline, name_of: Callable[[str], str]) -> Blo
     return Block("guideline", guideline.text, (below,), guideline)
 
 
-def _case_block(case: Case, name_of: Callable[[str], str], order: Order) -> Block:
+def _step_of(case: Case) -> tuple[str, str, str, str]:
+    """What the places that were decided in one step have in common."""
     decision = case.decision
-    value = outcome_words(decision.value, is_verdict=decision.is_verdict)
-    words = f"{one_line(name_of(case.trace_id))}: {value}"
-    places = [place_words(target, order) for target in decision.targets[:MOST_PLACES]]
+    single = decision.item if decision.is_verdict else ""
+    return case.trace_id, decision.decided_by, decision.decided_at, single
+
+
+def _case_block(cases: Sequence[Case], name_of: Callable[[str], str], order: Order) -> Block:
+    """What was decided in one step: a verdict, or places."""
+    decision = cases[0].decision
+    value = decided_words([case.decision for case in cases])
+    words = f"{one_line(name_of(cases[0].trace_id))}: {value}"
+    taken = targets_taken(case.decision for case in cases)
+    targets = in_reading_order(taken, lambda target: target, order)
+    places = [place_words(target, order) for target in targets[:MOST_PLACES]]
     if places:
-        more = " …" if len(decision.targets) > MOST_PLACES else ""
+        more = " …" if len(targets) > MOST_PLACES else ""
         words += f" at {', '.join(places)}{more}"
-    below = [decision.reason] if decision.reason else []
+    below = list(dict.fromkeys(case.decision.reason for case in cases if case.decision.reason))
     below.append(f"{one_line(decision.decided_by)} · {decision.decided_at[:10]}")
-    return Block("case", words, tuple(below), case)
+    return Block("case", words, tuple(below), cases[0])
 
 
 INDENT: Final = 2

@@ -277,7 +277,7 @@ def _deciding(study: Study) -> str:
         f"the judge shown {'before and after' if study.judge_first else 'after'} the decision",
     ]
     if study.boundaries:
-        words.append("different places are conflicts")
+        words.append("overlapping places with different ends are conflicts")
     if study.reasons:
         words.append("each decision asks for a reason")
     return f"In adjudication: {', '.join(words)}."

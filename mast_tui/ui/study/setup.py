@@ -118,7 +118,7 @@ FIELDS: Final = (
     Field(
         "places",
         "places",
-        "Whether different places of one mode are a conflict that adjudication decides.",
+        "Whether overlapping places with different ends are a conflict. Separate ones always are.",
         ("no conflict", "conflict"),
     ),
     Field(

@@ -34,7 +34,8 @@ class Place:
 class SideView:
     """One side as it is shown: ``number`` is its key, None for a word that cannot be taken.
 
-    ``note`` are words beside the verdict that belong to no place.
+    ``note`` are words beside the verdict that belong to no place. ``is_judge`` marks the word of a
+    judge.
     """
 
     number: int | None
@@ -43,6 +44,7 @@ class SideView:
     places: tuple[Place, ...] = ()
     remark: str = ""
     note: str = ""
+    is_judge: bool = False
 
 
 @dataclass(frozen=True, slots=True)

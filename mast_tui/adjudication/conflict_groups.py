@@ -1,0 +1,276 @@
+"""Conflicts that are decided in one step: a mode's verdict, or all of its open places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from mast_tui.adjudication.decisions import has_changed, said_now, settles_conflict
+from mast_tui.gold import Conflict, ConflictKind, Decision, Order, Said, Side, no_order, words_on
+from mast_tui.gold.choice import Choice, elsewhere, take_all, take_side
+from mast_tui.gold.overlaps import in_reading_order, overlap
+from mast_tui.labels import WHOLE_TRACE, Label, Target, VerdictValue
+
+Choices = tuple[tuple[Conflict, Choice], ...]
+"""What is decided about each conflict of a group."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConflictGroup:
+    """The conflicts over one mode of a trace that are decided together, in reading order.
+
+    A verdict is a group of its own. All disputed places of a mode are one group, because they are
+    one disagreement: who marked #12 and who marked #9 both say that the mode shows.
+    """
+
+    conflicts: tuple[Conflict, ...]
+
+    @property
+    def kind(self) -> ConflictKind:
+        """The kind that all conflicts of the group have."""
+        return self.conflicts[0].kind
+
+    @property
+    def mode(self) -> str:
+        """The slug of the mode."""
+        return self.conflicts[0].mode
+
+    @property
+    def id(self) -> str:
+        """The name of the group; it is never stored."""
+        return self.mode if self.kind is ConflictKind.VERDICT else places_id(self.mode)
+
+    @property
+    def said(self) -> tuple[Said, ...]:
+        """Every side with its verdict, or with all places of the group that it marked."""
+        return merged_sides(self.conflicts)
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """The labels of all conflicts."""
+        return tuple(label for conflict in self.conflicts for label in conflict.labels)
+
+    @property
+    def where(self) -> Target | None:
+        """The place to look at first."""
+        return self.conflicts[0].where
+
+    def at_place(self, target: Target) -> ConflictGroup | None:
+        """Return the conflict in which a side marked this place, as a group of its own.
+
+        A verdict is about all places. None where no conflict of the group is about this one.
+        """
+        if self.kind is ConflictKind.VERDICT:
+            return self
+        about = [c for c in self.conflicts if any(target in said.targets for said in c.said)]
+        return ConflictGroup(tuple(about)) if about else None
+
+    def take_side(self, annotator: str) -> Choices:
+        """Choose a side's verdict, or the places that it marked and none of the others.
+
+        Raises:
+            KeyError: The annotator is no side of the group.
+        """
+        if all(said.annotator != annotator for said in self.said):
+            raise KeyError(annotator)
+        return self._each_place_once(
+            (conflict, take_side(_with_side(conflict, annotator), annotator))
+            for conflict in self.conflicts
+        )
+
+    def take_all(self, order: Order = no_order) -> Choices | None:
+        """Choose everything that was marked; None where no side says present."""
+        choices = [(conflict, take_all(conflict, order)) for conflict in self.conflicts]
+        chosen = [(conflict, choice) for conflict, choice in choices if choice is not None]
+        return self._each_place_once(chosen) if len(chosen) == len(choices) else None
+
+    def take_same(self, choice: Choice) -> Choices:
+        """Choose the same for every conflict."""
+        return tuple((conflict, choice) for conflict in self.conflicts)
+
+    def take_place(self, target: Target, order: Order = no_order) -> Choices:
+        """Choose a place of the adjudicator's own instead of all that was marked.
+
+        Args:
+            target: The place.
+            order: The index of a span by its key.
+
+        Returns:
+            The place for the first conflict that it touches, and no place for the others.
+        """
+        touched = [
+            conflict
+            for conflict in self.conflicts
+            if any(overlap(t, target, order) for said in conflict.said for t in said.targets)
+        ]
+        chosen = next(iter(touched), self.conflicts[0])
+        everything = replace(chosen, said=self.said)
+        place = elsewhere(everything, target, order)
+        none = Choice(VerdictValue.ABSENT, (), place.sides)
+        return tuple((c, place if c is chosen else none) for c in self.conflicts)
+
+    def _each_place_once(self, choices: Iterable[tuple[Conflict, Choice]]) -> Choices:
+        """Drop a place that another conflict of the group has taken already.
+
+        Two decisions can be about the same labels, where these have moved since.
+        """
+        if self.kind is ConflictKind.VERDICT:
+            return tuple(choices)
+        taken = set[Target]()
+        distinct = list[tuple[Conflict, Choice]]()
+        for conflict, choice in choices:
+            targets = tuple(target for target in choice.targets if target not in taken)
+            taken.update(targets)
+            if targets != choice.targets:
+                value = choice.value if targets else VerdictValue.ABSENT
+                choice = replace(choice, value=value, targets=targets)
+            distinct.append((conflict, choice))
+        return tuple(distinct)
+
+
+def places_id(mode: str) -> str:
+    """Return the name under which all disputed places of a mode are one row."""
+    return f"{mode}@"
+
+
+def conflict_groups(conflicts: Iterable[Conflict]) -> tuple[ConflictGroup, ...]:
+    """Return the conflicts of one trace as they are decided and counted: per mode and kind."""
+    groups: dict[tuple[str, ConflictKind], list[Conflict]] = {}
+    for conflict in conflicts:
+        groups.setdefault((conflict.mode, conflict.kind), []).append(conflict)
+    return tuple(ConflictGroup(tuple(group)) for group in groups.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Dispute:
+    """One row of an adjudicator's queue: what is open about a mode, and what is decided.
+
+    Its verdict, all of its disputed places, or one place that an adjudicator added.
+    ``conflicts`` are open and ``decisions`` stand; where there are both, only some of the places
+    are decided.
+    """
+
+    id: str
+    mode: str
+    is_verdict: bool
+    conflicts: tuple[Conflict, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether something is left to decide."""
+        return bool(self.conflicts)
+
+    @property
+    def settles_conflict(self) -> bool:
+        """Whether the sides differed when it was decided."""
+        return any(settles_conflict(decision) for decision in self.decisions)
+
+    def has_changed(self, sides: Sequence[Side], order: Order = no_order) -> bool:
+        """Whether all is decided, and a side has said something else since.
+
+        Args:
+            sides: What the sides say now.
+            order: The index of a span by its key.
+        """
+        return not self.is_open and bool(self.changed(sides, order))
+
+    def changed(self, sides: Sequence[Side], order: Order = no_order) -> tuple[Decision, ...]:
+        """Return the decisions after which a side has said something else."""
+        return tuple(one for one in self.decisions if has_changed(one, sides, order))
+
+    def in_question(self, sides: Sequence[Side], order: Order = no_order) -> ConflictGroup:
+        """Return what a key decides.
+
+        Args:
+            sides: What the sides say now.
+            order: The index of a span by its key.
+
+        Returns:
+            What is open, with the decisions after which a side has changed; where nothing is open,
+            all that was decided.
+        """
+        asked_anew = self.changed(sides, order) if self.is_open else self.decisions
+        anew = [_as_conflict(decision, sides, order) for decision in asked_anew]
+        conflicts = (*self.conflicts, *anew)
+        in_order = in_reading_order(conflicts, lambda one: one.where or WHOLE_TRACE, order)
+        return ConflictGroup(tuple(in_order))
+
+
+def disputes(conflicts: Iterable[Conflict], decisions: Iterable[Decision]) -> tuple[Dispute, ...]:
+    """Return the rows of a trace.
+
+    Args:
+        conflicts: What is open.
+        decisions: What is decided.
+    """
+    found: dict[str, Dispute] = {}
+    for group in conflict_groups(conflicts):
+        is_verdict = group.kind is ConflictKind.VERDICT
+        found[group.id] = Dispute(group.id, group.mode, is_verdict, group.conflicts)
+    for decision in decisions:
+        row = row_id(decision)
+        known = found.get(row, Dispute(row, decision.mode, decision.is_verdict))
+        found[row] = replace(known, decisions=(*known.decisions, decision))
+    return tuple(found.values())
+
+
+def row_id(decision: Decision) -> str:
+    """Return the id of the row in which a decision stands.
+
+    A place that an adjudicator added, or moved where the sides agree, is a row of its own.
+    """
+    if decision.is_verdict or not settles_conflict(decision):
+        return decision.item
+    return places_id(decision.mode)
+
+
+def _with_side(conflict: Conflict, annotator: str) -> Conflict:
+    """A conflict over a place with this side, which may have finished later and not marked it."""
+    if any(said.annotator == annotator for said in conflict.said):
+        return conflict
+    said = Said(annotator, VerdictValue.PRESENT)
+    return replace(conflict, said=(*conflict.said, said))
+
+
+def _as_conflict(decision: Decision, sides: Sequence[Side], order: Order) -> Conflict:
+    """What a decision was about, to be decided anew."""
+    labels = [label for side in sides for label in side.labels if label.mode == decision.mode]
+    said = said_now(decision, sides, order)
+    if decision.is_verdict:
+        where = next((target for one in said for target in one.targets), None)
+        kind = ConflictKind.VERDICT
+        return Conflict(decision.item, kind, decision.mode, said, tuple(labels), where)
+    marked = {(one.annotator, target) for one in said for target in one.targets}
+    about = tuple(label for label in labels if (label.annotator, label.target) in marked)
+    where = first_place(decision)
+    return Conflict(decision.item, ConflictKind.PLACE, decision.mode, said, about, where)
+
+
+def agreed_conflict(mode: str, sides: Sequence[Side]) -> Conflict:
+    """Return an agreed verdict as something to decide, for whoever overrules it.
+
+    Args:
+        mode: The slug of the mode.
+        sides: What the sides say now.
+    """
+    said = words_on(mode, sides)
+    labels = tuple(label for side in sides for label in side.labels if label.mode == mode)
+    where = next((target for one in said for target in one.targets), None)
+    return Conflict(mode, ConflictKind.VERDICT, mode, said, labels, where)
+
+
+def first_place(decision: Decision) -> Target | None:
+    """Return where it was decided to be, else where a side had marked it."""
+    said = (target for one in decision.said for target in one.targets)
+    return next(iter((*decision.targets, *said)), None)
+
+
+def merged_sides(parts: Iterable[Conflict | Decision]) -> tuple[Said, ...]:
+    """Return what each annotator said in all of these parts of a row, with all of their places."""
+    sides: dict[str, Said] = {}
+    for one in (said for part in parts for said in part.said):
+        known = sides.get(one.annotator, one)
+        targets = tuple(dict.fromkeys((*known.targets, *one.targets)))
+        sides[one.annotator] = replace(known, targets=targets)
+    return tuple(sides.values())

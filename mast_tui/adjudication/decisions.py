@@ -1,0 +1,74 @@
+"""A decision after it was made: what it settled, and whether a side has changed since."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from mast_tui.gold import Decision, Order, Said, Side, no_order, words_on
+from mast_tui.gold.overlaps import items_of_mode, overlap
+from mast_tui.gold.settle import places_said, verdicts_said
+from mast_tui.labels import Target, VerdictValue
+
+
+def outcome_words(value: VerdictValue, *, is_verdict: bool) -> str:
+    """Return what was decided, in words: the verdict, or what became of the place."""
+    if is_verdict:
+        return value.value
+    return "place taken" if value is VerdictValue.PRESENT else "place dropped"
+
+
+def decided_words(decisions: Sequence[Decision]) -> str:
+    """Return what was decided in one step, in words: a verdict, or what became of places."""
+    if len(decisions) == 1:
+        return outcome_words(decisions[0].value, is_verdict=decisions[0].is_verdict)
+    taken = sum(one.value is VerdictValue.PRESENT for one in decisions)
+    return f"{taken} of {len(decisions)} places taken" if taken else "no place taken"
+
+
+def targets_taken(decisions: Iterable[Decision]) -> list[Target]:
+    """Return the places where a mode was decided to show."""
+    taken = (one for one in decisions if one.value is VerdictValue.PRESENT)
+    return [target for decision in taken for target in decision.targets]
+
+
+def settles_conflict(decision: Decision) -> bool:
+    """Whether the sides differed when it was decided; else it adds to, or overrules, the agreed."""
+    if decision.is_verdict:
+        return len({said.value for said in decision.said}) > 1
+    return len({frozenset(said.targets) for said in decision.said}) > 1
+
+
+def said_now(
+    decision: Decision, sides: Sequence[Side], order: Order = no_order
+) -> tuple[Said, ...]:
+    """Return what the sides say now of what a decision is about.
+
+    Of a mode all that have a verdict; of a place those that the decision names, who may have left
+    it, and whoever has marked it since.
+    """
+    if decision.is_verdict:
+        return words_on(decision.mode, sides)
+    labels = [label for side in sides for label in side.labels if label.mode == decision.mode]
+    items = items_of_mode(labels, order)
+    about = [*decision.targets, *(t for said in decision.said for t in said.targets)]
+    here = [item for item in items if item.id == decision.item] or [
+        item for item in items if any(overlap(item.target, target, order) for target in about)
+    ]
+    marked = [label for item in here for label in item.labels]
+    names = [*(said.annotator for said in decision.said), *(label.annotator for label in marked)]
+    return tuple(
+        Said(
+            name,
+            VerdictValue.PRESENT,
+            tuple(dict.fromkeys(label.target for label in marked if label.annotator == name)),
+        )
+        for name in dict.fromkeys(names)
+    )
+
+
+def has_changed(decision: Decision, sides: Sequence[Side], order: Order = no_order) -> bool:
+    """Whether a side has said something else about it since it was decided."""
+    now = said_now(decision, sides, order)
+    if decision.is_verdict:
+        return verdicts_said(decision.said) != verdicts_said(now)
+    return places_said(decision.said) != places_said(now)
