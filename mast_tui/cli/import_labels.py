@@ -38,7 +38,7 @@ from mast_tui.exchange.importers.trail import read_trail
 from mast_tui.exchange.importers.who_and_when import read_who_and_when
 from mast_tui.exchange.jsonl import read_jsonl
 from mast_tui.exchange.mast_data import read_mast_data
-from mast_tui.exchange.merge_files import Merged, merge_files
+from mast_tui.exchange.merge_files import MergeResult, merge_files
 from mast_tui.exchange.names import annotator_of
 from mast_tui.exchange.selection import GOLD
 from mast_tui.exchange.undo_import import find_import, goes_on, undo_import
@@ -311,7 +311,7 @@ def _import_workspaces(
         for problem in ([] if allow_new else unknown_people(file, content, place))
     ]
     who = known_person(place) or common.annotator
-    merged = Merged()
+    merged = MergeResult()
     if not strange:
         merged = merge_files(
             contents, place, asked=_asked("jsonl", files), replacing=replacing, asked_by=who

@@ -1,4 +1,4 @@
-"""Whole workspaces from ``jsonl`` files into one: all files, or none where one is refused."""
+"""Merging of whole workspaces from ``jsonl`` files: all files, or none if one is refused."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from mast_tui.study import Study
 from mast_tui.workspace import Event, PersonChanges, Workspace, WorkspaceError
 from mast_tui.workspace.events.chain import Foreign
 from mast_tui.workspace.events.foreign import Growth
+from mast_tui.workspace.events.in_force import InForce
 from mast_tui.workspace.events.types import (
     Decided,
     Fact,
@@ -40,11 +41,11 @@ REPLACED: Final = "replaced:"
 
 
 @dataclass(slots=True)
-class Merged:
-    """What came of merging files.
+class MergeResult:
+    """The result of merging workspace files.
 
-    ``people`` holds what changed, by file and name; of files that were ``refused``, what would
-    have. Then nothing was written. ``notes`` is what a person should know.
+    ``people`` holds the changes by file and name. If files are ``refused`` nothing was written, and
+    both hold the changes that would have been made. ``notes`` are sentences for the user.
     """
 
     new: int = 0
@@ -61,7 +62,7 @@ def merge_files(
     asked: str,
     replacing: Collection[str] = (),
     asked_by: str | None = None,
-) -> Merged:
+) -> MergeResult:
     """Bring what the files hold into a workspace: checked whole, then written piece by piece.
 
     Whether any of it is refused shows in a copy of the workspace, so that nobody waits for it and a
@@ -90,7 +91,7 @@ def merge_files(
     here = {one.asked: one for one in workspace.imports() if one.state is ImportState.UNFINISHED}
     broken_off = here.get(asked)
     brought = frozenset[str]() if broken_off is None else workspace.noted_events(broken_off)
-    merged = Merged(new=-len(brought), known=len(brought))
+    merged = MergeResult(new=-len(brought), known=len(brought))
     with workspace.trial(without=brought) as trial:
         for file, content in contents.items():
             try:
@@ -101,7 +102,7 @@ def merge_files(
                 raise WorkspaceError(f"{file}: {error}") from error
     if merged.refused:
         would = [changes for people in merged.refused.values() for changes in people]
-        return Merged(people=would, refused=merged.refused)
+        return MergeResult(people=would, refused=merged.refused)
     record = workspace.begin_import(
         "jsonl", [str(file) for file in contents], asked=asked, who=asked_by
     )
@@ -141,11 +142,17 @@ class _Writing:
         self._workspace = workspace
         self._record = record
         self._replacing = replacing
+        self._in_force: InForce = {}
         self._asked_by = asked_by
 
     def write(self) -> None:
-        """Write the registers, then each annotator's events."""
+        """Write the registers, then each annotator's events.
+
+        What the file's annotators wrote one over the other was checked as a whole, so each of them
+        is compared with what was in force before the file.
+        """
         foreign = register_content(self._content, self._workspace)
+        self._in_force = self._workspace.entries_in_force()
         for name, events in groupby(foreign.events, key=lambda event: event.annotator):
             own = tuple(events)
             broken = {one: event for one, event in foreign.broken.items() if one == name}
@@ -168,7 +175,9 @@ class _Writing:
     def _merge(self, foreign: Foreign) -> None:
         with self._workspace.transaction():
             growth = self._workspace.growth_of(foreign.events, is_broken=bool(foreign.broken))
-            report = self._workspace.merge_events(foreign, replacing=self._replacing)
+            report = self._workspace.merge_events(
+                foreign, replacing=self._replacing, in_force=self._in_force
+            )
             self._workspace.note_imported(self._record, [event.id for event in growth.fresh])
             for changes in report.people:
                 if changes.replaced:
@@ -180,7 +189,7 @@ def _merge_file(
     file: Path,
     content: Content,
     workspace: Workspace,
-    merged: Merged,
+    merged: MergeResult,
     replacing: Collection[str],
 ) -> None:
     events = content.foreign.events
