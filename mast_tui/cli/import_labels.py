@@ -41,6 +41,7 @@ from mast_tui.exchange.mast_data import read_mast_data
 from mast_tui.exchange.merge_files import MergeResult, merge_files
 from mast_tui.exchange.names import annotator_of
 from mast_tui.exchange.selection import GOLD
+from mast_tui.exchange.span_checks import with_checked_spans
 from mast_tui.exchange.undo_import import find_import, goes_on, undo_import
 from mast_tui.exchange.unknown_names import unknown_people, without_unknown
 from mast_tui.gc_tuning import uncollected
@@ -188,6 +189,7 @@ def import_command(
         reach = pool.reachable(paths)
         incoming = _read(file_format, reach, chosen, place, annotator, pool.workers)
         pool.on_trace(len(incoming.traces))
+    incoming = with_checked_spans(incoming, place)
     if len(incoming.work) > _QUICK_WORKS and not as_json:
         say(f"writing what was said in {len(incoming.work)} readings of traces …")
     if crosswalk is not None:

@@ -371,13 +371,43 @@ def test_two_machines_on_which_the_same_judge_found_the_same_come_together(
         assert changes.needs == ()
 
 
+# Rows in an adjudicator's name
+
+
+def test_rows_of_an_adjudicator_are_a_reading_beside_the_decisions(
+    cli: Cli, tmp_path: Path
+) -> None:
+    path = tmp_path / ".mast-tui" / "workspace.db"
+    path.parent.mkdir()
+    with closing(Workspace.open(path)) as workspace:
+        workspace.register_trace(TraceRecord("t1"))
+        start = PassStarted(PassKind.ADJUDICATION)
+        workspace.append([NewEvent("mira", "t1", MAST.ref, 1, start)])
+        decide(workspace, decided("mira", NOON))
+    rows = "trace_id,annotator,mode,value\nt1,mira,1.1,present\nt1,mira,,finished\n"
+    (tmp_path / "l.csv").write_text(rows)
+    for _ in range(2):
+        assert cli("import", "l.csv", "--format", "csv-long").code == 0
+    with closing(Workspace.open(path)) as workspace:
+        passes = [(one.number, one.kind, one.finished) for one in workspace.passes()]
+        assert passes == [(1, PassKind.ADJUDICATION, False), (2, PassKind.BLIND, True)]
+        assert [label.pass_number for label in workspace.labels(pass_number=None)] == [2]
+        assert workspace.decisions("t1", MAST.ref) == (decided("mira", NOON),)
+
+
 # The usual way
 
 
 def test_three_machines_come_together_twice_without_a_word(tmp_path: Path) -> None:
     """Each labels or decides at home, exports, and takes what the lead has put together."""
     lead, ada, mira = (Workspace.open(":memory:") for _ in range(3))
-    lead.append([NewEvent("lead", None, MAST.ref, None, StudySet(None, Study(MAST.ref, ("ada",), per_trace=1)))])
+    lead.append(
+        [
+            NewEvent(
+                "lead", None, MAST.ref, None, StudySet(None, Study(MAST.ref, ("ada",), per_trace=1))
+            )
+        ]
+    )
     judged(lead, "t1", finding(SLUGS[0]))
     for number in (1, 2):
         file = export(lead, tmp_path / "lead.jsonl")

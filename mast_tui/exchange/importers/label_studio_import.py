@@ -344,14 +344,16 @@ def _add_results(
     if not isinstance(results, list):
         raise ValueError("'result' is no list")
     for number, result in enumerate(results, start=1):
+        where = f"{place}, result {number}"
         try:
-            _add_result(draft, task, kept, result)
+            _add_result(draft, task, kept, result, where)
         except ValueError as error:
-            where = f"{place}, result {number}"
             problems.append(RowProblem(task.file, where, str(error)))
 
 
-def _add_result(draft: WorkDraft, task: Task, kept: Kept | None, result: object) -> None:
+def _add_result(
+    draft: WorkDraft, task: Task, kept: Kept | None, result: object, place: str
+) -> None:
     fields = Fields(result, "result")
     assert isinstance(result, Mapping)
     control = fields.text_or_none("from_name")
@@ -360,7 +362,7 @@ def _add_result(draft: WorkDraft, task: Task, kept: Kept | None, result: object)
         return  # a control of somebody's own, or a relation: not ours to read
     if control == MODES:
         for name in value.texts("paragraphlabels"):
-            draft.add_label(_label(draft, task, kept, result, task.mode(name)))
+            draft.add_label(_label(draft, task, kept, result, task.mode(name)), place)
         return
     for name in value.texts("choices"):
         mode = task.mode(name)
