@@ -43,12 +43,14 @@ class Severity(StrEnum):
 
 
 class Origin(StrEnum):
-    """How a label came to be."""
+    """The ways in which labels come to be; see ``label_origin``."""
 
     MANUAL = "manual"
     ACCEPTED = "accepted"
     EDITED = "edited"
     IMPORTED = "imported"
+    SUGGESTED = "suggested"
+    """By a judge; workspaces and files written earlier have ``manual`` in its place."""
 
 
 class PassKind(StrEnum):
@@ -100,6 +102,18 @@ JUDGE_PREFIX = "judge:"
 def annotator_kind(name: str) -> AnnotatorKind:
     """The kind that a name shows: judges begin with ``judge:``; anyone else counts as human."""
     return AnnotatorKind.JUDGE if name.startswith(JUDGE_PREFIX) else AnnotatorKind.HUMAN
+
+
+def label_origin(annotator: str, recorded: Origin) -> Origin:
+    """Return the origin of a label, whatever was recorded of it.
+
+    Args:
+        annotator: The label's author.
+        recorded: The origin in an event, a row or a file.
+    """
+    if annotator_kind(annotator) is AnnotatorKind.JUDGE:
+        return Origin.SUGGESTED if recorded is Origin.MANUAL else recorded
+    return Origin.IMPORTED if recorded is Origin.SUGGESTED else recorded
 
 
 RESERVED: Final = ("gold", "all")

@@ -23,7 +23,7 @@ from mast_tui.exchange.import_batch import (
     lasting_ids,
     undone_id,
 )
-from mast_tui.labels import AnnotatorKind, Label, Pass, Target, VerdictValue
+from mast_tui.labels import AnnotatorKind, Label, Pass, Target, VerdictValue, label_origin
 from mast_tui.workspace import Event, NewEvent, PersonChanges, TraceRecord, Workspace
 from mast_tui.workspace.events.types import (
     Fact,
@@ -441,7 +441,9 @@ def _with(changes: PersonChanges, events: Sequence[Event]) -> PersonChanges:
 
 def _told_differently(fact: Fact, known: Fact) -> bool:
     if isinstance(fact, LabelAdded) and isinstance(known, LabelAdded):
-        return replace(fact.label, pass_number=known.label.pass_number) != known.label
+        origin = label_origin(known.label.annotator, known.label.origin)
+        there = replace(known.label, origin=origin)
+        return replace(fact.label, pass_number=there.pass_number) != there
     return False
 
 

@@ -22,6 +22,7 @@ from mast_tui.labels import (
     Target,
     VerdictValue,
     annotator_kind,
+    label_origin,
 )
 from mast_tui.taxonomy.loader import load_taxonomy
 from mast_tui.taxonomy.model import Mode, Taxonomy
@@ -180,7 +181,7 @@ class WorkDraft:
             note=note,
             confidence=confidence,
             severity=severity,
-            origin=origin,
+            origin=label_origin(self.annotator, origin),
             saw_suggestions=saw_suggestions,
             created_at=created_at,
             evidence=evidence,

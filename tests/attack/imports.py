@@ -35,6 +35,7 @@ from tests.attack.trying import (
     unsound,
     wait_for,
 )
+from tests.exchange.test_findings_of_tools import agentdebugx_report, pisama_file
 from tests.exchange.test_hostile_files import valid_documents
 from tests.exchange.test_labelled_sets import RUN, agentrx, who_and_when, write_json
 from tests.exchange.test_mast_human import ANSWERS, labels_file, traces_file
@@ -94,6 +95,8 @@ def seeds(setting: Setting) -> Path:
     traces_file(home)
     labels_file(home, ANSWERS).rename(home / "good.mast-human")
     trail_file(home, {}).rename(home / "good.trail")
+    pisama_file(home / "good.pisama")
+    write_json(home / "good.agentdebugx", agentdebugx_report())
     documents = valid_documents()
     for name in ("agentdash", "adamast"):
         write_json(home / f"good.{name}", documents[name])

@@ -34,6 +34,7 @@ from mast_tui.labels import (
     Origin,
     VerdictValue,
     checked_person,
+    label_origin,
 )
 from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.workspace.events.codec import LABEL
@@ -132,7 +133,8 @@ def _kept(fields: Fields, trace_id: str, taxonomy: Taxonomy) -> Kept:
         if all(mode.slug != label.mode for mode in taxonomy.all_modes):
             raise ValueError(f"{label.mode!r} is no mode of {taxonomy.ref}")
         target_id = label_id(name, trace_id, taxonomy.ref, label.mode, label.target)
-        label = replace(label, id=target_id, suggestion=None)
+        origin = label_origin(name, label.origin)
+        label = replace(label, id=target_id, suggestion=None, origin=origin)
         labels.append(label)
         region = detail.text_or_none("region")
         if region is None:
@@ -234,6 +236,7 @@ def _renamed(work: IncomingWork, name: str) -> IncomingWork:
             x,
             annotator=name,
             id=label_id(name, x.trace_id, x.taxonomy, x.mode, x.target),
+            origin=label_origin(name, x.origin),
         )
         for x in work.labels
     ]

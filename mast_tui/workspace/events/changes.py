@@ -159,14 +159,15 @@ def _replaces_judgement(before: State, after: State) -> bool:
 
     A judge adds to traces that it had not finished here; on these it may also drop what it had
     suggested before it was through. The time of a label does not matter: the same judge finds the
-    same at another hour on another machine.
+    same at another hour on another machine. Nor does the origin, which earlier versions wrote
+    otherwise.
     """
     finished = {key for key, row in before["passes"].items() if _finished_at(row) is not None}
     done = {key for key, row in after["passes"].items() if _finished_at(row) is not None}
     for key, row in before["labels"].items():
         now = after["labels"].get(key)
         continues = row[:_WORK] not in finished and row[:_WORK] in done
-        if not continues and (now is None or _without_time(now) != _without_time(row)):
+        if not continues and (now is None or _said_by_judge(now) != _said_by_judge(row)):
             return True
     values = _values(after)
     return any(
@@ -182,8 +183,8 @@ def _values(state: State) -> Mapping[Key, str]:
     return values | {(*row[:_WORK], row[_MODE]): "present" for row in state["labels"].values()}
 
 
-def _without_time(label: Key) -> Key:
-    return (*label[:_CREATED_AT], *label[_CREATED_AT + 1 :])
+def _said_by_judge(label: Key) -> Key:
+    return tuple(value for place, value in enumerate(label) if place not in _INCIDENTAL)
 
 
 def _needs_asking(changes: PersonChanges, before: State, after: State) -> bool:
@@ -276,7 +277,8 @@ def _place(table: Any, column: str) -> int:
 _WORK: Final = 3
 """The number of columns (trace, taxonomy, pass) that name a pass of an annotator."""
 _MODE: Final = _place(schema.labels, "mode")
-_CREATED_AT: Final = _place(schema.labels, "created_at")
+_INCIDENTAL: Final = [_place(schema.labels, name) for name in ("created_at", "origin")]
+"""The columns of a judge's label that may differ between two machines."""
 _FINISHED: Final = _place(schema.passes, "finished_at")
 _REVEALED: Final = _place(schema.passes, "revealed_at")
 _BEGUN: Final = [_place(schema.passes, name) for name in ("kind", "withheld")]
