@@ -124,6 +124,10 @@ class InvalidName(MastError, ValueError):
     """A name that no annotator may have."""
 
 
+class ReservedName(InvalidName):
+    """A name that stands for labels of nobody in particular."""
+
+
 def checked_person(name: str) -> str:
     """Return a person's name, stripped.
 
@@ -140,10 +144,7 @@ def checked_person(name: str) -> str:
     if folded.startswith(JUDGE_PREFIX):
         raise InvalidName(f"{name!r} is a judge's name; a person's may not begin with 'judge:'")
     if folded in RESERVED:
-        raise InvalidName(
-            f"{name!r} is nobody's name, as --labels {folded} means something else; give another "
-            "one with --annotator NAME"
-        )
+        raise ReservedName(f'"{name}" is reserved. Choose another name: --annotator NAME')
     if len(name) > 64 or not name.isprintable():
         raise InvalidName(f"{name!r} is no name: at most 64 printable characters")
     if "|" in name or "," in name:

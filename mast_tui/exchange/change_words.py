@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any, Final
 
-from mast_tui.reports.sentences import counted
+from mast_tui.counts import counted
 from mast_tui.workspace import PersonChanges
 from mast_tui.workspace.records import History
 
@@ -24,6 +24,8 @@ _COUNTS: Final = (
     ("decisions_added", "decision made", "decisions made"),
     ("decisions_changed", "decision changed", "decisions changed"),
     ("decisions_taken_back", "decision taken back", "decisions taken back"),
+    ("guidelines_written", "guideline written", "guidelines written"),
+    ("studies_set", "study set up or changed", "studies set up or changed"),
     ("edited", "event here with another content", "events here with another content"),
 )
 _OVERRULED: Final = {"decisions": "decision", "guidelines": "guideline", "studies": "study"}

@@ -286,8 +286,14 @@ class Gathered:
         self.traces.setdefault(draft.trace_id, TraceRecord(draft.trace_id))
 
     def wrong(self, file: Path, place: str, reason: object) -> None:
-        """Note what could not be read."""
-        self.problems.append(RowProblem(file, place, str(reason)))
+        """Note a row that could not be read.
+
+        Args:
+            file: The file.
+            place: The place in it.
+            reason: The error, or a text.
+        """
+        self.problems.append(RowProblem.of(file, place, reason))
 
     def done(self) -> Incoming:
         """Everything that was read."""

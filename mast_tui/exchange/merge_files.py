@@ -9,6 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
+from mast_tui.counts import counted
 from mast_tui.errors import ChangedElsewhere
 from mast_tui.exchange.batches import EVENTS_AT_ONCE, batched, let_others_write
 from mast_tui.exchange.change_words import branches_in_words, changes_in_words
@@ -119,8 +120,9 @@ def merge_files(
         taken_back = len(workspace.known_facts([undone_id(event) for event in ids]))
         if taken_back:
             merged.notes.append(
-                f"{taken_back} events of these files were taken back here with 'mast-tui import "
-                "--undo' and stay so"
+                f"{counted(taken_back, 'event')} of these files "
+                f"{'was' if taken_back == 1 else 'were'} taken back here with 'mast-tui import "
+                "--undo'; that does not change"
             )
     return merged
 
@@ -207,7 +209,10 @@ def _merge_file(
     merged.notes += studies_in_words(workspace, set_ups, before)
     altered = told_differently(workspace, events, report.altered)
     if altered:
-        merged.notes.append(f"{file}: {altered} events are here with other content; ours stay")
+        merged.notes.append(
+            f"{file}: {counted(altered, 'event is', 'events are')} here with other content, which "
+            "does not change"
+        )
 
 
 def _record(workspace: Workspace, changes: PersonChanges, file: Path, asked_by: str | None) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from mast_tui.adjudication import traces_from_files
+from mast_tui.counts import counted
 from mast_tui.exchange.errors import RowProblem
 from mast_tui.exchange.import_batch import Incoming, IncomingWork, label_id
 from mast_tui.labels import Label, Target
@@ -140,7 +141,7 @@ def _checked_key(name: str, trace: Trace | None) -> str:
     if not len(trace):
         raise ValueError(f"span {name!r} is not in the trace, which has no spans")
     raise ValueError(
-        f"span {name!r} is not in the trace, which has {len(trace)} spans, "
+        f"span {name!r} is not in the trace, which has {counted(len(trace), 'span')}, "
         f"{trace.span(0).key!r} to {trace.span(len(trace) - 1).key!r}; {_LIST_KEYS}"
     )
 

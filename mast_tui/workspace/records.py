@@ -293,6 +293,8 @@ class PersonChanges:
     decisions_changed: int = 0
     decisions_taken_back: int = 0
     decisions_overruled: int = 0
+    guidelines_written: int = 0
+    studies_set: int = 0
     overruled: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     sight: bool | None = None
     edited: int = 0

@@ -155,7 +155,7 @@ def test_a_migration_is_tried_made_told_and_taken_back(cli: Cli, shop: Path) -> 
 
 def test_as_text_it_lists_what_is_to_do(cli: Cli, shop: Path) -> None:
     done = cli("taxonomy", "migrate", "shop@1", "new.toml", "--map", "map.toml")
-    assert "carried 2 readings with 1 labels over" in done.out
+    assert "carried 2 readings with 1 label over" in done.out
     assert "traces to look at again: 1\n  t1 · alice · wrong_price, wrong_item" in done.out
     assert "labels lost: 0" in done.out
 

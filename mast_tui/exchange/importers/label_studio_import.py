@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
+from mast_tui.counts import counted
 from mast_tui.exchange.errors import RowProblem
 from mast_tui.exchange.exporters.label_studio_export import (
     ABSENT,
@@ -218,12 +219,14 @@ def read_label_studio(
 def _incoming(found: _Found, annotator: str | None) -> Incoming:
     notes = found.notes
     if found.here_already:
-        notes.append(f"{found.here_already} annotations came back as they were and are here")
+        notes.append(
+            f"{counted(found.here_already, 'annotation')} came back unchanged, already here"
+        )
     if found.changed:
         who = ", ".join(dict.fromkeys(found.changed))
         notes.append(f"changed in Label Studio, kept as imported annotators: {who}")
     if found.skipped:
-        notes.append(f"{found.skipped} annotations were skipped there and are left out")
+        notes.append(f"{counted(found.skipped, 'annotation')} left out, skipped there")
     incoming = found.done()
     if annotator is None:
         return incoming

@@ -124,6 +124,8 @@ def compare(
     verdicts = _Difference(before, after, "verdicts")
     passes = _Difference(before, after, "passes")
     decisions = _Difference(before, after, "decisions")
+    guidelines = _Difference(before, after, "guidelines")
+    studies = _Difference(before, after, "studies")
     frozen = _frozen_touched(before, after)
     reopened = sum(_finished_at(after["passes"].get(key)) is None for key in frozen)
     sight = _sight(before), _sight(after)
@@ -145,6 +147,8 @@ def compare(
         decisions_added=len(decisions.added),
         decisions_changed=len(decisions.changed),
         decisions_taken_back=len(decisions.removed),
+        guidelines_written=len(guidelines.added | guidelines.changed),
+        studies_set=len(studies.added | studies.changed),
         sight=sight[1] if sight[0] != sight[1] else None,
     )
     if history in (History.NEW, History.SAME):
