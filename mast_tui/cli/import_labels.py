@@ -96,8 +96,8 @@ _QUICK_WORKS = 500
     "--replace",
     multiple=True,
     metavar="NAME",
-    help="jsonl: let the files change what NAME has finished, decided or works by. Under a study "
-    "only who set it up may say so.",
+    help="jsonl: let the files replace what NAME, a person or a judge, has finished, decided, "
+    "written or found. Under a study only who set it up may say so.",
 )
 @click.option(
     "--allow-new",

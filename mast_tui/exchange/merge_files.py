@@ -17,6 +17,7 @@ from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.import_batch import undone_id
 from mast_tui.exchange.jsonl import Content, merge_content, register_content
 from mast_tui.study import Study
+from mast_tui.traces.model import Outcome
 from mast_tui.workspace import Event, PersonChanges, Workspace, WorkspaceError
 from mast_tui.workspace.events.chain import Foreign
 from mast_tui.workspace.events.foreign import Growth
@@ -197,6 +198,7 @@ def _merge_file(
     events = content.foreign.events
     set_ups = new_set_ups(workspace, events)
     before = studies_under(workspace, set_ups)
+    facts = _Facts.of(workspace)
     report = merge_content(content, workspace, replacing=replacing)
     merged.new += report.added
     merged.known += report.known
@@ -207,12 +209,55 @@ def _merge_file(
     merged.notes += branches_in_words(report.people)
     merged.notes += conflicts_in_words(workspace, report.conflicts)
     merged.notes += studies_in_words(workspace, set_ups, before)
+    merged.notes += facts.changes_in_words(file, _Facts.of(workspace))
     altered = told_differently(workspace, events, report.altered)
     if altered:
         merged.notes.append(
             f"{file}: {counted(altered, 'event is', 'events are')} here with other content, which "
             "does not change"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """The facts in a workspace that are nobody's work and that a file may bring up to date.
+
+    ``texts`` holds the content hash of each taxonomy, ``outcomes`` the outcome and score of each
+    trace for which one is known.
+    """
+
+    texts: Mapping[str, str]
+    outcomes: Mapping[str, tuple[Outcome, float | None]]
+
+    @classmethod
+    def of(cls, workspace: Workspace) -> _Facts:
+        """Read them."""
+        return cls(
+            {one.ref: one.content_hash for one in workspace.taxonomies()},
+            {
+                one.trace_id: (one.outcome, one.score)
+                for one in workspace.traces()
+                if one.outcome is not Outcome.UNKNOWN or one.score is not None
+            },
+        )
+
+    def changes_in_words(self, file: Path, now: _Facts) -> Iterator[str]:
+        """Yield a sentence for the taxonomies and one for the traces that a file changes.
+
+        Args:
+            file: The file.
+            now: The facts after it was merged.
+        """
+        texts = [ref for ref, known in self.texts.items() if now.texts.get(ref) != known]
+        if texts:
+            yield (
+                f"{file}: the texts of {', '.join(texts)} were changed later by the file, so its "
+                "texts count from now on; the earlier ones are kept"
+            )
+        changed = sum(now.outcomes.get(name) != known for name, known in self.outcomes.items())
+        if changed:
+            has = counted(changed, "trace has", "traces have")
+            yield f"{file}: {has} another outcome or score by the file, which counts from now on"
 
 
 def _record(workspace: Workspace, changes: PersonChanges, file: Path, asked_by: str | None) -> None:

@@ -17,6 +17,8 @@ from mast_tui.gold import Decision, Guideline
 from mast_tui.gold.overlaps import item_id
 from mast_tui.labels import Finding, PassKind, Target, VerdictValue
 from mast_tui.study import Study
+from mast_tui.taxonomy.loader import from_dict, to_dict
+from mast_tui.traces.model import Outcome
 from mast_tui.traces.samples import samples_folder
 from mast_tui.workspace import NewEvent, PersonChanges, TraceRecord, Workspace
 from mast_tui.workspace.events.types import (
@@ -369,6 +371,30 @@ def test_two_machines_on_which_the_same_judge_found_the_same_come_together(
             judged(workspace, "t1", finding(SLUGS[0]), unsure=[SLUGS[2]])
         (changes,) = take(here, export(other, tmp_path / "other.jsonl"))
         assert changes.needs == ()
+
+
+# What is nobody's work
+
+
+def test_other_texts_and_outcomes_are_told(cli: Cli, tmp_path: Path) -> None:
+    with closing(Workspace.open(tmp_path / "a.db")) as workspace:
+        workspace.add_taxonomy(MAST)
+        workspace.register_trace(TraceRecord("t1", outcome=Outcome.FAILED))
+        workspace.register_trace(TraceRecord("t2"))
+        export(workspace, tmp_path / "a.jsonl")
+        text = json.dumps(to_dict(MAST)).replace(json.dumps(MAST.modes[0].definition), '"Other."')
+        workspace.add_taxonomy(from_dict(json.loads(text), "other"))
+        for name in ("t1", "t2"):
+            workspace.register_trace(TraceRecord(name, outcome=Outcome.SUCCEEDED))
+        export(workspace, tmp_path / "b.jsonl")
+    assert cli("import", "a.jsonl", "--format", "jsonl", "--json").json["notes"] == []
+    notes = cli("import", "b.jsonl", "--format", "jsonl", "--json").json["notes"]
+    assert notes == [
+        f"b.jsonl: the texts of {MAST.ref} were changed later by the file, so its texts count from "
+        "now on; the earlier ones are kept",
+        "b.jsonl: 1 trace has another outcome or score by the file, which counts from now on",
+    ]
+    assert cli("import", "b.jsonl", "--format", "jsonl", "--json").json["notes"] == []
 
 
 # Rows in an adjudicator's name
