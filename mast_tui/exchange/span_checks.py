@@ -52,7 +52,9 @@ def with_checked_spans(incoming: Incoming, workspace: Workspace) -> Incoming:
         for trace_id, own in traces.items():
             trace = None if path is None else trace_of(trace_id)
             for place in own:
-                checked[place] = _CheckedWork.of(incoming.work[place], trace)
+                work = incoming.work[place]
+                if trace is not None or _names_numbers(work):
+                    checked[place] = _CheckedWork.of(work, trace)
     problems = [problem for place in sorted(checked) for problem in checked[place].problems]
     return replace(
         incoming,
@@ -66,6 +68,11 @@ def with_checked_spans(incoming: Incoming, workspace: Workspace) -> Incoming:
 
 def _names_spans(work: IncomingWork) -> bool:
     return bool(work.notes) or any(not label.target.is_whole for label in work.labels)
+
+
+def _names_numbers(work: IncomingWork) -> bool:
+    ends = (end for label in work.labels for end in (label.target.first, label.target.last))
+    return any(end is not None and _NUMBER.match(end) for end in (*ends, *work.notes))
 
 
 @dataclass(slots=True)
