@@ -56,14 +56,23 @@ def with_checked_spans(incoming: Incoming, workspace: Workspace) -> Incoming:
                 if trace is not None or _names_numbers(work):
                     checked[place] = _CheckedWork.of(work, trace)
     problems = [problem for place in sorted(checked) for problem in checked[place].problems]
+    works = [
+        checked[place].work if place in checked else work
+        for place, work in enumerate(incoming.work)
+    ]
+    kept = tuple(work for place, work in enumerate(works) if place not in checked or _says(work))
+    emptied = {work.trace_id for work in works} - {work.trace_id for work in kept}
     return replace(
         incoming,
-        work=tuple(
-            checked[place].work if place in checked else work
-            for place, work in enumerate(incoming.work)
-        ),
+        work=kept,
+        traces=tuple(one for one in incoming.traces if one.trace_id not in emptied),
         problems=(*incoming.problems, *problems),
     )
+
+
+def _says(work: IncomingWork) -> bool:
+    """Check if anything is left of a work."""
+    return bool(work.labels or work.verdicts or work.notes) or work.finished_at is not None
 
 
 def _names_spans(work: IncomingWork) -> bool:

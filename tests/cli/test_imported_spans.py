@@ -76,6 +76,17 @@ def test_what_is_not_in_the_trace_is_a_bad_row(
     assert (done.code, done.json["labels"]) == (0, 1)
 
 
+def test_nothing_is_left_of_work_that_lies_nowhere(
+    cli: Cli, tmp_path: Path, trace: dict[str, Any]
+) -> None:
+    row = "1.1,present,82,,,,,"
+    done = imported(cli, tmp_path, trace["id"], row)
+    assert (done.code, done.json["traces"]) == (1, 0)
+    assert "--skip-errors" not in done.err
+    done = imported(cli, tmp_path, trace["id"], row, options=("--skip-errors",))
+    assert (done.code, done.json["events"]["new"]) == (0, 0)
+
+
 def test_a_number_stands_for_the_key(cli: Cli, tmp_path: Path, trace: dict[str, Any]) -> None:
     keys = [span["key"] for span in trace["span_list"]]
     rows = (
