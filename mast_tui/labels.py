@@ -43,12 +43,14 @@ class Severity(StrEnum):
 
 
 class Origin(StrEnum):
-    """How a label came to be."""
+    """The ways in which labels come to be; see ``label_origin``."""
 
     MANUAL = "manual"
     ACCEPTED = "accepted"
     EDITED = "edited"
     IMPORTED = "imported"
+    SUGGESTED = "suggested"
+    """By a judge; workspaces and files written earlier have ``manual`` in its place."""
 
 
 class PassKind(StrEnum):
@@ -102,12 +104,28 @@ def annotator_kind(name: str) -> AnnotatorKind:
     return AnnotatorKind.JUDGE if name.startswith(JUDGE_PREFIX) else AnnotatorKind.HUMAN
 
 
+def label_origin(annotator: str, recorded: Origin) -> Origin:
+    """Return the origin of a label, whatever was recorded of it.
+
+    Args:
+        annotator: The label's author.
+        recorded: The origin in an event, a row or a file.
+    """
+    if annotator_kind(annotator) is AnnotatorKind.JUDGE:
+        return Origin.SUGGESTED if recorded is Origin.MANUAL else recorded
+    return Origin.IMPORTED if recorded is Origin.SUGGESTED else recorded
+
+
 RESERVED: Final = ("gold", "all")
 """What stands for settled labels, and for everybody's: nobody's name."""
 
 
 class InvalidName(MastError, ValueError):
     """A name that no annotator may have."""
+
+
+class ReservedName(InvalidName):
+    """A name that stands for labels of nobody in particular."""
 
 
 def checked_person(name: str) -> str:
@@ -126,10 +144,7 @@ def checked_person(name: str) -> str:
     if folded.startswith(JUDGE_PREFIX):
         raise InvalidName(f"{name!r} is a judge's name; a person's may not begin with 'judge:'")
     if folded in RESERVED:
-        raise InvalidName(
-            f"{name!r} is nobody's name, as --labels {folded} means something else; give another "
-            "one with --annotator NAME"
-        )
+        raise ReservedName(f'"{name}" is reserved. Choose another name: --annotator NAME')
     if len(name) > 64 or not name.isprintable():
         raise InvalidName(f"{name!r} is no name: at most 64 printable characters")
     if "|" in name or "," in name:

@@ -11,6 +11,7 @@ from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import hides_outcomes
 from mast_tui.cli.shared.common import print_json, print_table
+from mast_tui.counts import counted
 from mast_tui.traces.alignment import Alignment, Likeness, align, sentences
 from mast_tui.traces.io.remote import trace_path
 from mast_tui.traces.library import read_file, read_fully
@@ -55,7 +56,7 @@ def compare_command(
         return
     for name, path, trace in (("A", a, one), ("B", b, other)):
         outcome = "" if veil else f", {trace.meta.outcome.value}"
-        click.echo(f"{name}  {path}: {len(trace)} spans{outcome}")
+        click.echo(f"{name}  {path}: {counted(len(trace), 'span')}{outcome}")
     click.echo()
     click.echo("\n".join(sentences(found)))
     click.echo()
@@ -79,7 +80,9 @@ def _trace(named: str) -> Trace:
             f"{path}: holds {last + 1} traces; name one of them, {path}#0 to #{last}"
         )
     if number >= len(report.traces):
-        raise click.ClickException(f"{path}: holds {len(report.traces)} traces, no #{number}")
+        raise click.ClickException(
+            f"{path}: holds {counted(len(report.traces), 'trace')}, no #{number}"
+        )
     trace = report.traces[number]
     read_fully(trace)
     return trace

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from mast_tui.adjudication import words_by_trace
 from mast_tui.cli.agree.input import judge_named
+from mast_tui.cli.shared.common import problem_lines
 from mast_tui.exchange.crosswalk import crossed, find_crosswalk, read_crosswalk
 from mast_tui.exchange.csv_long import read_csv_long
 from mast_tui.exchange.errors import ExchangeError
@@ -333,7 +334,7 @@ def _set_of(
         Reference(name, verdicts),
         at_hand,
         tuple(sorted(files)),
-        tuple(map(str, problems)),
+        tuple(problem_lines((str(one.file), one.place, one.reason) for one in problems)),
     )
 
 

@@ -19,14 +19,17 @@ from mast_tui.cli.shared.common import (
     print_line,
     print_table,
     print_undone,
+    problem_lines,
     say,
 )
 from mast_tui.cli.shared.workers import WorkerPool
+from mast_tui.counts import counted
 from mast_tui.exchange.apply import apply_incoming
 from mast_tui.exchange.change_words import changes_in_words, changes_to_dict, refusal_in_words
 from mast_tui.exchange.crosswalk import crossed, find_crosswalk, read_crosswalk
 from mast_tui.exchange.csv_long import read_csv_long
 from mast_tui.exchange.csv_wide import read_csv_wide
+from mast_tui.exchange.errors import Remedy
 from mast_tui.exchange.formats import IMPORT_FORMATS
 from mast_tui.exchange.importers.adamast import read_adamast
 from mast_tui.exchange.importers.agentdash import read_agentdash
@@ -38,9 +41,10 @@ from mast_tui.exchange.importers.trail import read_trail
 from mast_tui.exchange.importers.who_and_when import read_who_and_when
 from mast_tui.exchange.jsonl import read_jsonl
 from mast_tui.exchange.mast_data import read_mast_data
-from mast_tui.exchange.merge_files import Merged, merge_files
+from mast_tui.exchange.merge_files import MergeResult, merge_files
 from mast_tui.exchange.names import annotator_of
 from mast_tui.exchange.selection import GOLD
+from mast_tui.exchange.span_checks import with_checked_spans
 from mast_tui.exchange.undo_import import find_import, goes_on, undo_import
 from mast_tui.exchange.unknown_names import unknown_people, without_unknown
 from mast_tui.gc_tuning import uncollected
@@ -92,8 +96,8 @@ _QUICK_WORKS = 500
     "--replace",
     multiple=True,
     metavar="NAME",
-    help="jsonl: let the files change what NAME has finished, decided or works by. Under a study "
-    "only who set it up may say so.",
+    help="jsonl: let the files replace what NAME, a person or a judge, has finished, decided, "
+    "written or found. Under a study only who set it up may say so.",
 )
 @click.option(
     "--allow-new",
@@ -188,8 +192,9 @@ def import_command(
         reach = pool.reachable(paths)
         incoming = _read(file_format, reach, chosen, place, annotator, pool.workers)
         pool.on_trace(len(incoming.traces))
+    incoming = with_checked_spans(incoming, place)
     if len(incoming.work) > _QUICK_WORKS and not as_json:
-        say(f"writing what was said in {len(incoming.work)} readings of traces …")
+        say(f"writing {len(incoming.work):,} readings of traces …")
     if crosswalk is not None:
         incoming = crossed(incoming, read_crosswalk(crosswalk), chosen, crosswalk)
     asked = _asked(file_format, paths, annotator, crosswalk)
@@ -209,7 +214,8 @@ def import_command(
     notes = list(incoming.notes)
     if applied.differing:
         notes.append(
-            f"{applied.differing} labels are here already with other details and stay as they are"
+            f"{counted(applied.differing, 'label is', 'labels are')} here already with other "
+            "details; nothing of that changes"
         )
     document = {
         "format": file_format,
@@ -223,14 +229,13 @@ def import_command(
     }
     _tell_problems(applied.problems)
     if not applied.written:
-        say(
-            "mast-tui import: nothing was written; mend the rows or leave them out: --skip-errors; "
-            "names that are meant as new ones come with --allow-new"
-        )
+        refused_here = len(applied.problems) - len(incoming.problems)
+        has_good_rows = len(incoming.work) > refused_here
+        say(f"mast-tui import: {_advice(applied.problems, has_good_rows=has_good_rows)}")
     if not applied.finished:
         say(
-            "mast-tui import: somebody went on working here meanwhile, so these were left out and "
-            "the import is not finished; mend them and import it again"
+            "mast-tui import: somebody worked here meanwhile, so these were left out and the "
+            "import is not finished; fix them and import it again"
         )
     _tell(document, map(changes_in_words, applied.people), as_json)
     return 0 if applied.written and applied.finished else 1
@@ -311,7 +316,7 @@ def _import_workspaces(
         for problem in ([] if allow_new else unknown_people(file, content, place))
     ]
     who = known_person(place) or common.annotator
-    merged = Merged()
+    merged = MergeResult()
     if not strange:
         merged = merge_files(
             contents, place, asked=_asked("jsonl", files), replacing=replacing, asked_by=who
@@ -347,10 +352,7 @@ def _import_workspaces(
     }
     _tell_problems(strange)
     if strange:
-        say(
-            "mast-tui import: nothing was written; names that are meant as new ones come with "
-            "--allow-new"
-        )
+        say(f"mast-tui import: {_advice(strange, has_good_rows=False)}")
     for file, people in merged.refused.items():
         say(f"mast-tui import: {refusal_in_words(file, people)}")
     _tell(document, map(changes_in_words, merged.people), as_json)
@@ -361,11 +363,25 @@ def _problems_to_dicts(problems: Iterable[RowProblem]) -> list[dict[str, str]]:
     return [{"file": str(p.file), "place": p.place, "reason": p.reason} for p in problems]
 
 
-def _tell_problems(problems: Sequence[RowProblem]) -> None:
-    for problem in problems[:_PROBLEMS_SHOWN]:
-        say(f"mast-tui import: {problem}")
-    if len(problems) > _PROBLEMS_SHOWN:
-        say(f"mast-tui import: and {len(problems) - _PROBLEMS_SHOWN} more")
+def _tell_problems(problems: Iterable[RowProblem]) -> None:
+    lines = problem_lines((str(one.file), one.place, one.reason) for one in problems)
+    for line in lines[:_PROBLEMS_SHOWN]:
+        say(f"mast-tui import: {line}")
+    if len(lines) > _PROBLEMS_SHOWN:
+        say(f"mast-tui import: and {len(lines) - _PROBLEMS_SHOWN} more")
+
+
+def _advice(problems: Iterable[RowProblem], *, has_good_rows: bool) -> str:
+    """Name the remedies that help with the problems for which nothing was written."""
+    remedies = {one.remedy for one in problems}
+    sentences = ["nothing was written"]
+    if Remedy.FIX_ROW in remedies:
+        sentences.append("Fix the rows")
+    if has_good_rows:
+        sentences.append("--skip-errors imports the other rows")
+    if Remedy.ALLOW_NEW in remedies:
+        sentences.append("--allow-new accepts new names")
+    return ". ".join(sentences)
 
 
 def _tell(document: dict[str, Any], people: Iterable[str], as_json: bool) -> None:
@@ -374,17 +390,29 @@ def _tell(document: dict[str, Any], people: Iterable[str], as_json: bool) -> Non
         return
     for note in document["notes"]:
         say(note)
-    if not document["written"]:
-        return
-    events = document["events"]
-    print_line(
-        f"{document['labels']} labels and {document['verdicts']} verdicts by "
-        f"{', '.join(document['annotators']) or 'nobody'} on {document['traces']} traces "
-        f"({', '.join(document['taxonomies'])}); {events['new']} events are new, "
-        f"{events['known']} were here already"
-    )
-    for changes in people:
-        print_line(changes)
+    if document["written"]:
+        print_line(_summary(document))
+        for changes in people:
+            print_line(changes)
+
+
+def _summary(document: Mapping[str, Any]) -> str:
+    """Describe the new events, then what the files hold."""
+    new, known = document["events"]["new"], document["events"]["known"]
+    held = f"{counted(document['labels'], 'label')} and {counted(document['verdicts'], 'verdict')}"
+    names = ", ".join(document["annotators"]) or "nobody"
+    traces = counted(document["traces"], "trace")
+    of = f" ({', '.join(document['taxonomies'])})" if document["taxonomies"] else ""
+    holds = "The file holds" if len(document["files"]) == 1 else "The files hold"
+    if new:
+        lead = counted(new, "new event")
+        if known:
+            lead += f", {known:,} {'was' if known == 1 else 'were'} here already"
+    else:
+        lead = "Nothing is new"
+        if known:
+            lead += f": {counted(known, 'event')} {'was' if known == 1 else 'were'} here already"
+    return f"{lead}. {holds} {held} by {names} on {traces}{of}"
 
 
 _HEADINGS = ("import", "when", "who", "format", "events", "traces", "annotators", "state", "files")
@@ -439,7 +467,8 @@ def take_back(workspace: Workspace, wanted: str, annotator: str | None, as_json:
     """Take an import back, or say what was built on it."""
     record = find_import(workspace, wanted)
     undone = undo_import(workspace, record, known_person(workspace) or annotator)
-    told = f"took back {undone.events} events of import {record.id} ({', '.join(record.files)})"
+    files = ", ".join(record.files)
+    told = f"took back {counted(undone.events, 'event')} of import {record.id} ({files})"
     return print_undone(
         undone,
         {"import": record.id},

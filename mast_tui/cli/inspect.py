@@ -14,8 +14,9 @@ import click
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import hides_outcomes
-from mast_tui.cli.shared.common import print_json, print_table, say
+from mast_tui.cli.shared.common import print_json, print_table, problem_lines, say
 from mast_tui.cli.shared.workers import WorkerPool
+from mast_tui.counts import counted
 from mast_tui.safe_text import one_line
 from mast_tui.traces.file_places import place_in_file
 from mast_tui.traces.library import read_fully
@@ -189,10 +190,14 @@ def _print_files(files: list[_File], spans: bool) -> None:
                 given = told.document.get("span_list")
                 _print_spans(told.document, given or _span_list(file.report.traces[number]), file)
     reports = [file.report for file in files]
-    _print_list(
-        "problems", [_problem_line(file.report, p) for file in files for p in file.problems]
-    )
+    problems = [(file.report, problem) for file in files for problem in file.problems]
+    _print_list("problems", _problem_lines(problems))
     _print_list("skipped", [f"{r.path}: {r.skipped}" for r in reports if r.skipped is not None])
+    formats = {report.format for report, _ in traces}
+    click.echo(
+        f"\n{counted(len(traces), 'trace')}, {counted(len(formats), 'format')}, "
+        f"{counted(len(problems), 'problem')}"
+    )
 
 
 def _row(report: FileReport, told: Mapping[str, Any]) -> tuple[str, ...]:
@@ -235,8 +240,9 @@ def _span_rows(
         )
 
 
-def _problem_line(report: FileReport, problem: Problem) -> str:
-    return f"{place_in_file(report.path, problem.place or 'whole file')}: {problem.message}"
+def _problem_lines(problems: Iterable[tuple[FileReport, Problem]]) -> list[str]:
+    rows = ((str(r.path), one.place or "whole file", one.message) for r, one in problems)
+    return problem_lines(rows, located=lambda file, place: str(place_in_file(Path(file), place)))
 
 
 def _print_list(heading: str, lines: list[str]) -> None:

@@ -14,6 +14,7 @@ from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by, say_left_out
 from mast_tui.cli.shared.common import opened, print_json, print_line, print_table, say
 from mast_tui.configuration import read_judge_configuration
+from mast_tui.counts import counted
 from mast_tui.judges.llm.run.grouping import propose_groups, used_words, what_it_takes
 from mast_tui.judges.llm.run.setup import configured_setup
 from mast_tui.safe_text import one_line
@@ -234,6 +235,7 @@ def saturation_words(found: Saturation) -> str:
     last, quiet = min(_LAST, len(found.traces)), found.since_last_new
     none = f", the last {quiet} none" if quiet else ""
     return (
-        f"saturation: {found.kinds} kinds of failure on {len(found.traces)} traces; the last "
-        f"{last} brought {found.new_in_last(last)} new{none}"
+        f"saturation: {counted(found.kinds, 'kind')} of failure on "
+        f"{counted(len(found.traces), 'trace')}; the last {last} "
+        f"brought {found.new_in_last(last)} new{none}"
     )

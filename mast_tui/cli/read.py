@@ -192,7 +192,7 @@ class LineReader:
         """Do what each line asks for, until one leaves or they end."""
         self._lines = lines
         title = one_line(self._trace.path.name)
-        self._say(f"{title}, {len(self._trace)} spans, as {self._session.annotator}.")
+        self._say(f"{title}, {counted(len(self._trace), 'span')}, as {self._session.annotator}.")
         self._say("? lists the keys; each line is ended by Enter.")
         self._show()
         for line in lines:
@@ -411,7 +411,9 @@ class LineReader:
         answer = self._session.open_modes_answer
         if answer is None and not self._session.finished:
             unread = sum(map(len, self._session.unread()))
-            self._say(f"{unread} spans were not read. Modes without a verdict: o leaves them open,")
+            self._say(
+                f"{counted(unread, 'span')} not read. Modes without a verdict: o leaves them open,"
+            )
             self._say("j sets them absent, as you have judged the whole trace; any other goes back")
             typed = next(self._lines, "")
             if typed not in ("o", "j"):

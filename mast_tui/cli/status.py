@@ -12,6 +12,7 @@ from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by, say_left_out
 from mast_tui.cli.shared.common import opened, print_json, print_line, print_table
 from mast_tui.cli.study_shown import progress_rows
+from mast_tui.counts import counted
 from mast_tui.session import sight_values, status
 from mast_tui.workspace.registers.taxonomies import revision_words
 
@@ -134,7 +135,8 @@ def _concerns(conflict: ConflictGroup, name: str) -> bool:
 
 def _print(document: dict[str, Any], rows: list[dict[str, Any]]) -> None:
     print_line(f"{document['workspace']} · {document['taxonomy']}")
-    click.echo(f"{document['traces']} traces · {document['conflicts']['left']} conflicts left")
+    conflicts = counted(document["conflicts"]["left"], "conflict")
+    click.echo(f"{counted(document['traces'], 'trace')} · {conflicts} left")
     if rows:
         heading = ("annotator", "kind", "finished", "open", "conflicts")
         cells = [
@@ -147,7 +149,8 @@ def _print(document: dict[str, Any], rows: list[dict[str, Any]]) -> None:
     study = document.get("study")
     if study is None:
         return
-    click.echo(f"study: {study['traces']} traces · {study['conflicts']} conflicts left")
+    conflicts = counted(study["conflicts"], "conflict")
+    click.echo(f"study: {counted(study['traces'], 'trace')} · {conflicts} left")
     if study["annotators"]:
         heading = ("annotator", "assigned", "finished", "open", "left")
         cells = [

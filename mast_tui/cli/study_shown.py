@@ -11,6 +11,7 @@ from mast_tui.cli.report.command import signature_input
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by
 from mast_tui.cli.shared.common import opened, print_json, print_line, print_table
+from mast_tui.counts import counted
 from mast_tui.figures.intervals import MARGIN
 from mast_tui.figures.signatures.model import ALL
 from mast_tui.figures.signatures.modes import Counts
@@ -249,10 +250,10 @@ def print_plan(study: Study) -> None:
     shared = len(overlap_traces(study))
     several = "everybody" if study.per_trace == len(study.annotators) else f"{study.per_trace}"
     lines = [
-        f"study under {study.taxonomy}: {len(study.traces)} traces{lots}, "
+        f"study under {study.taxonomy}: {counted(len(study.traces), 'trace')}{lots}, "
         f"annotators {', '.join(_with_lots(study, name) for name in study.annotators)}",
         *sample_words(study),
-        f"{shared} traces labelled by {several}, {len(study.traces) - shared} by one; "
+        f"{counted(shared, 'trace')} labelled by {several}, {len(study.traces) - shared} by one; "
         f"seed {study.seed}",
         "blind" if study.blind else f"suggestions shown, {study.withheld:.0%} without suggestions",
         f"{study.retests:.0%} repeat once finished; open modes at finishing: "

@@ -24,6 +24,7 @@ from mast_tui.cli.shared.common import (
     print_undone,
 )
 from mast_tui.cli.taxonomy_agree import agree_versions_command
+from mast_tui.counts import counted
 from mast_tui.exchange.crosswalk import find_crosswalk
 from mast_tui.exchange.migration.candidate import candidate_map, taxonomy_toml, with_mode
 from mast_tui.exchange.migration.mapping import Change, CodebookMap, codebook_map
@@ -37,7 +38,6 @@ from mast_tui.exchange.migration.migrate import (
 )
 from mast_tui.exchange.undo_import import find_import, undo_import
 from mast_tui.labels import Label, VerdictValue
-from mast_tui.reports.sentences import counted
 from mast_tui.safe_text import one_line
 from mast_tui.session import known_person, sight_values
 from mast_tui.taxonomy.changes import Candidate, Differs, TaxonomyChanges, changes
@@ -344,7 +344,7 @@ def _undo(place: Workspace, who: str | None, as_json: bool) -> int:
         {"import": record.id, "from": record.files[0], "to": record.files[1]},
         command="mast-tui taxonomy migrate",
         what=migration,
-        done=f"took {migration} back: {undone.events} events",
+        done=f"took {migration} back: {counted(undone.events, 'event')}",
         as_json=as_json,
     )
 
@@ -467,7 +467,7 @@ def _print(document: dict[str, Any], mapping: CodebookMap) -> None:
         print_line(f"new, and open everywhere: {', '.join(document['added'])}")
     again = [
         f"{one['trace_id']} · {one['annotator']} · {', '.join(one['modes'])} "
-        f"({len(one['places'])} places)"
+        f"({counted(len(one['places']), 'place')})"
         for one in document["look_again"]
     ]
     _list("traces to look at again", again, hidden["look_again"])

@@ -11,6 +11,7 @@ import click
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.common import open_on_server, open_workspace, print_json, print_line
+from mast_tui.counts import counted
 from mast_tui.workspace import Workspace, is_url
 
 WHOLE: Final = "it is about the whole workspace, whoever asks"
@@ -105,7 +106,7 @@ def check_command(mend: bool, common: CommonOptions, as_json: bool) -> None:
         print_line(f"{place.name}: {_told(counts)}")
         for one in differing:
             print_line(
-                f"{one.table} of {one.annotator}: {one.rows} rows were not what follows from "
+                f"{one.table} of {one.annotator}: {counted(one.rows, 'row')} did not follow from "
                 f"the events{'; made anew' if mend else ''}"
             )
         for event in edited:
@@ -128,7 +129,7 @@ def _counts(workspace: Workspace) -> dict[str, int]:
 
 
 def _told(counts: dict[str, int]) -> str:
-    return f"{counts['traces']} traces, {counts['events']} events"
+    return f"{counted(counts['traces'], 'trace')}, {counted(counts['events'], 'event')}"
 
 
 def _tell_copied(output: str, counts: dict[str, int], as_json: bool) -> None:

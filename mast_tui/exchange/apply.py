@@ -23,7 +23,7 @@ from mast_tui.exchange.import_batch import (
     lasting_ids,
     undone_id,
 )
-from mast_tui.labels import AnnotatorKind, Label, Pass, Target, VerdictValue
+from mast_tui.labels import AnnotatorKind, Label, Pass, Target, VerdictValue, label_origin
 from mast_tui.workspace import Event, NewEvent, PersonChanges, TraceRecord, Workspace
 from mast_tui.workspace.events.types import (
     Fact,
@@ -161,6 +161,7 @@ class _Applier:
         self._workspace = workspace
         self._counters: dict[str, int] = {}
         self._passes: Mapping[WorkKey, Pass] = {}
+        self._free_numbers: Mapping[WorkKey, int] = {}
         self.left_out = set(left_out)
         """The places of works that cannot be taken."""
         self.new = self.known = self.differing = 0
@@ -230,9 +231,12 @@ class _Applier:
         names = {work.annotator for work in self._incoming.work}
         self._counters = dict(self._workspace.counters(names))
         self._passes = {}
+        self._free_numbers = {}
         if any(self._counters.values()):
-            here = self._workspace.passes()
-            self._passes = _last_passes(one for one in here if one.annotator in names)
+            own = [one for one in self._workspace.passes() if one.annotator in names]
+            self._passes = _last_passes(own)
+            # An adjudicator who has not read a trace has a pass on it that takes no labels.
+            self._free_numbers = {_work_of(one): one.number + 1 for one in own}
 
     def _note(self, recorded: Sequence[Event]) -> None:
         """Count what was recorded, by name; the works come whole."""
@@ -252,7 +256,7 @@ class _Applier:
         for work, trace_id in works:
             where = (work.annotator, trace_id, work.taxonomy)
             last = self._passes.get(where)
-            number = 1 if last is None else last.number
+            number = self._pass_number(where)
             labels = [_at_home(label, where, number, work.kind) for label in work.labels]
             drafts.append((work, where, last, dict(_facts(work, where, labels))))
         names, known = self._names([name for *_, facts in drafts for name in facts])
@@ -266,6 +270,11 @@ class _Applier:
             )
             for work, where, last, facts in drafts
         ]
+
+    def _pass_number(self, where: WorkKey) -> int:
+        """Return the number of the last reading, or of the first one if there is none."""
+        last = self._passes.get(where)
+        return self._free_numbers.get(where, 1) if last is None else last.number
 
     def _names(self, wanted: Sequence[str]) -> tuple[Mapping[str, str], Mapping[str, Fact]]:
         """The ids that are to be others, and what the events say that are here.
@@ -309,7 +318,7 @@ class _Applier:
                 return _Planned(problem=RowProblem(work.file, place, problem))
             fresh = {n: f for n, f in fresh.items() if not isinstance(f, PassStarted)}
         annotator, trace_id, taxonomy = where
-        number = 1 if last is None else last.number
+        number = self._pass_number(where)
         return _Planned(
             [
                 NewEvent(annotator, trace_id, taxonomy, number, fact, id=name)
@@ -432,7 +441,9 @@ def _with(changes: PersonChanges, events: Sequence[Event]) -> PersonChanges:
 
 def _told_differently(fact: Fact, known: Fact) -> bool:
     if isinstance(fact, LabelAdded) and isinstance(known, LabelAdded):
-        return replace(fact.label, pass_number=known.label.pass_number) != known.label
+        origin = label_origin(known.label.annotator, known.label.origin)
+        there = replace(known.label, origin=origin)
+        return replace(fact.label, pass_number=there.pass_number) != there
     return False
 
 
@@ -441,10 +452,12 @@ def _details(label: Label) -> tuple[object, ...]:
 
 
 def _last_passes(passes: Iterable[Pass]) -> Mapping[WorkKey, Pass]:
-    """The last reading of each work; they come by number."""
-    return {
-        (one.annotator, one.trace_id, one.taxonomy): one for one in passes if one.kind.is_reading
-    }
+    """Return the last reading of each work; passes come by number."""
+    return {_work_of(one): one for one in passes if one.kind.is_reading}
+
+
+def _work_of(one: Pass) -> WorkKey:
+    return one.annotator, one.trace_id, one.taxonomy
 
 
 def _at_home(label: Label, where: WorkKey, number: int, kind: AnnotatorKind) -> Label:

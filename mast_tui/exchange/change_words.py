@@ -1,4 +1,4 @@
-"""What an import changes of each annotator's work, in words and as values of a JSON document."""
+"""The changes of an import to each annotator's work, in words and as values of a JSON document."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any, Final
 
+from mast_tui.counts import counted
 from mast_tui.workspace import PersonChanges
 from mast_tui.workspace.records import History
 
@@ -23,37 +24,47 @@ _COUNTS: Final = (
     ("decisions_added", "decision made", "decisions made"),
     ("decisions_changed", "decision changed", "decisions changed"),
     ("decisions_taken_back", "decision taken back", "decisions taken back"),
-    ("decisions_overruled", "decision of others overruled", "decisions of others overruled"),
+    ("guidelines_written", "guideline written", "guidelines written"),
+    ("studies_set", "study set up or changed", "studies set up or changed"),
     ("edited", "event here with another content", "events here with another content"),
 )
+_OVERRULED: Final = {"decisions": "decision", "guidelines": "guideline", "studies": "study"}
+"""The singular of what one person's events may replace of another's."""
 _SIGHT: Final = {True: "blind", False: "assisted"}
 _SIGHT_WORDS: Final = {True: "blind", False: "with suggestions shown"}
 
 
 def changes_to_dict(changes: PersonChanges) -> dict[str, Any]:
-    """The changes as values of a JSON document."""
+    """Return the changes as values of a JSON document."""
     sight = None if changes.sight is None else _SIGHT[changes.sight]
     return asdict(changes) | {"history": changes.history.value, "sight": sight}
 
 
 def changes_in_words(changes: PersonChanges) -> str:
-    """Whose work it is and all that changes in it, as ``mira: 69 labels removed``."""
-    told = []
+    """Describe an annotator's changes, such as ``mira: 69 labels removed``."""
+    parts = []
     if changes.broken is not None:
-        told.append(f"the history in the file was edited at or before step {changes.broken}")
-    for field, one, many in _COUNTS:
+        parts.append(f"the history in the file was edited at or before step {changes.broken}")
+    for field, singular, plural in _COUNTS:
         count = getattr(changes, field)
         if count:
-            told.append(f"{count} {one if count == 1 else many}")
+            parts.append(f"{count} {singular if count == 1 else plural}")
+    for name, replaced in changes.overruled.items():
+        for table, count in replaced.items():
+            what = _OVERRULED[table] if count == 1 else table
+            parts.append(f"{count} {what} of {name} replaced")
     if changes.sight is not None:
-        told.append(f"works {_SIGHT_WORDS[changes.sight]} from now on")
-    if not told:
-        told.append(f"{changes.events} events that change no label, verdict or decision")
-    return f"{changes.annotator}: {', '.join(told)}"
+        parts.append(f"works {_SIGHT_WORDS[changes.sight]} from now on")
+    if not parts:
+        verb = "changes" if changes.events == 1 else "change"
+        parts.append(
+            f"{counted(changes.events, 'event')} that {verb} no label, verdict or decision"
+        )
+    return f"{changes.annotator}: {', '.join(parts)}"
 
 
 def branches_in_words(people: Iterable[PersonChanges]) -> Iterator[str]:
-    """A sentence for each person whose history goes on in two ways, or in none that is here."""
+    """Yield a sentence for each person whose history here and in the file differ."""
     for changes in people:
         if changes.replaced:
             continue
@@ -70,13 +81,19 @@ def branches_in_words(people: Iterable[PersonChanges]) -> Iterator[str]:
 
 
 def refusal_in_words(file: object, people: Iterable[PersonChanges]) -> str:
-    """Why a file is not taken, and what to say where it is meant."""
+    """Explain why a file is refused, and which options accept it.
+
+    Args:
+        file: The file.
+        people: The changes that it would make.
+    """
     refused = list(people)
-    asked = " ".join(f"--replace {_quoted(changes.annotator)}" for changes in refused)
+    names = dict.fromkeys(name for changes in refused for name in changes.needs)
+    options = " ".join(f"--replace {_quoted(name)}" for name in names)
     return (
-        f"{file} was edited, or would change what people have said here: "
+        f"{file} was edited, or would replace work that is here: "
         f"{'; '.join(map(changes_in_words, refused))}. Nothing was written. Where that is meant, "
-        f"say {asked}"
+        f"say {options}"
     )
 
 

@@ -38,8 +38,8 @@ class CsvRow(NamedTuple):
         return _place(self.line)
 
     def problem(self, reason: object) -> RowProblem:
-        """A problem at this row."""
-        return RowProblem(self.file, self.place, str(reason))
+        """Return a problem at this row."""
+        return RowProblem.of(self.file, self.place, reason)
 
 
 def _table(path: Path) -> tuple[tuple[str, ...], Iterator[CsvRow | RowProblem]]:

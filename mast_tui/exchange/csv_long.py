@@ -124,7 +124,7 @@ def read_csv_long(
             name, kind, chosen, ref, add = parsed(row.columns, tuple(texts))
             key = (name, trace_id, ref)
             draft = found.drafts.get(key) or WorkDraft(name, kind, trace_id, ref, row.file)
-            add(draft)
+            add(draft, row.place)
         except ValueError as error:
             found.problems.append(row.problem(error))
             continue
@@ -142,35 +142,36 @@ class _Said(NamedTuple):
     kind: AnnotatorKind
     taxonomy: Taxonomy
     ref: str
-    add: Callable[[WorkDraft], None]
-    """Add it to the work on a trace; raises ``ValueError`` where it does not go with the rest."""
+    add: Callable[[WorkDraft, str], None]
+    """Add it, with the row's place, to the work on a trace; raises ``ValueError`` if it does not
+    fit the rest."""
 
 
-def _adding(cells: Mapping[str, str], taxonomy: Taxonomy) -> Callable[[WorkDraft], None]:
-    """What adds to a work what a row says."""
+def _adding(cells: Mapping[str, str], taxonomy: Taxonomy) -> Callable[[WorkDraft, str], None]:
+    """Return a function that adds the content of a row, with its place, to a work."""
     value = cells["value"].strip().lower()
     at = iso_time(cells.get("created_at", ""))
     if value == FINISHED:
         if cells["mode"].strip():
             raise ValueError("a row with value 'finished' speaks of the trace and has no mode")
         _refuse_cells(cells, value)
-        return lambda draft: draft.finish(at)
+        return lambda draft, _place: draft.finish(at)
     if value == NOTE:
         span, text = _span_note(cells)
-        return lambda draft: draft.add_note(span, text)
+        return lambda draft, place: draft.add_note(span, text, place)
     mode = _mode(cells["mode"], cells.get("slug", ""), taxonomy).slug
     said = _VALUES.get(value)
     if said is None:
         raise ValueError(f"value is {value!r}; it is present, absent, unsure or finished, or note")
     if said is not VerdictValue.PRESENT:
         _refuse_cells(cells, value)
-        return lambda draft: draft.add_verdict(mode, said)
+        return lambda draft, _place: draft.add_verdict(mode, said)
     target, note = _target(cells), cells.get("note", "")
     confidence = share_in("confidence", cells.get("confidence", ""))
     severity = _choice(cells, "severity", Severity)
     origin = _choice(cells, "origin", Origin) or Origin.IMPORTED
     saw = _flag(cells.get("saw_suggestion", ""))
-    return lambda draft: draft.add_label(
+    return lambda draft, place: draft.add_label(
         draft.label(
             mode,
             target,
@@ -180,7 +181,8 @@ def _adding(cells: Mapping[str, str], taxonomy: Taxonomy) -> Callable[[WorkDraft
             origin=origin,
             saw_suggestions=saw,
             created_at=at,
-        )
+        ),
+        place,
     )
 
 

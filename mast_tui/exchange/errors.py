@@ -3,22 +3,46 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 
 from mast_tui.errors import MastError
+from mast_tui.labels import InvalidName
 
 
 class ExchangeError(MastError):
     """A file cannot be imported or written; the message says where, what and what to do."""
 
 
+class Remedy(Enum):
+    """The ways to import a row after all."""
+
+    FIX_ROW = "fix the row"
+    ALLOW_NEW = "accept the name as a new one"
+    OTHER_NAME = "import under another name, as the reason says"
+
+
 @dataclass(frozen=True, slots=True)
 class RowProblem:
-    """A row that cannot be imported: its file, its place in it (``row 12``) and why."""
+    """A row that cannot be imported: its file, its place in it (``row 12``) and the reason."""
 
     file: Path
     place: str
     reason: str
+    remedy: Remedy = Remedy.FIX_ROW
+
+    @classmethod
+    def of(cls, file: Path, place: str, reason: object) -> RowProblem:
+        """Make a problem of an error, with the remedy that helps.
+
+        Args:
+            file: The file.
+            place: The place in it.
+            reason: The error, or a text.
+        """
+        is_name = isinstance(reason, InvalidName)
+        remedy = Remedy.OTHER_NAME if is_name else Remedy.FIX_ROW
+        return cls(file, place, str(reason), remedy)
 
     def __str__(self) -> str:
         return f"{self.file}: {self.place}: {self.reason}"

@@ -22,6 +22,7 @@ from mast_tui.labels import (
     Target,
     VerdictValue,
     annotator_kind,
+    label_origin,
 )
 from mast_tui.taxonomy.loader import load_taxonomy
 from mast_tui.taxonomy.model import Mode, Taxonomy
@@ -103,11 +104,12 @@ def _one_of(name: str, first: _Fact | None, second: _Fact | None) -> _Fact | Non
 
 @dataclass(frozen=True, slots=True)
 class IncomingWork:
-    """What one annotator says of one trace under one taxonomy, and the file that says so first.
+    """One annotator's work on one trace under one taxonomy, and the file that names it first.
 
-    ``verdicts`` hold absent and unsure; a mode is present where a label says so. ``finished_at``
-    is None where the trace is not finished (ISO 8601 in UTC, or empty where nobody noted when).
-    ``notes`` are those on spans, by the span's key.
+    ``verdicts`` hold absent and unsure; a mode with a label is present. ``finished_at`` is None if
+    the trace is not finished (ISO 8601 in UTC, or empty if the time is not known). ``notes`` are
+    those on spans, by the span's key. ``places`` names where in the file labels and notes are, by
+    label id and span key, if the importer records it.
     """
 
     annotator: str
@@ -121,11 +123,12 @@ class IncomingWork:
     pass_kind: PassKind = PassKind.BLIND
     judge_seen: bool = False
     notes: Mapping[str, str] = field(default_factory=dict)
+    places: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """Everything that one import has read; ``notes`` is what a person should know about it."""
+    """All that one import has read; ``notes`` are sentences for the user."""
 
     taxonomies: tuple[Taxonomy, ...]
     traces: tuple[TraceRecord, ...]
@@ -152,6 +155,7 @@ class WorkDraft:
     finished_at: str | None = None
     saw_suggestions: bool = False
     notes: dict[str, str] = field(default_factory=dict)
+    places: dict[str, str] = field(default_factory=dict)
 
     def label(
         self,
@@ -177,7 +181,7 @@ class WorkDraft:
             note=note,
             confidence=confidence,
             severity=severity,
-            origin=origin,
+            origin=label_origin(self.annotator, origin),
             saw_suggestions=saw_suggestions,
             created_at=created_at,
             evidence=evidence,
@@ -192,8 +196,16 @@ class WorkDraft:
             label = replace(known, note=note, severity=known.severity or label.severity)
         self.labels[label.id] = label
 
-    def add_label(self, label: Label) -> None:
-        """Add a label; raises ``ValueError`` where it contradicts what came before."""
+    def add_label(self, label: Label, place: str = "") -> None:
+        """Add a label.
+
+        Args:
+            label: The label.
+            place: Its place in the file, for problems with its spans.
+
+        Raises:
+            ValueError: It contradicts what came before.
+        """
         said = self.verdicts.get(label.mode)
         if said is not None:
             raise ValueError(f"{label.mode} is both present and {said}")
@@ -201,6 +213,8 @@ class WorkDraft:
         if known is not None and known != label:
             raise ValueError(f"the same label of {label.mode} comes twice with other details")
         self.labels[label.id] = label
+        if place and not label.target.is_whole:
+            self.places.setdefault(label.id, place)
         self.saw_suggestions = self.saw_suggestions or label.saw_suggestions
 
     def add_verdict(self, mode: str, value: VerdictValue) -> None:
@@ -213,10 +227,21 @@ class WorkDraft:
             raise ValueError(f"{mode} is both {said} and {value}")
         self.verdicts[mode] = value
 
-    def add_note(self, key: str, text: str) -> None:
-        """Add a note on a span; raises ``ValueError`` where there is another on it."""
+    def add_note(self, key: str, text: str, place: str = "") -> None:
+        """Add a note on a span.
+
+        Args:
+            key: The span's key.
+            text: The note.
+            place: Its place in the file, for problems with its span.
+
+        Raises:
+            ValueError: There is another note on the span.
+        """
         if self.notes.setdefault(key, text) != text:
             raise ValueError(f"span {key!r} has two notes of one annotator")
+        if place:
+            self.places.setdefault(key, place)
 
     @property
     def key(self) -> WorkKey:
@@ -241,6 +266,7 @@ class WorkDraft:
             pass_kind=PassKind.ASSISTED if self.saw_suggestions else PassKind.BLIND,
             judge_seen=self.saw_suggestions,
             notes=self.notes,
+            places=self.places,
         )
 
 
@@ -260,8 +286,14 @@ class Gathered:
         self.traces.setdefault(draft.trace_id, TraceRecord(draft.trace_id))
 
     def wrong(self, file: Path, place: str, reason: object) -> None:
-        """Note what could not be read."""
-        self.problems.append(RowProblem(file, place, str(reason)))
+        """Note a row that could not be read.
+
+        Args:
+            file: The file.
+            place: The place in it.
+            reason: The error, or a text.
+        """
+        self.problems.append(RowProblem.of(file, place, reason))
 
     def done(self) -> Incoming:
         """Everything that was read."""

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from mast_tui.exchange.batches import register_traces
 from mast_tui.exchange.errors import ExchangeError
+from mast_tui.gold import Decision, Guideline
 from mast_tui.labels import AnnotatorKind
 from mast_tui.taxonomy.loader import TaxonomyError, from_dict, to_dict
 from mast_tui.traces.io.json_values import InvalidJSON, load_json
@@ -32,6 +33,7 @@ from mast_tui.workspace.events.codec import (
 from mast_tui.workspace.events.fields import Fields
 from mast_tui.workspace.events.layout import Kind, Layout, Values, always, known
 from mast_tui.workspace.events.model import event_from_dict, event_to_dict
+from mast_tui.workspace.events.types import Decided, GuidelineSet
 from mast_tui.workspace.merging import register_foreign, renamed, renamed_run
 from mast_tui.workspace.records import MergeReport
 from mast_tui.workspace.registers.hold_out import add_shares, shares_set_aside
@@ -84,7 +86,7 @@ class Content:
 
 
 def read_jsonl(path: Path) -> Content:
-    """The content of an export; raises ``ExchangeError`` with file and line for a bad one."""
+    """Read an export; raises ``ExchangeError`` with file and line for a bad one."""
     content, events = Content(), list[Event]()
     lines = path.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n")
     for number, line in enumerate(lines, start=1):
@@ -95,7 +97,9 @@ def read_jsonl(path: Path) -> Content:
             if not isinstance(value, dict):
                 raise ValueError("a line is one JSON object")
             if value.get("record") == "event" and number > 1:
-                events.append(event_from_dict(value))
+                event = event_from_dict(value)
+                _check_author(event)
+                events.append(event)
             else:
                 _take(value, content, is_first=number == 1)
         except (InvalidJSON, TaxonomyError, ValueError) as error:
@@ -104,6 +108,19 @@ def read_jsonl(path: Path) -> Content:
         raise ExchangeError(f"{path}: empty; an export begins with a 'workspace' line")
     content.foreign = examined(events)
     return content
+
+
+def _check_author(event: Event) -> None:
+    """Refuse a decision or guideline that names somebody else as its author."""
+    match event.fact:
+        case Decided(after=Decision(decided_by=author)):
+            pass
+        case GuidelineSet(after=Guideline(written_by=author)):
+            pass
+        case _:
+            return
+    if author != event.annotator:
+        raise ValueError(f"an event of {event.annotator!r} is written as by {author!r}")
 
 
 def _take(value: dict[str, Any], content: Content, *, is_first: bool) -> None:
@@ -150,13 +167,13 @@ def merge_content(
     Args:
         content: what a file holds.
         workspace: what takes it.
-        replacing: the people whose earlier word may change by it.
+        replacing: The people and judges whose work may be replaced.
 
     Returns:
-        What was added, and what changed by name.
+        The number of added events, and the changes by name.
 
     Raises:
-        MergeRefused: it would change what others have said.
+        MergeRefused: It would replace work that is here.
         WorkspaceError: among others, a taxonomy's name stands for another one here.
     """
     with workspace.transaction():

@@ -1,4 +1,4 @@
-"""Whole workspaces from ``jsonl`` files into one: all files, or none where one is refused."""
+"""Merging of whole workspaces from ``jsonl`` files: all files, or none if one is refused."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
+from mast_tui.counts import counted
 from mast_tui.errors import ChangedElsewhere
 from mast_tui.exchange.batches import EVENTS_AT_ONCE, batched, let_others_write
 from mast_tui.exchange.change_words import branches_in_words, changes_in_words
@@ -16,9 +17,11 @@ from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.import_batch import undone_id
 from mast_tui.exchange.jsonl import Content, merge_content, register_content
 from mast_tui.study import Study
+from mast_tui.traces.model import Outcome
 from mast_tui.workspace import Event, PersonChanges, Workspace, WorkspaceError
 from mast_tui.workspace.events.chain import Foreign
 from mast_tui.workspace.events.foreign import Growth
+from mast_tui.workspace.events.in_force import InForce
 from mast_tui.workspace.events.types import (
     Decided,
     Fact,
@@ -40,11 +43,11 @@ REPLACED: Final = "replaced:"
 
 
 @dataclass(slots=True)
-class Merged:
-    """What came of merging files.
+class MergeResult:
+    """The result of merging workspace files.
 
-    ``people`` holds what changed, by file and name; of files that were ``refused``, what would
-    have. Then nothing was written. ``notes`` is what a person should know.
+    ``people`` holds the changes by file and name. If files are ``refused`` nothing was written, and
+    both hold the changes that would have been made. ``notes`` are sentences for the user.
     """
 
     new: int = 0
@@ -61,7 +64,7 @@ def merge_files(
     asked: str,
     replacing: Collection[str] = (),
     asked_by: str | None = None,
-) -> Merged:
+) -> MergeResult:
     """Bring what the files hold into a workspace: checked whole, then written piece by piece.
 
     Whether any of it is refused shows in a copy of the workspace, so that nobody waits for it and a
@@ -90,7 +93,7 @@ def merge_files(
     here = {one.asked: one for one in workspace.imports() if one.state is ImportState.UNFINISHED}
     broken_off = here.get(asked)
     brought = frozenset[str]() if broken_off is None else workspace.noted_events(broken_off)
-    merged = Merged(new=-len(brought), known=len(brought))
+    merged = MergeResult(new=-len(brought), known=len(brought))
     with workspace.trial(without=brought) as trial:
         for file, content in contents.items():
             try:
@@ -101,7 +104,7 @@ def merge_files(
                 raise WorkspaceError(f"{file}: {error}") from error
     if merged.refused:
         would = [changes for people in merged.refused.values() for changes in people]
-        return Merged(people=would, refused=merged.refused)
+        return MergeResult(people=would, refused=merged.refused)
     record = workspace.begin_import(
         "jsonl", [str(file) for file in contents], asked=asked, who=asked_by
     )
@@ -118,8 +121,9 @@ def merge_files(
         taken_back = len(workspace.known_facts([undone_id(event) for event in ids]))
         if taken_back:
             merged.notes.append(
-                f"{taken_back} events of these files were taken back here with 'mast-tui import "
-                "--undo' and stay so"
+                f"{counted(taken_back, 'event')} of these files "
+                f"{'was' if taken_back == 1 else 'were'} taken back here with 'mast-tui import "
+                "--undo'; that does not change"
             )
     return merged
 
@@ -141,11 +145,17 @@ class _Writing:
         self._workspace = workspace
         self._record = record
         self._replacing = replacing
+        self._in_force: InForce = {}
         self._asked_by = asked_by
 
     def write(self) -> None:
-        """Write the registers, then each annotator's events."""
+        """Write the registers, then each annotator's events.
+
+        What the file's annotators wrote one over the other was checked as a whole, so each of them
+        is compared with what was in force before the file.
+        """
         foreign = register_content(self._content, self._workspace)
+        self._in_force = self._workspace.entries_in_force()
         for name, events in groupby(foreign.events, key=lambda event: event.annotator):
             own = tuple(events)
             broken = {one: event for one, event in foreign.broken.items() if one == name}
@@ -168,7 +178,9 @@ class _Writing:
     def _merge(self, foreign: Foreign) -> None:
         with self._workspace.transaction():
             growth = self._workspace.growth_of(foreign.events, is_broken=bool(foreign.broken))
-            report = self._workspace.merge_events(foreign, replacing=self._replacing)
+            report = self._workspace.merge_events(
+                foreign, replacing=self._replacing, in_force=self._in_force
+            )
             self._workspace.note_imported(self._record, [event.id for event in growth.fresh])
             for changes in report.people:
                 if changes.replaced:
@@ -180,12 +192,13 @@ def _merge_file(
     file: Path,
     content: Content,
     workspace: Workspace,
-    merged: Merged,
+    merged: MergeResult,
     replacing: Collection[str],
 ) -> None:
     events = content.foreign.events
     set_ups = new_set_ups(workspace, events)
     before = studies_under(workspace, set_ups)
+    facts = _Facts.of(workspace)
     report = merge_content(content, workspace, replacing=replacing)
     merged.new += report.added
     merged.known += report.known
@@ -196,9 +209,55 @@ def _merge_file(
     merged.notes += branches_in_words(report.people)
     merged.notes += conflicts_in_words(workspace, report.conflicts)
     merged.notes += studies_in_words(workspace, set_ups, before)
+    merged.notes += facts.changes_in_words(file, _Facts.of(workspace))
     altered = told_differently(workspace, events, report.altered)
     if altered:
-        merged.notes.append(f"{file}: {altered} events are here with other content; ours stay")
+        merged.notes.append(
+            f"{file}: {counted(altered, 'event is', 'events are')} here with other content, which "
+            "does not change"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """The facts in a workspace that are nobody's work and that a file may bring up to date.
+
+    ``texts`` holds the content hash of each taxonomy, ``outcomes`` the outcome and score of each
+    trace for which one is known.
+    """
+
+    texts: Mapping[str, str]
+    outcomes: Mapping[str, tuple[Outcome, float | None]]
+
+    @classmethod
+    def of(cls, workspace: Workspace) -> _Facts:
+        """Read them."""
+        return cls(
+            {one.ref: one.content_hash for one in workspace.taxonomies()},
+            {
+                one.trace_id: (one.outcome, one.score)
+                for one in workspace.traces()
+                if one.outcome is not Outcome.UNKNOWN or one.score is not None
+            },
+        )
+
+    def changes_in_words(self, file: Path, now: _Facts) -> Iterator[str]:
+        """Yield a sentence for the taxonomies and one for the traces that a file changes.
+
+        Args:
+            file: The file.
+            now: The facts after it was merged.
+        """
+        texts = [ref for ref, known in self.texts.items() if now.texts.get(ref) != known]
+        if texts:
+            yield (
+                f"{file}: the texts of {', '.join(texts)} were changed later by the file, so its "
+                "texts count from now on; the earlier ones are kept"
+            )
+        changed = sum(now.outcomes.get(name) != known for name, known in self.outcomes.items())
+        if changed:
+            has = counted(changed, "trace has", "traces have")
+            yield f"{file}: {has} another outcome or score by the file, which counts from now on"
 
 
 def _record(workspace: Workspace, changes: PersonChanges, file: Path, asked_by: str | None) -> None:

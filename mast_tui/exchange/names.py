@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mast_tui.exchange.errors import ExchangeError
-from mast_tui.labels import JUDGE_PREFIX, checked_person
+from mast_tui.labels import JUDGE_PREFIX, InvalidName, ReservedName, checked_person
 
 
 def one_name(annotator: str | None, names: Iterable[str]) -> None:
@@ -20,11 +20,28 @@ def one_name(annotator: str | None, names: Iterable[str]) -> None:
 
 
 def annotator_of(cell: str, given: str | None) -> str:
-    """The annotator of a row; raises ``ValueError`` where nobody is named, or no name."""
+    """Return the annotator of a row.
+
+    Args:
+        cell: The name in the row.
+        given: The name given with ``--annotator``, None for none.
+
+    Raises:
+        ValueError: There is no name, or an annotator cannot have it.
+    """
     name = (given or cell).strip()
     if not name:
-        raise ValueError("'annotator' is empty; fill it in or name one with --annotator NAME")
-    return checked_judge(name) if name.startswith(JUDGE_PREFIX) else checked_person(name)
+        raise InvalidName("'annotator' is empty; fill it in or name one with --annotator NAME")
+    if name.startswith(JUDGE_PREFIX):
+        return checked_judge(name)
+    try:
+        return checked_person(name)
+    except ReservedName:
+        if given is not None:
+            raise
+        raise ReservedName(
+            f'"{name}" is reserved. Import under another name: --annotator NAME'
+        ) from None
 
 
 def checked_judge(name: str) -> str:

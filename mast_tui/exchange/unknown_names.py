@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from mast_tui.exchange.errors import RowProblem
+from mast_tui.exchange.errors import Remedy, RowProblem
 from mast_tui.exchange.import_batch import Incoming
 from mast_tui.exchange.importers.label_studio_import import CHANGED_THERE
 from mast_tui.exchange.jsonl import Content
@@ -109,7 +109,8 @@ def _problems(
     for number, name in enumerate(sorted(strange)):
         near = _nearest(name, known) if number < _NAMES_COMPARED else None
         reason = otherwise if near is None else f"did you mean {near}? {otherwise}"
-        yield RowProblem(files.get((kind, name), Path("-")), name, reason)
+        file = files.get((kind, name), Path("-"))
+        yield RowProblem(file, name, reason, Remedy.ALLOW_NEW)
 
 
 def _nearest(name: str, known: Collection[str]) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from mast_tui.counts import counted as counted
 from mast_tui.figures.jackknife import MANY
 from mast_tui.reports.model import Column, Note
 from mast_tui.reports.render.cells import NONE, WITHHELD, fixed
@@ -20,11 +21,6 @@ PARADOX: Final = "†"
 _LOW_KAPPA: Final = 0.4
 _HIGH_RAW: Final = 0.8
 _EXTREME_PREVALENCE: Final = 0.2
-
-
-def counted(count: int, one: str, many: str | None = None) -> str:
-    """Write a number with its noun: ``1 trace``, ``2 traces``."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def joined(names: Sequence[str], last: str = "and") -> str:

@@ -8,6 +8,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Literal
 
+from mast_tui.counts import counted
 from mast_tui.errors import ChangedElsewhere, ChangedMeanwhile, SessionError
 from mast_tui.labels import (
     AnnotatorKind,
@@ -335,7 +336,7 @@ class Session:
         change = self._begin()
         labels = change.state.of_mode(mode)
         if labels and not remove_labels:
-            count = "1 label" if len(labels) == 1 else f"{len(labels)} labels"
+            count = counted(len(labels), "label")
             raise SessionError(
                 f"{count} of {self._words.mode(mode)} stand on this trace; remove them first"
             )

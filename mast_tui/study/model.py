@@ -8,6 +8,7 @@ from enum import StrEnum
 from math import inf
 from typing import NamedTuple
 
+from mast_tui.counts import counted
 from mast_tui.errors import MastError
 
 
@@ -122,8 +123,8 @@ class Study:
                 raise InvalidStudy(f"{twice!r} stands in the study twice")
         if not 1 <= self.per_trace <= len(self.annotators):
             raise InvalidStudy(
-                f"{self.per_trace} annotators a trace need as many in the study, which has "
-                f"{len(self.annotators)}"
+                f"{counted(self.per_trace, 'annotator')} a trace need as many in the study, which "
+                f"has {len(self.annotators)}"
             )
         told = [one.annotator for one in self.memberships]
         told += [one.annotator for one in self.releases]
@@ -135,8 +136,9 @@ class Study:
             raise InvalidStudy("an annotator's weight is a number over 0")
         self._check_assignments()
         for draw in self.draws:
+            traces = counted(draw.of, "trace")
             if not 0 <= draw.lot < len(self.batches) or draw.of < len(self.batches[draw.lot]):
-                raise InvalidStudy(f"lot {draw.lot + 1} cannot be a sample of {draw.of} traces")
+                raise InvalidStudy(f"lot {draw.lot + 1} cannot be a sample of {traces}")
             if draw.chances and (
                 len(draw.chances) != len(self.batches[draw.lot])
                 or not all(0 < chance <= 1 for chance in draw.chances)

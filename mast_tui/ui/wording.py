@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
+from mast_tui.counts import counted as counted
 from mast_tui.safe_text import display_lines, one_line
 from mast_tui.traces.model import Outcome, Span, Trace
 
@@ -25,17 +26,6 @@ QUOTE_CHARS: Final = 30
 """How much of a quote stands in a place's name, in code points."""
 
 # Numbers and names
-
-
-def counted(count: int, one: str, many: str | None = None) -> str:
-    """Put a number before its noun: ``1 trace``, ``2 traces``.
-
-    Args:
-        count: How many.
-        one: The noun for one.
-        many: The noun for several, where an s does not make it.
-    """
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def joined(names: Sequence[str]) -> str:

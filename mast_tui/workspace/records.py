@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from enum import StrEnum
 from operator import add
@@ -264,15 +264,16 @@ class History(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PersonChanges:
-    """What a merge changes of one annotator's work, all passes together.
+    """The changes that a merge makes to one annotator's work, all passes together.
 
     ``events`` are those that were not here. ``verdicts_changed`` counts those taken back too.
     ``passes_joined`` were open and hold more now; ``passes_finished`` are new or were open;
     ``passes_changed`` were finished before and hold or say something else now.
-    ``decisions_overruled`` are other people's that no longer count. ``sight`` is how they work now,
-    True for blind, where that changed. ``edited`` counts the events that are here with another
-    content, ``broken`` is the counter of the first one whose chain does not fit. ``refused``: it
-    needs somebody's word; ``replaced``: it has it.
+    ``decisions_overruled`` are other people's that no longer count; ``overruled`` counts these,
+    guidelines and studies by author and table. ``sight`` is how the annotator works now, True for
+    blind, where that changed. ``edited`` counts the events that are here with another content,
+    ``broken`` is the counter of the first one whose chain does not fit. ``needs`` are the names
+    that ``--replace`` must give; ``refused``: one is missing; ``replaced``: none is.
     """
 
     annotator: str
@@ -292,26 +293,27 @@ class PersonChanges:
     decisions_changed: int = 0
     decisions_taken_back: int = 0
     decisions_overruled: int = 0
+    guidelines_written: int = 0
+    studies_set: int = 0
+    overruled: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     sight: bool | None = None
     edited: int = 0
     broken: int | None = None
+    needs: tuple[str, ...] = ()
     refused: bool = False
     replaced: bool = False
 
 
 class MergeRefused(WorkspaceError):
-    """What comes from elsewhere would change what people have said here; nothing was written.
+    """A merge would replace work that is here; nothing was written.
 
-    ``people`` says whose work it is and how it would change.
+    ``people`` holds the changes that would have been made, by the author of the new events.
     """
 
     def __init__(self, people: Sequence[PersonChanges]) -> None:
         self.people = tuple(people)
-        names = ", ".join(change.annotator for change in self.people)
-        super().__init__(
-            f"what comes from elsewhere would change what was said here by {names}; "
-            "nothing was written"
-        )
+        names = ", ".join(sorted({name for change in self.people for name in change.needs}))
+        super().__init__(f"the file would replace work of {names} here; nothing was written")
 
 
 @dataclass(frozen=True, slots=True)

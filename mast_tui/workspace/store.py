@@ -25,6 +25,7 @@ from mast_tui.workspace.events import columns
 from mast_tui.workspace.events import foreign as merging
 from mast_tui.workspace.events.chain import Foreign, edited_histories, examined
 from mast_tui.workspace.events.changes import read_state
+from mast_tui.workspace.events.in_force import InForce, entries_in_force
 from mast_tui.workspace.events.model import Event
 from mast_tui.workspace.events.types import Decided
 from mast_tui.workspace.ids import IdSource, now
@@ -498,8 +499,14 @@ class Workspace:
     growth_of = reading(merging.growth_of)
     grow = writing(merging.grow)
 
+    entries_in_force = reading(entries_in_force)
+
     def merge_events(
-        self, events: Iterable[Event] | Foreign, *, replacing: Collection[str] = ()
+        self,
+        events: Iterable[Event] | Foreign,
+        *,
+        replacing: Collection[str] = (),
+        in_force: InForce | None = None,
     ) -> MergeReport:
         """Add foreign events that are not here yet, all in one transaction.
 
@@ -507,20 +514,23 @@ class Workspace:
         Register their traces, taxonomies and annotators beside it (``merge`` does all of it).
 
         Args:
-            events: what comes; look at it with ``examined`` before a transaction begins.
-            replacing: the people whose finished passes, decisions and sight may change by it, and
-                whose edited histories take the place of those here.
+            events: The foreign events; call ``examined`` on them before a transaction begins.
+            replacing: The people and judges whose finished passes, decisions, guidelines, studies,
+                sight and suggestions may be replaced, and whose edited histories take the place of
+                those here.
+            in_force: The decisions, guidelines and studies that must not be replaced by others,
+                as ``entries_in_force`` returns them; None for those in force now.
 
         Returns:
-            What was added, and what changed by name.
+            The number of added events, and the changes by name.
 
         Raises:
-            MergeRefused: it would change what others have said; nothing was written.
-            WorkspaceError: it cannot be written.
+            MergeRefused: The events would replace work that is here; nothing was written.
+            WorkspaceError: They cannot be written.
         """
         foreign = events if isinstance(events, Foreign) else examined(events)
         with self._database.writing() as connection:
-            return merging.merge(connection, foreign, replacing=replacing)
+            return merging.merge(connection, foreign, replacing=replacing, in_force=in_force)
 
     standing = reading(read_state)
 

@@ -8,16 +8,21 @@ import re
 import shutil
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+from mast_tui.adjudication import words_by_trace
+from mast_tui.adjudication.sides import TraceWords
 from mast_tui.cli.command_line import split_words
 from mast_tui.cli.dispatch import run
 from mast_tui.exchange.formats import EXPORT_FORMATS, IMPORT_FORMATS
-from mast_tui.workspace import schema
+from mast_tui.taxonomy.loader import load_mast
+from mast_tui.workspace import Workspace, schema
+from mast_tui.workspace.events.in_force import InForce
 from tests.attack.trying import (
     SAMPLES,
     Outcome,
@@ -30,6 +35,7 @@ from tests.attack.trying import (
     unsound,
     wait_for,
 )
+from tests.exchange.test_findings_of_tools import agentdebugx_report, pisama_file
 from tests.exchange.test_hostile_files import valid_documents
 from tests.exchange.test_labelled_sets import RUN, agentrx, who_and_when, write_json
 from tests.exchange.test_mast_human import ANSWERS, labels_file, traces_file
@@ -89,6 +95,8 @@ def seeds(setting: Setting) -> Path:
     traces_file(home)
     labels_file(home, ANSWERS).rename(home / "good.mast-human")
     trail_file(home, {}).rename(home / "good.trail")
+    pisama_file(home / "good.pisama")
+    write_json(home / "good.agentdebugx", agentdebugx_report())
     documents = valid_documents()
     for name in ("agentdash", "adamast"):
         write_json(home / f"good.{name}", documents[name])
@@ -101,10 +109,58 @@ def seeds(setting: Setting) -> Path:
 def forged(data: bytes, draw: random.Random) -> bytes:
     """A file whose lines say other things, in the names of other people."""
     lines = data.decode("utf-8", "replace").splitlines(keepends=True)
+    if lines and '"mast-tui-workspace"' in lines[0] and draw.random() < 0.5:
+        return "".join(takeover(lines, draw)).encode()
     for _ in range(draw.randrange(1, 20)):
         place = draw.randrange(len(lines))
         lines[place] = _forged_line(lines[place], draw)
     return "".join(lines).encode("utf-8", "replace")
+
+
+def takeover(lines: list[str], draw: random.Random) -> Iterator[str]:
+    """A file that overrules the adjudicator under a new name, or changes what a judge found."""
+    yield lines[0]
+    events = [one for one in map(json.loads, lines) if one["record"] == "event"]
+    of_judges = draw.random() < 0.5
+    if of_judges:
+        events = [one for one in events if one["annotator"].startswith("judge:")]
+        events = [one for one in events if one["kind"] in ("label_added", "judged")]
+    else:
+        events = [one for one in events if one["kind"] == "decided"]
+    chosen = draw.sample(events, draw.randrange(1, len(events) + 1))
+    for number, one in enumerate(chosen, 1):
+        one.pop("chain", None)
+        seq = number if draw.random() < 0.5 else 100_000 + number
+        one |= {"id": str(uuid.UUID(int=draw.getrandbits(128), version=4)), "seq": seq}
+        (_changed_judge if of_judges else _changed_decision)(one, draw)
+        yield json.dumps(one) + "\n"
+
+
+def _changed_judge(event: dict[str, Any], draw: random.Random) -> None:
+    """Make an event of a judge take something back, or say something else."""
+    payload = event["payload"]
+    if event["kind"] == "judged":
+        payload["absent"] = draw.choice(([], payload["looks_at"]))
+    elif draw.random() < 0.5:
+        event["kind"] = "label_removed"
+    else:
+        payload["label"][draw.choice(("note", "mode"))] = "step_repetition"
+
+
+def _changed_decision(event: dict[str, Any], draw: random.Random) -> None:
+    """Make a decision that of a new adjudicator, on the same item or beside it."""
+    known = event["payload"]["after"] or event["payload"]["before"]
+    decision = {
+        **known,
+        "decided_by": "zoe",
+        "decided_at": draw.choice((known["decided_at"], "2020-01-01T00:00:00Z", "2030", "")),
+        "value": draw.choice(("present", "absent", "unsure")),
+        "targets": draw.choice((known["targets"], [])),
+    }
+    if draw.random() < 0.3:
+        decision["item"] = draw.choice((known["mode"], f"{known['mode']}@k1"))
+    event["annotator"] = "zoe"
+    event["payload"] = {"item": decision["item"], "before": None, "after": decision}
 
 
 def _forged_line(line: str, draw: random.Random) -> str:
@@ -178,19 +234,93 @@ def _all(home: Path, file_format: str, file: str, more: str, skip: bool) -> None
     (home / "codes").write_text(json.dumps(codes))
 
 
+@dataclass(frozen=True)
+class Known:
+    """A workspace before an import: its tables, the words on each trace, and what is in force."""
+
+    state: State
+    words: Mapping[str, TraceWords]
+    in_force: InForce
+
+    @classmethod
+    def of(cls, path: Path) -> Known:
+        """Read the workspace of a file."""
+        found = state(path)
+        with closing(Workspace.open(path, create=False)) as workspace:
+            return cls(found, words_by_trace(workspace, load_mast()), workspace.entries_in_force())
+
+
 def guarded(found: State) -> set[tuple[object, ...]]:
-    """What of people no import may change: finished passes with all in them, decisions, sight."""
+    """What no import may change: finished passes with all in them, sight, what judges found."""
     passes = {row[:4]: row for row in found["passes"] if row[6] is not None}
     kept: set[tuple[object, ...]] = {
-        ("pass", *key, row[4], row[6], row[11])
-        for key, row in passes.items()
-        if not str(row[0]).startswith("judge:")
+        ("pass", *key, row[4], row[6], row[11]) for key, row in passes.items() if not _is_judge(row)
     }
     for name in ("verdicts", "span_notes", "reviews"):
-        kept |= {(name, *row) for row in found[name] if row[:4] in passes}
-    kept |= {("label", *row) for row in found["labels"] if _pass_of(row) & passes.keys()}
-    kept |= {("decision", *row) for row in found["decisions"]}
+        kept |= {(name, *row) for row in found[name] if row[:4] in passes and not _is_judge(row)}
+    people = [row for row in found["labels"] if not _is_judge(row)]
+    kept |= {("label", *row) for row in people if _pass_of(row) & passes.keys()}
+    kept |= {("suggestion", *_without_time(row)) for row in found["labels"] if _is_judge(row)}
+    kept |= {("judge", *one) for one in _judged_values(found) if one[:4] in passes}
     return kept | {("sight", *row) for row in found["sights"]}
+
+
+def _is_judge(row: tuple[object, ...]) -> bool:
+    return str(row[0]).startswith("judge:")
+
+
+def _without_time(row: tuple[object, ...]) -> tuple[object, ...]:
+    """A label without the time at which it was made."""
+    place = [column.name for column in schema.labels.columns].index("created_at")
+    return (*row[:place], *row[place + 1 :])
+
+
+def _judged_values(found: State) -> set[tuple[object, ...]]:
+    """The verdict of each judge on each mode: annotator, trace, taxonomy, pass, mode, value."""
+    values = {row[:5]: row[5] for row in found["verdicts"] if _is_judge(row)}
+    mode = [column.name for column in schema.labels.columns].index("mode")
+    for row in found["labels"]:
+        if _is_judge(row):
+            (work,) = _pass_of(row)
+            values[(*work, row[mode])] = "present"
+    return {(*key, value) for key, value in values.items()}
+
+
+def overruled(before: Known, path: Path) -> set[tuple[object, ...]]:
+    """What was decided before an import and no longer counts: in force, and in the gold.
+
+    The sides are those before: what a new annotator says may reopen a mode.
+    """
+    with closing(Workspace.open(path, create=False)) as workspace:
+        in_force = workspace.entries_in_force()
+        decisions = workspace.all_decisions(load_mast().ref)
+    gone: set[tuple[object, ...]] = set()
+    for (table, key), entry in before.in_force.items():
+        now = in_force.get((table, key))
+        if (
+            now is None
+            or now.annotator != entry.annotator
+            or (table == schema.decisions.name and now != entry)
+        ):
+            gone.add((table, key, entry))
+    for trace, words in before.words.items():
+        after = replace(words, decisions=decisions.get(trace, ()))
+        gone |= _adjudicated(words) - _adjudicated(after)
+    return gone
+
+
+def _adjudicated(words: TraceWords) -> set[tuple[object, ...]]:
+    """The verdicts and places in the gold of a trace that were decided."""
+    gold = words.gold(load_mast())
+    return {
+        (words.trace_id, one.mode, one.value, one.decided_by, one.decided_at)
+        for one in gold.verdicts
+        if one.decided_by
+    } | {
+        (words.trace_id, one.mode, one.target, one.decided_by, one.decided_at)
+        for one in gold.labels
+        if one.decided_by
+    }
 
 
 def _pass_of(row: tuple[object, ...]) -> set[tuple[object, ...]]:
@@ -200,7 +330,7 @@ def _pass_of(row: tuple[object, ...]) -> set[tuple[object, ...]]:
     return {tuple(row[columns.index(name)] for name in names)}
 
 
-def attack(setting: Setting, number: int, template: Path, before: State) -> Outcome:
+def attack(setting: Setting, number: int, template: Path, before: Known) -> Outcome:
     """Change a file, import it into a copy of the workspace, and go on with that."""
     draw = setting.draw(number)
     file_format = IMPORT_FORMATS[number % len(IMPORT_FORMATS)]
@@ -223,8 +353,8 @@ def attack(setting: Setting, number: int, template: Path, before: State) -> Outc
             if any(rest):
                 fell = f"after it the commands end with {rest}: {done.err[-500:]}"
             elif not taken:
-                fell = "" if after == before else "it was refused, and changed the workspace"
-            elif gone := guarded(before) - guarded(after):
+                fell = "" if after == before.state else "it was refused, and changed the workspace"
+            elif gone := guarded(before.state) - guarded(after) | overruled(before, home / DB):
                 fell = f"what people had finished is not what it was: {sorted(gone, key=repr)[:2]}"
             else:
                 fell = unsound(home / DB, imported=True)
@@ -241,6 +371,6 @@ def attack(setting: Setting, number: int, template: Path, before: State) -> Outc
 def tries(setting: Setting) -> Iterator[Outcome]:
     """Every format in turn."""
     template = seeds(setting)
-    before = state(template / DB)
+    before = Known.of(template / DB)
     for number in setting.numbers(WHOLE):
         yield attack(setting, number, template, before)

@@ -51,14 +51,22 @@ def test_a_study_that_two_copies_set_up_differently_is_told(cli: Cli, tmp_path: 
             cli("export", "--format", "jsonl", "-o", f"{name}.jsonl", "--workspace", name).code == 0
         )
 
-    def told(source: str, into: str) -> list[str]:
-        done = cli("import", source, "--format", "jsonl", "--workspace", into, "--json")
+    def told(source: str, into: str, *options: str) -> list[str]:
+        words = ("--format", "jsonl", "--workspace", into, "--json")
+        done = cli("import", source, *words, *options)
         assert done.code == 0
         return [note for note in done.json["notes"] if "study" in note]
 
     assert told("a.db.jsonl", "fresh.db") == told("a.db.jsonl", "a.db") == []
-    (later,) = told("b.db.jsonl", "a.db")
+    refused = cli("import", "b.db.jsonl", "--format", "jsonl", "--workspace", "a.db")
+    assert refused.code == 1
+    assert "1 study of a replaced. Nothing was written" in refused.err
+    (later, replaced) = sorted(
+        told("b.db.jsonl", "a.db", "--replace", "a", "--annotator", "a"),
+        key=lambda note: "replaced as asked" in note,
+    )
     assert "counts from now on" in later
+    assert "1 study of a replaced" in replaced
     assert told("b.db.jsonl", "a.db") == []
     (earlier,) = told("a.db.jsonl", "b.db")
     assert "the one that is here stays" in earlier

@@ -60,7 +60,7 @@ def test_label_studio_there_and_back(cli: Cli, tmp_path: Path, labelled: str) ->
 
     same = cli("import", "tasks.json", "--format", "label-studio", "--json")
     assert same.json["events"] == {"new": 0, "known": 0}
-    assert "came back as they were" in same.json["notes"][0]
+    assert "came back unchanged" in same.json["notes"][0]
     other = ("--workspace", "other.db")
     fresh = cli(*other, "import", "tasks.json", "--format", "label-studio", "--json")
     assert (fresh.code, fresh.json["annotators"]) == (0, ["alice", "judge:rules@2"])
@@ -99,7 +99,7 @@ def test_gold_that_comes_back_does_not_become_a_side_of_itself(
     elsewhere = ("--workspace", "o.db", "import", "gold.json", "--format", "label-studio")
     refused = cli(*elsewhere)
     assert (refused.code, refused.out) == (1, "")
-    assert "'gold' is nobody's name" in refused.err
+    assert '"gold" is reserved' in refused.err
     other = cli(*elsewhere, "--annotator", "the experts", "--json")
     assert other.json["annotators"] == ["the experts"]
     status = cli("--workspace", "o.db", "status", "--json").json
@@ -120,7 +120,7 @@ def test_traces_that_are_not_at_hand_are_counted(cli: Cli, tmp_path: Path, label
     (tmp_path / "run.json").unlink()
     out = ("export", "--format", "doccano", "--labels", "alice", "-o", "lines.jsonl")
     assert cli(*out, "--json").json["without_text"] == 1
-    assert "1 traces are not at hand" in cli(*out).err
+    assert "1 trace is not at hand" in cli(*out).err
     assert (tmp_path / "lines.jsonl").read_text("utf-8") == ""
 
 

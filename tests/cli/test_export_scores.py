@@ -216,7 +216,7 @@ def test_what_has_no_id_there_is_named(cli: Cli, tmp_path: Path, label: Label) -
     out = ("export", "--format", "langsmith", "-o", "scores.jsonl", "--labels", "alice")
     assert cli(*out, "--json").json["without_id"]["traces"] == ["elsewhere"]
     done = cli(*out)
-    assert "1 traces are left out, as no id of theirs in langsmith is known" in done.err
+    assert "1 trace left out, whose id in langsmith is not known" in done.err
     assert done.err.rstrip().endswith("elsewhere")
     other = ("export", "--format", "langfuse", "-o", "other.jsonl", "--labels", "alice", "--json")
     assert sorted(cli(*other).json["without_id"]["traces"]) == sorted([known, "elsewhere"])
@@ -236,7 +236,7 @@ def test_a_span_without_an_id_is_named(cli: Cli, tmp_path: Path, label: Label) -
     without = cli(*out, "--json").json["without_id"]
     assert {one["trace_id"] for one in without["spans"]} == {TRACE}
     assert sorted(one["key"] for one in without["spans"]) == sorted(calls)
-    assert f"{len(calls)} labelled spans are left out" in cli(*out).err
+    assert f"{len(calls)} labelled spans left out" in cli(*out).err
 
 
 def test_gold_keeps_the_ids_of_its_scores(cli: Cli, tmp_path: Path, label: Label) -> None:

@@ -23,6 +23,7 @@ from mast_tui.labels import (
     Severity,
     Target,
     VerdictValue,
+    label_origin,
 )
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.model import Outcome
@@ -68,7 +69,7 @@ def works(draw: st.DrawFn) -> LongWork:
             note=draw(TEXT),
             confidence=draw(st.none() | st.floats(0, 1)),
             severity=draw(st.none() | st.sampled_from(Severity)),
-            origin=draw(st.sampled_from(Origin)),
+            origin=label_origin(annotator, draw(st.sampled_from(Origin))),
             saw_suggestions=draw(st.booleans()),
             created_at=draw(st.sampled_from(["", "2026-05-04T10:20:30Z"])),
         )

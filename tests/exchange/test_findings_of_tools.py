@@ -102,30 +102,49 @@ class TestPisama:
         (problem,) = read_pisama([answer, tmp_path / "atif.json"]).problems
         assert "0123456789abcdef" in problem.reason
 
+    def test_answer_and_trajectory_may_be_lines_of_one_file(self, tmp_path: Path) -> None:
+        incoming = read_pisama([pisama_file(tmp_path / "both.json")])
+        assert incoming.problems == ()
+        assert [one.mode for one in incoming.work[0].labels] == ["derailment", "other"]
+
     def test_other_files_are_refused(self, tmp_path: Path) -> None:
         with pytest.raises(ExchangeError, match="no answer of Pisama"):
             read_pisama([written(tmp_path / "x.json", {"a": 1})])
 
 
+def pisama_file(path: Path) -> Path:
+    """An answer of Pisama and the trajectory that it is about, as two lines of one file."""
+    atif = json.loads(atif_line(trace()))
+    run = hashlib.sha256(atif["session_id"].encode()).hexdigest()[:32]
+    last = atif["steps"][-1]["step_id"]
+    issues = [issue("derailment"), issue("brand_new", [span_id(atif, last, 0)])]
+    lines = [{"issues": issues, "trace_id": run}, atif]
+    return written(path, "\n".join(map(json.dumps, lines)).encode())
+
+
+def agentdebugx_report() -> dict[str, Any]:
+    """A report of AgentDebugX with two findings."""
+    trajectory = json.loads(agentdebugx_line(trace()))
+    events = [event["event_id"] for event in trajectory["events"]]
+    finding = {
+        "failure_mode": {"mode_id": "planning.inefficient_plan", "name": "Inefficient plan"},
+        "event_id": events[3],
+        "evidence": ["the same again"],
+        "suggestion": None,
+        "confidence": None,
+    }
+    return {
+        "trace_id": trajectory["trace_id"],
+        "findings": [finding, {**finding, "event_id": events[5]}],
+        "root_cause_event_id": events[3],
+        "attribution": None,
+        "summary": "It loops.",
+    }
+
+
 class TestAgentDebugX:
     def report(self, tmp_path: Path, **fields: object) -> Path:
-        trajectory = json.loads(agentdebugx_line(trace()))
-        events = [event["event_id"] for event in trajectory["events"]]
-        finding = {
-            "failure_mode": {"mode_id": "planning.inefficient_plan", "name": "Inefficient plan"},
-            "event_id": events[3],
-            "evidence": ["the same again"],
-            "suggestion": None,
-            "confidence": None,
-        }
-        report = {
-            "trace_id": trajectory["trace_id"],
-            "findings": [finding, {**finding, "event_id": events[5]}],
-            "root_cause_event_id": events[3],
-            "attribution": None,
-            "summary": "It loops.",
-        }
-        return written(tmp_path / "report.json", report | fields)
+        return written(tmp_path / "report.json", agentdebugx_report() | fields)
 
     def test_events_are_spans_and_the_root_cause_decides(self, tmp_path: Path) -> None:
         (work,) = read_agentdebugx([self.report(tmp_path)]).work

@@ -165,7 +165,9 @@ def full_workspace(path: Path) -> Workspace:
         workspace.append([NewEvent(name, trace, MAST.ref, 1, fact)])
     workspace.append([NewEvent("alice", None, None, None, SightSet(None, True))])
     study = Study(MAST.ref, ("alice", "bob"), batches=(("t",),), seed=3)
-    words = Guideline("g", MAST.modes[0].slug, "only with a reason", "bob", "2026-05-04T10:20:30Z")
+    words = Guideline(
+        "g", MAST.modes[0].slug, "only with a reason", "alice", "2026-05-04T10:20:30Z"
+    )
     protocol = (StudySet(None, study), GuidelineSet("g", None, words))
     workspace.append([NewEvent("alice", None, MAST.ref, None, fact) for fact in protocol])
     return workspace

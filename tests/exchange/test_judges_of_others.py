@@ -143,7 +143,7 @@ def test_adamast_brings_its_own_taxonomy(tmp_path: Path) -> None:
     assert len(second.verdicts) == 3
     assert (third.labels, third.verdicts) == ((), {})
     assert "from taxonomy.json" in incoming.notes[0]
-    assert "1 diagnoses name no code" in incoming.notes[1]
+    assert "1 diagnosis names no code" in incoming.notes[1]
 
 
 def test_without_the_taxonomys_file_nothing_is_said_of_other_codes(tmp_path: Path) -> None:

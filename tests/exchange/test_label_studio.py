@@ -163,7 +163,7 @@ def test_what_is_here_already_and_unchanged_is_left_out(tmp_path: Path) -> None:
     tasks = back_from_label_studio(tasks_of(work(label("step_repetition", WHOLE_TRACE))))
     incoming = read(tmp_path, tasks, here=True)
     assert (incoming.work, incoming.problems) == ((), ())
-    assert incoming.notes == ("1 annotations came back as they were and are here",)
+    assert incoming.notes == ("1 annotation came back unchanged, already here",)
 
 
 def own_annotation(who: object, *results: object) -> dict[str, Any]:
@@ -238,7 +238,7 @@ def test_skipped_annotations_are_left_out_and_counted(tmp_path: Path) -> None:
     task["annotations"][0]["was_cancelled"] = True
     incoming = read(tmp_path, [task])
     assert incoming.work == ()
-    assert "1 annotations were skipped there" in incoming.notes[0]
+    assert "1 annotation left out, skipped there" in incoming.notes[0]
 
 
 def test_the_configuration_names_every_mode_once_per_control() -> None:

@@ -159,7 +159,7 @@ def test_evidence_that_is_not_there_stands_in_the_note(trace_at_hand: Path, tmp_
     assert label.target.first == "a1b2c3d4e5f60718/asked/0"
     assert label.target.quote is None
     assert "Evidence: it never said this" in label.note
-    assert any("1 labels have evidence" in note for note in incoming.notes)
+    assert any("1 label has evidence" in note for note in incoming.notes)
 
 
 @pytest.mark.parametrize(

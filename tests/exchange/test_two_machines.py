@@ -103,7 +103,7 @@ class Machine:
         return "".join(workspace_lines(self.workspace))
 
     def take(self, file: Path) -> MergeReport:
-        return merge_content(read_jsonl(file), self.workspace)
+        return merge_content(read_jsonl(file), self.workspace, replacing=("alice", "bob"))
 
     def state(self) -> object:
         """Everything that both must agree on in the end."""

@@ -7,7 +7,15 @@ from hypothesis import strategies as st
 from mast_tui.exchange.csv_long import LongWork
 from mast_tui.exchange.exporters.trace_texts import SpanText
 from mast_tui.exchange.import_batch import label_id
-from mast_tui.labels import WHOLE_TRACE, Label, Origin, Severity, Target, VerdictValue
+from mast_tui.labels import (
+    WHOLE_TRACE,
+    Label,
+    Origin,
+    Severity,
+    Target,
+    VerdictValue,
+    label_origin,
+)
 from mast_tui.taxonomy.loader import load_mast
 
 MAST = load_mast()
@@ -58,7 +66,7 @@ def works(draw: st.DrawFn, spans: tuple[SpanText, ...], annotator: str = "alice"
             note=draw(st.sampled_from(["", "why: 🚀 שלום", "two\nlines"])),
             confidence=draw(st.none() | st.sampled_from([0.0, 0.25, 1.0])),
             severity=draw(st.none() | st.sampled_from(Severity)),
-            origin=draw(st.sampled_from(Origin)),
+            origin=label_origin(annotator, draw(st.sampled_from(Origin))),
             saw_suggestions=draw(st.booleans()),
             created_at=draw(st.sampled_from(["", "2026-05-04T10:20:30Z"])),
         )

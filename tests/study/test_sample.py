@@ -82,7 +82,7 @@ def test_chances_are_alike_where_later_lots_are_drawn_from_what_was_left() -> No
 
 
 def test_a_lot_is_no_sample_of_fewer_traces_than_it_has() -> None:
-    with pytest.raises(InvalidStudy, match="sample of 1 traces"):
+    with pytest.raises(InvalidStudy, match="sample of 1 trace"):
         Study("mast@3", ("a",), batches=(("1", "2"),), per_trace=1, draws=(Draw(0, 1, (), 0),))
 
 

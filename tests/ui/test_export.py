@@ -130,7 +130,7 @@ async def test_from_the_palette_with_one_persons_labels(office: Office) -> None:
         await on.press(*"csv-long", "enter")
         assert "labels.csv" in on.text
         await on.press("down", "space", "space", "enter")
-        assert "1 traces, 2 labels" in on.text
+        assert "1 trace, 2 labels" in on.text
     written = Path("labels.csv").read_text()
     assert written.startswith(ROW)
     assert {line.split(",")[1] for line in written.splitlines()[1:]} == {"alice"}

@@ -15,6 +15,7 @@ from mast_tui.labels import (
     Severity,
     Target,
     VerdictValue,
+    label_origin,
 )
 from mast_tui.study import OpenModes, Study
 from mast_tui.workspace.events.types import (
@@ -82,7 +83,7 @@ def labels(annotator: str = "alice", pass_number: int = 1) -> st.SearchStrategy[
         note=texts,
         confidence=st.none() | st.floats(0, 1),
         severity=st.none() | st.sampled_from(Severity),
-        origin=st.sampled_from(Origin),
+        origin=st.sampled_from(Origin).map(lambda one: label_origin(annotator, one)),
         suggestion=st.none() | names,
         saw_suggestions=st.booleans(),
         pass_number=st.just(pass_number),

@@ -153,7 +153,7 @@ def test_of_two_peoples_studies_the_last_one_stands(here: Workspace, there: Work
     for place, name, seed in ((here, "alice", 1), (there, "bob", 2)):
         fact = StudySet(None, replace(study, seed=seed))
         place.append([NewEvent(name, None, MAST.ref, None, fact)])
-    merge(here, there)
+    merge(here, there, replacing=["alice"])
     assert here.study(MAST.ref) == replace(study, seed=2)
 
 

@@ -23,6 +23,7 @@ from mast_tui.cli.shared.common import (
     print_table,
     say,
 )
+from mast_tui.counts import counted
 from mast_tui.figures.agreement.drill_down import judged_traces_behind, traces_behind
 from mast_tui.figures.judge.confusion import compared
 from mast_tui.labels import AnnotatorKind, annotator_kind
@@ -303,7 +304,7 @@ def _summary(document: Mapping[str, Any]) -> str:
     if not traces:
         return "no trace has a verdict on it by two of those who are compared"
     differing = sum(one["disagreement"] > 0 for one in traces)
-    return f"{len(traces)} traces, {differing} with a disagreement"
+    return f"{counted(len(traces), 'trace')}, {differing} with a disagreement"
 
 
 def _word(said: Mapping[str, str | None], name: str) -> str:

@@ -252,19 +252,22 @@ def _print_use(document: Document) -> None:
     before = f", {in_all - now} of them earlier" if in_all > now else ""
     if in_all:
         print_line(
-            f"{in_all} requests{before}: {tokens(used['in'])} tokens in{cached}, "
+            f"{counted(in_all, 'request')}{before}: {tokens(used['in'])} tokens in{cached}, "
             f"{tokens(used['out'])} out{cost}"
         )
     if document["examples"]:
         named = ", ".join(document["examples"])
         print_line(f"examples from {named}; they are left out of figures")
     if document["shortened"]:
-        print_line(f"in {document['shortened']} traces not all was shown: texts were shortened")
+        print_line(
+            f"in {counted(document['shortened'], 'trace')} not all was shown: texts were shortened"
+        )
     by_count = sorted((document["remarks"] or {}).items(), key=lambda said: -said[1])
     for remark, traces in by_count[:_REMARKS_SHOWN]:
         print_line(f"{remark} ({traces} traces)" if traces > 1 else remark)
     if len(by_count) > _REMARKS_SHOWN:
-        print_line(f"and {len(by_count) - _REMARKS_SHOWN} other remarks; --json has them all")
+        left = counted(len(by_count) - _REMARKS_SHOWN, "other remark")
+        print_line(f"and {left}; --json has them all")
     if "batch" in document:
         _print_batch(document["batch"])
     if document["ending"]:
@@ -321,13 +324,13 @@ def print_estimate(document: Document, estimate: Estimate, setup: Setup) -> None
 
 def _estimate_lines(estimate: Estimate, setup: Setup) -> list[str]:
     before = f", {estimate.known} of them judged before" if estimate.known else ""
-    lines = [f"{setup.judge}: {estimate.traces} traces{before}"]
+    lines = [f"{setup.judge}: {counted(estimate.traces, 'trace')}{before}"]
     if estimate.requests:
         cost = estimate.cost(setup)
         what = "no price is known" if cost is None else f"cost about {money(cost)}"
         lines.append(
-            f"at most about {estimate.requests:,} requests, {tokens(estimate.tokens_in)} tokens "
-            f"in and {tokens(estimate.tokens_out)} out; {what}"
+            f"at most about {counted(estimate.requests, 'request')}, "
+            f"{tokens(estimate.tokens_in)} tokens in and {tokens(estimate.tokens_out)} out; {what}"
         )
     if estimate.shortened:
         lines.append(

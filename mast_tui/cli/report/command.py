@@ -19,6 +19,7 @@ from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by, say_left_out
 from mast_tui.cli.shared.common import kept_taxonomy, open_workspace, print_json, say
 from mast_tui.cli.shared.workers import WorkerPool
+from mast_tui.counts import counted
 from mast_tui.figures.signatures.bill import spent_from
 from mast_tui.figures.signatures.model import Rules
 from mast_tui.figures.signatures.report import signature_report
@@ -256,7 +257,10 @@ def report_command(
     if not as_json:
         say_left_out(viewer, left_out)
         if veiled:
-            say(f"the outcomes of {veiled} traces are hidden from {viewer.name}, who works blind")
+            say(
+                f"the outcomes of {counted(veiled, 'trace')} are hidden from {viewer.name}, who "
+                "works blind"
+            )
     if as_json and not files:
         print_json(document)
         return

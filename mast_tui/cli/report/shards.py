@@ -12,6 +12,7 @@ from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared.asking import judges_hidden
 from mast_tui.cli.shared.common import print_json, print_table, say
 from mast_tui.cli.shared.workers import WorkerPool
+from mast_tui.counts import counted
 from mast_tui.figures.shards import shard_report
 from mast_tui.safe_text import one_line
 from mast_tui.shards.folder import ShardFolder
@@ -108,18 +109,21 @@ def report_shards(
 def _lines(report: ShardReport) -> Iterator[str]:
     traces, shards = report["traces"], report["shards"]
     yield (
-        f"{report['labels']} on {traces['labelled']:,} traces in {shards['done']:,} shards, under "
+        f"{report['labels']} on {counted(traces['labelled'], 'trace')} in "
+        f"{counted(shards['done'], 'shard')}, under "
         f"{report['taxonomy']}"
     )
     if traces["unread"]:
-        yield f"{traces['unread']:,} traces could not be read"
+        yield f"{counted(traces['unread'], 'trace')} could not be read"
     if traces["twice"]:
-        yield f"{traces['twice']:,} traces were there before and count once"
+        were = counted(traces["twice"], "trace was", "traces were")
+        yield f"{were} there before; each counts once"
 
 
 def _sides(group: ShardGroupJson) -> str:
     return (
-        f"{group['traces']:,} traces, {group['failed']:,} failed, {group['succeeded']:,} succeeded"
+        f"{counted(group['traces'], 'trace')}, {group['failed']:,} failed, "
+        f"{group['succeeded']:,} succeeded"
     )
 
 

@@ -27,6 +27,8 @@ WIDEST_CELL: Final = 160
 """So many characters of a cell are shown in a table."""
 
 _ROWS_AT_ONCE: Final = 1000
+_PLACES_SHOWN: Final = 3
+"""Of a problem that comes many times so many places are named."""
 
 _ANNOUNCED: Final = "mast_tui.cli.announced_workspace"
 """The key under which a command's context notes that it has reported its workspace."""
@@ -169,6 +171,32 @@ def print_json(document: object) -> None:
 def say(message: str) -> None:
     """One line on stderr: progress, warnings, what a command has to say beside its output."""
     sys.stderr.write(one_line(message) + "\n")
+
+
+def problem_lines(
+    problems: Iterable[tuple[str, str, str]],
+    *,
+    located: Callable[[str, str], str] = "{}: {}".format,
+) -> list[str]:
+    """Describe problems in a line each, equal ones of a file in one line with their number.
+
+    Args:
+        problems: The file, the place in it and the reason of each.
+        located: Joins a file and a place in it.
+    """
+    places: dict[tuple[str, str], list[str]] = {}
+    for file, place, reason in problems:
+        places.setdefault((file, reason), []).append(place)
+    lines = []
+    for (file, reason), own in places.items():
+        if len(own) == 1:
+            lines.append(f"{located(file, own[0])}: {reason}")
+            continue
+        shown = ", ".join(own[:_PLACES_SHOWN])
+        left = len(own) - _PLACES_SHOWN
+        more = f" and {left} more" if left > 0 else ""
+        lines.append(f"{file}: {reason} ({len(own)} times: {shown}{more})")
+    return lines
 
 
 def print_undone(

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from mast_tui.counts import counted
 from mast_tui.exchange.exporters.datasheet_file import about_lines
 from mast_tui.gold.sources import GoldMixJson, gold_words
 from mast_tui.reports.agreement import agreement_report
@@ -56,8 +57,9 @@ def _head(document: Values) -> list[str]:
     return [
         "# Datasheet",
         "",
-        f"{len(traces)} traces of agent runs ({spans} spans where they were counted), labelled "
-        f"for {len(taxonomy['modes'])} failure modes of the taxonomy {plain(taxonomy['ref'])} "
+        f"{counted(len(traces), 'trace')} of agent runs ({counted(spans, 'span')} where they were "
+        f"counted), labelled for {len(taxonomy['modes'])} failure modes of the taxonomy "
+        f"{plain(taxonomy['ref'])} "
         f"(content hash `{taxonomy['content_hash']}`). Written by {plain(tool['name'])} "
         f"{plain(tool['version'])}.",
         *_revisions(taxonomy),
@@ -94,7 +96,7 @@ def _labelled(document: Values) -> list[str]:
         )
     heads = ("annotator", "kind", "traces", "conditions", "judge on screen", "labels", "finished")
     per_trace = Counter(len(trace["annotators"]) for trace in document["traces"])
-    spread = ", ".join(f"{n} traces by {many}" for many, n in sorted(per_trace.items()))
+    spread = ", ".join(f"{counted(n, 'trace')} by {many}" for many, n in sorted(per_trace.items()))
     lines = ["## Who labelled, how and when", "", *table(heads, rows), "", spread or "Nobody."]
     return [*lines, *_minutes(document.get("minutes_per_trace"))]
 
@@ -104,7 +106,7 @@ def _minutes(worked: Values | None) -> list[str]:
     if not worked or not worked["annotators"]:
         return []
     told = ", ".join(
-        f"{plain(name)} {one['median']:.1f} ({one['n']} traces)"
+        f"{plain(name)} {one['median']:.1f} ({counted(one['n'], 'trace')})"
         for name, one in worked["annotators"].items()
     )
     return [
@@ -161,14 +163,17 @@ def _of_one_person(mix: GoldMixJson) -> list[str]:
             f"{plain(gold_words(mix))}"
         ]
     return [
-        f"- {single} verdicts are one person's word (`single`), {settled} are agreed on or "
+        f"- {counted(single, 'verdict is', 'verdicts are')} one person's word (`single`), "
+        f"{settled} agreed on or "
         "decided; `--gold settled` takes the latter alone"
     ]
 
 
 def _not_in_study(mix: GoldMixJson) -> list[str]:
     """Who has labelled without a part in the study."""
-    told = ", ".join(f"{plain(name)} ({n} traces)" for name, n in mix["not_in_study"].items())
+    told = ", ".join(
+        f"{plain(name)} ({counted(n, 'trace')})" for name, n in mix["not_in_study"].items()
+    )
     return [f"- Not counted, as they have no part in the study: {told}"] if told else []
 
 
@@ -188,8 +193,9 @@ def _protocol(document: Values) -> list[str]:
         *lines,
         f"- Annotators: {_names(study['annotators'])}; adjudicators: "
         f"{_names(study['adjudicators'])}",
-        f"- {traces} traces in {len(study['batches'])} lots; {study['per_trace']} annotators a "
-        f"trace in a share of {study['overlap']:g}, one in the others; seed {study['seed']}",
+        f"- {counted(traces, 'trace')} in {counted(len(study['batches']), 'lot')}; "
+        f"{counted(study['per_trace'], 'annotator')} a trace in a share of "
+        f"{study['overlap']:g}, one in the others; seed {study['seed']}",
         f"- Labelled {blind}; without suggestions, at random: a share of {study['withheld']:g} of "
         "the traces with suggestions shown",
         f"- Repeat, without sight of the first time: a share of {study['retests']:g}",

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from mast_tui.adjudication import guidelines_document, orders_from_files
 from mast_tui.adjudication.trace_files import SpanPlaces, traces_from_files
@@ -60,6 +60,9 @@ if TYPE_CHECKING:
     from mast_tui.workspace.registers.pseudonyms import Pseudonyms
 
 Counts = dict[str, Any]
+
+_VERDICTS_ONLY: Final = {"csv-wide": "rows", "mast-data": "records"}
+"""The formats that hold verdicts and no labels, with what they are made of."""
 Read = TypeVar("Read")
 Say = Callable[[str], None]
 
@@ -372,7 +375,7 @@ def _add_words(request: Request, outputs: Outputs) -> Counts:
     counts: Counts = {
         "taxonomy": request.taxonomy.ref,
         "traces": len({one.trace_id for one in work}),
-        "labels": sum(len(one.labels) for one in work),
+        **_label_counts(file_format, work),
         **sight_values(request.viewer, left_out),
     }
     kinds = {info.name: info.kind for info in request.workspace.annotators()}
@@ -381,6 +384,13 @@ def _add_words(request: Request, outputs: Outputs) -> Counts:
         work = pseudonymous(work, request.pseudonyms)
     outputs.add(request.output, _written(request, outputs, work, records, kinds, counts))
     return counts
+
+
+def _label_counts(file_format: str, work: Sequence[LongWork]) -> Counts:
+    """Count the labels, and the rows of a format that holds verdicts only."""
+    if file_format in _VERDICTS_ONLY:
+        return {"labels": 0, _VERDICTS_ONLY[file_format]: len(work)}
+    return {"labels": sum(len(one.labels) for one in work)}
 
 
 def _written(

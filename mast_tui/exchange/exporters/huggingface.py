@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from mast_tui.counts import counted
 from mast_tui.exchange.exporters.datasheet import datasheet
 from mast_tui.exchange.exporters.datasheet_file import card_values
 from mast_tui.reports.render.markdown import plain
@@ -306,7 +307,7 @@ def _card(document: Values, tables: list[_Table]) -> str:
         "```",
         "",
     ]
-    lines += [f"- `{t.name}` ({len(t.rows)} rows): {plain(t.holds)}" for t in tables]
+    lines += [f"- `{t.name}` ({counted(len(t.rows), 'row')}): {plain(t.holds)}" for t in tables]
     lines += [
         "",
         "Quotes are counted in code points of the span's text, span indices from 0. The traces "

@@ -1,13 +1,16 @@
-"""What was exported, in words."""
+"""Descriptions of exports."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from mast_tui.counts import counted
 from mast_tui.session import hidden_words
 
 _NAMES_SHOWN: Final = 10
+_ROW_NAMES: Final = {"rows", "records"}
+"""The counts of formats that hold verdicts and no labels."""
 
 
 def written_lines(output: str, counts: Mapping[str, Any]) -> list[str]:
@@ -17,9 +20,19 @@ def written_lines(output: str, counts: Mapping[str, Any]) -> list[str]:
         output: The file or folder.
         counts: What ``add_export`` or ``add_workspace`` has counted.
     """
-    written = [f"{n} {name.replace('_', ' ')}" for name, n in counts.items() if isinstance(n, int)]
+    written = [
+        counted(n, *_nouns(name))
+        for name, n in counts.items()
+        if isinstance(n, int) and not (name == "labels" and counts.keys() & _ROW_NAMES)
+    ]
     beside = [f"{one}: written with it" for one in counts.get("beside", ())]
     return [f"{output}: {', '.join(written)}", *beside]
+
+
+def _nouns(name: str) -> tuple[str, str]:
+    """Return the singular and plural of what a field counts."""
+    plural = name.replace("_", " ")
+    return plural.removesuffix("s"), plural
 
 
 def left_out_lines(counts: Mapping[str, Any], file_format: str, *, sight: bool = True) -> list[str]:
@@ -37,8 +50,8 @@ def left_out_lines(counts: Mapping[str, Any], file_format: str, *, sight: bool =
     missing = counts.get("without_text", 0)
     if missing:
         found.append(
-            f"{missing} traces are not at hand, so their text is missing; open the app or "
-            "'mast-tui judge' on their folder once, then export again"
+            f"{counted(missing, 'trace is', 'traces are')} not at hand, so the text is missing; "
+            "open the app or 'mast-tui judge' on the folder once, then export again"
         )
     return found + _without_id(counts.get("without_id", {}), file_format)
 
@@ -49,13 +62,13 @@ def _without_id(left_out: Mapping[str, Any], file_format: str) -> list[str]:
     traces = left_out.get("traces", ())
     if traces:
         found.append(
-            f"{len(traces)} traces are left out, as no id of theirs in {file_format} is known: "
-            f"they were recorded by another tool, or their files are not at hand: {_some(traces)}"
+            f"{counted(len(traces), 'trace')} left out, whose id in {file_format} is not known: "
+            f"recorded by another tool, or without the file at hand: {_some(traces)}"
         )
     spans = [f"{one['key']} in {one['trace_id']}" for one in left_out.get("spans", ())]
     if spans:
         found.append(
-            f"{len(spans)} labelled spans are left out, as no id of theirs in {file_format} is "
+            f"{counted(len(spans), 'labelled span')} left out, whose id in {file_format} is not "
             f"known: {_some(spans)}"
         )
     return found

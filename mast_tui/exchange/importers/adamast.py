@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from mast_tui.counts import counted
 from mast_tui.exchange.import_batch import (
     Gathered,
     Incoming,
@@ -179,7 +180,8 @@ def read_adamast(files: Sequence[Path], annotator: str | None = None) -> Incomin
             found.keep(draft)
     unanswered = sum(not (draft.labels or draft.verdicts) for draft in found.drafts.values())
     if unanswered:
-        found.notes.append(f"{unanswered} diagnoses name no code and do not say that none applies")
+        without = counted(unanswered, "diagnosis names", "diagnoses name")
+        found.notes.append(f"{without} no code, and 'none_apply' is not set")
     return found.done()
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from mast_tui.counts import counted
 from mast_tui.exchange.import_batch import Gathered, Incoming, WorkDraft, imported_kind
 from mast_tui.exchange.mast_names import mast_binding
 from mast_tui.exchange.trace_files import read_each, read_json
@@ -56,8 +57,8 @@ def read_agentdash(files: Sequence[Path], annotator: str | None = None) -> Incom
             silent += unanswered
             found.keep(draft)
     if silent:
-        words = "zeros stand for modes that the model did not speak of; left open"
-        found.notes.append(f"{silent} {words}")
+        zeros = counted(silent, "zero stands for a mode", "zeros stand for modes")
+        found.notes.append(f"{zeros} that the model did not speak of; left open")
     return found.done()
 
 

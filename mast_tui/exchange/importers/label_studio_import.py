@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
+from mast_tui.counts import counted
 from mast_tui.exchange.errors import RowProblem
 from mast_tui.exchange.exporters.label_studio_export import (
     ABSENT,
@@ -34,6 +35,7 @@ from mast_tui.labels import (
     Origin,
     VerdictValue,
     checked_person,
+    label_origin,
 )
 from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.workspace.events.codec import LABEL
@@ -132,7 +134,8 @@ def _kept(fields: Fields, trace_id: str, taxonomy: Taxonomy) -> Kept:
         if all(mode.slug != label.mode for mode in taxonomy.all_modes):
             raise ValueError(f"{label.mode!r} is no mode of {taxonomy.ref}")
         target_id = label_id(name, trace_id, taxonomy.ref, label.mode, label.target)
-        label = replace(label, id=target_id, suggestion=None)
+        origin = label_origin(name, label.origin)
+        label = replace(label, id=target_id, suggestion=None, origin=origin)
         labels.append(label)
         region = detail.text_or_none("region")
         if region is None:
@@ -216,12 +219,14 @@ def read_label_studio(
 def _incoming(found: _Found, annotator: str | None) -> Incoming:
     notes = found.notes
     if found.here_already:
-        notes.append(f"{found.here_already} annotations came back as they were and are here")
+        notes.append(
+            f"{counted(found.here_already, 'annotation')} came back unchanged, already here"
+        )
     if found.changed:
         who = ", ".join(dict.fromkeys(found.changed))
         notes.append(f"changed in Label Studio, kept as imported annotators: {who}")
     if found.skipped:
-        notes.append(f"{found.skipped} annotations were skipped there and are left out")
+        notes.append(f"{counted(found.skipped, 'annotation')} left out, skipped there")
     incoming = found.done()
     if annotator is None:
         return incoming
@@ -234,6 +239,7 @@ def _renamed(work: IncomingWork, name: str) -> IncomingWork:
             x,
             annotator=name,
             id=label_id(name, x.trace_id, x.taxonomy, x.mode, x.target),
+            origin=label_origin(name, x.origin),
         )
         for x in work.labels
     ]
@@ -344,14 +350,16 @@ def _add_results(
     if not isinstance(results, list):
         raise ValueError("'result' is no list")
     for number, result in enumerate(results, start=1):
+        where = f"{place}, result {number}"
         try:
-            _add_result(draft, task, kept, result)
+            _add_result(draft, task, kept, result, where)
         except ValueError as error:
-            where = f"{place}, result {number}"
             problems.append(RowProblem(task.file, where, str(error)))
 
 
-def _add_result(draft: WorkDraft, task: Task, kept: Kept | None, result: object) -> None:
+def _add_result(
+    draft: WorkDraft, task: Task, kept: Kept | None, result: object, place: str
+) -> None:
     fields = Fields(result, "result")
     assert isinstance(result, Mapping)
     control = fields.text_or_none("from_name")
@@ -360,7 +368,7 @@ def _add_result(draft: WorkDraft, task: Task, kept: Kept | None, result: object)
         return  # a control of somebody's own, or a relation: not ours to read
     if control == MODES:
         for name in value.texts("paragraphlabels"):
-            draft.add_label(_label(draft, task, kept, result, task.mode(name)))
+            draft.add_label(_label(draft, task, kept, result, task.mode(name)), place)
         return
     for name in value.texts("choices"):
         mode = task.mode(name)

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from mast_tui.counts import counted
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.import_batch import Incoming, LabelledRuns, WorkDraft
 from mast_tui.exchange.trace_files import read_each, read_json, read_traces
@@ -163,8 +164,8 @@ class _Reader(LabelledRuns):
     def done(self) -> Incoming:
         """Everything that was read."""
         if self._unquoted:
-            words = "labels have evidence that is not in the text of their span; it is in the note"
-            self.notes.append(f"{self._unquoted} {words}")
+            labels = counted(self._unquoted, "label has", "labels have")
+            self.notes.append(f"{labels} evidence that is not in the span's text; the note has it")
         return super().done()
 
 

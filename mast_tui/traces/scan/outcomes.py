@@ -12,6 +12,7 @@ from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from mast_tui.counts import counted
 from mast_tui.traces.io.decoding import decode
 from mast_tui.traces.io.regular_files import UnreadableFile, read_beside
 from mast_tui.traces.model import FileReport, Outcome, Problem, Trace, TraceMeta
@@ -43,15 +44,16 @@ class Outcomes(NamedTuple):
     @property
     def words(self) -> str:
         """What the file holds, and what of it could not be read."""
-        return self._words(f"outcomes of {len(self.facts)} traces", self.problems)
+        return self._words(f"outcomes of {counted(len(self.facts), 'trace')}", self.problems)
 
     def words_over(self, met: Container[str]) -> str:
         """The same where all traces beside the file are known; ``met`` are the rows of these."""
         unmatched = self.unmatched(met)
         rows = len(self.facts)
-        words = f"outcomes of {rows} traces"
+        words = f"outcomes of {counted(rows, 'trace')}"
         if unmatched:
-            words = f"{rows} rows of outcomes, of which {rows - len(unmatched)} match a trace"
+            matched = rows - len(unmatched)
+            words = f"{counted(rows, 'row')} of outcomes, of which {matched} match a trace"
         return self._words(words, (*self.problems, *unmatched))
 
     def _words(self, words: str, problems: tuple[Problem, ...]) -> str:
@@ -59,8 +61,9 @@ class Outcomes(NamedTuple):
             return f"outcomes that are not read: {self.unread}"
         if problems:
             first = problems[0]
-            count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
-            words += f"; {count}, the first: {first.place}: {first.message}"
+            words += (
+                f"; {counted(len(problems), 'problem')}, the first: {first.place}: {first.message}"
+            )
         return words
 
     def rows_of(self, trace_id: str, file: str, record: int | None) -> Iterator[str]:

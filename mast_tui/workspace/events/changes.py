@@ -1,7 +1,7 @@
-"""What events from elsewhere change for each annotator, and what of it nobody may do unasked.
+"""The changes that foreign events make to each annotator's work, and which of them need consent.
 
-It is found by holding what stood here against what stands afterwards, so it does not matter by
-which events, with which counters, a change is brought about.
+The state before is compared with the state afterwards, so it does not matter by which events, with
+which counters, a change is brought about.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from sqlalchemy import Connection, bindparam, select
 
 from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.workspace import schema
+from mast_tui.workspace.events.in_force import Key, Rows
 from mast_tui.workspace.events.model import Event
 from mast_tui.workspace.events.types import (
     Decided,
@@ -29,15 +30,8 @@ from mast_tui.workspace.events.types import (
 )
 from mast_tui.workspace.records import History, PersonChanges
 
-Key = tuple[Any, ...]
-Rows = Mapping[Key, Key]
-"""The rows of one annotator in a state table: what is no key by what is."""
-
 State = Mapping[str, Rows]
-"""Everything that stands of one annotator, by table."""
-
-Standing = Mapping[Key, tuple[str, str]]
-"""When and by whom it was decided, for each trace, taxonomy and item: the last one stands."""
+"""All rows of one annotator, by table."""
 
 _TABLES: Final = (
     schema.labels,
@@ -47,6 +41,7 @@ _TABLES: Final = (
     schema.passes,
     schema.decisions,
     schema.guidelines,
+    schema.studies,
     schema.sights,
 )
 _READ: Final = {
@@ -56,7 +51,7 @@ _OF_A_PASS: Final = (schema.labels, schema.verdicts, schema.reviews, schema.span
 
 
 def read_state(connection: Connection, annotator: str) -> State:
-    """Everything that stands of one annotator; a pass that was withdrawn does not."""
+    """Read all rows of one annotator but the passes that were withdrawn."""
     found = {}
     for table in _TABLES:
         # The annotator comes first in every table, and the rest of the key follows.
@@ -106,52 +101,31 @@ def _work(event: Event) -> Key:
     return event.trace_id, event.taxonomy, event.pass_number
 
 
-def standing_decisions(connection: Connection) -> Standing:
-    """Which decision stands on each item, whoever made it."""
-    table = schema.decisions
-    rows = connection.execute(
-        select(
-            table.c.trace_id, table.c.taxonomy, table.c.item, table.c.decided_at, table.c.annotator
-        ).order_by(table.c.decided_at, table.c.annotator)
-    )
-    return {(row[0], row[1], row[2]): (row[3], row[4]) for row in rows}
-
-
-def overruled(annotator: str, standing: Standing, before: State, after: State) -> int:
-    """How many decisions that stood, of other people, an annotator's new ones come after."""
-    own = before["decisions"]
-    return sum(
-        own.get(key) != row
-        and key in standing
-        and standing[key][1] != annotator
-        and (row[0], annotator) > standing[key]
-        for key, row in after["decisions"].items()
-    )
-
-
 NOTHING: Final[State] = {table.name: {} for table in _TABLES}
-"""What stands of somebody who has done nothing here."""
+"""The state of an annotator who has done nothing here."""
 
 
 def compare(
     annotator: str, history: History, before: State, after: State, *, events: int
 ) -> PersonChanges:
-    """Tell what has changed of an annotator's work, and whether it may without being asked for.
+    """Count the changes to an annotator's work, and check if they need consent.
 
     Args:
-        annotator: whose work it is.
-        history: how what came from elsewhere goes together with what was here.
-        before: what stood here.
-        after: what stands with what came.
-        events: how many events came that were not here.
+        annotator: The author of the work.
+        history: The relation of the foreign events to those that are here.
+        before: The state before the merge.
+        after: The state after it.
+        events: The number of events that were not here.
 
     Returns:
-        The counts, with ``refused`` where the change needs somebody's word.
+        The counts, with ``refused`` where the change needs ``--replace`` with the author's name.
     """
     labels = _Difference(before, after, "labels")
     verdicts = _Difference(before, after, "verdicts")
     passes = _Difference(before, after, "passes")
     decisions = _Difference(before, after, "decisions")
+    guidelines = _Difference(before, after, "guidelines")
+    studies = _Difference(before, after, "studies")
     frozen = _frozen_touched(before, after)
     reopened = sum(_finished_at(after["passes"].get(key)) is None for key in frozen)
     sight = _sight(before), _sight(after)
@@ -173,16 +147,52 @@ def compare(
         decisions_added=len(decisions.added),
         decisions_changed=len(decisions.changed),
         decisions_taken_back=len(decisions.removed),
+        guidelines_written=len(guidelines.added | guidelines.changed),
+        studies_set=len(studies.added | studies.changed),
         sight=sight[1] if sight[0] != sight[1] else None,
     )
-    known = history not in (History.NEW, History.SAME)
-    if annotator_kind(annotator) is AnnotatorKind.JUDGE or not known:
+    if history in (History.NEW, History.SAME):
         return changes
+    if annotator_kind(annotator) is AnnotatorKind.JUDGE:
+        return replace(changes, refused=_replaces_judgement(before, after))
     return replace(changes, refused=_needs_asking(changes, before, after))
 
 
+def _replaces_judgement(before: State, after: State) -> bool:
+    """Check if labels or verdicts of a judge are removed or say something else.
+
+    A judge adds to traces that it had not finished here; on these it may also drop what it had
+    suggested before it was through. The time of a label does not matter: the same judge finds the
+    same at another hour on another machine. Nor does the origin, which earlier versions wrote
+    otherwise.
+    """
+    finished = {key for key, row in before["passes"].items() if _finished_at(row) is not None}
+    done = {key for key, row in after["passes"].items() if _finished_at(row) is not None}
+    for key, row in before["labels"].items():
+        now = after["labels"].get(key)
+        continues = row[:_WORK] not in finished and row[:_WORK] in done
+        if not continues and (now is None or _said_by_judge(now) != _said_by_judge(row)):
+            return True
+    values = _values(after)
+    return any(
+        (key[:_WORK] not in done or values.get(key) != value)
+        for key, value in _values(before).items()
+        if key[:_WORK] in finished
+    )
+
+
+def _values(state: State) -> Mapping[Key, str]:
+    """Get the verdict on each mode of each pass; a label says present."""
+    values = {key: row[0] for key, row in state["verdicts"].items()}
+    return values | {(*row[:_WORK], row[_MODE]): "present" for row in state["labels"].values()}
+
+
+def _said_by_judge(label: Key) -> Key:
+    return tuple(value for place, value in enumerate(label) if place not in _INCIDENTAL)
+
+
 def _needs_asking(changes: PersonChanges, before: State, after: State) -> bool:
-    """Whether more has happened than a person's own work going on."""
+    """Check if more has happened than that the person continued."""
     if changes.passes_reopened or changes.passes_changed or changes.sight is not None:
         return True
     if changes.decisions_changed or changes.decisions_taken_back:
@@ -190,7 +200,7 @@ def _needs_asking(changes: PersonChanges, before: State, after: State) -> bool:
     if changes.history is History.LONGER:
         return False
     # Two branches may both add. Neither can know of what the other has left as it was.
-    for table in (*_OF_A_PASS, schema.guidelines):
+    for table in (*_OF_A_PASS, schema.guidelines, schema.studies):
         difference = _Difference(before, after, table.name)
         if difference.changed or difference.removed:
             return True
@@ -263,11 +273,16 @@ def _finished_now(before: State, after: State) -> list[Key]:
 
 
 def _place(table: Any, column: str) -> int:
-    """Where a column stands in a row without its key."""
+    """Get the index of a column in a row without its key."""
     names = [found.name for found in table.columns]
     return names.index(column) - len(table.primary_key)
 
 
+_WORK: Final = 3
+"""The number of columns (trace, taxonomy, pass) that name a pass of an annotator."""
+_MODE: Final = _place(schema.labels, "mode")
+_INCIDENTAL: Final = [_place(schema.labels, name) for name in ("created_at", "origin")]
+"""The columns of a judge's label that may differ between two machines."""
 _FINISHED: Final = _place(schema.passes, "finished_at")
 _REVEALED: Final = _place(schema.passes, "revealed_at")
 _BEGUN: Final = [_place(schema.passes, name) for name in ("kind", "withheld")]

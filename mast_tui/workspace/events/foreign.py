@@ -1,4 +1,4 @@
-"""Events from elsewhere: what they add to those that are here, and merging them in."""
+"""Merging of foreign events into those of a workspace."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.workspace import schema
 from mast_tui.workspace.events import chain, changes
 from mast_tui.workspace.events.append import follow, insert, known_rows, rebuild
+from mast_tui.workspace.events.in_force import InForce, entries_in_force, replaced_by
 from mast_tui.workspace.events.model import Event, payload_text
 from mast_tui.workspace.events.rows import event_of, event_to_row
+from mast_tui.workspace.events.types import Decided, GuidelineSet, StudySet
 from mast_tui.workspace.records import (
     EventConflict,
     History,
@@ -36,18 +38,23 @@ _COUNT: Final = select(func.count(), func.max(schema.events.c.seq)).where(
 
 
 def merge(
-    connection: Connection, foreign: chain.Foreign, *, replacing: Collection[str] = ()
+    connection: Connection,
+    foreign: chain.Foreign,
+    *,
+    replacing: Collection[str] = (),
+    in_force: InForce | None = None,
 ) -> MergeReport:
     """Add the events that are not here, and make their annotators' state anew.
 
     Args:
-        connection: one in a transaction, which the caller takes back where this raises.
-        foreign: what comes, looked at by ``chain.examined``.
-        replacing: as ``Workspace.merge_events`` takes them, which says what this returns and
-            raises.
+        connection: A connection in a transaction, which the caller rolls back if this raises.
+        foreign: The events, as ``chain.examined`` returns them.
+        replacing: See ``Workspace.merge_events``, which has the same result and errors.
+        in_force: See ``Workspace.merge_events``.
     """
-    here = _known(connection, foreign.events)
-    standing = changes.standing_decisions(connection)
+    here = _stored_events(connection, foreign.events)
+    if in_force is None:
+        in_force = entries_in_force(connection)
     added = known = 0
     altered: list[str] = []
     counted: set[tuple[str, int]] = set()
@@ -57,9 +64,9 @@ def merge(
         added, known = added + len(part.fresh), known + len(part.events) - len(part.fresh)
         altered += [event.id for event in part.edited]
         counted.update((name, event.seq) for event in part.fresh)
-        told = part.write(standing, replacing=name in replacing)
-        if told is not None:
-            people.append(told)
+        changed = part.write(in_force, replacing)
+        if changed is not None:
+            people.append(changed)
     refused = [change for change in people if change.refused]
     if refused:
         raise MergeRefused(refused)
@@ -70,11 +77,12 @@ def merge(
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """What one annotator's foreign events add to what is here.
+    """The new events of one annotator among foreign ones.
 
-    ``count`` events are here, the last with the counter ``last``; ``fresh`` are those to come.
-    ``is_plain``: all that is here comes too and the rest is later, so that each beginning of the
-    rest is a state that the work once had. Any other growth is checked and comes at one go.
+    ``count`` events are here, the last with the counter ``last``; ``fresh`` are the new ones.
+    ``is_plain``: the file holds all that is here and the rest is later, so that each beginning of
+    the rest is a state that the work once had, and none of it can overrule other people. Any other
+    growth is checked and written in one transaction.
     """
 
     annotator: str
@@ -85,13 +93,28 @@ class Growth:
 
 
 def growth_of(connection: Connection, events: Sequence[Event], *, is_broken: bool) -> Growth:
-    """What one annotator's foreign events, as ``examined`` has them, add to what is here."""
+    """Work out what one annotator's foreign events add to those that are here.
+
+    Args:
+        connection: A connection.
+        events: The annotator's events, as ``chain.examined`` returns them.
+        is_broken: Whether their chain does not fit.
+    """
     name = events[0].annotator
-    part = _Part(connection, name, events, _known(connection, events), None)
+    part = _Part(connection, name, events, _stored_events(connection, events), None)
     count, last = connection.execute(_COUNT, {"annotator": name}).one()
     changes_nothing_here = not (is_broken or part.edited or part.chains_differ)
-    goes_on = part.history(count, last) in (History.NEW, History.LONGER)
-    return Growth(name, count, last or 0, part.fresh, changes_nothing_here and goes_on)
+    continues = part.history(count, last) in (History.NEW, History.LONGER)
+    is_plain = changes_nothing_here and continues and not _may_overrule(connection, part.fresh)
+    return Growth(name, count, last or 0, part.fresh, is_plain)
+
+
+def _may_overrule(connection: Connection, events: Sequence[Event]) -> bool:
+    """Check if events write what others have written: a decision, a guideline or a study."""
+    if not any(isinstance(event.fact, (Decided, GuidelineSet, StudySet)) for event in events):
+        return False
+    entries = entries_in_force(connection).values()
+    return any(entry.annotator != events[0].annotator for entry in entries)
 
 
 def grow(connection: Connection, growth: Growth, events: Sequence[Event]) -> Growth:
@@ -146,8 +169,16 @@ class _Part:
         counters = [0, *(event.seq for event in events)]
         self._whole = all(later - one <= 1 for one, later in pairwise(counters))
 
-    def write(self, standing: changes.Standing, *, replacing: bool) -> PersonChanges | None:
-        """Write what is new and make the state anew; returns what changed, None for nothing."""
+    def write(self, in_force: InForce, replacing: Collection[str]) -> PersonChanges | None:
+        """Write the new events and make the state anew.
+
+        Args:
+            in_force: The decisions, guidelines and studies in force before the merge.
+            replacing: The names given with ``--replace``.
+
+        Returns:
+            The changes, None if there are none.
+        """
         counts = self._connection.execute(_COUNT, {"annotator": self._name}).one()
         history = self.history(*counts)
         edited = self._is_person and bool(self.edited or self._broken)
@@ -159,7 +190,7 @@ class _Part:
         before = changes.NOTHING if is_new else changes.read_state(self._connection, self._name)
         if self.fresh:
             insert(self._connection, self.fresh)
-        if edited and replacing:
+        if edited and self._name in replacing:
             self._replace()
         elif self.chains_differ:
             chain.make_anew(self._connection, self._name)
@@ -168,17 +199,23 @@ class _Part:
         else:
             rebuild(self._connection, [self._name])
         after = changes.read_state(self._connection, self._name)
-        told = changes.compare(self._name, history, before, after, events=len(self.fresh))
-        asked = told.refused or edited
+        compared = changes.compare(self._name, history, before, after, events=len(self.fresh))
+        replaces_own = compared.refused or edited
         if history is History.APART and self._is_person:
-            asked = asked or not changes.only_adds(self.fresh, whole=self._whole)
+            replaces_own = replaces_own or not changes.only_adds(self.fresh, whole=self._whole)
+        overruled = replaced_by(self._name, in_force, before, after)
+        needs = sorted({*overruled, *([self._name] if replaces_own else [])})
+        refused = any(name not in replacing for name in needs)
+        decisions = [count.get(schema.decisions.name, 0) for count in overruled.values()]
         return replace(
-            told,
-            decisions_overruled=changes.overruled(self._name, standing, before, after),
+            compared,
+            decisions_overruled=sum(decisions),
+            overruled=overruled,
             edited=len(self.edited) if self._is_person else 0,
             broken=None if self._broken is None else self._broken.seq,
-            refused=asked and not replacing,
-            replaced=asked and replacing,
+            needs=tuple(needs),
+            refused=refused,
+            replaced=bool(needs) and not refused,
         )
 
     def history(self, count: int, last: int | None) -> History:
@@ -241,8 +278,8 @@ class _Known(NamedTuple):
     chain: str | None
 
 
-def _known(connection: Connection, events: Sequence[Event]) -> dict[str, _Known]:
-    """Those of the events that are here, by id."""
+def _stored_events(connection: Connection, events: Sequence[Event]) -> dict[str, _Known]:
+    """Get the events already in the workspace, by id."""
     table = schema.events
     found: dict[str, _Known] = {}
     for start in range(0, len(events), _AT_ONCE):

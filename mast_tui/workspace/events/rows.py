@@ -22,6 +22,7 @@ from mast_tui.labels import (
     Target,
     Verdict,
     VerdictValue,
+    label_origin,
 )
 from mast_tui.workspace.events.codec import fact_from, kind_of, named_from
 from mast_tui.workspace.events.fields import Fields
@@ -64,7 +65,7 @@ def label_values(label: Label) -> tuple[Any, ...]:
 
 
 def label_of(row: RowMapping) -> Label:
-    """The label in a row of ``labels``."""
+    """Return the label in a row of ``labels``."""
     return Label(
         id=row["id"],
         annotator=row["annotator"],
@@ -77,7 +78,7 @@ def label_of(row: RowMapping) -> Label:
         note=row["note"],
         confidence=row["confidence"],
         severity=None if row["severity"] is None else Severity(row["severity"]),
-        origin=Origin(row["origin"]),
+        origin=label_origin(row["annotator"], Origin(row["origin"])),
         suggestion=row["suggestion"],
         saw_suggestions=row["saw_suggestions"],
         pass_number=row["pass_number"],

@@ -15,6 +15,7 @@ from typing import TypedDict
 from sqlalchemy import Connection, func, select
 from sqlalchemy.dialects.sqlite import insert
 
+from mast_tui.counts import counted
 from mast_tui.errors import WorkspaceError
 from mast_tui.labels import JUDGE_PREFIX
 from mast_tui.taxonomy.loader import TaxonomyError, from_dict, to_dict
@@ -187,7 +188,8 @@ def revision_words(read: Sequence[RevisionJson]) -> str:
     if len(read) < 2:
         return ""
     told = "; ".join(
-        f"{one['hash'][:8]} since {(one['since'] or 'the beginning')[:10]} ({one['passes']} passes)"
+        f"{one['hash'][:8]} since {(one['since'] or 'the beginning')[:10]} "
+        f"({counted(one['passes'], 'pass', 'passes')})"
         for one in read
     )
     return f"the texts of the modes have changed {len(read) - 1} times: {told}".replace(

@@ -1,0 +1,152 @@
+"""Decisions, guidelines and studies in force, and those that another person's word replaces.
+
+Everybody writes them for all. Of several on one thing the latest is in force, whoever wrote it, so
+a merge can replace one person's decision without an event in that person's name.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import Connection, select
+
+from mast_tui.gold.model import Decision
+from mast_tui.gold.overlaps import overlap
+from mast_tui.labels import VerdictValue
+from mast_tui.workspace import schema
+from mast_tui.workspace.events.codec import DECISION
+from mast_tui.workspace.events.fields import Fields
+
+Key = tuple[Any, ...]
+Rows = Mapping[Key, Key]
+"""The rows of one annotator in a state table: the columns outside the key by those in it."""
+
+_WRITTEN_AT: Final = {
+    schema.decisions: "decided_at",
+    schema.guidelines: "written_at",
+    schema.studies: "set_at",
+}
+SHARED_TABLES: Final = tuple(table.name for table in _WRITTEN_AT)
+"""The tables whose rows are everybody's: one row is in force for each key."""
+
+
+class Entry(NamedTuple):
+    """A decision, guideline or study with its time and author, which order it among others."""
+
+    at: str
+    annotator: str
+    document: str
+
+    @property
+    def rank(self) -> tuple[str, str]:
+        """The order among entries on one thing: the highest is in force."""
+        return self.at, self.annotator
+
+
+InForce = Mapping[tuple[str, Key], Entry]
+"""The entries in force, by table and key."""
+
+
+def entries_in_force(connection: Connection) -> InForce:
+    """Read the decisions, guidelines and studies that are in force."""
+    entries: dict[tuple[str, Key], Entry] = {}
+    for table in _WRITTEN_AT:
+        rows = connection.execute(select(table)).all()
+        keys = len(table.primary_key)
+        for row in rows:
+            entry = _entry(table.name, row[0], tuple(row[keys:]))
+            key = (table.name, tuple(row[1:keys]))
+            if key not in entries or entries[key].rank < entry.rank:
+                entries[key] = entry
+    return entries
+
+
+def replaced_by(
+    annotator: str, in_force: InForce, before: Mapping[str, Rows], after: Mapping[str, Rows]
+) -> dict[str, dict[str, int]]:
+    """Count the entries in force that new rows of an annotator replace.
+
+    Args:
+        annotator: The author of the rows.
+        in_force: The entries in force before.
+        before: The author's rows before, by table.
+        after: The author's rows now, by table.
+
+    Returns:
+        By the name of the author whose entries are replaced, the number of them by table. The
+        annotator's own are among them only where a decision on another item replaces them.
+    """
+    replaced: set[tuple[str, Key]] = set()
+    decisions: dict[Key, Entry] = {}
+    for table in SHARED_TABLES:
+        for key, row in after[table].items():
+            if before[table].get(key) == row:
+                continue
+            entry = _entry(table, annotator, row)
+            current = in_force.get((table, key))
+            if current is not None and current.annotator != annotator:
+                if current.rank > entry.rank:
+                    continue
+                replaced.add((table, key))
+            if table == schema.decisions.name:
+                decisions[key] = entry
+    replaced.update((schema.decisions.name, key) for key in _decisions_beside(decisions, in_force))
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for table, key in replaced:
+        counts[in_force[table, key].annotator][table] += 1
+    return {name: dict(count) for name, count in sorted(counts.items())}
+
+
+def _entry(table: str, annotator: str, row: Key) -> Entry:
+    """Make an entry of the columns outside the key."""
+    columns = [column.name for column in schema.metadata.tables[table].columns]
+    values = dict(zip(columns[len(columns) - len(row) :], row, strict=True))
+    at = next(name for known, name in _WRITTEN_AT.items() if known.name == table)
+    return Entry(values[at], annotator, values["document"])
+
+
+def _decisions_beside(new: Mapping[Key, Entry], in_force: InForce) -> Iterator[Key]:
+    """Yield decisions on other items of the same mode that lose their effect.
+
+    A verdict and places of one mode are decided as items of their own, but gold takes places only
+    where the verdict is present, and a later place can stand in for one that came with a verdict.
+    """
+    traces = {key[:2] for key in new}
+    known: dict[Key, list[tuple[Key, Entry, Decision]]] = defaultdict(list)
+    for (table, key), entry in in_force.items():
+        if table == schema.decisions.name and key[:2] in traces:
+            decision = _decision(entry)
+            known[*key[:2], decision.mode].append((key, entry, decision))
+    for key, entry in new.items():
+        decision = _decision(entry)
+        for other_key, other_entry, other in known[*key[:2], decision.mode]:
+            if other_key != key and _outweighs(entry, decision, other_entry, other):
+                yield other_key
+
+
+def _outweighs(entry: Entry, decision: Decision, known_entry: Entry, known: Decision) -> bool:
+    """Check if a new decision on another item of a mode takes effect from a known one.
+
+    The order of spans is not known here, so of another author's verdict any later place may.
+    """
+    if decision.is_verdict:
+        return True
+    if not known.is_verdict or known.value is not VerdictValue.PRESENT or not known.targets:
+        return False
+    if entry.rank < known_entry.rank:
+        return False
+    if entry.annotator != known_entry.annotator:
+        return True
+    return any(overlap(a, b) for a in _places(decision) for b in known.targets)
+
+
+def _places(decision: Decision) -> Iterable[Any]:
+    """List the places that a decision on an item is about."""
+    return (*decision.targets, *(target for said in decision.said for target in said.targets))
+
+
+def _decision(entry: Entry) -> Decision:
+    return DECISION.read(Fields(json.loads(entry.document), "decision"))

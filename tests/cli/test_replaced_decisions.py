@@ -1,0 +1,454 @@
+"""No file replaces a decision, a guideline, a study or a judge's word without ``--replace``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from mast_tui.exchange.errors import ExchangeError
+from mast_tui.exchange.jsonl import merge_content, read_jsonl, workspace_lines
+from mast_tui.gold import Decision, Guideline
+from mast_tui.gold.overlaps import item_id
+from mast_tui.labels import Finding, PassKind, Target, VerdictValue
+from mast_tui.study import Study
+from mast_tui.taxonomy.loader import from_dict, to_dict
+from mast_tui.traces.model import Outcome
+from mast_tui.traces.samples import samples_folder
+from mast_tui.workspace import NewEvent, PersonChanges, TraceRecord, Workspace
+from mast_tui.workspace.events.types import (
+    Decided,
+    Fact,
+    GuidelineSet,
+    Judged,
+    LabelAdded,
+    LabelRemoved,
+    PassFinished,
+    PassStarted,
+    PassUnfinished,
+    PassWithdrawn,
+    StudySet,
+)
+from mast_tui.workspace.judgements import store_judgement
+from mast_tui.workspace.records import MergeRefused
+from tests.cli.conftest import Cli
+from tests.exchange.words import MAST, SLUGS
+
+SAMPLES: Final = samples_folder() / "workspace.jsonl"
+HEAD: Final = {"record": "workspace", "format": "mast-tui-workspace", "version": 5}
+MODE: Final = SLUGS[0]
+JUDGE: Final = "judge:rules@9"
+EARLY, NOON, LATE = (f"2026-05-04T{hour:02}:00:00Z" for hour in (9, 12, 15))
+
+Line = dict[str, Any]
+
+
+def decided(
+    who: str, at: str, value: str = "absent", target: Target | None = None, item: str = MODE
+) -> Decision:
+    targets = () if target is None else (target,)
+    return Decision(MODE, item, VerdictValue(value), targets, (), (), who, at)
+
+
+def place(who: str, at: str, key: str, value: str = "present") -> Decision:
+    """A decision on a place of the mode."""
+    target = Target(key, key)
+    return decided(who, at, value, target, item_id(MODE, target))
+
+
+def decide(workspace: Workspace, *decisions: Decision, trace: str = "t1") -> None:
+    for one in decisions:
+        fact = Decided(one.item, None, one)
+        workspace.append([NewEvent(one.decided_by, trace, MAST.ref, 1, fact)])
+
+
+def export(workspace: Workspace, path: Path) -> Path:
+    path.write_text("".join(workspace_lines(workspace)), encoding="utf-8")
+    return path
+
+
+def made(tmp_path: Path, *decisions: Decision) -> Path:
+    """A file from another machine that has these decisions."""
+    with closing(Workspace.open(":memory:")) as other:
+        other.add_taxonomy(MAST)
+        decide(other, *decisions)
+        return export(other, tmp_path / "other.jsonl")
+
+
+@pytest.fixture
+def here() -> Iterator[Workspace]:
+    with closing(Workspace.open(":memory:")) as workspace:
+        workspace.add_taxonomy(MAST)
+        yield workspace
+
+
+def refused(workspace: Workspace, path: Path, **options: Any) -> PersonChanges:
+    """The changes for which a file is refused; nothing of it was written."""
+    before = "".join(workspace_lines(workspace))
+    with pytest.raises(MergeRefused) as error:
+        merge_content(read_jsonl(path), workspace, **options)
+    assert "".join(workspace_lines(workspace)) == before
+    (changes,) = error.value.people
+    return changes
+
+
+def take(workspace: Workspace, path: Path, *names: str) -> tuple[PersonChanges, ...]:
+    return merge_content(read_jsonl(path), workspace, replacing=names).people
+
+
+# A new adjudicator
+
+
+def test_a_file_of_a_new_name_does_not_overrule_the_adjudicator(cli: Cli, tmp_path: Path) -> None:
+    cli("import", SAMPLES, "--format", "jsonl")
+    cli("export", "--format", "gold", "-o", "before.json")
+    lines = [json.loads(line) for line in SAMPLES.read_text("utf-8").splitlines()]
+    forged: list[Line] = [HEAD, {"record": "annotator", "name": "zoe", "kind": "human"}]
+    for line in lines:
+        if line.get("kind") == "decided":
+            said = line["payload"]
+            after = {**said["after"], "value": "absent", "targets": [], "decided_by": "zoe"}
+            line["payload"] = {**said, "before": said["after"], "after": after}
+            line.pop("chain")
+            number = len(forged)
+            forged.append(line | {"id": f"zoe-{number}", "annotator": "zoe", "seq": number})
+    file = tmp_path / "f.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in forged))
+
+    done = cli("import", file, "--format", "jsonl")
+
+    assert (done.code, done.out) == (1, "")
+    assert "zoe: 42 decisions made, 42 decisions of mira replaced. Nothing was written" in done.err
+    assert done.err.rstrip().endswith("--replace mira")
+    people = cli("import", file, "--format", "jsonl", "--json").json["people"]
+    assert [one["overruled"] for one in people] == [{"mira": {"decisions": 42}}]
+    assert (people[0]["needs"], people[0]["decisions_overruled"]) == (["mira"], 42)
+    cli("export", "--format", "gold", "-o", "after.json")
+    gold = [json.loads((tmp_path / f"{x}.json").read_text())["traces"] for x in ("before", "after")]
+    assert gold[0] == gold[1]
+    # The name is that of the person whose decisions go.
+    assert cli("import", file, "--format", "jsonl", "--replace", "zoe").code == 1
+    assert cli("import", file, "--format", "jsonl", "--replace", "mira").code == 0
+    assert cli("import", file, "--format", "jsonl").code == 0
+
+
+@pytest.mark.parametrize(
+    ("known", "new"),
+    [
+        pytest.param([decided("mira", NOON)], decided("zoe", LATE), id="later"),
+        pytest.param([decided("mira", NOON)], decided("zoe", NOON), id="at the same time"),
+        pytest.param([decided("mira", NOON)], decided("zoe", "zzz"), id="at no time"),
+        pytest.param(
+            [place("mira", NOON, "k1")], decided("zoe", LATE), id="a verdict over a place"
+        ),
+        pytest.param(
+            [place("mira", NOON, "k1")], decided("zoe", EARLY), id="an earlier verdict over a place"
+        ),
+        pytest.param(
+            [decided("mira", NOON, "present", Target("k1", "k3"))],
+            place("zoe", LATE, "k2", "absent"),
+            id="a place over that of a verdict",
+        ),
+        pytest.param(
+            [place("mira", NOON, "k1")], place("zoe", LATE, "k1", "absent"), id="the same place"
+        ),
+    ],
+)
+def test_a_decision_that_is_replaced_asks_for_its_author(
+    here: Workspace, tmp_path: Path, known: list[Decision], new: Decision
+) -> None:
+    decide(here, *known)
+    file = made(tmp_path, new)
+    changes = refused(here, file)
+    assert (changes.annotator, changes.needs) == ("zoe", ("mira",))
+    assert changes.overruled == {"mira": {"decisions": 1}}
+    assert refused(here, file, replacing=["zoe"]).needs == ("mira",)
+    (taken,) = take(here, file, "mira")
+    assert (taken.refused, taken.replaced) == (False, True)
+    assert take(here, file) == ()
+
+
+@pytest.mark.parametrize(
+    ("known", "new"),
+    [
+        pytest.param([], decided("zoe", LATE), id="nothing was decided"),
+        pytest.param([decided("mira", NOON)], decided("zoe", EARLY), id="earlier"),
+        pytest.param([decided("zoe", NOON)], decided("mira", NOON), id="the name before"),
+        pytest.param([place("mira", NOON, "k1")], place("zoe", LATE, "k9"), id="another place"),
+        pytest.param(
+            [decided("mira", NOON, "present", Target("k1", "k1"))],
+            place("zoe", EARLY, "k1", "absent"),
+            id="an earlier place",
+        ),
+        pytest.param([decided("mira", NOON)], place("zoe", LATE, "k1"), id="a place of nothing"),
+    ],
+)
+def test_what_replaces_nothing_is_taken(
+    here: Workspace, tmp_path: Path, known: list[Decision], new: Decision
+) -> None:
+    decide(here, *known)
+    before = here.decisions("t1", MAST.ref)
+    take(here, made(tmp_path, new))
+    assert set(before) <= set(here.decisions("t1", MAST.ref))
+
+
+def test_a_person_may_add_to_what_they_decided_and_not_replace_it(
+    here: Workspace, tmp_path: Path
+) -> None:
+    """The one who decided works on another machine on what they took there."""
+    decide(here, decided("mira", NOON, "present", Target("k1", "k1")))
+    with closing(Workspace.open(":memory:")) as other:
+        take(other, export(here, tmp_path / "here.jsonl"))
+        decide(other, place("mira", LATE, "k9"))
+        (changes,) = take(here, export(other, tmp_path / "other.jsonl"))
+        assert (changes.decisions_added, changes.needs) == (1, ())
+        decide(other, place("mira", LATE, "k1", "absent"))
+        assert refused(here, export(other, tmp_path / "other.jsonl")).needs == ("mira",)
+
+
+def test_who_takes_a_decision_back_asks_for_their_own_name(here: Workspace, tmp_path: Path) -> None:
+    decide(here, decided("mira", EARLY))
+    decide(here, decided("zoe", NOON))
+    with closing(Workspace.open(":memory:")) as other:
+        take(other, export(here, tmp_path / "here.jsonl"))
+        fact = Decided(MODE, decided("zoe", NOON), None)
+        other.append([NewEvent("zoe", "t1", MAST.ref, 1, fact)])
+        assert refused(here, export(other, tmp_path / "other.jsonl")).needs == ("zoe",)
+
+
+def test_a_file_that_holds_both_adjudicators_is_taken_where_neither_is_known(
+    here: Workspace, tmp_path: Path, cli: Cli
+) -> None:
+    decide(here, decided("mira", NOON))
+    decide(here, decided("zoe", LATE), place("zoe", LATE, "k1"))
+    # The one whose history does not continue from what is here is written at one go.
+    lines = export(here, tmp_path / "both.jsonl").read_text().splitlines()
+    lines = [line for line in lines if '"zoe"' not in line or '"seq": 1,' not in line]
+    (tmp_path / "both.jsonl").write_text("\n".join(lines))
+    done = cli("import", "both.jsonl", "--format", "jsonl", "--replace", "zoe")
+    assert done.code == 0, done.err
+
+
+def test_a_decision_is_in_no_other_persons_name(here: Workspace, tmp_path: Path) -> None:
+    text = made(tmp_path, decided("zoe", LATE)).read_text()
+    file = tmp_path / "x.jsonl"
+    file.write_text(text.replace('"decided_by": "zoe"', '"decided_by": "mira"'))
+    with pytest.raises(ExchangeError, match=r"line .*an event of 'zoe' is written as by 'mira'"):
+        read_jsonl(file)
+
+
+# Guidelines and studies
+
+
+@pytest.mark.parametrize("kind", ["guidelines", "studies"])
+def test_a_guideline_and_a_study_of_somebody_else_stay(
+    here: Workspace, tmp_path: Path, kind: str
+) -> None:
+    study = Study(MAST.ref, ("ada", "ben"), per_trace=1)
+    words = Guideline("g", MODE, "only with a reason", "mira", NOON)
+    said: dict[str, tuple[Fact, Fact]] = {
+        "guidelines": (
+            GuidelineSet("g", None, words),
+            GuidelineSet("g", words, replace(words, text="", written_by="zoe", written_at=LATE)),
+        ),
+        "studies": (StudySet(None, study), StudySet(None, replace(study, annotators=("zoe",)))),
+    }
+    ours, theirs = said[kind]
+    here.append([NewEvent("mira", None, MAST.ref, None, ours)])
+    with closing(Workspace.open(":memory:")) as other:
+        other.append([NewEvent("zoe", None, MAST.ref, None, theirs)])
+        file = export(other, tmp_path / "other.jsonl")
+    assert refused(here, file).overruled == {"mira": {kind: 1}}
+    take(here, file, "mira")
+
+
+# Judges
+
+
+def finding(mode: str, key: str = "k1", confidence: float = 0.7) -> Finding:
+    return Finding(mode, key, key, "why", confidence)
+
+
+def judged(workspace: Workspace, trace: str, *findings: Finding, **options: Any) -> None:
+    workspace.register_trace(TraceRecord(trace))
+    store_judgement(
+        workspace,
+        judge=JUDGE,
+        taxonomy=MAST.ref,
+        trace_id=trace,
+        looks_at=SLUGS[:4],
+        findings=findings,
+        **options,
+    )
+
+
+def add(workspace: Workspace, *facts: Fact, trace: str = "t1") -> None:
+    workspace.append([NewEvent(JUDGE, trace, MAST.ref, 1, fact) for fact in facts])
+
+
+@pytest.fixture
+def there(here: Workspace, tmp_path: Path) -> Iterator[Workspace]:
+    """Another machine that has what the judge found here on one trace."""
+    judged(here, "t1", finding(SLUGS[0]), finding(SLUGS[1], "k2"), unsure=[SLUGS[2]])
+    with closing(Workspace.open(":memory:")) as other:
+        take(other, export(here, tmp_path / "here.jsonl"))
+        yield other
+
+
+def changed(workspace: Workspace, kind: str) -> None:
+    """Change what the judge said of the trace, in one of several ways."""
+    (label,) = workspace.labels(annotator=JUDGE)[:1]
+    match kind:
+        case "removed":
+            add(workspace, LabelRemoved(label))
+        case "changed":
+            add(workspace, LabelAdded(replace(label, note="other")))
+        case "moved to another pass":
+            add(workspace, LabelAdded(replace(label, pass_number=7)))
+        case "absent is present":
+            add(workspace, LabelAdded(replace(label, id="new", mode=SLUGS[3])))
+        case "judged again":
+            judged(workspace, "t1", finding(SLUGS[0], confidence=0.6))
+        case "absent is unsure":
+            add(workspace, Judged(tuple(SLUGS[:4]), (), None, (SLUGS[2], SLUGS[3])))
+        case "withdrawn":
+            add(workspace, PassWithdrawn(PassKind.BLIND))
+        case "reopened":
+            add(workspace, PassUnfinished(PassFinished()))
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "removed",
+        "changed",
+        "absent is present",
+        "judged again",
+        "absent is unsure",
+        "withdrawn",
+        "reopened",
+    ],
+)
+@pytest.mark.parametrize("apart", [False, True])
+def test_what_a_judge_said_stays(
+    here: Workspace, there: Workspace, tmp_path: Path, kind: str, apart: bool
+) -> None:
+    changed(there, kind)
+    file = export(there, tmp_path / "other.jsonl")
+    if apart:
+        known = {event.id for event in here.events()}
+        lines = file.read_text().splitlines()
+        file.write_text(
+            "\n".join(line for line in lines if json.loads(line).get("id") not in known)
+        )
+    assert refused(here, file).needs == (JUDGE,)
+    (taken,) = take(here, file, JUDGE)
+    assert taken.replaced
+    assert take(here, file) == ()
+
+
+def test_a_judge_continues_on_another_machine(
+    here: Workspace, there: Workspace, tmp_path: Path
+) -> None:
+    judged(there, "t2", finding(SLUGS[0]))
+    judged(there, "t3", finding(SLUGS[1]), finding(SLUGS[1], "k9"), partial=True)
+    take(here, export(there, tmp_path / "other.jsonl"))
+    judged(there, "t3", finding(SLUGS[1], "k9"))
+    (changes,) = take(here, export(there, tmp_path / "other.jsonl"))
+    assert (changes.labels_removed, changes.needs) == (1, ())
+
+
+def test_two_machines_on_which_the_same_judge_found_the_same_come_together(
+    here: Workspace, tmp_path: Path
+) -> None:
+    with closing(Workspace.open(":memory:")) as other:
+        for workspace in (here, other):
+            judged(workspace, "t1", finding(SLUGS[0]), unsure=[SLUGS[2]])
+        (changes,) = take(here, export(other, tmp_path / "other.jsonl"))
+        assert changes.needs == ()
+
+
+# What is nobody's work
+
+
+def test_other_texts_and_outcomes_are_told(cli: Cli, tmp_path: Path) -> None:
+    with closing(Workspace.open(tmp_path / "a.db")) as workspace:
+        workspace.add_taxonomy(MAST)
+        workspace.register_trace(TraceRecord("t1", outcome=Outcome.FAILED))
+        workspace.register_trace(TraceRecord("t2"))
+        export(workspace, tmp_path / "a.jsonl")
+        text = json.dumps(to_dict(MAST)).replace(json.dumps(MAST.modes[0].definition), '"Other."')
+        workspace.add_taxonomy(from_dict(json.loads(text), "other"))
+        for name in ("t1", "t2"):
+            workspace.register_trace(TraceRecord(name, outcome=Outcome.SUCCEEDED))
+        export(workspace, tmp_path / "b.jsonl")
+    assert cli("import", "a.jsonl", "--format", "jsonl", "--json").json["notes"] == []
+    notes = cli("import", "b.jsonl", "--format", "jsonl", "--json").json["notes"]
+    assert notes == [
+        f"b.jsonl: the texts of {MAST.ref} were changed later by the file, so its texts count from "
+        "now on; the earlier ones are kept",
+        "b.jsonl: 1 trace has another outcome or score by the file, which counts from now on",
+    ]
+    assert cli("import", "b.jsonl", "--format", "jsonl", "--json").json["notes"] == []
+
+
+# Rows in an adjudicator's name
+
+
+def test_rows_of_an_adjudicator_are_a_reading_beside_the_decisions(
+    cli: Cli, tmp_path: Path
+) -> None:
+    path = tmp_path / ".mast-tui" / "workspace.db"
+    path.parent.mkdir()
+    with closing(Workspace.open(path)) as workspace:
+        workspace.register_trace(TraceRecord("t1"))
+        start = PassStarted(PassKind.ADJUDICATION)
+        workspace.append([NewEvent("mira", "t1", MAST.ref, 1, start)])
+        decide(workspace, decided("mira", NOON))
+    rows = "trace_id,annotator,mode,value\nt1,mira,1.1,present\nt1,mira,,finished\n"
+    (tmp_path / "l.csv").write_text(rows)
+    for _ in range(2):
+        assert cli("import", "l.csv", "--format", "csv-long").code == 0
+    with closing(Workspace.open(path)) as workspace:
+        passes = [(one.number, one.kind, one.finished) for one in workspace.passes()]
+        assert passes == [(1, PassKind.ADJUDICATION, False), (2, PassKind.BLIND, True)]
+        assert [label.pass_number for label in workspace.labels(pass_number=None)] == [2]
+        assert workspace.decisions("t1", MAST.ref) == (decided("mira", NOON),)
+
+
+# The usual way
+
+
+def test_three_machines_come_together_twice_without_a_word(tmp_path: Path) -> None:
+    """Each labels or decides at home, exports, and takes what the lead has put together."""
+    lead, ada, mira = (Workspace.open(":memory:") for _ in range(3))
+    lead.append(
+        [
+            NewEvent(
+                "lead", None, MAST.ref, None, StudySet(None, Study(MAST.ref, ("ada",), per_trace=1))
+            )
+        ]
+    )
+    judged(lead, "t1", finding(SLUGS[0]))
+    for number in (1, 2):
+        file = export(lead, tmp_path / "lead.jsonl")
+        for workspace in (ada, mira):
+            take(workspace, file)
+        trace = f"t{number}"
+        for fact in (PassStarted(PassKind.BLIND), PassFinished()):
+            ada.append([NewEvent("ada", trace, MAST.ref, 1, fact)])
+        decide(mira, decided("mira", NOON), trace=trace)
+        words = Guideline(f"g{number}", MODE, "only with a reason", "mira", NOON)
+        mira.append([NewEvent("mira", None, MAST.ref, None, GuidelineSet(words.id, None, words))])
+        judged(mira, f"judged-{number}", finding(SLUGS[0]))
+        for name, workspace in (("ada", ada), ("mira", mira)):
+            people = take(lead, export(workspace, tmp_path / f"{name}.jsonl"))
+            assert {one.annotator for one in people} <= {name, JUDGE}
+            assert take(lead, tmp_path / f"{name}.jsonl") == ()
+    for workspace in (lead, ada, mira):
+        workspace.close()
