@@ -60,8 +60,6 @@ QUESTION_OF_A_STUDY = (
     "label it again, without sight of it."
 )
 
-BOUNDARY_PROMPT = "boundary: move its end · e the other end · v begin here · Enter decides · Esc"
-
 MOVING: Final = frozenset(
     f"adjudicate.{name}"
     for name in (
@@ -267,14 +265,16 @@ class AdjudicateScreen(BaseScreen):
                 what = f" on {self._mode_words(self.queue.mode)}"
             return (
                 f"Nothing to adjudicate: in {traces} that two people have finished they agree"
-                f"{what}.\n\nAgreed items are taken over without a key; v looks through them."
+                f"{what}.\n\nAgreed items are taken over without a key; "
+                f"{self.mast.key_of('adjudicate.agreed')} looks through them."
             )
         lines = ["Nothing to adjudicate: that needs two people who have finished the same trace."]
         done = [f"{one_line(name)} {count}" for name, count in cases.finished.items() if count]
         lines += ["", f"Finished so far: {joined(done)}." if done else "Nobody has finished one."]
         lines += [
             "",
-            "D in an open trace finishes it. Somebody else labels here with\n"
+            f"{self.mast.key_of('annotate.finish')} in an open trace finishes it. "
+            "Somebody else labels here with\n"
             "mast-tui --annotator NAME, or mast-tui import brings their labels in.",
         ]
         return "\n".join(lines)
@@ -311,7 +311,8 @@ class AdjudicateScreen(BaseScreen):
         elif items is None:
             self._shown_trace = None
             self.evidence.show_trace(None)
-            self.evidence.show_item(None, empty=self.queue.locked_words(row.trace_id))
+            words = self.queue.locked_words(row.trace_id, self.mast.key_of)
+            self.evidence.show_item(None, empty=words)
         else:
             self._open_trace(row.trace_id)
             self._show_item(items, row.item)
@@ -435,17 +436,19 @@ class AdjudicateScreen(BaseScreen):
         self.queue.hide_names(hidden)
         self.show_title()
         self._show_row()
+        key = self.mast.key_of("adjudicate.names")
         self.hints.say(
-            "Names are hidden: letters stand for other people on every trace · h shows the names"
+            "Names are hidden: letters stand for other people on every trace · "
+            f"{key} shows the names"
             if hidden
-            else "The sides are shown by name · h hides the names"
+            else f"The sides are shown by name · {key} hides the names"
         )
 
     def action_agreed(self) -> None:
         """List what was agreed as well, or not; while a boundary is moved, begin it here."""
         if self.asks:
             self.evidence.begin_boundary_here()
-            self.hints.prompt(BOUNDARY_PROMPT)
+            self._prompt_boundary()
         else:
             self._list_agreed(not self.queue.agreed)
         if self.queue.was_read:
@@ -459,8 +462,11 @@ class AdjudicateScreen(BaseScreen):
         self.show_title()
         self._shown_trace = None
         self._show_row()
+        key_of = self.mast.key_of
         self.hints.say(
-            "Agreed items (=) are listed, taken over without a key · x overrules one · v hides them"
+            "Agreed items (=) are listed, taken over without a key · "
+            f"{key_of('adjudicate.overrule')} overrules one · "
+            f"{key_of('adjudicate.agreed')} hides them"
             if agreed
             else "Only what the sides differ on is listed"
         )
@@ -490,8 +496,10 @@ class AdjudicateScreen(BaseScreen):
         if taken is None:
             return
         if not taken:
+            key = self.mast.key_of("annotate.finish")
             self.hints.say(
-                "You have begun to label this trace: finish it (D), then adjudicate", error=True
+                f"You have begun to label this trace: finish it ({key}), then adjudicate",
+                error=True,
             )
             return
         self._start(opened)
@@ -530,7 +538,11 @@ class AdjudicateScreen(BaseScreen):
             self._ask_to_take_on(row.trace_id)
             return None
         if row.item is None:
-            self.hints.say("Choose a conflict of this trace: ↓, or ] for the next one")
+            key_of = self.mast.key_of
+            self.hints.say(
+                f"Choose a conflict of this trace: {key_of('adjudicate.down')}, "
+                f"or {key_of('adjudicate.next_conflict')} for the next one"
+            )
             return None
         conflict = items.conflict(row.item)
         work = self._adjudication(row.trace_id)
@@ -595,14 +607,21 @@ class AdjudicateScreen(BaseScreen):
     def action_sides(self) -> None:
         """To the sides, where a click on a number takes one."""
         self.evidence.sides.focus()
-        self.hints.say("The number of a side takes it; ↑ ↓ look at its places")
+        key_of = self.mast.key_of
+        self.hints.say(
+            f"The number of a side takes it; {key_of('adjudicate.up')} "
+            f"{key_of('adjudicate.down')} look at its places"
+        )
 
     def action_both(self) -> None:
         """Keep everything that was marked."""
+        absent = self.mast.key_of("adjudicate.nobody")
+        unsure = self.mast.key_of("adjudicate.unsure")
         self._decide(
             lambda conflict: (
                 take_all(conflict, self.evidence.index_of)
-                or "No side says present, so there is nothing to keep: a side, 0 or _"
+                or "No side says present, so there is nothing to keep: a side, "
+                f"{absent} or {unsure}"
             )
         )
 
@@ -610,13 +629,19 @@ class AdjudicateScreen(BaseScreen):
         """The mode is absent, or the place is none."""
         self._decide(lambda _: NOBODY)
 
+    def _place_answers(self) -> str:
+        """Return the keys that answer whether a mode shows at a place."""
+        key_of = self.mast.key_of
+        return (
+            f"A place is taken or not: a side, {key_of('adjudicate.both')} both, "
+            f"{key_of('adjudicate.nobody')} none, {key_of('adjudicate.boundary')} moves it"
+        )
+
     def action_unsure(self) -> None:
         """It stays unsure."""
         self._decide(
             lambda conflict: (
-                "A place is taken or not: a side, b both, 0 none, e moves it"
-                if conflict.kind is ConflictKind.PLACE
-                else UNSURE
+                self._place_answers() if conflict.kind is ConflictKind.PLACE else UNSURE
             )
         )
 
@@ -631,7 +656,11 @@ class AdjudicateScreen(BaseScreen):
         row, items = self.queue.row, self.queue.items_here
         agreed = items.agreed(row.item) if items and row and row.item is not None else None
         if agreed is None:
-            self.hints.say("x overrules what was agreed: v lists that")
+            key_of = self.mast.key_of
+            self.hints.say(
+                f"{key_of('adjudicate.overrule')} overrules what was agreed: "
+                f"{key_of('adjudicate.agreed')} lists that"
+            )
             return
         present = agreed.value is VerdictValue.PRESENT
         choice = NOBODY if present else Choice(VerdictValue.PRESENT, (WHOLE_TRACE,))
@@ -655,7 +684,11 @@ class AdjudicateScreen(BaseScreen):
             return
         agreed = self.queue.items[work.trace_id].agreed(conflict.id)
         if agreed is not None and not overrules:
-            self.hints.say("The sides agree here: x overrules them, e names another place")
+            key_of = self.mast.key_of
+            self.hints.say(
+                f"The sides agree here: {key_of('adjudicate.overrule')} overrules them, "
+                f"{key_of('adjudicate.boundary')} names another place"
+            )
             return
         if self._attempt(lambda: work.decide(conflict, choice)) is not None:
             words = self._decided_words(conflict, choice)
@@ -753,7 +786,8 @@ class AdjudicateScreen(BaseScreen):
         elif self._last is not None:
             about = self._last
         else:
-            self.hints.say("A reason belongs to a decision: decide first, then m says why")
+            key = self.mast.key_of("adjudicate.reason")
+            self.hints.say(f"A reason belongs to a decision: decide first, then {key} says why")
             return
         trace_id, decided = about
         work = self._adjudication(trace_id)
@@ -900,7 +934,8 @@ class AdjudicateScreen(BaseScreen):
                 self._show_outcome(work)
                 self.queue.go_to(trace_id, changed[0])
                 self._show_row()
-                again = "Taken back: decide it anew, or U does it again"
+                key = self.mast.key_of("everywhere.redo")
+                again = f"Taken back: decide it anew, or {key} does it again"
                 self._tell(again if back else "Done again")
                 return
         self.hints.say("Nothing to take back on this trace" if back else "Nothing to decide again")
@@ -916,8 +951,17 @@ class AdjudicateScreen(BaseScreen):
         """Let a key do nothing that is not known while a boundary is moved."""
         if action in MOVING:
             return False
-        self.hints.prompt(BOUNDARY_PROMPT)
+        self._prompt_boundary()
         return True
+
+    def _prompt_boundary(self) -> None:
+        """Name the keys that move, begin, decide or leave a boundary."""
+        key_of = self.mast.key_of
+        self.hints.prompt(
+            f"boundary: move its end · {key_of('adjudicate.boundary')} the other end · "
+            f"{key_of('adjudicate.agreed')} begin here · {key_of('adjudicate.enter')} decides · "
+            f"{key_of('everywhere.back')} leaves"
+        )
 
     def action_boundary(self) -> None:
         """Begin to move the boundary; again goes to its other end."""
@@ -929,7 +973,7 @@ class AdjudicateScreen(BaseScreen):
                 return
             self.evidence.timeline.focus()
         self.evidence.move_boundary()
-        self.hints.prompt(BOUNDARY_PROMPT)
+        self._prompt_boundary()
 
     # Guidelines
 

@@ -133,7 +133,7 @@ class FinishScreen(KeyDialog[str]):
                 yield Static(words, classes="heading")
                 with Grid():
                     yield from self._mode_rows.values()
-                words = "Its key: absent, then unsure, then open · Esc: back, to label one"
+                words = "Press a letter: absent, again unsure, again open. Esc goes back."
                 yield Static(words, classes="hint")
             with Vertical(classes="answers"):
                 for key, words in ANSWERS:
@@ -176,6 +176,7 @@ class Finish:
         self._screen = screen
         self._state = screen.state
         self._hints = screen.hints
+        self._key_of = screen.context.key_of
         self._commands = screen.commands
         self._reading = reading
 
@@ -187,7 +188,8 @@ class Finish:
     def _finish(self, session: Session) -> None:
         if session.finished:
             self._hints.say(
-                "This pass is finished already · > next trace · r shows what others say"
+                f"This pass is finished already · {self._key_of('annotate.next_trace')} next trace "
+                f"· {self._key_of('annotate.reveal')} shows what others say"
             )
             return
         assert self._state.trace is not None
@@ -240,9 +242,12 @@ class Finish:
         unread = session.unread()
         if self._commands.changed(lambda s: s.finish(open_modes=open_modes)) is None:
             return
-        then = "> next trace · u undoes it"
+        then = (
+            f"{self._key_of('annotate.next_trace')} next trace · "
+            f"{self._key_of('everywhere.undo')} undoes it"
+        )
         if not fixed:
-            then += " · r shows what was hidden"
+            then += f" · {self._key_of('annotate.reveal')} shows what was hidden"
         stay = [] if open_modes == "leave" else self._codes_open(session)
         words = finished_words(unread, total, was_open - len(stay), open_modes, fixed=fixed)
         if stay:
@@ -256,7 +261,8 @@ class Finish:
 
     def _reveal(self, session: Session) -> None:
         if not session.finished:
-            self._hints.say("What others say is shown after you have finished the trace (D)")
+            key = self._key_of("annotate.finish")
+            self._hints.say(f"What others say is shown after you have finished the trace ({key})")
             return
         if session.others_shown or not _comes_back(session):
             self._show_hidden(session)
@@ -284,7 +290,7 @@ class Finish:
         scores = self._state.trace.meta.answer_key.scores
         hidden = [f"{one_line(k)}: {one_line(v, 60)}" for k, v in scores[:MOST_SCORES]]
         if self._state.trace.meta.hidden:
-            hidden.append("i shows the answer key")
+            hidden.append(f"{self._key_of('annotate.answer_key')} shows the answer key")
         words = (
             [f"{len(session.others)} labels of {', '.join(map(one_line, people))}"]
             if people
