@@ -69,7 +69,7 @@ HOLDING: Final = "Holding the judge against what people say …"
 NO_PAGE: Final = {
     "modes": "This taxonomy has no modes.",
     "categories": "This taxonomy has no categories.",
-    "pairs": "Two people have finished the same traces: their figures stand on the first page. "
+    "pairs": "Two people have finished the same traces: the page of modes has their figures. "
     "Pairs are told apart where there are three people or more.",
 }
 

@@ -173,7 +173,7 @@ class ReportScreen(TablesScreen):
 
     def compose_pages(self) -> ComposeResult:
         """The names of the pages."""
-        yield PageBar(tuple(self.pages.values()))
+        yield PageBar({title: self._key(page) for page, title in self.pages.items()})
 
     @property
     def row(self) -> Row | None:

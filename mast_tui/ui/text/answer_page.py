@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from mast_tui.traces.model import AnswerKey, Named, Trace
-from mast_tui.ui.actions.registry import KeyOf
 from mast_tui.ui.text.highlighting import Part
+
+if TYPE_CHECKING:
+    from mast_tui.ui.actions.registry import KeyOf
 
 TITLES: Final = {
     "expected_actions": "Expected actions",
