@@ -130,7 +130,9 @@ async def test_what_only_others_have_finished_is_counted_as_adjudicator_and_reco
     two: Office,
 ) -> None:
     async with agreeing(two, "carol") as on:
-        assert "2 traces hidden from you" in on.text
+        assert "2 traces hidden from you. o = include them as adjudicator" in on.text
+        await on.press("j")
+        assert "o look as adjudicator" in on.lines[-1]
         assert "Step repetition" not in on.text
         await on.press("o")
         assert "no longer label them" in on.text.replace("\n", " ") or "longer label" in on.text
@@ -141,6 +143,8 @@ async def test_what_only_others_have_finished_is_counted_as_adjudicator_and_reco
         assert two.adjudicates("carol", "one")
         assert two.adjudicates("carol", "two")
         assert cells(on, "1.3")["n"] == "2"
+        await on.press("j")
+        assert "look as adjudicator" not in on.lines[-1]
         await on.press("o")
         assert "counted already" in said(on)
 

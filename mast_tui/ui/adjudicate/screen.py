@@ -41,7 +41,7 @@ from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.styles import ADJUDICATE, ANNOTATE, BASE_SCREEN
 from mast_tui.ui.trace_view.span_text import SpanText
 from mast_tui.ui.widgets.sides_panel import SidesPanel
-from mast_tui.ui.widgets.title_bar import TitleBar
+from mast_tui.ui.widgets.title_bar import ADJUDICATOR, TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import joined, place_words, plain_title
 from mast_tui.workspace import WorkspaceError
@@ -239,7 +239,7 @@ class AdjudicateScreen(BaseScreen):
         if others:
             verb = "is" if len(others) == 1 else "are"
             words.append(f"{joined([one_line(name) for name in others])} {verb} deciding this")
-        words += [one_line(opened.annotator), "adjudicator"]
+        words += [one_line(opened.annotator), ADJUDICATOR]
         return (*words, "names hidden") if self.queue.names_hidden else tuple(words)
 
     def _tell(self, words: str) -> None:

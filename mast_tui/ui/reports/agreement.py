@@ -144,6 +144,7 @@ class AgreementScreen(ReportScreen):
 
     where = Where.AGREEMENT
     traces = AgreementTracesScreen
+    keys_left_out = ("look",)  # until traces are known that are hidden
     pages: ClassVar[Mapping[str, str]] = {
         "modes": "modes",
         "categories": "categories",
@@ -218,6 +219,7 @@ class AgreementScreen(ReportScreen):
 
     def _take_people(self, found: People) -> None:
         self.people = found
+        self.hints.leave_out(() if found.hidden else ("look",))
         self.hints.clear()
         if self.page == SPANS:
             self.mast.when_ready(self.count_page)

@@ -123,6 +123,7 @@ class SignaturesScreen(ReportScreen):
 
     where = Where.SIGNATURES
     traces = SignatureTracesScreen
+    keys_left_out = ("look",)  # until traces are known that are hidden
     pages: ClassVar[Mapping[str, str]] = {
         "modes": "modes",
         "onset": "onset",
@@ -168,6 +169,8 @@ class SignaturesScreen(ReportScreen):
             # Counted again: until all of it is there, what stands there is nearer to the truth.
             return
         self.found = found
+        can_look = bool(found.hidden) and not found.choice.of_judge
+        self.hints.leave_out(() if can_look else ("look",))
         if self.group not in found.groups:
             self.group = _first_group(found)
         if found.pending:
