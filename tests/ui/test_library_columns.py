@@ -117,3 +117,13 @@ async def test_while_traces_are_read_their_names_have_the_free_columns(
         assert drawn
         assert all(name in text for text in drawn)
         assert heading.rstrip() == table.heading().rstrip()
+
+
+async def test_the_title_says_where_no_name_holds_the_filter(runs: Path, tmp_path: Path) -> None:
+    write_trace(runs / "b0b1.json")
+    async with stage(runs, workspace=tmp_path / "w.db") as on:
+        await on.press("/", *"b1.json")
+        assert "Library · 1 of 2 traces" in on.lines[0]
+        assert "none exact" not in on.lines[0]
+        await on.press(*["backspace"] * 7, *"bb1")
+        assert "Library · 1 of 2 traces, none exact" in on.lines[0]

@@ -38,7 +38,7 @@ from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.text_line import TextLine
 from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import joined, plain_title
+from mast_tui.ui.wording import counted, joined, plain_title
 from mast_tui.writes import HeldKeys
 
 if TYPE_CHECKING:
@@ -242,7 +242,10 @@ class LibraryScreen(ListScreen):
             return
         listed, every = len(self.table.rows), len(self._listing)
         count = f"{every} trace{'' if every == 1 else 's'}"
-        left = ["Library", count if listed == every else f"{listed} of {count}"]
+        shown = count if listed == every else f"{listed} of {count}"
+        if self._listing.similar_only:
+            shown += ", none exact"
+        left = ["Library", shown]
         if app.catalog.unreadable:
             left.append(f"{len(app.catalog.unreadable):,} not read")
         read, known = self.queue.read, app.catalog
@@ -293,6 +296,12 @@ class LibraryScreen(ListScreen):
         catalog = self.mast.catalog
         if contents.shown:
             words = contents.empty_words()
+        elif needle and self._listing.matches_elsewhere:
+            elsewhere = counted(self._listing.matches_elsewhere, "match", "matches")
+            words = (
+                f"No trace of this queue matches “{one_line(needle, 60)}”: {elsewhere} outside of "
+                f"it.\n\n{self.mast.key_of('library.queue')} chooses another queue."
+            )
         elif needle:
             words = (
                 f"No trace matches “{one_line(needle, 60)}”.\n\n"
