@@ -129,7 +129,7 @@ async def test_pages_groups_and_labels_are_chosen_by_keys(ended: Office) -> None
 async def test_without_outcomes_the_screen_tells_how_to_give_them(office: Office) -> None:
     async with stage(office.folder, workspace=office.workspace, size=(80, 24)) as on:
         await on.press("S")
-        assert "No outcome is known" in on.text
+        assert "Outcomes unknown" in on.text
         assert "100%" in next(line for line in on.lines if "Step repetition" in line)
         assert "csv-wide" in screen(on).detail.text
         await on.press("2")

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 ANSWERS: Final = (
-    ("o", "finish: what is open stays so, and counts in no figure"),
-    ("j", "I have judged the whole trace: set what is open absent"),
+    ("o", "finish: unanswered modes are left out of all figures"),
+    ("j", "I have judged the whole trace: set unanswered modes absent"),
     ("g", "go to the first unread span"),
 )
 LETTERS: Final = "abcdefhiklmnpqrstuvwxyz"

@@ -252,10 +252,7 @@ class SignaturesScreen(ReportScreen):
         if not table["failed"] and not table["succeeded"]:
             if found.veiled:
                 return f"{veiled_words(found.veiled)}."
-            return (
-                "No outcome is known: shares are of all traces. The text below tells how to give "
-                "it."
-            )
+            return "Outcomes unknown, so shares are of all traces. See below how to add outcomes."
         told = [
             f"{value} {name}" + (f" ({more})" if more else "")
             for name, value, more in report.facts
