@@ -47,6 +47,15 @@ EDITING: Final = TYPING | {
 
 Chooses = Literal["note", "severity", "confidence", "remove", "edit"]
 
+CHOICE_QUESTIONS: Final[dict[Chooses, str]] = {
+    "note": "Note for",
+    "severity": "Severity of",
+    "confidence": "Confidence in",
+    "remove": "Remove",
+    "edit": "Edit",
+}
+"""The question which of several labels is meant, by what is to be done with it."""
+
 
 @dataclass(frozen=True, slots=True)
 class DigitEntry:
@@ -555,10 +564,10 @@ class Labelling:
         mode = self._state.taxonomy.mode(label.mode)
         key_of = self._screen.context.key_of
         self._hints.prompt(
-            f"{what.capitalize()} for {mode.code} {one_line(mode.name, 24)} on "
+            f"{CHOICE_QUESTIONS[what]} {mode.code} {one_line(mode.name, 20)} on "
             f"{self._state.where_words(label.target)}? ({place + 1} of {len(labels)}) "
-            f"{key_of(f'annotate.{what}')} = this one, {key_of('annotate.pane')} = next label, "
-            f"{key_of('everywhere.back')} = none"
+            f"· {key_of(f'annotate.{what}')} = this one · {key_of('annotate.pane')} = next label "
+            f"· {key_of('everywhere.back')} leaves"
         )
 
     def _apply(self, what: Chooses, label: Label) -> None:

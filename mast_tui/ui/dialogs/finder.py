@@ -38,6 +38,9 @@ class Choice:
 LEAST_WIDTH: Final = 72
 """Cells of the dialog where no row needs more; the styles keep it within the screen."""
 
+MOST_WIDTH: Final = 110
+"""Cells of the dialog at most, so that long definitions leave some of the screen in sight."""
+
 FRAME: Final = 7
 """Cells of the dialog beside its rows: border, padding and scroll bar."""
 
@@ -144,7 +147,8 @@ class Finder(TypingDialog):
         """What is typed, and what matches."""
         with Vertical(classes="dialog finder") as box:
             box.border_title = plain_title(self._title)
-            box.styles.width = max(LEAST_WIDTH, widest_row(self._choices) + FRAME)
+            needed = widest_row(self._choices) + FRAME
+            box.styles.width = max(LEAST_WIDTH, min(needed, MOST_WIDTH))
             yield TextLine(placeholder=self._placeholder)
             yield ChoiceList()
 
