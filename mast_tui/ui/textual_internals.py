@@ -96,7 +96,7 @@ def count_spacing_marks() -> None:
     """Have Rich and Textual give each spacing mark a cell; more calls change nothing."""
     load: Callable[[str], CellTable] | None = getattr(cells, "load_cell_table", None)
     if load is not None and not isinstance(load, CellTables):
-        cells.load_cell_table = CellTables(load)
+        vars(cells)["load_cell_table"] = CellTables(load)
         cells.get_character_cell_size.cache_clear()
         cells.cached_cell_len.cache_clear()
 
