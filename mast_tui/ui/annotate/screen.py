@@ -50,7 +50,7 @@ from mast_tui.ui.context import (
     context_of,
 )
 from mast_tui.ui.screens.base_screen import BaseScreen
-from mast_tui.ui.styles import ANNOTATE, HIGH, WIDE
+from mast_tui.ui.styles import ANNOTATE, HIGH, WIDE, WIDEST
 from mast_tui.ui.text.highlighting import Part
 from mast_tui.ui.textual_internals import RenderCache
 from mast_tui.ui.trace_names import distinct_names
@@ -98,7 +98,7 @@ class AnnotateScreen(Screen[None], RenderCache):
     """One trace, one annotator."""
 
     CSS_PATH = ANNOTATE
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide"), (WIDEST, "-widest")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (HIGH, "-high")]
     AUTO_FOCUS = "#timeline"
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.ANNOTATE, Where.EVERYWHERE)
@@ -154,8 +154,10 @@ class AnnotateScreen(Screen[None], RenderCache):
     def compose(self) -> ComposeResult:
         """Place the panes."""
         # Known before there are panes, whose styles would else all be worked out twice.
-        self.set_class(self.app.size.width >= WIDE, "-wide")
-        self.set_class(self.app.size.width < WIDE, "-narrow")
+        width = self.app.size.width
+        self.set_class(WIDE <= width < WIDEST, "-wide")
+        self.set_class(width >= WIDEST, "-widest")
+        self.set_class(width < WIDE, "-narrow")
         self.set_class(self.app.size.height < HIGH, "-short")
         below, beside = self.suggestions.panels
         yield self.title_bar
