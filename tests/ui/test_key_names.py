@@ -328,6 +328,8 @@ async def test_the_other_screens_name_the_keys_that_are_set(
     async with stage(office.folder, workspace=office.workspace) as on:
         for steps in ROOMS:
             await check(on, keys, *steps)
+        text = await check(on, keys, "everywhere.adjudicate")
+        assert not labelled or f"{keys['adjudicate.side_1']} " in text
         text = await check(on, keys, "everywhere.agreement")
         assert f"[{keys['agreement.modes']} modes]" in text
         for name, action in NAMED_ON_EMPTY.items():

@@ -609,7 +609,7 @@ class AdjudicateScreen(BaseScreen):
         self.evidence.sides.focus()
         key_of = self.mast.key_of
         self.hints.say(
-            f"The number of a side takes it; {key_of('adjudicate.up')} "
+            f"The key before a side takes it; {key_of('adjudicate.up')} "
             f"{key_of('adjudicate.down')} look at its places"
         )
 
