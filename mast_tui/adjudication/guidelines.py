@@ -233,5 +233,5 @@ def _mode_of(fact: object) -> str | None:
 
 def _checked(text: str) -> str:
     if not text.strip():
-        raise AdjudicationError("a guideline needs words; x takes one back")
+        raise AdjudicationError("a guideline needs words; to remove one, take it back")
     return text.strip()

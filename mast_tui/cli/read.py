@@ -38,7 +38,7 @@ from mast_tui.study import Study
 from mast_tui.taxonomy.model import OPEN_SLUG
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import SpanStatus, Trace
-from mast_tui.ui.text.answer_page import HIDDEN, answer_page
+from mast_tui.ui.text.answer_page import answer_page
 from mast_tui.ui.text.json_view import pretty_json
 from mast_tui.workspace import Workspace
 
@@ -47,6 +47,10 @@ PAGE: Final = 20
 
 MOST_SET_OUT: Final = 1 << 18
 """Longer JSON is printed as it is."""
+
+ANSWER_KEY_HIDDEN: Final = (
+    "The answer key is hidden: finish the trace (D), then reveal it in the app"
+)
 
 HELP: Final = """\
 Enter or j next span, k previous, g first, G last, :12 or #12 span 12, d more of the text,
@@ -283,7 +287,9 @@ class LineReader:
         self._say("No step that failed further on")
 
     def _answer_key(self) -> None:
-        page = answer_page(self._trace).text if self._session.hidden_visible else HIDDEN
+        page = ANSWER_KEY_HIDDEN
+        if self._session.hidden_visible:
+            page = answer_page(self._trace).text
         for first, end in line_ranges(page):
             self._say(safe_line(page[first:end]))
 

@@ -61,7 +61,7 @@ def show_command(
     if more:
         told = ", ".join(f"{code} {count:,}" for code, count in more.items() if count)
         click.echo(
-            f"about so many more traces for ± {MARGIN * 100:g} points, by mode: {told}"
+            f"traces still needed for a ±{MARGIN * 100:g}-point interval, by mode, about: {told}"
             if told
             else f"no more traces are needed for ± {MARGIN * 100:g} points of any mode"
         )

@@ -79,7 +79,7 @@ def comparison_charts(report: Report) -> list[Chart]:
         f"95 % intervals. {traces}"
     )
     points = (
-        f"Dots: share in the failed traces of {first} less that of {second}, in points; lines: "
+        f"Dots: share in the failed traces of {first} minus that of {second}, in points; lines: "
         f"Newcombe 95 % intervals. {traces}"
     )
     rows = [
@@ -93,7 +93,7 @@ def comparison_charts(report: Report) -> list[Chart]:
         ),
         _chart(
             f"less-{pair}",
-            f"Failed traces of {first} less {second}",
+            f"Failed traces of {first} minus {second}",
             points,
             differences(rows, ("", "")),
         ),
@@ -239,7 +239,7 @@ class _OfGroup:
         """Differences and classes."""
         rules, published = self.report["rules"], self.report["stated"]
         note = (
-            "Dots: share in failed less share in successful traces, in points; lines: Newcombe "
+            "Dots: share in failed minus share in successful traces, in points; lines: Newcombe "
             f"95 % intervals; n = {self.sides} traces. Fatal: more often in failed traces, "
             f"Fisher's exact test, p < {rules['alpha']:g} after Benjamini-Hochberg. Benign: in "
             f"{rules['least']} successful traces or more, the interval ending at most at "

@@ -220,7 +220,7 @@ def compared_table(judges: Values) -> Table:
         Note(
             f"The same {counted(judges['units'], 'unit')} (traces × modes) for both. only 1: "
             f"{first} says what {judges['against']} says and {second} does not; only 2: the other "
-            "way round. Differences are the first judge less the second, with paired intervals.",
+            "way round. Differences are the first judge minus the second, with paired intervals.",
             "n",
         ),
         Note(

@@ -119,7 +119,7 @@ _MODE: Final = columns("""
     name | mode | text | | 100
 """)
 _DIFFERENCE: Final = """
-    difference_pp | points | points | {first} less {second}, points | 90
+    difference_pp | points | points | {first} minus {second}, points | 90
     risk_ratio | ratio | number | risk ratio | 45
 """
 _P_ADJUSTED: Final = "p_adjusted | p adj | p_value | p, adjusted over the modes | 60"
@@ -154,7 +154,7 @@ _TABLES: Final[Mapping[str, tuple[str, str]]] = {
         """,
     ),
     "stratified": (
-        "Failed less successful within each of {} models",
+        "Difference failed - successful, within {} models",
         f"""
         strata | models | count | models with both outcomes | 30
         n | n | count | traces of these models | 40
@@ -873,8 +873,7 @@ class _Group:
         told = [f"{code} {more:,}" for code, more in needs.items() if more]
         if told:
             yield Note(
-                "About so many more traces for ± 3 points of the share of all, by mode: "
-                f"{', '.join(told)}.",
+                f"Traces still needed for a ±3-point interval, by mode, about: {', '.join(told)}.",
                 "more_labels",
             )
         yield from _cannot_say(self.group["cannot_say"])
@@ -1137,8 +1136,8 @@ class _Group:
     def _decided(self) -> list[tuple[str, int, int]]:
         """The modes that failed traces show: code, traces decided, traces that show it.
 
-        Those first that decided most. Where nobody has said of a label how severe it is, a mode
-        whose class is fatal counts as having decided every failed trace that shows it.
+        Those first that decided most. Where no label has a severity, a mode whose class is fatal
+        counts as having decided every failed trace that shows it.
         """
         by_labels = None if self.extras is None else self.extras.decided.get(self.name)
         found = []
@@ -1160,14 +1159,14 @@ class _Group:
     def _helps_order(self) -> str:
         said = self.extras is not None and self.name in self.extras.decided
         rule = (
-            "labels say of a mode in a trace that it was fatal"
+            "A mode decided a failed trace where its labels there are fatal."
             if said
-            else "nobody has said of a label how severe it is, so a mode decided the failed traces "
-            "that show it where its class is fatal"
+            else 'No severities were set, so modes of class "fatal" count as decisive in the '
+            "failed traces that show them."
         )
         return (
-            f"Ordered by the number of failed traces that each mode decided: {rule}. The "
-            "strategies are those of the taxonomy."
+            f"Ordered by the number of failed traces that each mode decided. {rule} The strategies "
+            "are those of the taxonomy."
         )
 
     def helps_table(self) -> Table | None:
@@ -1319,7 +1318,7 @@ def _comparison(document: Report) -> Section:
         rows.append(Row(code, cells, detail=tuple(_missing(mode)), behind_cells=leads))
     table = Table(
         "comparison",
-        f"Failed traces of {first} less those of {second}",
+        f"Failed traces of {first} minus those of {second}",
         (*_MODE, *columns(_COMPARED, first=first, second=second)),
         (tuple(rows),),
         f"{groups[first]['failed']:,} and {groups[second]['failed']:,} failed traces. "

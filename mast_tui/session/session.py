@@ -330,7 +330,7 @@ class Session:
         """
         self._check_mode(mode)
         if value is VerdictValue.PRESENT:
-            raise SessionError("label a span, or the whole trace (t), to say that a mode shows")
+            raise SessionError("label a span or the whole trace to say that a mode shows")
         if all(one.slug != mode for one in self.taxonomy.modes):
             raise SessionError(f"{self._words.mode(mode)} can only be labelled where it shows")
         change = self._begin()
@@ -513,7 +513,7 @@ class Session:
             return
         current = self._passes.current
         if current is None or current.finished_at is None:
-            raise SessionError("what others say is shown once you have finished the trace (D)")
+            raise SessionError("what others say is shown once you have finished the trace")
         self._write([Revealed("others")], current.number)
 
     # Finishing
@@ -636,7 +636,7 @@ class Session:
     def _begin(self) -> PendingChange:
         if self._passes.in_retest and self._passes.frozen:
             raise SessionError(
-                "this reading is finished and cannot be changed; u takes the finish back, and "
+                "this reading is finished and cannot be changed; undo takes the finish back, and "
                 "opening the trace again shows your labels on it"
             )
         return PendingChange(

@@ -228,7 +228,7 @@ def hidden_words(name: str, count: int) -> str:
         these, they, them = f"{count} traces are", "they are", "them"
     return (
         f"{these} left out: what others say of {them} is hidden from {name} until {they} finished; "
-        f"or take {them} on as adjudicator (K, then o, in the app)"
+        f"or take {them} on as adjudicator on the agreement screen of the app"
     )
 
 

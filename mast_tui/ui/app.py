@@ -23,7 +23,14 @@ from mast_tui.gc_tuning import COLLECT_AFTER, collect_again
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.keymap import checked
-from mast_tui.ui.actions.registry import Where, bindings_for, find_action, shown, textual_keymap
+from mast_tui.ui.actions.registry import (
+    Where,
+    bindings_for,
+    find_action,
+    key_of,
+    shown,
+    textual_keymap,
+)
 from mast_tui.ui.colours import line_colours
 from mast_tui.ui.context import (
     Destination,
@@ -463,6 +470,10 @@ class MastApp(TextualApp):
         """Keys that the person has set, by the ids of actions."""
         return dict(self.configuration.keys)
 
+    def key_of(self, action_id: str) -> str:
+        """Return how the key of an action is shown, as the user has set it."""
+        return key_of(action_id, self.configuration.keys)
+
     @property
     def input_priority(self) -> InputPriority:
         """Tells background threads to pause while input is handled."""
@@ -497,7 +508,9 @@ class MastApp(TextualApp):
         """Say in the last line that a key does nothing here."""
         key = event.character if event.is_printable and event.character else event.key
         for bar in self.screen.query(HintBar):
-            bar.say(f"{shown(key)} does nothing here · ? shows the keys")
+            bar.say(
+                f"{shown(key)} does nothing here · {self.key_of('everywhere.help')} shows the keys"
+            )
 
     def put_back(self, event: events.Key) -> None:
         """Deliver a key again: it was meant for the screen below the one that received it."""

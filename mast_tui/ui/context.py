@@ -230,6 +230,9 @@ class AppContext(Protocol):
     def keys_set(self) -> dict[str, tuple[str, ...]]:
         """Keys that the person has set, by the ids of actions."""
 
+    def key_of(self, action_id: str) -> str:
+        """Return how the key of an action is shown, as the user has set it."""
+
     @property
     def open_trace_id(self) -> str | None:
         """The id of the trace that is open on an annotate screen, if any."""

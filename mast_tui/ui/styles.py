@@ -26,5 +26,8 @@ STUDY: Final = _HERE / "study" / "study.tcss"
 WIDE: Final = 100
 """Columns from which on the taxonomy stands beside the timeline."""
 
+WIDEST: Final = 180
+"""Columns from which on the taxonomy has room for the longest names of modes."""
+
 HIGH: Final = 20
 """Lines from which on a trace has room for more than its rows and some text."""

@@ -1,8 +1,8 @@
-"""All that reaches past Textual's public interface, each with what it is for.
+"""All that reaches past the public interface of Textual and Rich, each with what it is for.
 
-Checked against Textual 8.2.8; ``tests/ui/test_textual_internals.py`` fails where a later version
-does one of these things in another way. What stands here is as small as it can be: the rest of
-``ui`` derives from these classes and calls these functions.
+Checked against Textual 8.2.8 and Rich 15.0.0; ``tests/ui/test_textual_internals.py`` fails where a
+later version does one of these things in another way. What stands here is as small as it can be:
+the rest of ``ui`` derives from these classes and calls these functions.
 """
 
 from __future__ import annotations
@@ -12,12 +12,15 @@ import select
 import signal
 import sys
 import termios
-from collections.abc import Coroutine
+import unicodedata
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
+from itertools import groupby
 from pathlib import Path
 from threading import Thread
-from typing import Any, ClassVar, Final, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
+from rich import cells
 from rich.console import RenderableType
 from rich.style import Style
 from textual import events
@@ -35,6 +38,67 @@ from textual.widget import Widget
 from textual.worker import Worker, WorkerFailed, get_current_worker
 
 from mast_tui.ui.crashes import log_error, log_traceback
+
+if TYPE_CHECKING:
+    from rich.cells import CellTable
+
+
+class CellTables:
+    """The widths of characters in cells, with one cell for each spacing mark.
+
+    Vowel signs of Indic scripts, Khmer and Myanmar (category Mc) take a cell of their own in xterm,
+    tmux, the terminals of VTE and wherever the C library is asked. Rich gives them none, so that
+    each of them would move the rest of its line, and the frame, by one cell.
+    """
+
+    def __init__(self, load: Callable[[str], CellTable]) -> None:
+        """Begin without a table.
+
+        Args:
+            load: Reads Rich's table for a version of Unicode.
+        """
+        self._load = load
+        self._tables: dict[str, CellTable] = {}
+
+    def __call__(self, unicode_version: str = "auto") -> CellTable:
+        """Return the table for a version of Unicode; it is made when text first needs it."""
+        table = self._tables.get(unicode_version)
+        if table is None:
+            rich_table = self._load(unicode_version)
+            widths = [
+                part
+                for first, last, width in rich_table.widths
+                for part in _with_spacing_marks(first, last, width)
+            ]
+            table = rich_table._replace(widths=widths)
+            self._tables[unicode_version] = table
+        return table
+
+
+def _with_spacing_marks(first: int, last: int, width: int) -> Iterator[tuple[int, int, int]]:
+    """Yield the parts of a range of code points of one width, spacing marks apart."""
+    if width:
+        yield first, last, width
+        return
+    for cells_taken, codes in groupby(range(first, last + 1), key=_spacing_cells):
+        found = list(codes)
+        yield found[0], found[-1], cells_taken
+
+
+def _spacing_cells(code: int) -> int:
+    """Return how many cells a code point takes that Rich gives none."""
+    if unicodedata.category(chr(code)) != "Mc":
+        return 0
+    return 2 if unicodedata.east_asian_width(chr(code)) == "W" else 1
+
+
+def count_spacing_marks() -> None:
+    """Have Rich and Textual give each spacing mark a cell; more calls change nothing."""
+    load: Callable[[str], CellTable] | None = getattr(cells, "load_cell_table", None)
+    if load is not None and not isinstance(load, CellTables):
+        vars(cells)["load_cell_table"] = CellTables(load)
+        cells.get_character_cell_size.cache_clear()
+        cells.cached_cell_len.cache_clear()
 
 
 class ComponentStyles(dict[str, RenderStyles]):
@@ -113,6 +177,7 @@ class TextualApp(App[None]):
     # Styles
 
     def __init__(self) -> None:
+        count_spacing_marks()
         super().__init__()
         self.stylesheet = Stylesheet(variables=self.stylesheet._variables)
 

@@ -415,12 +415,12 @@ def test_over_several_models_the_figures_within_them_stand_beside(cli: Cli, tmp_
     assert found["reversed"] == ["1.1"]
     assert found["modes"]["3.3"]["undefined"] == "never_seen"
     text = " ".join(cli("report", "--by", "all").out.split())
-    assert "within each of 2 models" in text
+    assert "within 2 models" in text
     assert "Disobey task specification 2 200 +18 [" in text
     assert "misleads (Simpson's paradox): 1.1." in text
     assert cli("report", "--by", "all", "--html", "page.html").code == 0
     page = (tmp_path / "page.html").read_text("utf-8")
-    assert "within each of 2 models" in page
+    assert "within 2 models" in page
     assert "paradox" in page
     by_model = cli("report", "--json").json
     assert {one["stratified"] for one in by_model["groups"].values()} == {None}

@@ -477,5 +477,5 @@ def test_how_many_more_traces_three_points_take_is_told_to_whoever_runs_it(
     low, high = wilson_of(0, more["1.3"] + 2)
     assert high - low <= 0.06
     assert wilson_of(0, more["1.3"] + 1)[1] > 0.06
-    assert "more traces for ± 3 points, by mode: 1.1 " in cli("study", "show").out
+    assert "needed for a ±3-point interval, by mode, about: 1.1 " in cli("study", "show").out
     assert cli("study", "show", "--annotator", "alice", "--json").json["more_traces"] == {}

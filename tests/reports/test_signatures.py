@@ -110,7 +110,7 @@ def test_how_many_more_traces_three_points_take_is_told_by_mode(
         assert mode["more_labels"] == more_for(mode["count"], mode["n"], MARGIN)
         assert f"{code} {mode['more_labels']:,}" in note.text
     for shown in (render_markdown(made), " ".join(render_text(made, 100))):
-        assert "About so many more traces for" in shown
+        assert "Traces still needed for a ±3-point interval" in shown
     weighted: Report = {**document, "weighted": True}
     assert "weighted by one over these" in said(signatures_report(weighted))
 
@@ -142,7 +142,7 @@ def test_what_helps_stands_in_the_order_of_the_traces_decided(document: Report, 
     shown = texts(made)["helps-plain"].paragraphs
     assert shown[1].startswith("3.1 Premature termination decided 4 and shows in")
     assert shown[2].startswith("1.3 Step repetition decided 1 and shows in")
-    assert "labels say of a mode" in shown[0]
+    assert "where its labels there are fatal" in shown[0]
     assert texts(made)["helps-more-plain"].folded
     for fix in load_mast().mode("premature_termination").fixes:
         assert " ".join(fix.split()) in " ".join(shown)
@@ -152,7 +152,7 @@ def test_what_helps_stands_in_the_order_of_the_traces_decided(document: Report, 
         mode = document["groups"][HOSTILE]["modes"][row.id]
         decisive = mode["severity"] == "fatal"
         assert row.cells["decided"] == (mode["failed"]["count"] if decisive else 0)
-    assert "nobody has said" in alone.notes[0].text
+    assert "No severities were set" in alone.notes[0].text
 
 
 def test_what_was_measured_is_told_with_its_source_where_the_taxonomy_is_mast(

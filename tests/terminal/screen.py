@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
-from unicodedata import combining
+from unicodedata import category, combining
 
 import pexpect
 import pyte
@@ -39,12 +39,20 @@ KEYS: Final = {
 }
 
 
+SPACING_MARK: Final = "◌"
+"""What pyte draws for a vowel sign with a cell of its own, which it knows no width of."""
+
+
 class Screen(pyte.Screen):
-    """A screen on which what has no width takes no cell; pyte drops the rest of such a text."""
+    """A screen on which what has no width takes no cell; pyte drops the rest of such a text.
+
+    A spacing mark takes a cell, as in tmux and xterm.
+    """
 
     def draw(self, data: str) -> None:
         """Draw a text; joiners and vowel signs without a cell of their own are left out."""
         if not data.isascii():
+            data = "".join(SPACING_MARK if category(c) == "Mc" else c for c in data)
             data = "".join(c for c in data if combining(c) or wcwidth(c) != 0)
         super().draw(data)
 

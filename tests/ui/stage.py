@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from textual import events
@@ -18,6 +19,7 @@ from mast_tui.session import Session
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace
+from mast_tui.ui.actions.registry import key_of
 from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.app import MastApp
 from mast_tui.ui.options import AppOptions
@@ -30,6 +32,9 @@ MAST = load_mast()
 SLUGS = {mode.code: mode.slug for mode in MAST.modes}
 CODES = {mode.slug: mode.code for mode in MAST.modes}
 JUDGE = "judge:rules@1"
+
+shown_key = partial(key_of, keymap={})
+"""Returns how the key of an action is shown where the user has set none."""
 
 Message = Mapping[str, object]
 Shown = set[tuple[str, int, int]]

@@ -359,7 +359,7 @@ class TestGuidelines:
             assert "write" not in on.lines[-1]
             assert "take back" not in on.lines[-1]
             await on.press("m")
-            assert "written in adjudication" in said(on)
+            assert "write them in adjudication" in said(on)
             await on.press("escape")
             assert isinstance(on.app.screen, AnnotateScreen)
         async with stage(place, workspace=office.workspace, annotator="bob") as on:
@@ -371,3 +371,17 @@ class TestGuidelines:
             assert on.app.screen.index == 2
             await on.press("escape")
             assert isinstance(on.app.screen, GuidelinesScreen)
+
+
+@pytest.mark.parametrize(
+    ("person", "role"),
+    [("carol", "adjudicator"), ("alice", "suggestions shown"), ("dan", "suggestions shown")],
+)
+async def test_the_title_says_who_adjudicates_in_the_study(
+    office: Office, person: str, role: str
+) -> None:
+    set_up(office, blind=False)
+    async with stage(office.folder, workspace=office.workspace, annotator=person) as on:
+        for key in ("L", "K", "S"):
+            await on.press(key)
+            assert f"{person} · {role}" in on.lines[0]

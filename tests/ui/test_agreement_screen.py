@@ -22,7 +22,7 @@ from tests import waiting
 from tests.figures.agreement.build_judge import assisted, counted, given_words
 from tests.gold.build import MODE, PRESENT
 from tests.ui.office import Office, said
-from tests.ui.stage import MAST, SLUGS, Stage, finding, stage, suggest
+from tests.ui.stage import MAST, SLUGS, Stage, finding, shown_key, stage, suggest
 
 UNSURE = VerdictValue.UNSURE
 
@@ -139,7 +139,9 @@ async def test_what_only_others_have_finished_is_counted_as_adjudicator_and_reco
     two: Office,
 ) -> None:
     async with agreeing(two, "carol") as on:
-        assert "2 traces left out" in on.text
+        assert "2 traces hidden from you. o = include them as adjudicator" in on.text
+        await on.press("j")
+        assert "o look as adjudicator" in on.lines[-1]
         assert "Step repetition" not in on.text
         await on.press("o")
         assert "no longer label them" in on.text.replace("\n", " ") or "longer label" in on.text
@@ -150,6 +152,8 @@ async def test_what_only_others_have_finished_is_counted_as_adjudicator_and_reco
         assert two.adjudicates("carol", "one")
         assert two.adjudicates("carol", "two")
         assert cells(on, "1.3")["n"] == "2"
+        await on.press("j")
+        assert "look as adjudicator" not in on.lines[-1]
         await on.press("o")
         assert "counted already" in said(on)
 
@@ -232,7 +236,7 @@ async def test_pages_follow_each_other_and_have_digits(two: Office) -> None:
         assert "1.1, 1.2, 1.3" in words(on)
         assert screen(on).main_list.rows[0].cells["n"] == 10
         await on.press("3")
-        assert "three people or more" in on.text
+        assert "three people or more" in " ".join(on.text.split())
 
 
 async def test_behind_a_cell_of_the_matrix_stand_the_traces_of_the_pair(two: Office) -> None:
@@ -331,10 +335,10 @@ def test_a_judge_without_anything_to_compare_is_told_in_words_also_where_a_study
     passes = tuple(assisted("ann", f"t{i}", True, {MODE: PRESENT}) for i in range(3))
     found = judge_report(given_words({}, {}, passes=passes), rounds=0)
     assert found["withheld"] is not None
-    words = nothing_of_judge(Judge(found, judges=("judge:rules@1",)))
+    words = nothing_of_judge(Judge(found, judges=("judge:rules@1",)), shown_key)
     assert "cannot be held against" in words
     assert not nothing_of_judge(
-        Judge(judge_report(counted(1, 0, 0, 1), rounds=0), judges=("judge:rules@1",))
+        Judge(judge_report(counted(1, 0, 0, 1), rounds=0), judges=("judge:rules@1",)), shown_key
     )
 
 

@@ -66,7 +66,7 @@ async def test_the_open_modes_are_named_and_each_is_said_by_one_key(
         for mode in MAST.modes:
             named = any(f" {mode.code} {mode.name[:10]}" in line for line in dialog(on))
             assert named is (mode.code not in ("1.3", "2.6"))
-        assert any("set what is open absent" in line for line in dialog(on))
+        assert any("set unanswered modes absent" in line for line in dialog(on))
         await on.press("a")
         assert on.session.verdict(SLUGS["1.1"]) is VerdictValue.ABSENT
         assert any("1.1 Disobey" in line and "absent" in line for line in dialog(on))

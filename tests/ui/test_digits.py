@@ -12,6 +12,7 @@ from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.ui.annotate.labelling import DigitEntry, Typed, type_digit
 from mast_tui.ui.dialogs.welcome import first_keys
 from tests.ui.build import taxonomy_of
+from tests.ui.stage import shown_key
 
 DIGITS = "0123456789"
 MAST = load_mast()
@@ -53,10 +54,10 @@ def test_every_pair_of_digits_names_its_mode_or_is_refused(
 
 @pytest.mark.parametrize("taxonomy", [MAST, BY_PLACE, taxonomy_of("A1")])
 def test_the_digits_of_the_welcome_name_a_mode(taxonomy: Taxonomy) -> None:
-    keys = dict(first_keys(taxonomy, blind=False))
+    keys = dict(first_keys(taxonomy, shown_key, blind=False))
     first, second = next(key for key in keys if key[0].isdigit()).split()
     assert taxonomy.by_digits(first, second) in taxonomy.modes
-    assert keys.keys() - dict(first_keys(taxonomy, blind=True)).keys() == {"]"}
+    assert keys.keys() - dict(first_keys(taxonomy, shown_key, blind=True)).keys() == {"]"}
 
 
 def test_the_code_is_what_one_types() -> None:

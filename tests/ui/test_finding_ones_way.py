@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.configuration import configuration_path, read_configuration
-from mast_tui.ui.dialogs.finder import Palette
+from mast_tui.ui.dialogs.finder import ChoiceList, Finder, Palette
 from mast_tui.ui.dialogs.question import Ask
 from mast_tui.ui.dialogs.themes import ThemeChoice
 from mast_tui.ui.library.screen import LibraryScreen
@@ -60,9 +60,9 @@ async def test_a_key_that_does_nothing_says_so_and_where_the_keys_are(
     small: Path, tmp_path: Path
 ) -> None:
     async with stage(small, workspace=tmp_path / "w.db") as on:
-        for key in ("&", "ctrl+x", "f6"):
+        for key, shown in (("&", "&"), ("ctrl+x", "^x"), ("f6", "F6")):
             await on.press(key)
-            assert on.message == f"{key.replace('ctrl+', '^')} does nothing here · ? shows the keys"
+            assert on.message == f"{shown} does nothing here · ? shows the keys"
         await on.press("escape", "L", "&")
         assert "does nothing here" in on.lines[-1]
 
@@ -146,3 +146,22 @@ async def test_the_cursors_row_and_some_text_are_in_sight_on_few_lines(
         assert " 8 " in rows[0]
         assert on.annotate.timeline.lines_area.height >= 3
         assert on.annotate.span_view.lines_area.height >= 2
+
+
+@pytest.mark.parametrize("key", ["V", ":", "f9"], ids=["export", "palette", "themes"])
+async def test_a_list_of_choices_cuts_nothing_where_columns_are_free(
+    small: Path, tmp_path: Path, key: str
+) -> None:
+    async with stage(small, workspace=tmp_path / "w.db", size=(140, 40)) as on:
+        await on.press(key)
+        dialog = on.app.screen
+        assert isinstance(dialog, Finder)
+        lines = dialog.query_one(ChoiceList)
+        assert lines.row_count
+        for row, choice in enumerate(lines.choices):
+            shown = lines.render_row(row, lines.lines_area.width).text
+            assert choice.name in shown
+            assert choice.detail in shown
+    async with stage(small, workspace=tmp_path / "w.db", size=(60, 24)) as on:
+        await on.press(key)
+        assert on.app.screen.query_one(".dialog").outer_size.width <= 60

@@ -150,7 +150,7 @@ async def test_a_file_that_is_another_is_told_from_one_that_grew_and_read_anew_o
         await on.press("j", "1", "3")
         change(path)
         await until(on, lambda: bool(told(on)))
-        assert told(on) == [f"run.jsonl is not what was opened: {reason}. F5 reads it anew"]
+        assert told(on) == [f"run.jsonl is not what was opened: {reason}. O reads it anew"]
         assert known(on) == 5
         await on.press("f5")
         assert on.message == f"Read anew, as {reason}: {left} spans"

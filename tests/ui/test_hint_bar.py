@@ -62,9 +62,9 @@ async def test_on_a_finished_trace_the_next_one_stands_first(tmp_path: Path, wid
         assert on.lines[-1].startswith(" 1 3 label")
         await on.press("D", "j")
         assert on.session.finished
-        assert "> next trace" in on.lines[-1]
+        assert "} next trace" in on.lines[-1]
         await on.press("j")
-        assert on.lines[-1].startswith(" > next trace")
+        assert on.lines[-1].startswith(" } next trace")
         assert "1 3 label" not in on.lines[-1]
         first = on.annotate.trace
         await on.pilot.click(on.annotate.hints, offset=(3, 0))

@@ -212,7 +212,7 @@ async def test_what_is_found_comes_as_it_is_found_and_cancelling_keeps_it(
             await reached(on, lambda: "still at work" in on.text)
             await on.send("escape", "J", "y")
             await reached(on, lambda: on.app.judge_at_work is None)
-            assert "cancelled; what it has answered is kept" in on.message
+            assert "was cancelled. What it answered is kept" in on.message
             assert len(on.session.pending) == 1
             assert on.session.workspace.judgements() == ()
     with model() as server:

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
+from textual.strip import Strip
+from textual.widgets import Static
 
 from mast_tui.ui.library.rows import LibraryRow
 from mast_tui.ui.library.screen import LibraryScreen
@@ -82,3 +84,46 @@ async def test_runs_that_are_the_same_are_marked(tmp_path: Path) -> None:
         assert [row.same_as for row in screen.table.rows] == [("b.json",), ("a.json",)]
         assert "a.json ≡" in on.text
         assert "≡ The same run as b.json" in on.text
+
+
+@pytest.mark.parametrize("width", [80, 120, 200])
+async def test_while_traces_are_read_their_names_have_the_free_columns(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    drawn: list[str] = []
+    render_row = LibraryList.render_row
+
+    def noted(table: LibraryList, row: int, cells: int) -> Strip:
+        strip = render_row(table, row, cells)
+        drawn.append(strip.text)
+        return strip
+
+    monkeypatch.setattr(LibraryList, "render_row", noted)
+    async with stage(runs, workspace=tmp_path / "w.db", size=(width, 24)) as on:
+        screen = library(on)
+        table = screen.table
+        name = f"{'5d0080c' * 4}.json"
+        # The list comes on screen with its first row, and is drawn before it hears of its size.
+        table.show(())
+        table.display = False
+        await on.pilot.pause()
+        drawn.clear()
+        table.show((LibraryRow("x", name, spans=44, complete=False),))
+        screen._show_heading()
+        table.display = True
+        heading = str(screen.query_one("#heading", Static).content)
+        table.render_row(0, width - 1)
+        await on.pilot.pause()
+        assert drawn
+        assert all(name in text for text in drawn)
+        assert heading.rstrip() == table.heading().rstrip()
+
+
+async def test_the_title_says_where_no_name_holds_the_filter(runs: Path, tmp_path: Path) -> None:
+    write_trace(runs / "b0b1.json")
+    async with stage(runs, workspace=tmp_path / "w.db") as on:
+        await on.press("/", *"b1.json")
+        assert "Library · 1 of 2 traces" in on.lines[0]
+        assert "none exact" not in on.lines[0]
+        await on.press(*["backspace"] * 7, *"bb1")
+        assert "Library · 1 of 2 traces, none exact" in on.lines[0]

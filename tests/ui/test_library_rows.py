@@ -131,3 +131,18 @@ def test_tasks_are_sorted_by_their_numbers_and_trials() -> None:
         for task, trial in (("10", "0"), ("9", "10"), ("", ""), ("9", "2"))
     ]
     assert [row.trace_id for row in arrange(rows, "", Sort.TASK)] == ["9/2", "9/10", "10/0", "/"]
+
+
+def test_where_a_row_holds_the_text_only_such_rows_are_listed() -> None:
+    listing = Listing()
+    listing.put([LibraryRow("a", "4ebbc1d.json"), LibraryRow("b", "e0b1b2c31.json")])
+    assert [one.trace_id for one in listing.arranged("ebbc1", Sort.NAME)] == ["a"]
+    assert not listing.similar_only
+    listing.narrow(("b",), in_order=False)
+    assert listing.arranged("ebbc1", Sort.NAME) == []
+    assert listing.matches_elsewhere == 1
+    assert [one.trace_id for one in listing.arranged("ebbc31", Sort.NAME)] == ["b"]
+    assert listing.similar_only
+    assert listing.matches_elsewhere == 0
+    listing.arranged("", Sort.NAME)
+    assert not listing.similar_only

@@ -185,10 +185,10 @@ async def test_a_judge_that_found_nothing_is_named_but_not_to_the_blind(tmp_path
     place = tmp_path / "w.db"
     suggest(place, read_trace(path), [])
     async with stage(path, workspace=place) as on:
-        assert "The rules judge found nothing" in on.text
+        assert "Judges run: rules. Nothing found." in on.text
         await on.press("X")
-        assert "The rules judge found nothing here" in on.message
+        assert on.message == "Judges run: rules. Nothing found."
     async with stage(path, workspace=place, blind=True) as on:
-        assert "found nothing" not in on.text
+        assert "Nothing found" not in on.text
         await on.press("X")
-        assert "found nothing" not in on.text
+        assert "Nothing found" not in on.text

@@ -221,3 +221,11 @@ def test_a_message_opens_behind_the_prompt_that_its_row_does_not_show() -> None:
                 moved += 1
                 assert text[at:].split()[:3] == span.preview.split()[:3]
     assert moved > 20
+
+
+@pytest.mark.parametrize(("width", "side"), [(120, 40), (200, 52), (240, 52)])
+async def test_the_taxonomy_grows_on_a_wide_screen(path: Path, width: int, side: int) -> None:
+    async with stage(path, size=(width, 50)) as on:
+        assert on.annotate.query_one("#side").outer_size.width == side
+        if width >= 200:
+            assert "Unaware of termination conditions" in on.text

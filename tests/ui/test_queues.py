@@ -23,6 +23,7 @@ from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.workspace.events.types import Revealed
 from tests.session.build import put, span
 from tests.session.studies import Class
+from tests.ui.stage import shown_key
 from tests.workspace.build import MAST, MODES
 
 IDS = st.lists(st.sampled_from("abcdefgh"), unique=True)
@@ -120,12 +121,12 @@ class TestWords:
 
     def test_an_empty_queue_says_why(self) -> None:
         mine = Wanted(QueueName.MINE)
-        nothing = empty_words(QueueRead(mine, ()), {"everywhere.export": ("f6",)})
+        nothing = empty_words(QueueRead(mine, ()), shown_key)
         assert "Nothing is left" in nothing
-        assert "K shows agreement, Y how far the study is, f6 exports labels" in nothing
-        other = empty_words(QueueRead(mine, (), outside=True), {})
+        assert "K shows agreement, Y how far the study is, V exports labels" in nothing
+        other = empty_words(QueueRead(mine, (), outside=True), shown_key)
         assert "no annotator of this study" in other
-        assert "not here" in empty_words(QueueRead(mine, ("t1", "t2")), {})
+        assert "not here" in empty_words(QueueRead(mine, ("t1", "t2")), shown_key)
 
     @given(st.integers(1, 1_000_000), st.none() | st.integers(0, 10**17))
     def test_a_sample_is_written_with_or_without_a_seed(self, n: int, seed: int | None) -> None:

@@ -52,6 +52,10 @@ async def test_a_queue_is_chosen_by_two_keys_and_gone_through_in_its_order(
         await on.press("f", "m")
         assert listed(on) == ["a.json", "c.json", "e.json"]
         assert "mine to do · 3 of 5 traces" in on.lines[0]
+        await on.press("/", *"b.json", "enter")
+        assert "No trace of this queue matches “b.json”: 1 match outside of it." in on.text
+        assert "f chooses another queue" in on.text
+        await on.press("escape")
         await on.press("enter", "}")
         assert on.lines[0].startswith(" c ·")
         await on.press("1", "3", "D", "j", "}")

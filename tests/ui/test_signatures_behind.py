@@ -12,6 +12,7 @@ from mast_tui.reports.model import Behind, Estimate, Row
 from mast_tui.reports.signatures import group_report
 from mast_tui.ui.reports.signature_traces import Wanted, chain_words, traces_behind
 from mast_tui.ui.reports.signatures import Choice, Signatures, nothing_words
+from tests.ui.stage import shown_key
 
 NOT_COUNTED = ("stratified", "helps")
 """Tables whose counts are of fewer traces than those behind their rows."""
@@ -115,9 +116,11 @@ def test_a_trace_is_opened_at_the_mode_that_was_asked_for() -> None:
 
 
 def test_nothing_to_count_tells_what_to_do() -> None:
-    assert "D finishes" in nothing_words(Signatures(Choice()))
-    assert "o counts them" in nothing_words(Signatures(Choice(), hidden=("t1", "t2")))
-    judge = nothing_words(Signatures(Choice(labels="judge:rules@1"), hidden=("t1",)))
+    assert "D finishes" in nothing_words(Signatures(Choice()), shown_key)
+    hidden = nothing_words(Signatures(Choice(), hidden=("t1", "t2")), shown_key)
+    assert "o = include them as adjudicator" in hidden
+    judge = nothing_words(Signatures(Choice(labels="judge:rules@1"), hidden=("t1",)), shown_key)
     assert "is hidden from you" in judge
-    assert "o counts" not in judge
-    assert "no such\x1b" not in nothing_words(Signatures(Choice(), problem="no such\x1b file"))
+    assert "o = include" not in judge
+    broken = Signatures(Choice(), problem="no such\x1b file")
+    assert "no such\x1b" not in nothing_words(broken, shown_key)

@@ -72,9 +72,9 @@ def test_an_annotator_sees_how_far_all_are_and_nothing_of_what_others_say_or_wha
     # What is to be labelled once more is to its annotator a trace that is not finished.
     assert counts(mine) == ("12", "10", "2")
     assert counts(theirs) == ("12", "11", "1")
-    assert "conflict" not in progress_words(mine) + protocol_words(mine)
+    assert "conflict" not in progress_words(mine) + protocol_words(mine, "A")
     assert "2 conflicts left" in progress_words(theirs)
-    assert "A opens them" in protocol_words(theirs)
+    assert "A opens them" in protocol_words(theirs, "A")
 
 
 def test_without_a_study_there_is_no_view() -> None:
@@ -87,17 +87,17 @@ def test_without_a_study_there_is_no_view() -> None:
 def test_what_was_set_up_is_told_in_sentences() -> None:
     study = Study("mast@1", ("alice", "bo\x1bb"), ("carol",), (("t1", "t2"), ("t3",)))
     view = StudyView(study, (), Overlap(3, 0, 0), False, None)
-    words = protocol_words(view)
+    words = protocol_words(view, "A")
     assert "3 traces in 2 lots" in words
     assert "\x1b" not in words
     assert "carol decides" in words
     assert "work blind" in words
     assisted = replace(study, blind=False, withheld=0.25, retests=0.1)
-    words = protocol_words(replace(view, study=assisted))
+    words = protocol_words(replace(view, study=assisted), "A")
     assert "on 25% of everybody's traces" in words
     assert "10% of everybody's finished traces repeat" in words
     alone = replace(study, per_trace=1, annotators=("alice",))
-    words = protocol_words(replace(view, study=alone, overlap=Overlap(0, 0, 0)))
+    words = protocol_words(replace(view, study=alone, overlap=Overlap(0, 0, 0)), "A")
     assert "carol" not in words
     assert "by one of them" in words
 

@@ -19,7 +19,9 @@ from typing import Any
 
 import pytest
 import textual
+from rich import cells
 from textual import events
+from textual._cells import cell_len
 from textual.app import App, ComposeResult
 from textual.content import Content
 from textual.css.stylesheet import Stylesheet as TextualStylesheet
@@ -36,6 +38,7 @@ from mast_tui.ui import textual_internals
 from mast_tui.ui.textual_internals import (
     RenderCache,
     TextualApp,
+    count_spacing_marks,
     set_virtual_size_undrawn,
     show_titles_undrawn,
     terminal_released,
@@ -321,3 +324,14 @@ def test_nothing_else_overrides_a_private_method() -> None:
                 if module is not textual_internals
             ]
     assert found == []
+
+
+@pytest.mark.parametrize(
+    ("text", "width"),
+    [("कि", 2), ("កា", 2), ("မေ", 2), ("क्", 1), ("e\u0301", 1), ("한", 2), ("\u302e", 2)],
+)
+def test_a_spacing_mark_takes_a_cell_as_terminals_have_it(text: str, width: int) -> None:
+    count_spacing_marks()
+    count_spacing_marks()
+    assert cells.cell_len(text) == cell_len(text) == width
+    assert sum(map(cells.get_character_cell_size, text)) == width

@@ -34,7 +34,7 @@ ADJUDICATE = (
         "boundary",
         "e",
         "boundary",
-        "Move the boundary: move its end, e the other end, Enter decides",
+        "Move the boundary: move one end, press it again for the other end, then decide",
         hint=40,
     ),
     _here("other_mode", "l", "other mode", "It is another mode, at the same places", hint=45),

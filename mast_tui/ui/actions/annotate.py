@@ -112,7 +112,7 @@ ANNOTATE = (
         "my_labels",
         "M",
         "my labels",
-        "List what you have said of this trace; Enter goes there, keys for labels work on it",
+        "List what you have said of this trace; keys for labels work on it",
         hint=57,
     ),
     _find("search", "/", "search", "Find text in all spans", hint=65),

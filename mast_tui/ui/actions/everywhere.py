@@ -25,9 +25,7 @@ EVERYWHERE = (
         "app.show('open_codes')",
     ),
     _here("back", "escape", "back", "Leave what is open, or go back"),
-    _here(
-        "close", "q", "close", "Close what is open, as Esc does; in the library ask whether to quit"
-    ),
+    _here("close", "q", "close", "Close what is open; in the library ask whether to quit"),
     _here("help", "? f1", "help", "All keys of this screen", "app.keys_help", hint=90),
     _here(
         "palette",

@@ -16,7 +16,7 @@ LIBRARY = (
         "contents",
         "F tab",
         "contents",
-        "Find text in all traces; on the line of either search, tab goes to the other",
+        "Find text in all traces; on the line of either search, go to the other search",
         hint=25,
     ),
     _here("sort", "o", "sort", "Sort by the next column", hint=30),

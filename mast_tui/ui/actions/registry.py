@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from textual.binding import Binding, BindingType
@@ -27,6 +28,8 @@ from mast_tui.ui.actions.study import GUIDELINES, STUDY
 Keymap = Mapping[str, tuple[str, ...]]
 """Keys that a person has set, by action id."""
 
+KeyOf = Callable[[str], str]
+"""A function that returns how the key of an action is shown, given the id of the action."""
 
 ACTIONS: Final[tuple[Action, ...]] = (
     EVERYWHERE
@@ -50,8 +53,10 @@ ACTIONS: Final[tuple[Action, ...]] = (
 _SHOWN: Final = {
     "up": "↑", "down": "↓", "pageup": "PgUp", "pagedown": "PgDn", "home": "Home", "end": "End",
     "escape": "Esc", "enter": "Enter", "space": "Space", "tab": "Tab", "backspace": "⌫",
-    "f1": "F1", "left": "←", "right": "→",
+    "left": "←", "right": "→",
 }  # fmt: skip
+
+_FUNCTION_KEY: Final = re.compile(r"f\d{1,2}")
 
 
 def shown(key: str) -> str:
@@ -59,6 +64,8 @@ def shown(key: str) -> str:
     for modifier, sign in (("ctrl+", "^"), ("shift+", "⇧")):
         if key.startswith(modifier):
             return sign + shown(key.removeprefix(modifier))
+    if _FUNCTION_KEY.fullmatch(key):
+        return key.upper()
     return _SHOWN.get(key, key)
 
 
@@ -72,23 +79,45 @@ def keys_of(action: Action, keymap: Keymap) -> tuple[str, ...]:
     return keymap.get(action.id, action.keys)
 
 
-def key_shown(action_id: str, keymap: Keymap) -> str:
-    """Return the first key that runs an action, as it is written for people.
+def key_of(action_id: str, keymap: Keymap) -> str:
+    """Return how the footer and messages show the key of an action.
+
+    Some terminals keep control and function keys for themselves, so another key of the action is
+    shown where it has one.
 
     Args:
-        action_id: The action, such as ``everywhere.export``.
+        action_id: The id of the action, such as ``annotate.finish``.
         keymap: The keys that the user has set.
 
     Returns:
-        The key; nothing where the user has taken all keys off the action.
+        One key of the action, or nothing where it has none.
 
     Raises:
-        KeyError: There is no such action.
+        ValueError: There is no such action.
     """
     action = find_action(action_id)
     if action is None:
-        raise KeyError(action_id)
-    return next((shown(key) for key in keys_of(action, keymap)), "")
+        raise ValueError(f"there is no action {action_id}")
+    keys = keys_of(action, keymap)
+    plain = (
+        key for key in keys if not key.startswith("ctrl+") and not _FUNCTION_KEY.fullmatch(key)
+    )
+    return shown(next(plain, keys[0])) if keys else ""
+
+
+def key_while_typing(action_id: str, keymap: Keymap) -> str:
+    """Return how a key of an action is shown that works on a line of text.
+
+    Args:
+        action_id: The id of the action.
+        keymap: The keys that the user has set.
+
+    Returns:
+        A key that types nothing, or nothing where the action has none.
+    """
+    action = find_action(action_id)
+    keys = () if action is None else keys_of(action, keymap)
+    return next((shown(key) for key in keys if len(key) > 1 and key != "space"), "")
 
 
 def _joined(keys: Iterable[str]) -> str:

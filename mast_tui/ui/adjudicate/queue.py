@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from mast_tui.adjudication import Access, Adjudication, QueueEntry, trace_disagreement
 from mast_tui.safe_text import one_line
+from mast_tui.ui.actions.registry import KeyOf
 from mast_tui.ui.adjudicate.conflict_list import ConflictList, QueueRow, RowState
 from mast_tui.ui.adjudicate.items import Cases, RowSubject, TraceItems, letters_of
 from mast_tui.ui.wording import joined
@@ -260,8 +261,13 @@ class Queue:
             parts.append(f"{left} left in {traces} trace{'' if traces == 1 else 's'}")
         return parts if left else [*parts, "nothing left"]
 
-    def locked_words(self, trace_id: str) -> str:
-        """Why what others say of a trace is hidden, and what shows it."""
+    def locked_words(self, trace_id: str, key_of: KeyOf) -> str:
+        """Return why what others say of a trace is hidden, and what shows it.
+
+        Args:
+            trace_id: The id of the trace.
+            key_of: Returns how the key of an action is shown.
+        """
         entry = next((one for one in self.cases.entries if one.trace_id == trace_id), None)
         if entry is None:
             return ""
@@ -274,14 +280,15 @@ class Queue:
                 f"{names} {have} finished this trace. You have begun it: what they say stays "
                 "hidden until you have finished it too."
             )
+        enter = key_of("adjudicate.enter")
         if self.cases.may_come_back:
             return (
                 f"{names} {have} finished this trace: what they say is hidden from you for now. "
-                "Enter takes it on as adjudicator."
+                f"{enter} takes it on as adjudicator."
             )
         return (
             f"{names} {have} finished this trace, you have not: what they say is hidden from you. "
-            "Enter takes it on as adjudicator."
+            f"{enter} takes it on as adjudicator."
         )
 
     def hidden_traces(self) -> list[str]:

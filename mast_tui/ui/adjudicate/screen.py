@@ -51,7 +51,7 @@ from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.styles import ADJUDICATE, ANNOTATE, BASE_SCREEN
 from mast_tui.ui.trace_view.span_text import SpanText
 from mast_tui.ui.widgets.sides_panel import SidesPanel
-from mast_tui.ui.widgets.title_bar import TitleBar
+from mast_tui.ui.widgets.title_bar import ADJUDICATOR, TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import joined, place_words, plain_title
 from mast_tui.workspace import WorkspaceError
@@ -70,7 +70,6 @@ QUESTION_OF_A_STUDY = (
     "label it again, without sight of it."
 )
 
-BOUNDARY_PROMPT = "boundary: move its end · e the other end · v begin here · Enter decides · Esc"
 
 NOT_IN_QUESTION: Final = "This place is not in question: go to a side's place, or back to the queue"
 
@@ -255,7 +254,7 @@ class AdjudicateScreen(BaseScreen):
         if others:
             verb = "is" if len(others) == 1 else "are"
             words.append(f"{joined([one_line(name) for name in others])} {verb} deciding this")
-        words += [one_line(opened.annotator), "adjudicator"]
+        words += [one_line(opened.annotator), ADJUDICATOR]
         return (*words, "names hidden") if self.queue.names_hidden else tuple(words)
 
     def _tell(self, words: str) -> None:
@@ -282,14 +281,15 @@ class AdjudicateScreen(BaseScreen):
             return (
                 f"Nothing to adjudicate: in {traces} that two people have finished they agree"
                 f"{what}.\n\nAgreed items are taken over without a key; "
-                f"{self.key_of('adjudicate.agreed')} looks through them. {self._gold_words()}."
+                f"{self.mast.key_of('adjudicate.agreed')} looks through them. {self._gold_words()}."
             )
         lines = ["Nothing to adjudicate: that needs two people who have finished the same trace."]
         done = [f"{one_line(name)} {count}" for name, count in cases.finished.items() if count]
         lines += ["", f"Finished so far: {joined(done)}." if done else "Nobody has finished one."]
         lines += [
             "",
-            "D in an open trace finishes it. Somebody else labels here with\n"
+            f"{self.mast.key_of('annotate.finish')} in an open trace finishes it. "
+            "Somebody else labels here with\n"
             "mast-tui --annotator NAME, or mast-tui import brings their labels in.",
         ]
         return "\n".join(lines)
@@ -326,7 +326,8 @@ class AdjudicateScreen(BaseScreen):
         elif items is None:
             self._shown_trace = None
             self.evidence.show_trace(None)
-            self.evidence.show_item(None, empty=self.queue.locked_words(row.trace_id))
+            words = self.queue.locked_words(row.trace_id, self.mast.key_of)
+            self.evidence.show_item(None, empty=words)
         else:
             self._open_trace(row.trace_id)
             self._show_item(items, row.item)
@@ -462,17 +463,19 @@ class AdjudicateScreen(BaseScreen):
         self.queue.hide_names(hidden)
         self.show_title()
         self._show_row()
+        key = self.mast.key_of("adjudicate.names")
         self.hints.say(
-            "Names are hidden: letters stand for other people on every trace · h shows the names"
+            "Names are hidden: letters stand for other people on every trace · "
+            f"{key} shows the names"
             if hidden
-            else "The sides are shown by name · h hides the names"
+            else f"The sides are shown by name · {key} hides the names"
         )
 
     def action_agreed(self) -> None:
         """List what was agreed as well, or not; while a boundary is moved, begin it here."""
         if self.asks:
             self.evidence.begin_boundary_here()
-            self.hints.prompt(BOUNDARY_PROMPT)
+            self._prompt_boundary()
         else:
             self._list_agreed(not self.queue.agreed)
         if self.queue.was_read:
@@ -486,8 +489,11 @@ class AdjudicateScreen(BaseScreen):
         self.show_title()
         self._shown_trace = None
         self._show_row()
+        key_of = self.mast.key_of
         self.hints.say(
-            "Agreed items (=) are listed, taken over without a key · x overrules one · v hides them"
+            "Agreed items (=) are listed, taken over without a key · "
+            f"{key_of('adjudicate.overrule')} overrules one · "
+            f"{key_of('adjudicate.agreed')} hides them"
             if agreed
             else "Only what the sides differ on is listed"
         )
@@ -517,8 +523,10 @@ class AdjudicateScreen(BaseScreen):
         if taken is None:
             return
         if not taken:
+            key = self.mast.key_of("annotate.finish")
             self.hints.say(
-                "You have begun to label this trace: finish it (D), then adjudicate", error=True
+                f"You have begun to label this trace: finish it ({key}), then adjudicate",
+                error=True,
             )
             return
         self._start(opened)
@@ -557,7 +565,11 @@ class AdjudicateScreen(BaseScreen):
             self._ask_to_take_on(row.trace_id)
             return None
         if row.item is None:
-            self.hints.say("Choose a conflict of this trace: ↓, or ] for the next one")
+            key_of = self.mast.key_of
+            self.hints.say(
+                f"Choose a conflict of this trace: {key_of('adjudicate.down')}, "
+                f"or {key_of('adjudicate.next_conflict')} for the next one"
+            )
             return None
         group = items.question(row.item)
         work = self._adjudication(row.trace_id)
@@ -645,7 +657,11 @@ class AdjudicateScreen(BaseScreen):
         """To the sides, where a click on a number takes one."""
         self.evidence.sides.focus()
         if not self._say_what_sides_do():
-            self.hints.say("The number of a side takes it; ↑ ↓ look at its places")
+            key_of = self.mast.key_of
+            self.hints.say(
+                f"The key before a side takes it; {key_of('adjudicate.up')} "
+                f"{key_of('adjudicate.down')} look at its places"
+            )
 
     def _say_what_sides_do(self) -> bool:
         """Say how one of several disputed places is decided alone; False where there are none."""
@@ -655,20 +671,25 @@ class AdjudicateScreen(BaseScreen):
         group = items.question(row.item)
         if group is None or len(group.conflicts) < 2:
             return False
-        names = ("nobody", "boundary", "other_mode", "both")
-        none, boundary, mode, both = (self.key_of(f"adjudicate.{name}") for name in names)
+        names = ("up", "down", "nobody", "boundary", "other_mode", "both")
+        up, down, none, boundary, mode, both = (
+            self.mast.key_of(f"adjudicate.{name}") for name in names
+        )
         self.hints.say(
-            f"↑ ↓ to one place: {none} drops it alone, {boundary} moves it, {mode} other mode · "
-            f"a side or {both} decides all"
+            f"{up} {down} to one place: {none} drops it alone, {boundary} moves it, "
+            f"{mode} other mode · a side or {both} decides all"
         )
         return True
 
     def action_both(self) -> None:
         """Keep everything that was marked."""
+        absent = self.mast.key_of("adjudicate.nobody")
+        unsure = self.mast.key_of("adjudicate.unsure")
         self._decide(
             lambda group: (
                 group.take_all(self.evidence.index_of)
-                or "No side says present, so there is nothing to keep: a side, 0 or _"
+                or "No side says present, so there is nothing to keep: a side, "
+                f"{absent} or {unsure}"
             )
         )
 
@@ -676,11 +697,19 @@ class AdjudicateScreen(BaseScreen):
         """The mode is absent, or the places are none; among the sides, the place there is none."""
         self._decide(lambda group: group.take_same(NOBODY), alone=self._place_alone())
 
+    def _place_answers(self) -> str:
+        """Return the keys that answer whether a mode shows at a place."""
+        key_of = self.mast.key_of
+        return (
+            f"A place is taken or not: a side, {key_of('adjudicate.both')} both, "
+            f"{key_of('adjudicate.nobody')} none, {key_of('adjudicate.boundary')} moves it"
+        )
+
     def action_unsure(self) -> None:
         """It stays unsure."""
         self._decide(
             lambda group: (
-                "A place is taken or not: a side, b both, 0 none, e moves it"
+                self._place_answers()
                 if group.kind is ConflictKind.PLACE
                 else group.take_same(UNSURE)
             )
@@ -701,7 +730,11 @@ class AdjudicateScreen(BaseScreen):
         row, items = self.queue.row, self.queue.items_here
         agreed = items.agreed(row.item) if items and row and row.item is not None else None
         if agreed is None:
-            self.hints.say("x overrules what was agreed: v lists that")
+            key_of = self.mast.key_of
+            self.hints.say(
+                f"{key_of('adjudicate.overrule')} overrules what was agreed: "
+                f"{key_of('adjudicate.agreed')} lists that"
+            )
             return
         present = agreed.value is VerdictValue.PRESENT
         choice = NOBODY if present else Choice(VerdictValue.PRESENT, (WHOLE_TRACE,))
@@ -734,7 +767,11 @@ class AdjudicateScreen(BaseScreen):
             self.hints.say(choices, error=True)
             return
         if agreed is not None and not overrules:
-            self.hints.say("The sides agree here: x overrules them, e names another place")
+            key_of = self.mast.key_of
+            self.hints.say(
+                f"The sides agree here: {key_of('adjudicate.overrule')} overrules them, "
+                f"{key_of('adjudicate.boundary')} names another place"
+            )
             return
         decisions = self._attempt(lambda: work.decide_together(choices))
         if decisions is not None:
@@ -832,7 +869,9 @@ class AdjudicateScreen(BaseScreen):
 
     def _gold_words(self) -> str:
         """What can be done with the gold."""
-        export, agreement = (self.key_of(f"everywhere.{name}") for name in ("export", "agreement"))
+        export, agreement = (
+            self.mast.key_of(f"everywhere.{name}") for name in ("export", "agreement")
+        )
         return f"{export} exports the gold · {agreement} shows agreement"
 
     def _is_partly_decided(self) -> bool:
@@ -861,7 +900,8 @@ class AdjudicateScreen(BaseScreen):
         elif self._last is not None:
             about = self._last
         else:
-            self.hints.say("A reason belongs to a decision: decide first, then m says why")
+            key = self.mast.key_of("adjudicate.reason")
+            self.hints.say(f"A reason belongs to a decision: decide first, then {key} says why")
             return
         trace_id, decided = about
         work = self._adjudication(trace_id)
@@ -1017,7 +1057,8 @@ class AdjudicateScreen(BaseScreen):
                 self._show_outcome(work)
                 self.queue.go_to_item(trace_id, changed[0])
                 self._show_row()
-                again = "Taken back: decide it anew, or U does it again"
+                key = self.mast.key_of("everywhere.redo")
+                again = f"Taken back: decide it anew, or {key} does it again"
                 self._tell(again if back else "Done again")
                 return
         self.hints.say("Nothing to take back on this trace" if back else "Nothing to decide again")
@@ -1033,8 +1074,17 @@ class AdjudicateScreen(BaseScreen):
         """Let a key do nothing that is not known while a boundary is moved."""
         if action in MOVING:
             return False
-        self.hints.prompt(BOUNDARY_PROMPT)
+        self._prompt_boundary()
         return True
+
+    def _prompt_boundary(self) -> None:
+        """Name the keys that move, begin, decide or leave a boundary."""
+        key_of = self.mast.key_of
+        self.hints.prompt(
+            f"boundary: move its end · {key_of('adjudicate.boundary')} the other end · "
+            f"{key_of('adjudicate.agreed')} begin here · {key_of('adjudicate.enter')} decides · "
+            f"{key_of('everywhere.back')} leaves"
+        )
 
     def action_boundary(self) -> None:
         """Begin to move the boundary; again goes to its other end."""
@@ -1051,7 +1101,7 @@ class AdjudicateScreen(BaseScreen):
             self._boundary_of = place
             self.evidence.timeline.focus()
         self.evidence.move_boundary(self._boundary_of)
-        self.hints.prompt(BOUNDARY_PROMPT)
+        self._prompt_boundary()
 
     # Guidelines
 

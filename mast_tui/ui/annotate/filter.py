@@ -187,7 +187,11 @@ class Filter:
         elif self._applied and not self._shown_only:
             self._leave(NOTHING)
         elif self._applied and not self._screen.search.is_open:
-            self._hints.say(f"Shown: {self._remaining()} · F changes that · Esc shows all")
+            key_of = self._screen.context.key_of
+            self._hints.say(
+                f"Shown: {self._remaining()} · {key_of('annotate.filter')} changes that · "
+                f"{key_of('everywhere.back')} shows all"
+            )
             self._said = self._hints.message
 
     def forget(self) -> bool:

@@ -13,7 +13,6 @@ from textual.widgets import Static
 from mast_tui.labels import VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode
-from mast_tui.ui.actions.registry import key_shown
 from mast_tui.ui.annotate.reading import Reading
 from mast_tui.ui.dialogs.dialog import KeyDialog, KeyRow
 from mast_tui.ui.dialogs.question import Ask
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
 
 
 ANSWERS: Final = (
-    ("o", "finish: what is open stays so, and counts in no figure"),
-    ("j", "I have judged the whole trace: set what is open absent"),
+    ("o", "finish: unanswered modes are left out of all figures"),
+    ("j", "I have judged the whole trace: set unanswered modes absent"),
     ("g", "go to the first unread span"),
 )
 LETTERS: Final = "abcdefhiklmnpqrstuvwxyz"
@@ -134,7 +133,7 @@ class FinishScreen(KeyDialog[str]):
                 yield Static(words, classes="heading")
                 with Grid():
                     yield from self._mode_rows.values()
-                words = "Its key: absent, then unsure, then open · Esc: back, to label one"
+                words = "Press a letter: absent, again unsure, again open. Esc goes back."
                 yield Static(words, classes="hint")
             with Vertical(classes="answers"):
                 for key, words in ANSWERS:
@@ -177,6 +176,7 @@ class Finish:
         self._screen = screen
         self._state = screen.state
         self._hints = screen.hints
+        self._key_of = screen.context.key_of
         self._commands = screen.commands
         self._reading = reading
 
@@ -188,7 +188,8 @@ class Finish:
     def _finish(self, session: Session) -> None:
         if session.finished:
             self._hints.say(
-                "This pass is finished already · > next trace · r shows what others say"
+                f"This pass is finished already · {self._key_of('annotate.next_trace')} next trace "
+                f"· {self._key_of('annotate.reveal')} shows what others say"
             )
             return
         assert self._state.trace is not None
@@ -241,12 +242,14 @@ class Finish:
         unread = session.unread()
         if self._commands.changed(lambda s: s.finish(open_modes=open_modes)) is None:
             return
-        then = "> next trace · u undoes it"
+        undoes = f"{self._key_of('everywhere.undo')} undoes it"
         all_finished = self._screen.context.trace_queue.all_finished
         if all_finished:
-            then = f"{self._after_the_last(session)} · u undoes it"
+            then = f"{self._after_the_last(session)} · {undoes}"
+        else:
+            then = f"{self._key_of('annotate.next_trace')} next trace · {undoes}"
         if not fixed:
-            then += " · r shows what was hidden"
+            then += f" · {self._key_of('annotate.reveal')} shows what was hidden"
         stay = [] if open_modes == "leave" else self._codes_open(session)
         words = finished_words(unread, total, was_open - len(stay), open_modes, fixed=fixed)
         if stay:
@@ -257,13 +260,12 @@ class Finish:
 
     def _after_the_last(self, session: Session) -> str:
         """What can be done once all of the annotator's traces are finished."""
-        keymap = self._screen.context.keys_set
         study = session.workspace.study(session.taxonomy.ref)
         if study is not None and session.annotator in study.annotators:
-            next_step = f"{key_shown('everywhere.study', keymap)} shows how far the study is"
+            next_step = f"{self._key_of('everywhere.study')} shows how far the study is"
         else:
-            next_step = f"{key_shown('everywhere.export', keymap)} exports your labels"
-        agreement = key_shown("everywhere.agreement", keymap)
+            next_step = f"{self._key_of('everywhere.export')} exports your labels"
+        agreement = self._key_of("everywhere.agreement")
         return f"All your traces are finished: {next_step} · {agreement} shows agreement"
 
     def reveal(self) -> None:
@@ -273,7 +275,8 @@ class Finish:
 
     def _reveal(self, session: Session) -> None:
         if not session.finished:
-            self._hints.say("What others say is shown after you have finished the trace (D)")
+            key = self._key_of("annotate.finish")
+            self._hints.say(f"What others say is shown after you have finished the trace ({key})")
             return
         if session.others_shown or not _comes_back(session):
             self._show_hidden(session)
@@ -301,7 +304,7 @@ class Finish:
         scores = self._state.trace.meta.answer_key.scores
         hidden = [f"{one_line(k)}: {one_line(v, 60)}" for k, v in scores[:MOST_SCORES]]
         if self._state.trace.meta.hidden:
-            hidden.append("i shows the answer key")
+            hidden.append(f"{self._key_of('annotate.answer_key')} shows the answer key")
         words = (
             [f"{len(session.others)} labels of {', '.join(map(one_line, people))}"]
             if people

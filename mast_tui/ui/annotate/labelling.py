@@ -47,7 +47,14 @@ EDITING: Final = TYPING | {
 
 Chooses = Literal["note", "severity", "confidence", "remove", "edit"]
 
-CHOICE_KEYS: Final = {"note": "m", "severity": "f", "confidence": "c", "remove": "⌫", "edit": "e"}
+CHOICE_QUESTIONS: Final[dict[Chooses, str]] = {
+    "note": "Note for",
+    "severity": "Severity of",
+    "confidence": "Confidence in",
+    "remove": "Remove",
+    "edit": "Edit",
+}
+"""The question which of several labels is meant, by what is to be done with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,10 +209,12 @@ class Labelling:
         """Say what is waited for while another place is marked."""
         mode = self._mode_kept()
         if mode is not None:
+            key_of = self._screen.context.key_of
             self._marking.then = f"Enter keeps {mode.code}, two digits change it"
             self._hints.prompt(
-                f"edit {mode.code}: move · {self._marking.then} · v range · w quote · t whole "
-                "· Esc leaves"
+                f"edit {mode.code}: move · {self._marking.then} · {key_of('annotate.range')} range "
+                f"· {key_of('annotate.quote')} quote · {key_of('annotate.whole')} whole "
+                f"· {key_of('everywhere.back')} leaves"
             )
 
     # Typing a mode
@@ -553,10 +562,12 @@ class Labelling:
         label = labels[place]
         self._choice, self._choosing = (what, label.id), True
         mode = self._state.taxonomy.mode(label.mode)
+        key_of = self._screen.context.key_of
         self._hints.prompt(
-            f"{what}: {mode.code} {one_line(mode.name, 24)} on "
-            f"{self._state.where_words(label.target)} ({place + 1} of {len(labels)}) "
-            f"· Tab next · {CHOICE_KEYS[what]} takes it · Esc leaves"
+            f"{CHOICE_QUESTIONS[what]} {mode.code} {one_line(mode.name, 20)} on "
+            f"{self._state.where_words(label.target)}? ({place + 1} of {len(labels)}) "
+            f"· {key_of(f'annotate.{what}')} = this one · {key_of('annotate.pane')} = next label "
+            f"· {key_of('everywhere.back')} leaves"
         )
 
     def _apply(self, what: Chooses, label: Label) -> None:

@@ -12,6 +12,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
+from mast_tui.ui.context import context_of
 from mast_tui.ui.dialogs.dialog import KeyDialog
 from mast_tui.ui.suggestion_wording import judge_name, rule_words
 from mast_tui.ui.wording import counted, plain_title
@@ -123,12 +124,15 @@ class ManyScreen(KeyDialog[ManyAnswered]):
 
     def compose(self) -> ComposeResult:
         """Rows for what is meant, and for what is done with it."""
+        key_of = context_of(self).key_of
+        undo = key_of("everywhere.undo")
+        again = key_of("annotate.answer_many")
         with Vertical(classes="dialog") as box:
             box.border_title = plain_title("Answer many suggestions")
             yield Static(id="scopes", classes="question")
             yield Static(id="answers")
             yield Static(
-                Content("u takes answers back in one step · X w ends hiding and going on"),
+                Content(f"{undo} undoes all of it · {again}, then w shows hidden ones again"),
                 classes="hint",
             )
 

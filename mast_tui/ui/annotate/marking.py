@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from mast_tui.ui.annotate.screen import AnnotateScreen
 
 LABELS: Final = "two digits label it"
+WORD_MOVES: Final = ("quote", "text_up", "word_left", "word_right", "up", "down")
+"""Names of actions that move by words while a quote is being marked."""
+LABEL_CHANGES: Final = ("note", "severity", "confidence", "remove")
+"""Names of actions that change a label of the whole trace."""
 
 
 class Marking:
@@ -35,10 +39,20 @@ class Marking:
         if selection.range_from is not None:
             self._show_range()
         elif selection.quote is not None:
-            step = "stretch it" if selection.quote.fixed else "to its first word, v begins there"
-            self._hints.prompt(f"quote: {self.then} · w b ← → ↑ ↓ {step} · Esc leaves")
+            key_of = self._screen.context.key_of
+            steps = " ".join(key_of(f"annotate.{name}") for name in WORD_MOVES)
+            step = f"to its first word, {key_of('annotate.range')} begins there"
+            if selection.quote.fixed:
+                step = "stretch it"
+            self._hints.prompt(
+                f"quote: {self.then} · {steps} {step} · {key_of('everywhere.back')} leaves"
+            )
         elif selection.whole:
-            self._hints.prompt(f"whole trace: {self.then} · m f c ⌫ its labels · Esc leaves")
+            key_of = self._screen.context.key_of
+            keys = " ".join(key_of(f"annotate.{name}") for name in LABEL_CHANGES)
+            self._hints.prompt(
+                f"whole trace: {self.then} · {keys} its labels · {key_of('everywhere.back')} leaves"
+            )
 
     def _show_range(self) -> None:
         """Show how far the range goes that is being marked."""
@@ -47,8 +61,11 @@ class Marking:
         if marked is not None:
             first, last = marked
             words = f"#{first + 1} to #{last + 1}" if last > first else f"#{first + 1}"
+            key_of = self._screen.context.key_of
             self._hints.prompt(
-                f"range {words}: move its end · {self.then} · o the other end · Esc leaves"
+                f"range {words}: move its end · {self.then} · "
+                f"{key_of('annotate.other_end')} the other end · "
+                f"{key_of('everywhere.back')} leaves"
             )
 
     def follow_cursor(self) -> None:
@@ -97,7 +114,8 @@ class Marking:
         """Go to the other end of the range that is being marked, to move that one."""
         begun = self._state.selection.range_from
         if begun is None:
-            self._hints.say("No range is being marked; v begins one")
+            key = self._screen.context.key_of("annotate.range")
+            self._hints.say(f"No range is being marked; {key} begins one")
             return
         here = self._state.index
         self.mark(PLAIN)

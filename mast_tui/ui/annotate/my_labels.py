@@ -16,6 +16,7 @@ from mast_tui.labels import Label, Origin, VerdictValue, confidence_words
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.ui.annotate.state import Entry, ModeSaid, NotedSpan
+from mast_tui.ui.context import context_of
 from mast_tui.ui.suggestion_wording import judge_name
 from mast_tui.ui.text.layout import wrapped
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
@@ -120,7 +121,10 @@ class MyLabels(VirtualLines):
             self._judge_of = suggested.get
         labels = sum(isinstance(entry, Label) for entry in self._entries)
         self.border_title = plain_title(f"My labels · {labels}")
-        self.border_subtitle = plain_title("Enter goes there  e edit  ⌫ off")
+        key_of = context_of(self).key_of
+        self.border_subtitle = plain_title(
+            f"Enter goes there  {key_of('annotate.edit')} edit  {key_of('annotate.remove')} off"
+        )
         self.rows_changed()
 
     def go_to_label(self, label_id: str) -> None:

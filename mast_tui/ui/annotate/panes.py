@@ -50,7 +50,12 @@ class Panes:
         self._screen.add_class("-reading")
         self._screen.set_focus(self._screen.span_view)
         self._screen.show_span()
-        self._screen.hints.say("j k scroll · ) ( other spans · z goes back")
+        key_of = self._screen.context.key_of
+        self._screen.hints.say(
+            f"{key_of('annotate.down')} {key_of('annotate.up')} scroll · "
+            f"{key_of('annotate.next_span')} {key_of('annotate.previous_span')} other spans · "
+            f"{key_of('annotate.read')} goes back"
+        )
 
     def leave(self) -> bool:
         """Go back to the timeline, which stands where it stood; False where one is there."""
@@ -88,7 +93,8 @@ class Panes:
 
     def _set_share(self, share: int) -> None:
         if self.reading:
-            self._screen.hints.say("The text has the window; z goes back")
+            key = self._screen.context.key_of("annotate.read")
+            self._screen.hints.say(f"The text has the window; {key} goes back")
             return
         share = max(LEAST_SHARE, min(share, MOST_SHARE))
         if share != self._settings.text_share:

@@ -50,7 +50,7 @@ from mast_tui.ui.context import (
     context_of,
 )
 from mast_tui.ui.screens.base_screen import BaseScreen
-from mast_tui.ui.styles import ANNOTATE, HIGH, WIDE
+from mast_tui.ui.styles import ANNOTATE, HIGH, WIDE, WIDEST
 from mast_tui.ui.text.highlighting import Part
 from mast_tui.ui.textual_internals import RenderCache
 from mast_tui.ui.trace_names import distinct_names
@@ -98,7 +98,7 @@ class AnnotateScreen(Screen[None], RenderCache):
     """One trace, one annotator."""
 
     CSS_PATH = ANNOTATE
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide"), (WIDEST, "-widest")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (HIGH, "-high")]
     AUTO_FOCUS = "#timeline"
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.ANNOTATE, Where.EVERYWHERE)
@@ -154,8 +154,10 @@ class AnnotateScreen(Screen[None], RenderCache):
     def compose(self) -> ComposeResult:
         """Place the panes."""
         # Known before there are panes, whose styles would else all be worked out twice.
-        self.set_class(self.app.size.width >= WIDE, "-wide")
-        self.set_class(self.app.size.width < WIDE, "-narrow")
+        width = self.app.size.width
+        self.set_class(WIDE <= width < WIDEST, "-wide")
+        self.set_class(width >= WIDEST, "-widest")
+        self.set_class(width < WIDE, "-narrow")
         self.set_class(self.app.size.height < HIGH, "-short")
         below, beside = self.suggestions.panels
         yield self.title_bar
@@ -897,7 +899,8 @@ class AnnotateScreen(Screen[None], RenderCache):
         """Open the next or previous trace of the queue."""
         trace = self.context.trace_queue.neighbour(self.trace, step)
         if trace is None:
-            self.hints.say("No other trace is in the queue; f in the library chooses one")
+            key = self.context.key_of("library.queue")
+            self.hints.say(f"No other trace is in the queue; {key} in the library chooses one")
             return
         self.context.go(ShowTrace(trace))
 
@@ -995,14 +998,16 @@ class AnnotateScreen(Screen[None], RenderCache):
         if quote is not None:
             self.marking.move_word(quote, step)
         elif self.pane is self.span_view and not self.span_view.move_sideways(step):
-            self.hints.say("Long lines are wrapped; W lets them run on")
+            key = self.context.key_of("annotate.wrap")
+            self.hints.say(f"Long lines are wrapped; {key} lets them run on")
 
     def action_raw(self) -> None:
         """Show texts as they are, or as they are meant."""
         self.catch_up()
         self.span_view.toggle_raw()
         if self.span_view.raw:
-            self.hints.say("Texts are shown as they are · p shows them as they are meant")
+            key = self.context.key_of("annotate.raw")
+            self.hints.say(f"Texts are shown as they are · {key} shows them as they are meant")
         else:
             self.hints.say("JSON is set out; Markdown, code and diffs are drawn as such")
 
@@ -1012,7 +1017,12 @@ class AnnotateScreen(Screen[None], RenderCache):
         if self.span_view.wrapped:
             self.hints.say("Long lines are wrapped")
         else:
-            self.hints.say("Long lines run on: ← → scroll while the text has the focus (tab)")
+            key_of = self.context.key_of
+            self.hints.say(
+                f"Long lines run on: {key_of('annotate.word_left')} "
+                f"{key_of('annotate.word_right')} scroll while the text has the focus "
+                f"({key_of('annotate.pane')})"
+            )
 
     def action_copy(self) -> None:
         """Copy the span's text, or the marked quote."""

@@ -13,6 +13,7 @@ from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 from mast_tui.traces.search.pattern import Pattern
 from mast_tui.traces.search.text_search import Matcher, Needle, TextSearch, pattern_in
+from mast_tui.ui.actions.registry import key_while_typing
 from mast_tui.ui.annotate.hits import Hits
 from mast_tui.ui.widgets.text_line import TextLine
 from mast_tui.ui.wording import counted, plain_title
@@ -59,7 +60,7 @@ class Search:
     """Search over rows and whole texts, in the background; ``n`` and ``N`` go by matches."""
 
     def __init__(self, screen: AnnotateScreen) -> None:
-        self.line = TextLine(placeholder="find in all spans; Enter keeps, Esc leaves", id="search")
+        self.line = TextLine(placeholder="find in all spans", id="search")
         """What one types on; the screen places it."""
         self._screen = screen
         self._state = screen.state
@@ -108,7 +109,8 @@ class Search:
             self.start(line.value)
         else:
             kind = "a regular expression" if self._regex else "plain text"
-            self._hints.prompt(f"What you type is {kind} · ^t changes that · Esc leaves")
+            key = self._screen.context.key_of("annotate.search_regex")
+            self._hints.prompt(f"What you type is {kind} · {key} changes that{self._leaving}")
 
     def typed(self, words: str) -> None:
         """Look for what stands on the line now."""
@@ -393,9 +395,19 @@ class Search:
                 total = f"{self._state.hits.rank(self._state.index, nth):,} of {total}"
             words = f"{what}: {total}"
         if typing:
-            self._hints.prompt(f"{words} · Enter keeps, Esc forgets")
+            self._hints.prompt(f"{words} · Enter keeps{self._leaving}")
         else:
-            self._hints.say(f"{words} · n next · N previous")
+            key_of = self._screen.context.key_of
+            self._hints.say(
+                f"{words} · {key_of('annotate.search_next')} next · "
+                f"{key_of('annotate.search_previous')} previous"
+            )
+
+    @property
+    def _leaving(self) -> str:
+        """The key that leaves the line of the search, for the end of a message."""
+        key = key_while_typing("everywhere.back", self._screen.context.keys_set)
+        return f" · {key} leaves" if key else ""
 
     def _what(self, most: int) -> str:
         """What is looked for, in so many characters at most."""

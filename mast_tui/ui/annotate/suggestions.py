@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from mast_tui.labels import Answer, Doubt, Target
 from mast_tui.safe_text import one_line
@@ -18,7 +18,7 @@ from mast_tui.traces.model import Span
 from mast_tui.ui.annotate.many import ManyAnswered, ManyScreen, Scope
 from mast_tui.ui.annotate.marking import Marking
 from mast_tui.ui.annotate.state import Selection
-from mast_tui.ui.context import TraceLocation
+from mast_tui.ui.context import AppContext, TraceLocation, context_of
 from mast_tui.ui.suggestion_wording import (
     Line,
     judge_name,
@@ -28,11 +28,14 @@ from mast_tui.ui.suggestion_wording import (
 )
 from mast_tui.ui.text.highlighting import Part
 from mast_tui.ui.trace_view.span_view import SpanView
-from mast_tui.ui.wording import joined, plain_title
+from mast_tui.ui.wording import plain_title
 
 if TYPE_CHECKING:
     from mast_tui.session import Change, Session, Suggestion
     from mast_tui.ui.annotate.screen import AnnotateScreen
+
+
+RULES_JUDGE: Final = "rules"
 
 
 class SuggestionPanel(SpanView):
@@ -46,7 +49,9 @@ class SuggestionPanel(SpanView):
     def show(self, title: str, mode: str, source: str, warnings: Sequence[Line], body: str) -> None:
         """Show a suggestion, with what to know before trusting it; all but that is foreign text."""
         mode = one_line(mode)
-        self.show_titles(plain_title(title), plain_title("a accept  x reject  e edit"))
+        key_of = context_of(self).key_of
+        keys = (f"{key_of(f'annotate.{name}')} {name}" for name in ("accept", "reject", "edit"))
+        self.show_titles(plain_title(title), plain_title("  ".join(keys)))
         head = f"{mode}  {one_line(source)}"
         marked = [Part(0, len(mode), "head")]
         for line in warnings:
@@ -86,26 +91,44 @@ class _Standing:
     by_index: Mapping[int, Sequence[Suggestion]]
 
 
-def no_suggestion_words(session: Session) -> str:
-    """Return why there is no suggestion to go to."""
+def no_suggestion_words(session: Session, context: AppContext) -> str:
+    """Return why there is no suggestion to go to.
+
+    Args:
+        session: The work on the open trace.
+        context: The app, which knows the keys and the model that is configured.
+    """
     if not session.suggestions_visible:
         if session.finished:
-            return "Suggestions are hidden until you look at what others say (r)"
+            key = context.key_of("annotate.reveal")
+            return f"Suggestions are hidden until you look at what others say ({key})"
         if session.hidden_visible:
             return "The study shows no suggestions here before you have finished the trace"
         return "You work blind: suggestions are shown after you have finished the trace"
     if session.suggestions:
         return "All suggestions on this trace are answered"
-    if session.judged_by:
-        judges = joined([_judge_words(judge) for judge in session.judged_by])
-        return f"{judges} found nothing here; J runs another judge"
-    return "No suggestions on this trace; J runs a judge"
+    key = context.key_of("annotate.judge")
+    if not session.judged_by:
+        return f"No suggestions on this trace; {key} runs a judge"
+    names = ", ".join(dict.fromkeys(map(_name_without_version, session.judged_by)))
+    words = f"Judges run: {names}. Nothing found."
+    if _has_another_judge(session.judged_by, context.configuration.judge.model):
+        return f"{words} {key} runs another judge."
+    return words
 
 
-def _judge_words(judge: str) -> str:
-    """A judge that is no model goes by what it is."""
-    name = judge_name(judge)
-    return "The rules judge" if name.startswith("rules@") else name
+def _name_without_version(judge: str) -> str:
+    """Return a judge's name without the version of its rules or the hash of its prompt."""
+    return judge_name(judge).rpartition("@")[0] or judge_name(judge)
+
+
+def _has_another_judge(judges: Collection[str], model: str | None) -> bool:
+    """Return whether the rules or the configured model have not judged yet.
+
+    The twins judge does not count: whether it can run takes reading the other runs of the task.
+    """
+    names = {_name_without_version(judge) for judge in judges}
+    return RULES_JUDGE not in names or (model is not None and one_line(model, 40) not in names)
 
 
 class Suggestions:
@@ -129,6 +152,7 @@ class Suggestions:
         self._hints = screen.hints
         self._modes = screen.modes
         self._commands = screen.commands
+        self._key_of = screen.context.key_of
         self._marking = marking
         self._id: str | None = None
         """The suggestion under the cursor."""
@@ -276,7 +300,11 @@ class Suggestions:
         suggestion = self.here()
         if suggestion is None:
             if self._go_to_next(session, 1):
-                self._hints.say("Here is the next suggestion: a accepts, x rejects, e edits")
+                key_of = self._key_of
+                self._hints.say(
+                    f"Here is the next suggestion: {key_of('annotate.accept')} accepts, "
+                    f"{key_of('annotate.reject')} rejects, {key_of('annotate.edit')} edits"
+                )
             return
         place = self.index_of(suggestion)
 
@@ -357,8 +385,10 @@ class Suggestions:
         How many wait stands in the panel, and how many were found is said by the judge.
         """
         if not self.pending:
-            return "" if session.suggestions_visible else no_suggestion_words(session)
-        return "] goes there"
+            if session.suggestions_visible:
+                return ""
+            return no_suggestion_words(session, self._screen.context)
+        return f"{self._key_of('annotate.next_suggestion')} goes there"
 
     def look_at(self, at: TraceLocation) -> None:
         """Go to the evidence, as soon as the workspace is open."""
@@ -394,9 +424,9 @@ class Suggestions:
         warnings = list(warnings_on(suggestion, index_of))
         if alike > 1:
             code = name.partition(" ")[0]
-            warnings.append(
-                Line(f"{code} ×{alike}, same rule: X answers them together", warns=False)
-            )
+            key = self._key_of("annotate.answer_many")
+            words = f"{code} ×{alike}, same rule: {key} answers them together"
+            warnings.append(Line(words, warns=False))
         # Its number stays while others are answered.
         ids = [one.id for one in session.suggestions]
         title = f"Suggestion {ids.index(suggestion.id) + 1} of {len(ids)}"
@@ -411,7 +441,8 @@ class Suggestions:
         count = len(self.pending)
         if not count:
             return self._none_words(session)
-        return f"{count} wait{'s' if count == 1 else ''} for an answer: ] goes to the next"
+        key = self._key_of("annotate.next_suggestion")
+        return f"{count} wait{'s' if count == 1 else ''} for an answer: {key} goes to the next"
 
     def _name_of(self, slug: str) -> str:
         """A mode by its code and name; by its slug where it is none of the taxonomy."""
@@ -429,8 +460,9 @@ class Suggestions:
     def _none_words(self, session: Session) -> str:
         hidden = len(session.pending) - len(self.pending)
         if hidden:
-            return f"All that wait are hidden ({hidden}): X, then w shows them"
-        return no_suggestion_words(session)
+            key = self._key_of("annotate.answer_many")
+            return f"All that wait are hidden ({hidden}): {key}, then w shows them"
+        return no_suggestion_words(session, self._screen.context)
 
     # Many at once
 
@@ -447,7 +479,7 @@ class Suggestions:
                 self._end_standing_answers()
                 self._hints.say("None waits here, and none is answered any more as traces open")
             else:
-                self._hints.say(no_suggestion_words(session))
+                self._hints.say(no_suggestion_words(session, self._screen.context))
             return
 
         def answered(done: ManyAnswered | None) -> None:
@@ -462,7 +494,8 @@ class Suggestions:
         meant = done.scope.of(self.pending)
         if done.answer in ("h", "w"):
             self._hidden = () if done.answer == "w" else (*self._hidden, done.scope)
-            said = f"{len(meant)} hidden, unanswered: X, then w shows them again"
+            key = self._key_of("annotate.answer_many")
+            said = f"{len(meant)} hidden, unanswered: {key}, then w shows them again"
             if done.answer == "w":
                 ended = " and answered one by one" if self._standing_answers else ""
                 said = f"All suggestions are shown again{ended}"
@@ -483,7 +516,7 @@ class Suggestions:
             said = f"{one_line(change.message)}, so on each trace you open"
         self._id = None
         self._screen.show_span()
-        self._hints.say(f"{said} · u takes back")
+        self._hints.say(f"{said} · {self._key_of('everywhere.undo')} takes back")
 
     def _end_standing_answers(self) -> None:
         self._standing_answers = ()
@@ -510,7 +543,8 @@ class Suggestions:
                 told.append("" if change is None else one_line(change.message))
         if told := list(filter(None, told)):
             self._screen.show_span()
-            self._hints.say(f"{'; '.join(told)} · as asked, u takes back")
+            key = self._key_of("everywhere.undo")
+            self._hints.say(f"{'; '.join(told)} · as asked, {key} takes back")
 
 
 def _answer_those(session: Session, key: str, meant: Sequence[Suggestion]) -> Change:

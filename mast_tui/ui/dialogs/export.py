@@ -31,7 +31,7 @@ from mast_tui.output_files import InTheWay, Outputs, is_stream
 from mast_tui.reports.render import rendered
 from mast_tui.safe_text import one_line
 from mast_tui.session import viewer_named
-from mast_tui.ui.context import ReportToWrite
+from mast_tui.ui.context import ReportToWrite, context_of
 from mast_tui.ui.dialogs.finder import Choice, Finder
 from mast_tui.ui.dialogs.form import Field, Form, Texts
 from mast_tui.ui.services.open_workspace import OpenWorkspace
@@ -223,20 +223,26 @@ def _names(text: str) -> list[str] | None:
         raise MastError(f"annotators: {error}") from error
 
 
-def done_words(request: Request, counts: Mapping[str, Any], said: Sequence[str]) -> str:
-    """Say what was written, what the gold leaves open, and what is left out and why.
+def done_words(
+    request: Request, counts: Mapping[str, Any], said: Sequence[str], adjudicate_key: str
+) -> str:
+    """Return what was written, what the gold leaves open, and what is left out and why.
 
     Args:
-        request: What was exported.
-        counts: What is in it.
-        said: What was told on the way.
+        request: The export.
+        counts: How much of what is in it.
+        said: What was reported on the way.
+        adjudicate_key: The key that opens the adjudication.
     """
     told = []
     if counts.get("traces") == 0:
-        told.append("No trace is in it: it holds what is labelled, of gold what is finished (D).")
+        told.append(
+            "No trace is in it: an export holds labelled traces, an export of gold finished ones."
+        )
     unresolved = counts.get("unresolved", 0)
     if unresolved:
-        told.append(f"{counted(unresolved, 'conflict')} left to decide: A opens them.")
+        conflicts = counted(unresolved, "conflict")
+        told.append(f"{conflicts} left to decide: {adjudicate_key} opens them.")
     told += [*left_out_lines(counts, request.file_format), *said]
     lines = ["Written:", *written_lines(str(request.output), counts)]
     for words in told:
@@ -265,8 +271,13 @@ class Order:
     add: Callable[[Outputs, At], str]
 
 
-def labels_order(request: Request) -> Order:
-    """Make the order of an export of labels."""
+def labels_order(request: Request, adjudicate_key: str) -> Order:
+    """Return the order of an export of labels.
+
+    Args:
+        request: The export.
+        adjudicate_key: The key that opens the adjudication.
+    """
 
     def check(outputs: Outputs) -> None:
         check_output(outputs, request.file_format, request.output)
@@ -278,7 +289,7 @@ def labels_order(request: Request) -> Order:
             counts = add_workspace(request.workspace, outputs, request.output, said.append)
         else:
             counts = add_export(replace(request, say=said.append, stage=at), outputs)
-        return done_words(request, counts, said)
+        return done_words(request, counts, said, adjudicate_key)
 
     return Order(request.output, check, add)
 
@@ -339,7 +350,8 @@ class ExportForm(Form):
 
     def _order(self, texts: Texts) -> Order:
         if self._report is None:
-            return labels_order(request_of(self._opened, self._format, texts))
+            request = request_of(self._opened, self._format, texts)
+            return labels_order(request, context_of(self).key_of("everywhere.adjudicate"))
         place = _place(texts["file"], "file")
         return report_order(self._opened, self._report, self._format, place)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
@@ -33,6 +33,30 @@ class Choice:
     code: str
     name: str
     detail: str = ""
+
+
+LEAST_WIDTH: Final = 72
+"""Cells of the dialog where no row needs more; the styles keep it within the screen."""
+
+MOST_WIDTH: Final = 110
+"""Cells of the dialog at most, so that long definitions leave some of the screen in sight."""
+
+FRAME: Final = 7
+"""Cells of the dialog beside its rows: border, padding and scroll bar."""
+
+CODE_CELLS: Final = 14
+"""Cells of the codes at most."""
+
+MEASURED: Final = 1_000
+"""Rows that are measured; a list of all traces may have more."""
+
+
+def widest_row(choices: Sequence[Choice]) -> int:
+    """Return how many cells the longest of the choices takes when nothing of it is cut."""
+    measured = choices[:MEASURED]
+    code = min(CODE_CELLS, max((cell_len(one.code) for one in measured), default=0))
+    texts = (cell_len(one_line(one.name)) + cell_len(one_line(one.detail)) for one in measured)
+    return code + 5 + max(texts, default=0)
 
 
 class ChoiceList(VirtualLines):
@@ -64,7 +88,7 @@ class ChoiceList(VirtualLines):
         code = base + self._part("code")
         detail = base + self._part("detail")
         wide = max((cell_len(item.code) for item in self.choices), default=0)
-        head = f" {set_cell_size(choice.code, min(wide, 14))} " if wide else " "
+        head = f" {set_cell_size(choice.code, min(wide, CODE_CELLS))} " if wide else " "
         name = one_line(choice.name, max(1, width - cell_len(head) - 1))
         room = max(0, width - cell_len(head) - cell_len(name) - 2)
         return Strip(
@@ -123,6 +147,8 @@ class Finder(TypingDialog):
         """What is typed, and what matches."""
         with Vertical(classes="dialog finder") as box:
             box.border_title = plain_title(self._title)
+            needed = widest_row(self._choices) + FRAME
+            box.styles.width = max(LEAST_WIDTH, min(needed, MOST_WIDTH))
             yield TextLine(placeholder=self._placeholder)
             yield ChoiceList()
 

@@ -16,7 +16,7 @@ from textual.containers import Vertical
 from textual.strip import Strip
 from textual.widgets import Input
 
-from mast_tui.ui.actions.registry import Keymap, Where, actions_for, keys_of, shown
+from mast_tui.ui.actions.registry import Keymap, Where, actions_for, key_of, keys_of, shown
 from mast_tui.ui.dialogs.dialog import LinesDialog
 from mast_tui.ui.trace_view.background_index import CellContent
 from mast_tui.ui.trace_view.gutter import BETWEEN, FIRST, GLYPHS, LAST, MarkKind
@@ -26,27 +26,12 @@ from mast_tui.ui.widgets.text_line import TextLine
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 RUNS_A_JUDGE: Final = (Where.LIBRARY, Where.ANNOTATE, Where.RUNS)
-"""Screens on which J runs a judge; elsewhere it tells what one has said."""
+"""Screens on which a key runs a judge."""
 
 KEY_CELLS: Final = 12
 """How wide the keys stand; more of them push the words of their row to the right."""
 
 INDENT: Final = 2
-
-HOW_TO_HAVE_A_MODEL: Final = (
-    "J runs the rules judge, which needs no network. It asks a language model too, of any server "
-    "that speaks the OpenAI chat API, once config.toml in the configuration folder names one:",
-    "",
-    "  [judge]",
-    '  model = "gpt-oss-120b"',
-    '  base_url = "http://localhost:8000/v1"',
-    '  key_variable = "OPENAI_API_KEY"',
-    "",
-    "Without base_url it is OPENAI_BASE_URL, or the vendor's own. The key stands in the "
-    "environment variable, never in the file. Nothing is sent before J has said what goes where "
-    "and what it may take; J again, while it works, asks whether to cancel.",
-)
-"""How ``config.toml`` has a model asked, paragraph by paragraph."""
 
 
 Entry = tuple[str, str]
@@ -83,7 +68,7 @@ LEGEND: Final[Mapping[Where, Sequence[Section]]] = MappingProxyType(
                         "A range of spans with such a mark begins, goes on, ends",
                     ),
                     (f"{_OWN}2  +2", "Two such marks on one span; two more than are shown"),
-                    ("repeated 3×", "So often these steps are; or 3 calls at once. Space folds"),
+                    ("repeated 3×", "So often these steps are; or 3 calls at once. They fold"),
                     ("⋮", "Steps that are folded or filtered out"),
                 ),
             ),
@@ -141,13 +126,35 @@ def sections_of(where: Where, keymap: Keymap) -> Iterator[Section]:
             if action.name.startswith(("digit_", "side_")):
                 if not action.name.endswith("_1"):
                     continue
-                keys = "0…9  0…9" if action.name.startswith("digit_") else "1…9"
+                keys = "0…9  0…9"
+                if action.name.startswith("side_"):
+                    last = key_of("adjudicate.side_9", keymap)
+                    keys = f"{key_of(action.id, keymap)}…{last}"
             title = action.section or place.value.capitalize().replace("_", " ")
             grouped.setdefault(title, []).append((keys, action.help))
         yield from (Section(title, entries) for title, entries in grouped.items())
     yield from LEGEND.get(where, ())
     if where in RUNS_A_JUDGE:
-        yield Section("A model as judge", [("", words) for words in HOW_TO_HAVE_A_MODEL])
+        paragraphs = model_judge_help(key_of(f"{where}.judge", keymap))
+        yield Section("A model as judge", [("", words) for words in paragraphs])
+
+
+def model_judge_help(key: str) -> tuple[str, ...]:
+    """Return how ``config.toml`` has a model asked, as paragraphs; ``key`` runs a judge."""
+    return (
+        f"{key} runs the rules judge, which needs no network. It asks a language model too, of any "
+        "server that speaks the OpenAI chat API, once config.toml in the configuration folder "
+        "names one:",
+        "",
+        "  [judge]",
+        '  model = "gpt-oss-120b"',
+        '  base_url = "http://localhost:8000/v1"',
+        '  key_variable = "OPENAI_API_KEY"',
+        "",
+        "Without base_url it is OPENAI_BASE_URL, or the vendor's own. The key stands in the "
+        f"environment variable, never in the file. Nothing is sent before {key} has said what goes "
+        f"where and what it may take; {key} again, while it works, asks whether to cancel.",
+    )
 
 
 def matching(sections: Iterable[Section], wanted: str) -> Iterator[Section]:

@@ -13,6 +13,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.ui.actions.registry import KeyOf
 from mast_tui.ui.context import context_of
 from mast_tui.ui.styles import DIALOGS
 
@@ -20,22 +21,26 @@ _EXAMPLE: Final = 2
 """The place of the mode whose keys are shown: with MAST's the two are not the same."""
 
 
-def first_keys(taxonomy: Taxonomy, *, blind: bool) -> tuple[tuple[str, str], ...]:
-    """Tell the keys that are enough to begin, and what each does.
+def first_keys(taxonomy: Taxonomy, key_of: KeyOf, *, blind: bool) -> tuple[tuple[str, str], ...]:
+    """Return the keys that are enough to begin, and what each does.
 
     Args:
-        taxonomy: What is labelled with.
+        taxonomy: The taxonomy of the labels.
+        key_of: Returns how the key of an action is shown.
         blind: Whether no suggestions are shown, so that no key goes to one.
     """
     mode = taxonomy.modes[: _EXAMPLE + 1][-1]
     keys = " ".join(taxonomy.keys_of(mode))
-    suggestions = (("]", "go to the next suggestion: a accepts it, x rejects it"),)
+    accept = key_of("annotate.accept")
+    reject = key_of("annotate.reject")
+    answers = f"go to the next suggestion: {accept} accepts it, {reject} rejects it"
+    suggestions = ((key_of("annotate.next_suggestion"), answers),)
     return (
-        ("↑ ↓", "move over the steps of a run"),
+        (f"{key_of('annotate.up')} {key_of('annotate.down')}", "move over the steps of a run"),
         (keys, "two digits label the step, the same again takes it off"),
         *(() if blind else suggestions),
-        ("u", "take back the last change, also after a restart"),
-        ("?", "all keys"),
+        (key_of("everywhere.undo"), "take back the last change, also after a restart"),
+        (key_of("everywhere.help"), "all keys"),
     )
 
 
@@ -50,7 +55,8 @@ class WelcomeScreen(ModalScreen[bool]):
 
     def __init__(self, taxonomy: Taxonomy, *, blind: bool) -> None:
         super().__init__()
-        self._keys = first_keys(taxonomy, blind=blind)
+        self._taxonomy = taxonomy
+        self._blind = blind
 
     def compose(self) -> ComposeResult:
         """The first keys."""
@@ -61,7 +67,8 @@ class WelcomeScreen(ModalScreen[bool]):
                 Content("Read what an agent did, and label where and how it failed."),
                 classes="question",
             )
-            for key, words in self._keys:
+            key_of = context_of(self).key_of
+            for key, words in first_keys(self._taxonomy, key_of, blind=self._blind):
                 yield Static(Content.assemble((f" {key:<5}", "bold"), f" {words}"))
             yield Static(
                 Content("Every label is saved as you make it; quitting loses nothing."),

@@ -31,7 +31,7 @@ from mast_tui.safe_text import one_line
 from mast_tui.session import library_view, record_reveal, visible_traces_for_agreement
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
-from mast_tui.ui.actions.registry import Where
+from mast_tui.ui.actions.registry import KeyOf, Where
 from mast_tui.ui.context import TraceLocation
 from mast_tui.ui.screens.trace_opening import OpensTraces
 from mast_tui.ui.services.open_workspace import OpenWorkspace
@@ -289,8 +289,14 @@ def places_words(marks: tuple[Mark, ...], order: Order, *, said: bool) -> str:
     return ", ".join(words) + (f" and {more} more" if more > 0 else "")
 
 
-def about_words(found: Compared, *, gold: bool) -> str:
-    """Over what was compared, and what was left out and why."""
+def about_words(found: Compared, key_of: KeyOf, *, gold: bool) -> str:
+    """Return how much was compared, and what was left out and why.
+
+    Args:
+        found: The comparison.
+        key_of: Returns how the key of an action is shown.
+        gold: Whether the run is compared with gold.
+    """
     count = found.traces
     words = [f"{count} trace{'' if count == 1 else 's'} compared"]
     if found.examples:
@@ -301,28 +307,38 @@ def about_words(found: Compared, *, gold: bool) -> str:
     if gold and found.judge_seen:
         some = f"{found.judge_seen} verdict{'' if found.judge_seen == 1 else 's'}"
         counted = "counted too: no independent figure"
-        became = counted if found.with_seen else "left out (o counts them)"
+        became = counted
+        if not found.with_seen:
+            became = f"left out ({key_of('comparison.seen')} counts them)"
         words.append(f"{some} settled with a judge on screen {became}")
     return " · ".join(words)
 
 
-def nothing_words(found: Compared, *, gold: bool) -> str:
-    """Why there is nothing to compare, and what to do."""
+def nothing_words(found: Compared, key_of: KeyOf, *, gold: bool) -> str:
+    """Return why there is nothing to compare, and what to do.
+
+    Args:
+        found: The comparison.
+        key_of: Returns how the key of an action is shown.
+        gold: Whether the run is compared with gold.
+    """
     if gold:
         lines = [
             "No trace of this run has gold that you may see and that is independent.\n",
-            "Gold is what people have finished (D) and settled (A) on the same traces.",
+            f"Gold is what people have finished ({key_of('annotate.finish')}) and settled "
+            f"({key_of('everywhere.adjudicate')}) on the same traces.",
         ]
     else:
         lines = [
             "These two judges have judged no trace in common that you may see.\n",
-            "R, then J, runs a judge on all traces of the library.",
+            f"{key_of('everywhere.runs')}, then {key_of('runs.judge')}, runs a judge on all traces "
+            "of the library.",
         ]
     if found.examples:
         lines.append(f"{found.examples} left out: their text stood as examples in a prompt.")
     if found.hidden:
         lines.append(f"{found.hidden} hidden from you until you have finished them.")
-    lines += ["", "Esc goes back."]
+    lines += ["", f"{key_of('everywhere.back')} goes back."]
     return "\n".join(lines)
 
 
@@ -402,10 +418,11 @@ class ComparisonScreen(OpensTraces):
     def _show_found(self, found: Compared) -> None:
         self._found = found
         if not (found.judge_seen or (found.traces and found.comparison.total.compared)):
-            self.show_words(nothing_words(found, gold=self._gold))
+            self.show_words(nothing_words(found, self.mast.key_of, gold=self._gold))
             return
         self.remove_class("-empty")
-        self.query_one("#about", Static).update(Content(about_words(found, gold=self._gold)))
+        about = about_words(found, self.mast.key_of, gold=self._gold)
+        self.query_one("#about", Static).update(Content(about))
         self.main_list.show(count_rows(found.comparison, self.mast.taxonomy))
         if self.focused is None:
             self.main_list.focus()

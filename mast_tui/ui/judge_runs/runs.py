@@ -12,7 +12,7 @@ from textual import work
 from mast_tui.labels import Answer, QuoteCounts
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
-from mast_tui.ui.actions.registry import Where
+from mast_tui.ui.actions.registry import KeyOf, Where
 from mast_tui.ui.context import Judged, TraceLocation
 from mast_tui.ui.judge_runs.comparison import ComparisonScreen
 from mast_tui.ui.screens.table_screen import TableScreen
@@ -238,7 +238,8 @@ class RunScreen(OpensTraces, TableScreen):
 
     def _show_rows(self) -> None:
         if not self._view.run.traces:
-            self.show_words("This run has come to no trace.\n\nEsc goes back.")
+            key = self.mast.key_of("everywhere.back")
+            self.show_words(f"This run has come to no trace.\n\n{key} goes back.")
             return
         self.remove_class("-empty")
         self.main_list.show(trace_rows(self._view, self._names))
@@ -372,7 +373,7 @@ def run_words(
     lines = [_head(run, at_work)]
     if view.failed:
         count = len(run.traces)
-        lines.append(f"It failed on {view.failed} of {count} traces; Enter lists them.")
+        lines.append(f"It failed on {view.failed} of {count} traces, listed in the run.")
     if run.note:
         lines.append(run.note)
     lines += _taken(run)
@@ -480,16 +481,28 @@ def _settings(settings: RunSettings) -> Iterator[str]:
         yield f"{count} {stand} in the prompt."
 
 
-NO_RUNS = """No judge has run in this workspace yet.
+def no_runs_words(key_of: KeyOf, *, blind: bool) -> str:
+    """Return that no judge has run yet, and how to run one.
 
-J runs one on all traces of the library. The rules judge needs no network and no model; a language model is asked once config.toml names it (? tells how).
-mast-tui judge PATH does the same without the app.
-
-What a judge finds waits as a suggestion in each trace: ] goes to it, a accepts, x rejects."""  # noqa: E501
-
-NO_RUNS_BLIND = f"""{NO_RUNS}
-
-You work blind: suggestions are shown to you once you have finished a trace."""
+    Args:
+        key_of: Returns how the key of an action is shown.
+        blind: Whether the annotator sees no suggestions before finishing a trace.
+    """
+    words = (
+        "No judge has run in this workspace yet.\n\n"
+        f"{key_of('runs.judge')} runs one on all traces of the library. The rules judge needs no "
+        "network and no model; a language model is asked once config.toml names it "
+        f"({key_of('everywhere.help')} tells how).\n"
+        "mast-tui judge PATH does the same without the app.\n\n"
+        "What a judge finds waits as a suggestion in each trace: "
+        f"{key_of('annotate.next_suggestion')} goes to it, {key_of('annotate.accept')} accepts, "
+        f"{key_of('annotate.reject')} rejects."
+    )
+    if not blind:
+        return words
+    return (
+        f"{words}\n\nYou work blind: suggestions are shown to you once you have finished a trace."
+    )
 
 
 class RunsScreen(TableScreen):
@@ -542,7 +555,8 @@ class RunsScreen(TableScreen):
             self.main_list.focus()
         else:
             opened = self.mast.opened
-            self.show_words(NO_RUNS_BLIND if opened is not None and opened.blind else NO_RUNS)
+            blind = opened is not None and opened.blind
+            self.show_words(no_runs_words(self.mast.key_of, blind=blind))
         self.show_title()
 
     def _show_rows(self) -> None:
@@ -566,7 +580,11 @@ class RunsScreen(TableScreen):
         self.detail.border_title = plain_title(
             f"{judge_name(run.judge)} · {local_time(run.started_at)}"
         )
-        self.detail.border_subtitle = plain_title("Enter: its traces · d b scroll")
+        key_of = self.mast.key_of
+        self.detail.border_subtitle = plain_title(
+            f"{key_of('runs.open')}: its traces · "
+            f"{key_of('runs.text_down')} {key_of('runs.text_up')} scroll"
+        )
         latest = next(iter(self._views)) == run.id
         at_work = latest and self.mast.judge_at_work is not None
         words = run_words(view, self._names, self.mast.taxonomy, at_work=at_work)
@@ -597,7 +615,8 @@ class RunsScreen(TableScreen):
             self.hints.say("No run is marked")
         else:
             name = judge_name(view.run.judge)
-            self.hints.say(f"{name} is marked: go to another run, = compares the two")
+            key = self.mast.key_of("runs.compare")
+            self.hints.say(f"{name} is marked: go to another run, {key} compares the two")
 
     def action_compare(self) -> None:
         """Compare the marked run with the one under the cursor."""
@@ -605,9 +624,14 @@ class RunsScreen(TableScreen):
         if view is None:
             return
         if marked is None:
-            self.hints.say("v marks a run, = then compares it with another; c compares with gold")
+            key_of = self.mast.key_of
+            self.hints.say(
+                f"{key_of('runs.mark')} marks a run, {key_of('runs.compare')} then compares it "
+                f"with another; {key_of('runs.gold')} compares with gold"
+            )
         elif marked.run.id == view.run.id:
-            self.hints.say("This run is the marked one: go to another, = compares the two")
+            key = self.mast.key_of("runs.compare")
+            self.hints.say(f"This run is the marked one: go to another, {key} compares the two")
         elif marked.run.taxonomy != view.run.taxonomy:
             self.hints.say("These runs are of two taxonomies, which cannot be compared", error=True)
         elif marked.run.judge == view.run.judge:

@@ -19,6 +19,7 @@ from mast_tui.safe_text import one_line
 from mast_tui.traces.model import SpanKind, SpanStatus, Trace
 from mast_tui.traces.search.query import Hit, NotSearched, Query
 from mast_tui.traces.search.search_processes import ManyFilesSearch
+from mast_tui.ui.actions.registry import key_while_typing
 from mast_tui.ui.context import ShowTrace, TraceLocation
 from mast_tui.ui.trace_names import names_under
 from mast_tui.ui.widgets.text_line import TextLine
@@ -160,7 +161,11 @@ class Contents:
         """Open the line."""
         self.line.display = True
         self._view.set_focus(self.line)
-        self._view.hints.prompt("In contents · Enter looks · Tab in names · Esc leaves")
+        key = key_while_typing("library.contents", self._view.mast.keys_set)
+        switch = f" · {key} in names" if key else ""
+        back = key_while_typing("everywhere.back", self._view.mast.keys_set)
+        leave = f" · {back} leaves" if back else ""
+        self._view.hints.prompt(f"In contents · Enter looks{switch}{leave}")
 
     def start(self) -> None:
         """Look for what stands on the line; there must be something."""
@@ -276,4 +281,5 @@ class Contents:
         """What is said where no row is shown."""
         if not self.done:
             return f"Looking for {self.words} …"
-        return f"No span holds {self.words}.\n\nEsc shows the traces."
+        key = self._view.mast.key_of("everywhere.back")
+        return f"No span holds {self.words}.\n\n{key} shows the traces."

@@ -17,7 +17,8 @@ from textual.worker import get_current_worker
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 from mast_tui.study import random_sample
-from mast_tui.ui.actions.registry import Keymap, key_shown
+from mast_tui.ui.actions.registry import KeyOf
+from mast_tui.ui.context import context_of
 from mast_tui.ui.dialogs.dialog import KeyDialog, KeyRow
 from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.wording import plain_lines, plain_title
@@ -191,18 +192,18 @@ def count_words(
     return f"in your {count:,} finished; {looks}" if count else "0"
 
 
-def empty_words(read: QueueRead, keymap: Keymap) -> str:
-    """Return why a queue shows nothing, and what can be done.
+def empty_words(read: QueueRead, key_of: KeyOf) -> str:
+    """Return why a queue shows nothing, and what to do.
 
     Args:
-        read: The queue.
-        keymap: The keys that the user has set.
+        read: The queue as it was read.
+        key_of: Returns how the key of an action is shown.
     """
     name = read.wanted.name
     words = QUEUES[name].empty
     if name is QueueName.MINE:
         names = ("agreement", "study", "export")
-        agreement, study, export = (key_shown(f"everywhere.{one}", keymap) for one in names)
+        agreement, study, export = (key_of(f"everywhere.{one}") for one in names)
         tells = f"{agreement} shows agreement, {study} how far the study is"
         words += f"\n\n{tells}, {export} exports labels."
     if name is QueueName.MINE and read.outside:
@@ -211,7 +212,8 @@ def empty_words(read: QueueRead, keymap: Keymap) -> str:
         count = len(read.trace_ids)
         these = "Its one trace is" if count == 1 else f"All its {count:,} traces are"
         words = f"{these} in files that are not here."
-    return f"{words}\n\nf chooses another queue; f, then a, shows all traces."
+    key = key_of("library.queue")
+    return f"{words}\n\n{key} chooses another queue; {key}, then a, shows all traces."
 
 
 def sample_from(text: str) -> Wanted:
@@ -278,10 +280,12 @@ class QueueChoice(KeyDialog[QueueName]):
         """A row for each queue."""
         with Vertical(classes="dialog") as box:
             box.border_title = plain_title("Which traces?")
+            key_of = context_of(self).key_of
             yield from self._queue_rows.values()
             yield Static(
                 plain_lines(
-                    "> and < go through the chosen ones, in their order. Disagreements, also with "
+                    f"{key_of('annotate.next_trace')} and {key_of('annotate.previous_trace')} in "
+                    "a trace go through the chosen ones, in their order. Disagreements, also with "
                     "the judge, are told of traces that you have finished; these finishes stand "
                     "then."
                 ),

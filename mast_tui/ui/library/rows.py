@@ -148,6 +148,10 @@ class Listing:
         self._last: _Arranged | None = None
         self._among: tuple[str, ...] | None = None
         self._in_order = False
+        self.similar_only = False
+        """Whether no row listed holds the needle as it stands."""
+        self.matches_elsewhere = 0
+        """How many rows hold the needle as it stands, all of them outside of the queue."""
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -184,11 +188,18 @@ class Listing:
         self._all = self._last = None
 
     def arranged(self, needle: str, sort: Sort) -> list[LibraryRow]:
-        """The rows that match every word of ``needle``, sorted.
+        """Return the rows that match every word of ``needle``, sorted.
 
-        Where no row holds all words as they stand, rows that hold their letters in order are
-        taken. A needle that has grown is looked for in what it matched.
+        Where no row holds all words as they stand, neither in the queue nor outside, rows that hold
+        their letters in order are taken: ``similar_only`` says so. A needle that has grown is
+        looked for in what it matched.
+
+        Args:
+            needle: What the user has typed.
+            sort: The order of the rows.
         """
+        self.similar_only = False
+        self.matches_elsewhere = 0
         if self._all is None or self._all.sort is not sort:
             self._all = _Arranged("", sort, self._ordered(sort))
         needle = needle.casefold().lstrip()
@@ -201,13 +212,22 @@ class Listing:
         found = [] if among.spelled else among.rows
         for word in words:
             found = [row for row in found if word in row.haystack]
-        spelled = not found
+        if not found:
+            self.matches_elsewhere = self._count_outside_queue(words)
+        spelled = not found and not self.matches_elsewhere
         if spelled:
             # Rows that hold a shorter needle as it stands are not all that spell this one.
             rows = among.rows if among.spelled else self._all.rows
             found = [row for row in rows if all(_spells(row.haystack, word) for word in words)]
+        self.similar_only = spelled and bool(found)
         self._last = _Arranged(needle, sort, found, spelled)
         return found
+
+    def _count_outside_queue(self, words: Sequence[str]) -> int:
+        """Return how many rows that the queue leaves out hold all words as they stand."""
+        if self._among is None:
+            return 0
+        return sum(all(word in row.haystack for word in words) for row in self)
 
 
 def row_of(

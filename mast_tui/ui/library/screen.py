@@ -15,7 +15,7 @@ from textual.widgets import Input, Static
 
 from mast_tui.safe_text import one_line
 from mast_tui.traces.same_runs import same_runs
-from mast_tui.ui.actions.registry import Where
+from mast_tui.ui.actions.registry import Where, key_while_typing
 from mast_tui.ui.context import Judged, ShowSideBySide, ShowTrace
 from mast_tui.ui.dialogs.finder import Choice, Finder
 from mast_tui.ui.library.contents import Contents, HitList
@@ -38,7 +38,7 @@ from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.text_line import TextLine
 from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import joined, plain_title
+from mast_tui.ui.wording import counted, joined, plain_title
 from mast_tui.writes import HeldKeys
 
 if TYPE_CHECKING:
@@ -242,7 +242,10 @@ class LibraryScreen(ListScreen):
             return
         listed, every = len(self.table.rows), len(self._listing)
         count = f"{every} trace{'' if every == 1 else 's'}"
-        left = ["Library", count if listed == every else f"{listed} of {count}"]
+        shown = count if listed == every else f"{listed} of {count}"
+        if self._listing.similar_only:
+            shown += ", none exact"
+        left = ["Library", shown]
         if app.catalog.unreadable:
             left.append(f"{len(app.catalog.unreadable):,} not read")
         read, known = self.queue.read, app.catalog
@@ -293,12 +296,19 @@ class LibraryScreen(ListScreen):
         catalog = self.mast.catalog
         if contents.shown:
             words = contents.empty_words()
+        elif needle and self._listing.matches_elsewhere:
+            elsewhere = counted(self._listing.matches_elsewhere, "match", "matches")
+            words = (
+                f"No trace of this queue matches “{one_line(needle, 60)}”: {elsewhere} outside of "
+                f"it.\n\n{self.mast.key_of('library.queue')} chooses another queue."
+            )
         elif needle:
             words = (
-                f"No trace matches “{one_line(needle, 60)}”.\n\nEsc shows all {len(self._listing)}."
+                f"No trace matches “{one_line(needle, 60)}”.\n\n"
+                f"{self.mast.key_of('everywhere.back')} shows all {len(self._listing)}."
             )
         elif self.queue.read.wanted.name is not QueueName.ALL and self._listing:
-            words = empty_words(self.queue.read, self.mast.keys_set)
+            words = empty_words(self.queue.read, self.mast.key_of)
         elif not catalog.complete:
             words = f"Looking for traces …\n\n{one_line(catalog.being_read)}".rstrip()
         else:
@@ -406,7 +416,11 @@ class LibraryScreen(ListScreen):
         self.contents.leave()
         self._filter.display = True
         self.set_focus(self._filter)
-        self.hints.prompt("In names · Enter keeps · Tab in contents · Esc shows all")
+        key = key_while_typing("library.contents", self.mast.keys_set)
+        switch = f" · {key} in contents" if key else ""
+        back = key_while_typing("everywhere.back", self.mast.keys_set)
+        leave = f" · {back} shows all" if back else ""
+        self.hints.prompt(f"In names · Enter keeps{switch}{leave}")
 
     def action_contents(self) -> None:
         """Find text in all traces; from the line where that is typed go to that for names."""
@@ -437,7 +451,10 @@ class LibraryScreen(ListScreen):
     def action_back(self) -> None:
         """Leave a search of contents; then show all traces again."""
         if not self._leave_a_search():
-            self.hints.say("q quits · ? shows all keys")
+            key_of = self.mast.key_of
+            self.hints.say(
+                f"{key_of('everywhere.close')} quits · {key_of('everywhere.help')} shows all keys"
+            )
 
     def _leave_a_search(self) -> bool:
         line = self._filter
@@ -541,7 +558,11 @@ class LibraryScreen(ListScreen):
 
     def action_undo(self) -> None:
         """Undo belongs to an open trace."""
-        self.hints.say("Undo works on an open trace: Enter opens it, u takes back")
+        key_of = self.mast.key_of
+        self.hints.say(
+            f"Undo works on an open trace: {key_of('library.open')} opens it, "
+            f"{key_of('everywhere.undo')} takes back"
+        )
 
     def go_to_place(self, text: str) -> bool:
         """Go to a trace by its number in the list, its id or its file name."""

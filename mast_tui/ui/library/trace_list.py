@@ -87,6 +87,7 @@ class LibraryList(VirtualLines):
         self.rows: Sequence[LibraryRow] = ()
         self.troubles: Sequence[FileProblem] = ()
         self._widths: list[tuple[Column, int]] = []
+        self._fitted_width = 0
         self._lengths: LRUCache[str, tuple[LibraryRow, Mapping[str, int]]] = LRUCache(4 * SAMPLED)
 
     @property
@@ -143,10 +144,12 @@ class LibraryList(VirtualLines):
 
     def rows_changed(self) -> None:
         """Fit the columns to what is listed."""
-        self._fit(self.scrollable_content_region.width)
+        self._fit(self.row_width)
         super().rows_changed()
 
     def _fit(self, width: int) -> None:
+        """Choose the columns for rows of this width, and how wide each is."""
+        self._fitted_width = width
         # The first few hundred rows settle the widths well enough, and cost little.
         sample = [self._measured(row) for row in self.rows[:SAMPLED]]
         longest = {c.name: max((one[c.name] for one in sample), default=0) for c in COLUMNS}
@@ -193,6 +196,8 @@ class LibraryList(VirtualLines):
 
     def render_row(self, row: int, width: int) -> Strip:
         """One trace, or one file that could not be read."""
+        if width != self._fitted_width:
+            self._fit(width)
         if row >= len(self.rows):
             return self._render_trouble(row, width)
         item = self.rows[row]

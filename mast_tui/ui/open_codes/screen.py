@@ -34,7 +34,7 @@ from mast_tui.session.open_codes import (
     open_coding,
 )
 from mast_tui.taxonomy.model import Mode, Taxonomy
-from mast_tui.ui.actions.registry import Where
+from mast_tui.ui.actions.registry import KeyOf, Where
 from mast_tui.ui.context import TraceLocation
 from mast_tui.ui.dialogs.finder import Choice, Finder
 from mast_tui.ui.dialogs.note import NoteScreen
@@ -68,12 +68,17 @@ MOST_READ: Final = 40
 
 LAST: Final = 10
 
-NOTHING: Final = """Nothing is written down yet that no mode describes.
 
-In a trace 0 0 labels what is none of the modes, and asks at once what it is; m writes a note on a span. A #word in the text is a tag.
-What is about the same comes together here, and n makes a mode of it.
-
-What others wrote shows here once you have finished the trace."""  # noqa: E501
+def nothing_words(key_of: KeyOf) -> str:
+    """Return that nothing is written down yet, and how to do so; ``key_of`` names keys."""
+    return (
+        "Nothing is written down yet that no mode describes.\n\n"
+        "In a trace 0 0 labels what is none of the modes, and asks at once what it is; "
+        f"{key_of('annotate.note')} writes a note on a span. A #word in the text is a tag.\n"
+        "What is about the same comes together here, and "
+        f"{key_of('open_codes.new_mode')} makes a mode of it.\n\n"
+        "What others wrote shows here once you have finished the trace."
+    )
 
 
 def saturation_line(found: Saturation) -> str:
@@ -193,7 +198,7 @@ class OpenCodesScreen(OpensTraces, TableScreen):
         self._marked = {place: there[place] for place in self._marked if place in there}
         self.show_title()
         if not coding.codes:
-            self.show_words(NOTHING)
+            self.show_words(nothing_words(self.mast.key_of))
             return
         self.remove_class("-empty")
         by = "" if coding.model is None else f"  by {one_line(coding.model, 30)}"
@@ -226,8 +231,10 @@ class OpenCodesScreen(OpensTraces, TableScreen):
             styles = {"what": "total", "trace": "quiet", "glyph": "doubt"}
             return TableRow(row.id, cells, "v" if whole else "▾", styles)
         marked = code.place in self._marked
+        key = self.mast.key_of("annotate.note")
+        no_words = f"no words yet: {key} there writes some"
         cells = {
-            "what": f"  {one_line(code.tagged_text) or 'no words yet: m there writes some'}",
+            "what": f"  {one_line(code.tagged_text) or no_words}",
             "trace": one_line(at_hand.name_of(code.trace_id)),
             "where": place_words(code.target, at_hand.known_order(code.trace_id)),
             "who": one_line(code.annotator),
@@ -246,7 +253,10 @@ class OpenCodesScreen(OpensTraces, TableScreen):
             return
         group, code = row.group, row.code
         self.detail.border_title = plain_title(group.name)
-        self.detail.border_subtitle = plain_title("Enter opens  n makes a mode")
+        key_of = self.mast.key_of
+        self.detail.border_subtitle = plain_title(
+            f"{key_of('open_codes.open')} opens  {key_of('open_codes.new_mode')} makes a mode"
+        )
         if code is not None:
             self.detail.show_text(code.tagged_text or "Nobody has written what it is yet.")
             return
@@ -281,7 +291,8 @@ class OpenCodesScreen(OpensTraces, TableScreen):
             self._marked |= {code.place: code for code in codes}
         self._show_rows()
         self.main_list.move_by(1)
-        self.hints.say(f"{counted(len(self._marked), 'place')} marked: n makes a mode of them")
+        key = self.mast.key_of("open_codes.new_mode")
+        self.hints.say(f"{counted(len(self._marked), 'place')} marked: {key} makes a mode of them")
 
     def action_group(self, step: int) -> None:
         """Go to the next group, or the previous one."""
@@ -301,8 +312,10 @@ class OpenCodesScreen(OpensTraces, TableScreen):
             self._search = words.strip()
             self._show_rows()
             count = sum(row.code is not None for row in self._by_id.values())
+            key = self.mast.key_of("open_codes.search")
             self.hints.say(
-                f"{counted(count, 'place')} with {one_line(self._search)}: / and nothing shows all"
+                f"{counted(count, 'place')} with {one_line(self._search)}: "
+                f"{key} and an empty line show all"
                 if self._search
                 else f"All are shown: {counted(count, 'place')}"
             )

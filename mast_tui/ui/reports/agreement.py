@@ -30,7 +30,7 @@ from mast_tui.reports.model import Behind, Note, Report, Section
 from mast_tui.reports.span_agreement import places_section
 from mast_tui.safe_text import one_line
 from mast_tui.session import library_view, record_reveal, visible_traces_for_agreement
-from mast_tui.ui.actions.registry import Where
+from mast_tui.ui.actions.registry import KeyOf, Where
 from mast_tui.ui.context import ShowDisagreements
 from mast_tui.ui.reports.agreement_traces import (
     AgreementTracesScreen,
@@ -64,14 +64,13 @@ JUDGE: Final = "judge"
 ELSEWHERE: Final = ("no_spans", "no_judge")
 """Notes of the whole report that other pages of the screen make untrue."""
 
-ON_PAGE_5: Final = "Judges have a page of their own: 5 shows it"
 HOLDING: Final = "Holding the judge against what people say …"
 
 NO_PAGE: Final = {
     "modes": "This taxonomy has no modes.",
     "categories": "This taxonomy has no categories.",
-    "pairs": "Two people have finished the same traces: their figures stand on page 1. Pairs are "
-    "told apart where there are three people or more.",
+    "pairs": "Two people have finished the same traces: the page of modes has their figures. "
+    "Pairs are told apart where there are three people or more.",
 }
 
 
@@ -145,6 +144,7 @@ class AgreementScreen(ReportScreen):
 
     where = Where.AGREEMENT
     traces = AgreementTracesScreen
+    keys_left_out = ("look",)  # until traces are known that are hidden
     pages: ClassVar[Mapping[str, str]] = {
         "modes": "modes",
         "categories": "categories",
@@ -219,6 +219,7 @@ class AgreementScreen(ReportScreen):
 
     def _take_people(self, found: People) -> None:
         self.people = found
+        self.hints.leave_out(() if found.hidden else ("look",))
         self.hints.clear()
         if self.page == SPANS:
             self.mast.when_ready(self.count_page)
@@ -226,7 +227,7 @@ class AgreementScreen(ReportScreen):
             self.show()
         warnings = [note.text for note in found.notes if note.warning]
         if found.report is not None and found.hidden:
-            self.hints.say(f"{hidden_words(len(found.hidden))} as adjudicator")
+            self.hints.say(hidden_words(len(found.hidden), self.mast.key_of("agreement.look")))
         elif warnings:
             self.hints.say(warnings[0])
 
@@ -268,7 +269,7 @@ class AgreementScreen(ReportScreen):
         if people is None:
             return Page()
         if people.report is None:
-            return Page(words=nothing_to_count(people))
+            return Page(words=nothing_to_count(people, self.mast.key_of))
         if page == SPANS:
             words = nothing_of_spans(spans)
             if spans is None or words:
@@ -283,13 +284,14 @@ class AgreementScreen(ReportScreen):
         judge = self.judge
         if judge is None or (judge.report is None and judge.pending):
             return Page()
-        words = nothing_of_judge(judge)
+        key_of = self.mast.key_of
+        words = nothing_of_judge(judge, key_of)
         if words:
             return Page(words=words)
         left_out = counted(judge.hidden, "unlabelled trace")
         words = f"{left_out} left out: what judges say is hidden from you."
         notes = (Note(words, "hidden"),) if judge.hidden else ()
-        keys = ("c against", "] judge")
+        keys = (f"{key_of('agreement.against')} against", f"{key_of('agreement.next_judge')} judge")
         return Page(judge.section, pending=judge.pending, notes=notes, keys=keys)
 
     def whole_report(self) -> Callable[[OpenWorkspace, Stopped], Report] | None:
@@ -298,11 +300,12 @@ class AgreementScreen(ReportScreen):
         if self.people is None or self.people.report is None:
             return None
         with_judge = self.judge is not None and self.judge.report is not None
+        key_of = self.mast.key_of
 
         def made(opened: OpenWorkspace, stopped: Stopped) -> Report:
             *_, people = count_people(opened, passes)
             if people.report is None:
-                raise MastError(nothing_to_count(people))
+                raise MastError(nothing_to_count(people, key_of))
             *_, spans = count_spans(opened, people, passes, stopped)
             document: dict[str, object] = {**people.report, "spans": spans.report}
             if with_judge:
@@ -376,7 +379,8 @@ class AgreementScreen(ReportScreen):
     def _on_page_5(self) -> bool:
         here = self.page == JUDGE
         if not here:
-            self.hints.say(ON_PAGE_5)
+            key = self.mast.key_of("agreement.judge")
+            self.hints.say(f"Judges have a page of their own: {key} shows it")
         return here
 
     def _choose(self, choice: JudgeChoice) -> None:
@@ -580,8 +584,13 @@ def _who_there_is(opened: OpenWorkspace) -> tuple[tuple[str, ...], tuple[str, ..
 # What stands in the place of figures
 
 
-def nothing_to_count(people: People) -> str:
-    """Say why there are no figures of people, and what to do."""
+def nothing_to_count(people: People, key_of: KeyOf) -> str:
+    """Return why there are no figures of people, and what to do.
+
+    Args:
+        people: What is known of the people's work.
+        key_of: Returns how the key of an action is shown.
+    """
     if people.problem is not None:
         return one_line(people.problem)
     if people.hidden:
@@ -595,10 +604,11 @@ def nothing_to_count(people: People) -> str:
             for name, count in people.finished.items()
         ]
     else:
-        lines.append("Nobody has finished a trace yet: D finishes the one that is open.")
+        key = key_of("annotate.finish")
+        lines.append(f"Nobody has finished a trace yet: {key} finishes the one that is open.")
     lines.append("")
     if people.hidden:
-        lines.append(f"{hidden_words(len(people.hidden))} as adjudicator.")
+        lines.append(f"{hidden_words(len(people.hidden), key_of('agreement.look'))}.")
     else:
         lines.append("Others label in this workspace with: mast-tui --annotator NAME")
     return "\n".join(lines)
@@ -621,14 +631,22 @@ def nothing_of_spans(spans: Spans | None) -> str:
     )
 
 
-def nothing_of_judge(judge: Judge) -> str:
-    """Say why there is nothing to tell of a judge, and what to do; nothing where there is."""
+def nothing_of_judge(judge: Judge, key_of: KeyOf) -> str:
+    """Return why there are no figures of a judge, and what to do.
+
+    Args:
+        judge: What is known of the judge.
+        key_of: Returns how the key of an action is shown.
+
+    Returns:
+        The reason, or nothing where there are figures.
+    """
     if judge.problem is not None:
         return one_line(judge.problem)
     if not judge.judges:
         return (
-            "No judge has looked at a trace here.\n\nJ in the library runs one on the traces that "
-            "are listed; mast-tui judge runs it without the app."
+            f"No judge has looked at a trace here.\n\n{key_of('library.judge')} in the library "
+            "runs one on the traces that are listed; mast-tui judge runs it without the app."
         )
     report = judge.report
     if report is None:
@@ -642,13 +660,17 @@ def nothing_of_judge(judge: Judge) -> str:
     lines = [f"{one_line(report['judge'])} cannot be held against {against} yet.", ""]
     if seen and not report["judge_seen_counted"]:
         lines.append(
-            f"{seen} verdicts came about with a judge on screen, and are left out: s counts them "
-            "all the same."
+            f"{seen} verdicts came about with a judge on screen, and are left out: "
+            f"{key_of('agreement.seen')} counts them all the same."
         )
     else:
         lines.append(
             "That needs traces that it has judged and that you have finished or adjudicated, "
             f"with a verdict of {against}."
         )
-    lines += ["", "c holds it against somebody else · ] takes another judge"]
+    lines += [
+        "",
+        f"{key_of('agreement.against')} holds it against somebody else · "
+        f"{key_of('agreement.next_judge')} takes another judge",
+    ]
     return "\n".join(lines)

@@ -152,7 +152,7 @@ class ReportLines(VirtualLines):
     def rows_changed(self) -> None:
         """Fit the tables to the width and make their lines anew; the cursor keeps its row."""
         stood = self.place
-        width = self.scrollable_content_region.width
+        width = self.row_width
         tables = [part for part in self.parts if isinstance(part, Table)]
         self._layouts = {
             table.id: fitted(table, width, chosen=self._chosen_in(table), pending=self.pending)

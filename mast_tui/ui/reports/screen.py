@@ -44,8 +44,6 @@ COUNTING: Final = "Counting verdicts …"
 MOST: Final = 2000
 """Traces that are listed; the rest is counted."""
 
-NOTHING: Final = "No trace stands behind this figure.\n\nEsc goes back to the figures."
-
 
 class LeftError(Exception):
     """The screen was left, or counts something else, while this was counted."""
@@ -175,7 +173,7 @@ class ReportScreen(TablesScreen):
 
     def compose_pages(self) -> ComposeResult:
         """The names of the pages."""
-        yield PageBar(tuple(self.pages.values()))
+        yield PageBar({title: self._key(page) for page, title in self.pages.items()})
 
     @property
     def row(self) -> Row | None:
@@ -230,7 +228,8 @@ class ReportScreen(TablesScreen):
             self._counted = said
         new = max(len(said - self._counted), len(self._counted - said))
         if new:
-            self.hints.say(f"{new:,} new since, finished or decided · O counts anew")
+            key = self.mast.key_of(f"{self.where}.anew")
+            self.hints.say(f"{new:,} new since, finished or decided · {key} counts anew")
 
     def action_anew(self) -> None:
         """Count all of it anew."""
@@ -370,18 +369,24 @@ class ReportScreen(TablesScreen):
         if self.detail.text != words:
             self.detail.show_text(words)
 
+    def _key(self, name: str) -> str:
+        """Return how the key of an action of this screen is shown, given the action's name."""
+        return self.mast.key_of(f"{self.where}.{name}")
+
     def _keys_here(self) -> Sequence[str]:
-        """What keys do on the row under the cursor, as much of it as there is room for."""
-        lines, keys = self.main_list, []
+        """Return what keys do on the row under the cursor, as much of it as fits."""
+        lines = self.main_list
+        keys: list[str] = []
+        enter = self._key("open")
         if lines.line.folds is not None:
-            keys.append("Enter: fold, unfold")
+            keys.append(f"{enter}: fold, unfold")
         elif lines.behind is not None:
-            keys.append("Enter: the traces behind")
+            keys.append(f"{enter}: the traces behind")
         elif lines.row is not None and self.opening(lines.row.id) is not None:
-            keys.append("Enter: open it")
+            keys.append(f"{enter}: open it")
         if lines.line.table is not None and len(choosable(lines.line.table)) > 1:
-            keys.append("← → column")
-        keys += [*self._shown.keys, "d b scroll"]
+            keys.append(f"{self._key('left')} {self._key('right')} column")
+        keys += [*self._shown.keys, f"{self._key('text_down')} {self._key('text_up')} scroll"]
         while len(" · ".join(keys)) > self.size.width - 2 * TITLE_FRAME:
             keys.pop()
         return keys
@@ -472,11 +477,13 @@ class TracesScreen(TablesScreen):
         except MastError as error:
             self.call_later(self._show_found, None, one_line(str(error)))
 
-    def _show_found(self, listing: Listing | None, words: str = NOTHING) -> None:
+    def _show_found(self, listing: Listing | None, problem: str | None = None) -> None:
         """List the traces, or say why not, and do what was asked for while they were looked for."""
         self._listing, self._looking = listing, False
         if listing is None or not listing.table.rows:
-            self.show_words(words)
+            back = self.mast.key_of("everywhere.back")
+            nothing = f"No trace stands behind this figure.\n\n{back} goes back to the figures."
+            self.show_words(nothing if problem is None else problem)
         else:
             self._show_rows(listing)
         self._show_title()
@@ -507,9 +514,10 @@ class TracesScreen(TablesScreen):
         if table is None or row is None or listing is None:
             return
         self.detail.border_title = plain_title(listing.titles.get(row.id, row.id))
-        keys = ["Enter opens it"]
+        key_of = self.mast.key_of
+        keys = [f"{key_of(f'{self.where}.open')} opens it"]
         if listing.differing is not None:
-            keys.append("v only where they differ")
+            keys.append(f"{key_of('agreement_traces.differing')} only where they differ")
         self.detail.border_subtitle = plain_title(" · ".join(keys))
         self.detail.show_text(row_words(table, row))
 
@@ -528,7 +536,9 @@ class TracesScreen(TablesScreen):
             return
         self._only_unlike = not self._only_unlike
         self._show_rows(listing)
-        self.hints.say("Only where the sides differ · v lists all" if self._only_unlike else "All")
+        key = self.mast.key_of("agreement_traces.differing")
+        words = f"Only where the sides differ · {key} lists all" if self._only_unlike else "All"
+        self.hints.say(words)
 
     def action_open(self) -> None:
         """The trace under the cursor, at its place."""
@@ -568,11 +578,15 @@ def until(stopped: Stopped, orders: OrderOf) -> OrderOf:
     return order_of
 
 
-def hidden_words(count: int) -> str:
-    """Say that traces are left out, and how they can be counted.
+def hidden_words(count: int, key: str) -> str:
+    """Return that traces are hidden, and how to include them.
 
-    Some may be finished by their annotator and come back to be labelled once more, so it is not
-    said that they are not.
+    The words do not say that the annotator has not finished them: a finished trace may be labelled
+    once more later, and stays hidden until then.
+
+    Args:
+        count: The number of traces.
+        key: The key that includes them.
     """
-    it = "it" if count == 1 else "them"
-    return f"{counted(count, 'trace')} left out that you may not look into yet · o counts {it}"
+    them = "it" if count == 1 else "them"
+    return f"{counted(count, 'trace')} hidden from you. {key} = include {them} as adjudicator"

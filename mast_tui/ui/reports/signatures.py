@@ -34,7 +34,7 @@ from mast_tui.session import (
     visible_traces_for_agreement,
     within_sight,
 )
-from mast_tui.ui.actions.registry import Where
+from mast_tui.ui.actions.registry import KeyOf, Where
 from mast_tui.ui.context import TraceLocation
 from mast_tui.ui.dialogs.finder import Choice as Offered
 from mast_tui.ui.dialogs.finder import Finder
@@ -123,6 +123,7 @@ class SignaturesScreen(ReportScreen):
 
     where = Where.SIGNATURES
     traces = SignatureTracesScreen
+    keys_left_out = ("look",)  # until traces are known that are hidden
     pages: ClassVar[Mapping[str, str]] = {
         "modes": "modes",
         "onset": "onset",
@@ -168,6 +169,8 @@ class SignaturesScreen(ReportScreen):
             # Counted again: until all of it is there, what stands there is nearer to the truth.
             return
         self.found = found
+        can_look = bool(found.hidden) and not found.choice.of_judge
+        self.hints.leave_out(() if can_look else ("look",))
         if self.group not in found.groups:
             self.group = _first_group(found)
         if found.pending:
@@ -175,7 +178,7 @@ class SignaturesScreen(ReportScreen):
         else:
             self.hints.clear()
             if found.hidden and found.groups:
-                self.hints.say(_left_out(found))
+                self.hints.say(_left_out(found, self.mast.key_of("signatures.look")))
         self.show()
 
     # Showing
@@ -205,7 +208,7 @@ class SignaturesScreen(ReportScreen):
         if found is None:
             return Page()
         if found.report is None or self.group not in found.groups:
-            return Page(words=nothing_words(found))
+            return Page(words=nothing_words(found, self.mast.key_of))
         report, listed = self._report(found)
         page = self.page
         if page == TRACES:
@@ -249,10 +252,7 @@ class SignaturesScreen(ReportScreen):
         if not table["failed"] and not table["succeeded"]:
             if found.veiled:
                 return f"{veiled_words(found.veiled)}."
-            return (
-                "No outcome is known: shares are of all traces. The text below tells how to give "
-                "it."
-            )
+            return "Outcomes unknown, so shares are of all traces. See below how to add outcomes."
         told = [
             f"{value} {name}" + (f" ({more})" if more else "")
             for name, value, more in report.facts
@@ -262,7 +262,8 @@ class SignaturesScreen(ReportScreen):
 
     def _nothing(self, found: Signatures, section: Section) -> str:
         which = "traces" if self._of_all(found) else "failed traces"
-        all_of_them = "" if self._of_all(found) else "\n\na counts all traces."
+        key = self.mast.key_of("signatures.every")
+        all_of_them = "" if self._of_all(found) else f"\n\n{key} counts all traces."
         if section.id == "onset":
             if found.pending:
                 return "Reading the traces and finding the places of their labels …"
@@ -278,13 +279,14 @@ class SignaturesScreen(ReportScreen):
     def whole_report(self) -> Callable[[OpenWorkspace, Stopped], model.Report] | None:
         """All groups, with the examples and traces that the command's report has."""
         choice, orders = self.choice, self._orders
+        key_of = self.mast.key_of
         if self.found is None or not self.found.groups:
             return None
 
         def made(opened: OpenWorkspace, stopped: Stopped) -> model.Report:
             *_, found = count_signatures(opened, choice, orders, stopped)
             if found.report is None or found.given is None or not found.groups:
-                raise MastError(nothing_words(found))
+                raise MastError(nothing_words(found, key_of))
             workspace, taxonomy = opened.workspace, opened.taxonomy
             extras = extras_for(workspace, taxonomy, found.given, places=True)
             return signatures_report(found.report, extras=extras)
@@ -324,7 +326,8 @@ class SignaturesScreen(ReportScreen):
             self.hints.say(NO_GROUP)
             return
         if len(groups) < 2:
-            self.hints.say("There is one group only; v groups by something else")
+            key = self.mast.key_of("signatures.by")
+            self.hints.say(f"There is one group only; {key} groups by something else")
             return
         self._show_group(groups[(groups.index(self.group) + step) % len(groups)])
 
@@ -358,7 +361,8 @@ class SignaturesScreen(ReportScreen):
     def action_labels(self) -> None:
         """Whose labels are counted."""
         if self.found is None:
-            self.hints.prompt("Still counting; then w chooses")
+            key = self.mast.key_of("signatures.labels")
+            self.hints.prompt(f"Still counting; then {key} chooses")
             return
         choices = [Offered(name, "", name, whose_words(name)) for name in self.found.sources]
         self._ask(
@@ -530,16 +534,22 @@ def veiled_words(veiled: int) -> str:
     )
 
 
-def _left_out(found: Signatures) -> str:
+def _left_out(found: Signatures, key: str) -> str:
+    """Return how many traces are left out; ``key`` includes them."""
     if found.choice.of_judge:
         return f"{counted(len(found.hidden), 'trace')} left out, hidden from you for now"
-    return hidden_words(len(found.hidden))
+    return hidden_words(len(found.hidden), key)
 
 
-def nothing_words(found: Signatures) -> str:
-    """Say why there are no figures, and what to do."""
+def nothing_words(found: Signatures, key_of: KeyOf) -> str:
+    """Return why there are no figures, and what to do.
+
+    Args:
+        found: What was counted.
+        key_of: Returns how the key of an action is shown.
+    """
     if found.problem is not None:
-        return f"{one_line(found.problem, 400)}\n\nEsc goes back."
+        return f"{one_line(found.problem, 400)}\n\n{key_of('everywhere.back')} goes back."
     labels = found.choice.labels
     lines = []
     if found.hidden and found.choice.of_judge:
@@ -551,16 +561,17 @@ def nothing_words(found: Signatures) -> str:
         lines += [
             "What others said of the traces that count here is hidden from you.",
             "",
-            f"{hidden_words(len(found.hidden))} as their adjudicator.",
+            f"{hidden_words(len(found.hidden), key_of('signatures.look'))}.",
         ]
     elif labels == GOLD:
         lines += [
             "Nobody has finished a trace yet, so there is no gold.",
             "",
-            "D finishes the trace that is open; mast-tui import brings labels from elsewhere.",
+            f"{key_of('annotate.finish')} finishes the trace that is open; mast-tui import brings "
+            "labels from elsewhere.",
         ]
     else:
         lines.append(f"{one_line(labels)} has finished no trace under this taxonomy.")
     if len(found.sources) > 1:
-        lines += ["", "w chooses whose labels are counted."]
+        lines += ["", f"{key_of('signatures.labels')} chooses whose labels are counted."]
     return "\n".join(lines)

@@ -13,10 +13,10 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from mast_tui.safe_text import one_line
-from mast_tui.ui.actions.registry import Where, bindings_for, key_shown
+from mast_tui.ui.actions.registry import Where, bindings_for
 from mast_tui.ui.context import AppContext, ShowLibrary, context_of
 from mast_tui.ui.widgets.hint_bar import HintBar
-from mast_tui.ui.widgets.title_bar import TitleBar, sight_words
+from mast_tui.ui.widgets.title_bar import ADJUDICATOR, TitleBar, sight_words
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.writes import Writes
 
@@ -69,10 +69,6 @@ class ListScreen(MovesLines, Screen[None]):
         """The app, with what it shares."""
         return context_of(self)
 
-    def key_of(self, action_id: str) -> str:
-        """Return the key of an action as the user has set it, as it is written for people."""
-        return key_shown(action_id, self.mast.keys_set)
-
     @property
     def hints(self) -> HintBar:
         """The last line."""
@@ -84,12 +80,12 @@ class ListScreen(MovesLines, Screen[None]):
         return self.query_one(TitleBar)
 
     def who(self) -> tuple[str, ...]:
-        """Who works, and under which sight."""
+        """Return who works, and as what: an adjudicator, or with or without suggestions."""
         opened = self.mast.opened
         if opened is None:
             return (self.mast.waiting_words(),)
-        sight = sight_words(blind=opened.blind)
-        return (*self.mast.unsent_words(), one_line(opened.annotator), sight)
+        role = ADJUDICATOR if opened.adjudicates else sight_words(blind=opened.blind)
+        return (*self.mast.unsent_words(), one_line(opened.annotator), role)
 
     def action_undo(self) -> None:
         """Nothing here can be taken back."""

@@ -43,8 +43,6 @@ from mast_tui.writes import HeldKeys
 RULES: Final = "The rules judge"
 TWINS: Final = "The twins judge"
 
-MODEL_HINT: Final = "? on asking a model"
-
 
 BESIDE_WORDS: Final = 12
 """Cells of the last line that words cannot have."""
@@ -87,7 +85,8 @@ class JudgeRuns:
         except MastError as error:
             self._app.show_error(f"{error}; no model can be asked")
         twins = self._runs_beside(traces)
-        more = MODEL_HINT if setup is None else ""
+        help_key = self._app.key_of("everywhere.help")
+        more = "" if setup is not None else f"{help_key} on asking a model"
         if setup is None and not twins:
             self._start_rules(traces, opened, more)
             return
@@ -179,8 +178,8 @@ class JudgeRuns:
 
         self._app.ask_key(
             f"{at_work.name} is at work",
-            f"{at_work.words}\n\nWhat it has found and what was answered is kept; "
-            "J has it go on later.",
+            f"{at_work.words}\n\nWhat it has found and what was answered is kept. "
+            "Run it again to continue.",
             (("y", "cancel it"), ("n", "let it go on")),
             answered,
             default="n",

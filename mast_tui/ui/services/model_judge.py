@@ -130,7 +130,7 @@ def run_model(
         tell(Judged(f"{plan.name}: {one_line(str(error))}", done=True, problem=True))
         return
     if summary is None:
-        words = f"{plan.name} was cancelled; what it has answered is kept, J goes on from there"
+        words = f"{plan.name} was cancelled. What it answered is kept; run it again to continue"
         tell(Judged(words, done=True))
     else:
         tell(ended(plan, summary, blind=hidden))
@@ -175,10 +175,12 @@ def ended(plan: Plan, summary: ModelRunSummary, *, blind: bool) -> Judged:
     name, judged = plan.name, summary.steps.get(Step.JUDGED, 0)
     problem = bool(summary.stopped is not None or summary.ending is not None or summary.failed)
     if summary.stopped is not None:
-        why = one_line(summary.stopped).replace("the same command goes on", "J goes on")
+        reason = one_line(summary.stopped)
+        why = reason.replace("the same command goes on", "run it again to continue")
         words = f"{name}: {why}"
     elif summary.ending is not None:
-        words = f"{name}: {one_line(summary.ending)}; what was answered is kept, J goes on"
+        ending = one_line(summary.ending)
+        words = f"{name}: {ending}; what was answered is kept, run it again to continue"
     elif summary.failed:
         first = one_line(summary.failed[0].problem or "")
         some = "" if plan.estimate.traces == 1 else f" on {counted(len(summary.failed), 'trace')}"

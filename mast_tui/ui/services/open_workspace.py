@@ -48,6 +48,8 @@ class OpenWorkspace:
     taxonomy: Taxonomy
     annotator: str
     blind: bool
+    adjudicates: bool = False
+    """Whether a study counts this person among its adjudicators and not among its annotators."""
     _listed: Mapping[str, LibraryEntry] = field(default_factory=dict)
 
     def open(self, trace: Trace) -> Session:
@@ -63,7 +65,17 @@ class OpenWorkspace:
 
     def follow_study(self) -> None:
         """Work as a study says that was set up or changed meanwhile."""
+        self.learn_role()
         self.blind = resolve_sight(self.workspace, self.annotator, taxonomy=self.taxonomy.ref)
+
+    def learn_role(self) -> None:
+        """Read whether this person adjudicates under the study, which titles show at once."""
+        study = self.study()
+        self.adjudicates = (
+            study is not None
+            and self.annotator in study.adjudicators
+            and self.annotator not in study.annotators
+        )
 
     @property
     def annotates(self) -> bool:
@@ -230,7 +242,9 @@ class Opening:
             assisted=options.assisted,
             taxonomy=taxonomy.ref,
         )
-        return OpenWorkspace(workspace, workspace.with_places(taxonomy), name, blind)
+        opened = OpenWorkspace(workspace, workspace.with_places(taxonomy), name, blind)
+        opened.learn_role()
+        return opened
 
     @staticmethod
     def welcome(

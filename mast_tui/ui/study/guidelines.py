@@ -216,11 +216,8 @@ def _rows_of(block: Block, width: int) -> list[_Row]:
 MOST_READ: Final = 40
 """Traces that are read so that a page can name places by their numbers."""
 
-HOW_TO_WRITE: Final = " m writes the first one down, in the words that you will want to read again."
 WRITES: Final = ("write", "edit", "take_back")
 """Actions that change a page."""
-
-READ_ONLY: Final = "Here one reads: guidelines are written in adjudication (A, then p)"
 
 
 class GuidelinesScreen(OpensTraces):
@@ -324,12 +321,16 @@ class GuidelinesScreen(OpensTraces):
         if page is None or at_hand is None:
             return
         self.remove_class("-empty")
+        key = self.mast.key_of("guidelines.write")
+        how_to_write = (
+            f" {key} writes the first one down, in the words that you will want to read again."
+        )
         blocks = page_blocks(
             page,
             self.mast.taxonomy,
             at_hand.name_of,
             at_hand.known_order,
-            how_to_write=HOW_TO_WRITE if self.may_write else "",
+            how_to_write=how_to_write if self.may_write else "",
         )
         self.main_list.show(blocks, stay=stay)
         self.main_list.border_subtitle = plain_title(_counts(page))
@@ -365,7 +366,11 @@ class GuidelinesScreen(OpensTraces):
         block = self.main_list.block
         case = None if block is None else block.entry
         if not isinstance(case, Case):
-            self.hints.say("Enter goes to a decided case: Tab finds one")
+            key_of = self.mast.key_of
+            self.hints.say(
+                f"{key_of('guidelines.open')} goes to a decided case: "
+                f"{key_of('guidelines.entry')} finds one"
+            )
             return
         if self._go is not None and self._go(case):
             self.app.pop_screen()
@@ -373,10 +378,18 @@ class GuidelinesScreen(OpensTraces):
         first = next((t.first for t in case.decision.targets if t.first is not None), None)
         self.open_at(TraceLocation(case.trace_id, key=first))
 
+    def _say_read_only(self) -> None:
+        """Say where guidelines are written."""
+        key_of = self.mast.key_of
+        self.hints.say(
+            "Guidelines are only read here; write them in adjudication "
+            f"({key_of('everywhere.adjudicate')}, then {key_of('adjudicate.guidelines')})"
+        )
+
     def action_write(self) -> None:
         """Write down what was agreed about this mode."""
         if not self.may_write:
-            self.hints.say(READ_ONLY)
+            self._say_read_only()
             return
         trace_id, item = None, None
         if self._occasion is not None and self._occasion_mode == self.mode_slug:
@@ -385,7 +398,8 @@ class GuidelinesScreen(OpensTraces):
         def written(book: GuidelineBook, text: str) -> Guideline | None:
             return book.write(self.mode_slug, text, trace_id=trace_id, item=item)
 
-        self._ask("", written, "Written down · u takes it back")
+        key = self.mast.key_of("everywhere.undo")
+        self._ask("", written, f"Written down · {key} takes it back")
 
     def action_edit(self) -> None:
         """Put the guideline under the cursor otherwise."""
@@ -397,7 +411,9 @@ class GuidelinesScreen(OpensTraces):
         """Take the guideline under the cursor off the page."""
         chosen = self._chosen_guideline()
         if chosen is not None:
-            self._change(lambda book: book.take_back(chosen.id), "Taken back · u brings it back")
+            key = self.mast.key_of("everywhere.undo")
+            words = f"Taken back · {key} brings it back"
+            self._change(lambda book: book.take_back(chosen.id), words)
 
     def action_undo(self) -> None:
         """Take back one's last change on this page."""
@@ -409,13 +425,17 @@ class GuidelinesScreen(OpensTraces):
 
     def _chosen_guideline(self) -> Guideline | None:
         if not self.may_write:
-            self.hints.say(READ_ONLY)
+            self._say_read_only()
             return None
         block = self.main_list.block
         chosen = None if block is None else block.entry
         if isinstance(chosen, Guideline):
             return chosen
-        self.hints.say("There is no guideline under the cursor: Tab finds one, m writes one")
+        key_of = self.mast.key_of
+        self.hints.say(
+            f"There is no guideline under the cursor: {key_of('guidelines.entry')} finds one, "
+            f"{key_of('guidelines.write')} writes one"
+        )
         return None
 
     def _ask(
@@ -433,10 +453,12 @@ class GuidelinesScreen(OpensTraces):
     def _step(self, *, back: bool) -> None:
         mode = self.mode_slug
         if not self.may_write:
-            self.hints.say(READ_ONLY)
+            self._say_read_only()
         elif back:
             nothing = "Nothing of yours to take back on this page"
-            self._change(lambda book: book.undo(mode), "Taken back: U does it again", nothing)
+            key = self.mast.key_of("everywhere.redo")
+            words = f"Taken back: {key} does it again"
+            self._change(lambda book: book.undo(mode), words, nothing)
         else:
             self._change(lambda book: book.redo(mode), "Done again", "Nothing to do again")
 

@@ -190,8 +190,13 @@ def progress_words(view: StudyView) -> str:
     return f"{words} · {counted(view.conflicts, 'conflict')} left"
 
 
-def protocol_words(view: StudyView) -> str:
-    """What was set up, in sentences."""
+def protocol_words(view: StudyView, adjudicate_key: str) -> str:
+    """Return what was set up, in sentences.
+
+    Args:
+        view: The study and how far it is.
+        adjudicate_key: The key that opens the adjudication.
+    """
     study, shared = view.study, view.overlap.traces
     lots = f" in {len(study.batches)} lots" if len(study.batches) > 1 else ""
     count = len(study.traces)
@@ -214,7 +219,7 @@ def protocol_words(view: StudyView) -> str:
     elif view.conflicts is None:
         lines += ["", "What is left to decide is told to those who label nothing in the study."]
     else:
-        lines += ["", f"{view.conflicts:,} left to decide: A opens them."]
+        lines += ["", f"{view.conflicts:,} left to decide: {adjudicate_key} opens them."]
     return "\n".join(lines)
 
 
@@ -290,11 +295,18 @@ def _about(study: Study, ids: Iterable[str]) -> Study:
     return replace(study, batches=(batch,), draws=draws)
 
 
-NO_STUDY: Final = """No study is set up here, so every trace is everybody's.
+def no_study_words(key: str) -> str:
+    """Return what a study is for and how to set one up; ``key`` sets one up."""
+    return (
+        "No study is set up here, so every trace is everybody's.\n\n"
+        "A study fixes once who labels which traces, in which order and under which conditions, "
+        "and keeps that with the labels. Each annotator then has a queue of what is theirs to do, "
+        "figures say what they rest on, and a reader can tell how the gold came about.\n\n"
+        f"{key} sets one up: a form over the traces of the library, of which only the names need a "
+        "look. The form shows who would label how much before anything is written; until somebody "
+        f"finishes a trace, {key} changes all of it."
+    )
 
-A study fixes once who labels which traces, in which order and under which conditions, and keeps that with the labels. Each annotator then has a queue of what is theirs to do, figures say what they rest on, and a reader can tell how the gold came about.
-
-e sets one up: a form over the traces of the library, of which only the names need a look. Enter shows who would label how much before anything is written; until somebody finishes a trace, e changes all of it."""  # noqa: E501
 
 KEPT_AT_ONCE: Final = 100
 """Traces that are made known in one transaction, so that others can write in between."""
@@ -342,11 +354,12 @@ class StudyScreen(TableScreen):
             return
         self.call_later(self._show_study, view)
 
-    def _show_study(self, view: StudyView | None, instead: str = NO_STUDY) -> None:
+    def _show_study(self, view: StudyView | None, problem: str | None = None) -> None:
         """Show the study; without one what it is good for, or why it could not be read."""
         self.view = view
         if view is None:
-            self.show_words(instead)
+            nothing = no_study_words(self.mast.key_of("study.set_up"))
+            self.show_words(nothing if problem is None else problem)
         else:
             opened = self.mast.opened
             self.remove_class("-empty")
@@ -354,8 +367,12 @@ class StudyScreen(TableScreen):
             if self.focused is None:
                 self.main_list.focus()
             self.detail.border_title = plain_title("What was set up")
-            self.detail.border_subtitle = plain_title("e changes it · d b scroll")
-            self.detail.show_text(protocol_words(view))
+            key_of = self.mast.key_of
+            self.detail.border_subtitle = plain_title(
+                f"{key_of('study.set_up')} changes it · "
+                f"{key_of('study.text_down')} {key_of('study.text_up')} scroll"
+            )
+            self.detail.show_text(protocol_words(view, key_of("everywhere.adjudicate")))
         self.show_title()
 
     def show_title(self) -> None:
@@ -407,7 +424,8 @@ class StudyScreen(TableScreen):
         opened = self.mast.opened
         study = None if opened is None else self.mast.guarded(opened.study)
         if opened is None or study is None:
-            self.hints.say("There is no study yet: e sets one up")
+            key = self.mast.key_of("study.set_up")
+            self.hints.say(f"There is no study yet: {key} sets one up")
         else:
             do(opened, study)
 
@@ -552,7 +570,10 @@ class StudyScreen(TableScreen):
         words = "The study is set up as you said"
         if lot is not None:
             count = len(whole.traces) - (len(study.traces) if more else 0)
-            then = "L shows what is yours to do" if opened.annotates else "L opens the library"
+            key = self.mast.key_of("everywhere.library")
+            then = f"{key} opens the library"
+            if opened.annotates:
+                then = f"{key} shows what is yours to do"
             words = f"{counted(count, 'trace')} taken in · {then}"
         self.call_later(self._is_set_up, opened, words)
 

@@ -473,11 +473,11 @@ class StudySetup(Form):
         traces = Field(
             "traces",
             "traces",
-            "Which traces it is about. Of a study that is under way further ones are better taken "
-            "in with a, which changes nothing for the earlier ones."
+            "Which traces it is about. In a study that is under way it is better to take in "
+            "further ones, which changes nothing for the earlier ones."
             if before
             else "Which traces it is about: those at hand, of these what the library lists after "
-            "a filter (/), or all that the workspace knows.",
+            "a filter, or all that the workspace knows.",
             tuple(self._lots),
         )
         texts = {**texts_of(before, people_in(opened.workspace)), "traces": lots[0].title}

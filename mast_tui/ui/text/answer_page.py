@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from mast_tui.traces.model import AnswerKey, Named, Trace
 from mast_tui.ui.text.highlighting import Part
+
+if TYPE_CHECKING:
+    from mast_tui.ui.actions.registry import KeyOf
 
 TITLES: Final = {
     "expected_actions": "Expected actions",
@@ -30,7 +33,6 @@ NOTHING: Final = (
     "OpenHands, Terminal-Bench), labels that the file carries. An outcomes.csv beside the "
     "traces tells how they ended."
 )
-HIDDEN: Final = "The answer key is hidden: finish the trace (D), then reveal it (r)"
 _SHORT: Final = 70
 _MOST_JSON: Final = 1 << 16
 _ONE_LINE: Final = 200
@@ -123,6 +125,13 @@ def _compact(text: str) -> str:
 def _place(key: str, number_of: Callable[[str], int | None]) -> str:
     index = number_of(key)
     return key if index is None else f"#{index + 1}"
+
+
+def hidden_words(key_of: KeyOf) -> str:
+    """Return why the answer key is hidden, and which keys show it."""
+    finish = key_of("annotate.finish")
+    reveal = key_of("annotate.reveal")
+    return f"The answer key is hidden: finish the trace ({finish}), then reveal it ({reveal})"
 
 
 def answer_page(trace: Trace) -> Page:

@@ -9,6 +9,7 @@ from textual.widget import Widget
 
 from mast_tui.traces.model import Trace
 from mast_tui.ui.services.view_settings import remembered_settings
+from mast_tui.ui.styles import WIDEST
 from mast_tui.ui.trace_view.overview import Overview
 from mast_tui.ui.trace_view.timeline import TimelineLines
 
@@ -40,6 +41,7 @@ class FirstStrip(Overview):
     def __init__(self, spans: FirstSpans, screen: Size, *, wide: bool) -> None:
         super().__init__(id="first-strip")
         self.set_class(not wide, "-narrow")
+        self.set_class(screen.width >= WIDEST, "-widest")
         self.styles.height = screen.height - 2  # between the first line and the last
         assert spans.trace is not None
         self.show_trace(spans.trace, spans.background)

@@ -9,6 +9,7 @@ from textual.screen import Screen
 
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import PREVIEW_CHARS, Span, SpanKind, Trace
+from mast_tui.ui.context import context_of
 from mast_tui.ui.trace_view.timeline import SHELLS
 
 PYTHONS: Final = frozenset({"python", "ipython", "execute_python", "python_executor", "jupyter"})
@@ -59,7 +60,8 @@ class SpanText:
         """Say once of a trace that its file is not what was read."""
         if self._told_of is not trace:
             self._told_of = trace
-            words = f"{trace.path.name} is not what was opened: {reason}. F5 reads it anew"
+            key = context_of(self._screen).key_of("annotate.follow")
+            words = f"{trace.path.name} is not what was opened: {reason}. {key} reads it anew"
             self._screen.app.notify(one_line(words), severity="warning", timeout=12, markup=False)
 
 

@@ -71,6 +71,7 @@ class ColumnTable(VirtualLines):
         self._shown: tuple[Column, ...] = tuple(columns)
         self._widths: dict[str, int] = {}
         self._gap = GAP
+        self._fitted_width = 0
 
     @property
     def row_count(self) -> int:
@@ -94,14 +95,13 @@ class ColumnTable(VirtualLines):
 
     def rows_changed(self) -> None:
         """Fit the columns anew."""
-        width = self.scrollable_content_region.width
-        self._fit(width)
-        if width > 0:
-            self.post_message(self.Fitted(self))
+        self._fit(self.row_width)
+        self.post_message(self.Fitted(self))
         super().rows_changed()
 
     def _fit(self, width: int) -> None:
-        """Columns get what they need; where that is too much, first one shrinks, then some go."""
+        """Give columns what they need; where that is too much, one shrinks, then some go."""
+        self._fitted_width = width
         filled = [c for c in self._columns if any(row.cells.get(c.name) for row in self.rows)]
         for column in filled:
             longest = max(
@@ -133,6 +133,8 @@ class ColumnTable(VirtualLines):
 
     def render_row(self, row: int, width: int) -> Strip:
         """One row."""
+        if width != self._fitted_width:
+            self._fit(width)
         item = self.rows[row]
         base = self.row_style(row)
         parts = [

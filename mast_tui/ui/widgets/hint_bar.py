@@ -11,7 +11,7 @@ from textual import events
 from textual.strip import Strip
 
 from mast_tui.safe_text import one_line
-from mast_tui.ui.actions.registry import Keymap, Where, actions_for, keys_of, shown
+from mast_tui.ui.actions.registry import Keymap, Where, actions_for, key_of
 from mast_tui.ui.textual_internals import RenderCache
 from mast_tui.ui.wording import shortened
 
@@ -144,15 +144,15 @@ class HintBar(RenderCache):
         )
         hints = []
         for action in hinted:
-            keys = keys_of(action, keymap)
-            if not keys:
+            key = key_of(action.id, keymap)
+            if not key:
                 continue
-            key = self._of_a_mode() if action.name == "digit_1" else shown(keys[0])
-            if action.name == self._first:
-                key = shown(keys[-1])  # as messages name it
+            if action.name == "digit_1":
+                key = self._of_a_mode()
             if action.name == "side_1":
                 # One click for nine keys: it must not take the first side.
-                hints.append(("1…9", action.title, "sides"))
+                last = key_of("adjudicate.side_9", keymap)
+                hints.append((f"{key}…{last}", action.title, "sides"))
                 continue
             hints.append((key, action.title, action.command))
         return hints

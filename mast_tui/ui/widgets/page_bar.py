@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rich.cells import cell_len
@@ -30,10 +30,15 @@ class PageBar(RenderCache):
 
         page: str
 
-    def __init__(self, pages: Sequence[str]) -> None:
+    def __init__(self, keys: Mapping[str, str]) -> None:
+        """Show the first page as the open one.
+
+        Args:
+            keys: The key that opens a page, by the title of the page.
+        """
         super().__init__()
-        self._pages = tuple(pages)
-        self._open = self._pages[0]
+        self._keys = keys
+        self._open = next(iter(keys))
         self._spans: list[tuple[int, int, str]] = []
 
     def show(self, page: str) -> None:
@@ -46,9 +51,9 @@ class PageBar(RenderCache):
         base = self.rich_style
         segments, used = [Segment(" ", base)], 1
         self._spans = []
-        for number, page in enumerate(self._pages, start=1):
+        for page, key in self._keys.items():
             here = page == self._open
-            text = f"[{number} {page}]" if here else f" {number} {page} "
+            text = f"[{key} {page}]" if here else f" {key} {page} "
             segments.append(Segment(text, base + self._part("open" if here else "other")))
             self._spans.append((used, used + cell_len(text), page))
             used += cell_len(text)

@@ -13,10 +13,14 @@ from textual.strip import Strip
 
 from mast_tui.labels import Target
 from mast_tui.safe_text import one_line
+from mast_tui.ui.context import context_of
 from mast_tui.ui.text.layout import wrapped
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 INDENT: Final = 4
+
+MOST_SIDE_KEYS: Final = 9
+"""So many sides have keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +100,19 @@ class SidesPanel(VirtualLines):
     def rows_changed(self) -> None:
         """Wrap the texts to the width."""
         width = self.scrollable_content_region.width
-        self._lines = [line for side in self.sides for line in _lines_of(side, width)]
+        self._lines = [
+            line for side in self.sides for line in _lines_of(side, self._key_of(side), width)
+        ]
         self._empty_rows = wrapped(self.empty, max(8, width - 2))
         super().rows_changed()
+
+    def _key_of(self, side: SideView) -> str:
+        """Return the key that takes a side, a blank where none does."""
+        if side.number is None:
+            return " "
+        if side.number > MOST_SIDE_KEYS:
+            return str(side.number)
+        return context_of(self).key_of(f"adjudicate.side_{side.number}")
 
     def render_row(self, row: int, width: int) -> Strip:
         """One row of a side."""
@@ -129,11 +143,10 @@ class SidesPanel(VirtualLines):
         self.post_message(self.Chosen(self, row) if on_number else self.Moved(self, row))
 
 
-def _lines_of(side: SideView, width: int) -> list[_Line]:
-    number = " " if side.number is None else str(side.number)
+def _lines_of(side: SideView, key: str, width: int) -> list[_Line]:
     first = side.places[0] if side.places else None
     parts = [
-        (f"{number} ", "number"),
+        (f"{key} ", "number"),
         (one_line(side.name, 32), "name"),
         (f"  {side.verdict}" if side.verdict else "", "verdict"),
     ]

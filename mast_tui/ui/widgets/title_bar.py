@@ -19,11 +19,13 @@ LEAST_OF_FIRST: Final = 24
 
 _SHOWN: Final = "suggestions shown"
 _SHORTER: Final = (
-    (_SHOWN, "suggestions on"),
     (" finished", ""),  # ``3 of 16`` says it too
-    ("suggestions on", "sugg. on"),  # as the library's column is headed
+    (_SHOWN, "sugg. shown"),  # as the library's column is headed
 )
 """What stands for words on the right where there is no room for everything, in this order."""
+
+
+ADJUDICATOR: Final = "adjudicator"
 
 
 def sight_words(*, blind: bool) -> str:

@@ -101,6 +101,15 @@ class VirtualLines(ScrollView, RenderCache, can_focus=True, inherit_bindings=Fal
             self._area, self._area_for = self.scrollable_content_region.size, asked
         return self._area
 
+    @property
+    def row_width(self) -> int:
+        """How many cells wide a row is; before the first layout, what the screen will leave.
+
+        A list that comes on screen is drawn before it hears of its size.
+        """
+        bar = self.styles.scrollbar_size_vertical
+        return self.scrollable_content_region.width or max(0, self.screen.size.width - bar)
+
     def notify_style_update(self) -> None:
         """Rows may have other colours, and another border or gutter may leave another room."""
         self._area = None

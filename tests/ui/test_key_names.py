@@ -1,0 +1,337 @@
+"""The keys that messages, hints and empty screens name are those that the user has set."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+import pytest
+from textual.content import Content
+from textual.screen import Screen
+from textual.widget import Widget
+
+import mast_tui
+from mast_tui.configuration import configuration_path
+from mast_tui.ui.actions.registry import ACTIONS, find_action, key_of, key_while_typing
+from mast_tui.ui.widgets.hint_bar import HintBar
+from tests.ui.office import Office
+from tests.ui.stage import Stage, finding, shown_key, stage, suggest, write_trace
+
+PACKAGE: Final = Path(mast_tui.__file__).parent
+BELOW: Final = ("session", "adjudication", "labels.py", "gold", "study")
+"""Parts under the screens whose messages are shown there."""
+
+LETTER: Final = re.compile(
+    r"\([A-Za-z]\)"
+    r"|(?:^|[\s(·:;,.])(?![aAI] )[A-Za-z\[\]{}<>?/+_^] [a-z]+s\b"
+    r"|(?:^|[·:;.] )[aA] (?:accepts|counts|opens|shows|keeps|sets|takes|adds)\b"
+    r"|\bpress [A-Za-z]\b"
+    r"|(?<![\w'-])[B-HJ-Z](?![\w'-])"
+    r"|\^[a-z]\b"
+)
+"""A key of one character in a message, such as ``(D)``, ``J runs`` or ``press x``."""
+
+NAMED: Final = re.compile(r"\b(?:Enter|Esc|Tab|Space|PgUp|PgDn|F\d\d?)\b|⌫|[←→↑↓]")
+"""A key with a name in a message."""
+
+OWN_LETTERS: Final = frozenset(
+    {
+        "/ finds · y copies · Esc closes",
+        "\0 of \0 · n N · Esc ends",
+        "n N",
+        "x clears · Enter keeps · Esc shows all",
+        "\0 undoes all of it · \0, then w shows hidden ones again",
+        "All that wait are hidden (\0): \0, then w shows them",
+        "\0 hidden, unanswered: \0, then w shows them again",
+        "/ searches · Esc closes",
+        "g G",
+        "\0 · ^g or F2: in your editor",
+    }
+)
+"""Messages with keys of a dialog, which nobody can set."""
+
+NO_KEYS: Final = frozenset(
+    {
+        "only B",
+        "B \0",
+        "B  \0",
+        "A → B: B sets on next after A. A+B: both set on at the same span.",
+        "Nothing that was chosen by what its labels would tell is left for you."
+        "\n\nmast-tui study add --sample N --judge NAME chooses such traces.",
+    }
+)
+"""Messages with letters that are no keys."""
+
+OWN_NAMES: Final = frozenset(
+    {
+        "Enter keeps it · Esc leaves the decision without a word",
+        "nothing holds “\0” · Esc ends the search",
+        "\0Esc closes",
+        "Press a letter: absent, again unsure, again open. Esc goes back.",
+        "Enter keeps \0, two digits change it",
+        "Enter goes there  \0 edit  \0 off",
+        "\0 · Enter keeps\0",
+        "In contents · Enter looks\0\0",
+        "In names · Enter keeps\0\0",
+        "Enter draws · Esc leaves it as it was",
+        "Enter begins · Esc asks nothing",
+        "Enter begins · Esc quits",
+        "Enter \0 · ↑ ↓ scroll · Esc back to the fields",
+        "Nothing is changed yet; Esc leaves the study as it is",
+        "\0: \0 → \0",
+        "\0 → ",
+        "\0 → \0",
+    }
+)
+"""Messages outside ``dialogs`` with named keys of a dialog or of a line of text."""
+
+
+def messages_in(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the strings of several words in a file with their lines; ``\\0`` stands for values."""
+    tree = ast.parse(path.read_text("utf-8"))
+    passed_over: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            passed_over.add(id(node.value))  # a docstring
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            passed_over.update(map(id, node.values))
+            parts = (
+                str(part.value) if isinstance(part, ast.Constant) else "\0" for part in node.values
+            )
+            text = "".join(parts)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if id(node) in passed_over:
+                continue
+            text = node.value
+        else:
+            continue
+        if " " in text.strip() and "\\" not in text and "%" not in text:
+            yield node.lineno, text
+
+
+def source_files() -> Iterator[Path]:
+    """Yield the files whose strings may reach the screen, without the registry of actions."""
+    for name in ("ui", *BELOW):
+        place = PACKAGE / name
+        found = [place] if place.suffix else sorted(place.rglob("*.py"))
+        yield from (path for path in found if path.parent.name != "actions")
+
+
+def test_no_message_names_a_key_that_the_user_may_have_set() -> None:
+    wrong = []
+    for path in source_files():
+        dialogs = path.parent.name == "dialogs"
+        for line, text in messages_in(path):
+            letter = LETTER.search(text) and text not in OWN_LETTERS | NO_KEYS
+            named = (
+                not dialogs and NAMED.search(text) and text not in OWN_NAMES | OWN_LETTERS | NO_KEYS
+            )
+            if letter or named:
+                wrong.append(f"{path.relative_to(PACKAGE)}:{line}: {text!r}")
+    assert not wrong, "take the key from key_of():\n" + "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    "text", ["finish it (D)", "J runs a judge", "none · u undoes it", "press x", "Esc goes back"]
+)
+def test_a_key_in_a_message_is_found(text: str) -> None:
+    assert LETTER.search(text) or NAMED.search(text)
+
+
+def test_the_help_of_an_action_names_no_key() -> None:
+    wrong = [
+        action.id for action in ACTIONS if NAMED.search(action.help) or LETTER.search(action.help)
+    ]
+    assert not wrong
+
+
+def test_every_action_whose_key_is_asked_for_is_there() -> None:
+    asked = set()
+    for path in source_files():
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if not isinstance(node, ast.Call) or not node.args:
+                continue
+            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            argument = node.args[0]
+            if name.lstrip("_") not in ("key_of", "key_while_typing"):
+                continue
+            if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+                asked.add(argument.value)
+    assert len(asked) > 50
+    assert not {name for name in asked if find_action(name) is None}
+
+
+def test_a_plain_key_is_named_before_one_that_a_terminal_may_keep() -> None:
+    assert shown_key("annotate.follow") == "O"
+    assert shown_key("everywhere.redo") == "U"
+    assert shown_key("everywhere.quit") == "^q"
+    assert shown_key("everywhere.theme") == "F9"
+    assert key_of("annotate.follow", {"annotate.follow": ("f6",)}) == "F6"
+    with pytest.raises(ValueError, match=r"annotate\.fly"):
+        shown_key("annotate.fly")
+
+
+def test_on_a_line_of_text_only_a_key_that_types_nothing_is_named() -> None:
+    assert key_while_typing("library.contents", {}) == "Tab"
+    assert key_while_typing("library.contents", {"library.contents": ("F",)}) == ""
+
+
+def unused_keys() -> dict[str, str]:
+    """Return a key of its own for each action, none of which any action has by itself."""
+    letters = filter(str.isalpha, map(chr, (*range(0x0400, 0x0530), *range(0x0100, 0x0250))))
+    return {action.id: letter for action, letter in zip(ACTIONS, letters, strict=False)}
+
+
+@pytest.fixture
+def keys() -> dict[str, str]:
+    """Set every key of every action to an unused one; return them by the ids of the actions."""
+    chosen = unused_keys()
+    assert len(chosen) == len(ACTIONS)
+    path = configuration_path()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rows = "\n".join(f'"{name}" = "{key}"' for name, key in chosen.items())
+    path.write_text(f"[keys]\n{rows}\n", "utf-8")
+    return chosen
+
+
+def words_on(screen: Screen[object]) -> Iterator[str]:
+    """Yield the messages, hints and titles of a screen that is no dialog."""
+    for bar in screen.query(HintBar):
+        yield bar.message
+        yield from (f"{key} {title}" for key, title, _ in bar._hints())
+    for widget in screen.walk_children(Widget):
+        if widget.display and widget.is_on_screen:
+            for title in (widget.border_title, widget.border_subtitle):
+                yield Content.from_text(title, markup=False).plain if title else ""
+
+
+NOT_SET: Final = re.compile(r"Enter (?:keeps|goes there|looks)|^\S+ does nothing|\bas [A-Z]\b")
+"""Enter where a line or a list of its own takes it, the key that was pressed, a side's letter."""
+
+
+async def check(on: Stage, keys: dict[str, str], *names: str) -> str:
+    """Run actions by their set keys and check what the screen names.
+
+    Args:
+        on: The running app.
+        keys: The keys that are set.
+        names: The ids of the actions.
+
+    Returns:
+        All that the screen shows.
+    """
+    for name in names:
+        await on.press(keys.get(name, name))
+        screen = on.app.screen
+        if screen.is_modal:
+            continue
+        for words in words_on(screen):
+            words = NOT_SET.sub("", words)
+            found = LETTER.search(words) or NAMED.search(words)
+            assert not found, f"after {name}: {words!r}"
+    return on.text
+
+
+async def test_a_trace_names_the_keys_that_are_set(keys: dict[str, str], tmp_path: Path) -> None:
+    office = Office(tmp_path / "runs")
+    trace = office.trace("one")
+    office.file("two")
+    found = [finding(trace, "1.3", 3, 5), finding(trace, "1.3", 7, 8), finding(trace, "2.6", 9, 9)]
+    suggest(office.workspace, trace, found)
+    async with stage(office.folder / "one.json", workspace=office.workspace) as on:
+        text = await check(on, keys)
+        assert f" {keys['annotate.next_suggestion']} goes to" in text
+        for steps in (
+            ("annotate.accept", "annotate.accept", "annotate.reject"),
+            ("annotate.edit", "1", "3"),
+            ("annotate.range", "annotate.down", "annotate.other_end", "everywhere.back"),
+            ("annotate.other_end",),
+            ("annotate.quote", "annotate.range", "everywhere.back"),
+            ("annotate.whole", "1", "1", "everywhere.back"),
+            ("1", "1", "1", "2", "annotate.severity", "annotate.pane", "everywhere.back"),
+            ("annotate.my_labels", "annotate.my_labels"),
+            ("annotate.read", "annotate.next_split", "annotate.read"),
+            ("annotate.wrap", "annotate.word_right", "annotate.wrap", "annotate.raw"),
+            ("annotate.raw", "annotate.search_regex", "escape"),
+            ("annotate.search", *"checkout", "enter", "annotate.search_next", "everywhere.back"),
+            ("annotate.filter", "1", "enter", "everywhere.back"),
+            ("annotate.answer_many", "h", "annotate.answer_many", "w"),
+            ("annotate.answer_many", "x", "everywhere.undo", "annotate.reveal"),
+            ("annotate.answer_key", "annotate.next_trace", "annotate.finish", "j"),
+            ("annotate.finish", "annotate.reveal", "annotate.answer_key", "escape"),
+        ):
+            await check(on, keys, *steps)
+
+
+async def test_a_blind_trace_names_the_keys_that_are_set(
+    keys: dict[str, str], tmp_path: Path
+) -> None:
+    path = write_trace(tmp_path / "t.json", reward=0.0)
+    async with stage(path, workspace=tmp_path / "w.db", blind=True, welcomed=False) as on:
+        welcome = on.text
+        for name in ("annotate.down", "everywhere.undo", "everywhere.help"):
+            assert f"{keys[name]} " in welcome
+        await on.press("enter")
+        await check(on, keys, "annotate.answer_key", "annotate.reveal", "annotate.judge")
+        await check(on, keys, "annotate.finish", "j", "annotate.next_suggestion")
+
+
+ROOMS: Final[Sequence[tuple[str, ...]]] = (
+    ("everywhere.library", "everywhere.undo", "library.filter", *"zzz", "enter"),
+    ("everywhere.back", "library.contents", *"zzz", "enter", "everywhere.back"),
+    ("library.queue", "escape", "library.sort", "everywhere.back", "everywhere.back"),
+    ("everywhere.adjudicate", "adjudicate.agreed", "adjudicate.overrule", "adjudicate.agreed"),
+    ("adjudicate.names", "adjudicate.reason", "adjudicate.down", "adjudicate.both"),
+    ("adjudicate.boundary", "everywhere.back", "adjudicate.side_1", "everywhere.undo"),
+    ("adjudicate.guidelines", "guidelines.open", "guidelines.edit", "guidelines.write"),
+    ("escape", "everywhere.back"),
+    ("everywhere.agreement", "agreement.against", "agreement.judge", "agreement.modes"),
+    ("agreement.open", "agreement_traces.differing", "everywhere.back"),
+    ("everywhere.signatures", "signatures.next_group", "signatures.together"),
+    ("signatures.onset", "signatures.every", "signatures.open", "everywhere.back"),
+    ("everywhere.runs", "runs.mark", "runs.compare", "runs.mark", "runs.gold", "everywhere.back"),
+    ("everywhere.runs", "runs.open", "run.answers", "everywhere.back"),
+    ("everywhere.study", "study.add", "everywhere.undo"),
+    ("everywhere.open_codes", "open_codes.mark", "open_codes.search", *"note", "enter"),
+)
+"""Screens with what is done there, in an order in which each can be reached."""
+
+
+NAMED_ON_EMPTY: Final = {
+    "adjudicate": "annotate.finish",
+    "agreement": "annotate.finish",
+    "signatures": "annotate.finish",
+    "runs": "runs.judge",
+    "study": "study.set_up",
+    "open_codes": "annotate.note",
+}
+"""Screens with an action whose key they name while there is nothing to show."""
+
+
+@pytest.mark.parametrize("labelled", [True, False], ids=["labels", "nothing"])
+async def test_the_other_screens_name_the_keys_that_are_set(
+    keys: dict[str, str], tmp_path: Path, labelled: bool
+) -> None:
+    office = Office(tmp_path / "runs")
+    for name in ("one", "two", "three"):
+        office.file(name)
+    if labelled:
+        office.label("alice", "one", {"1.3": (3, 5), "2.6": (9, 9)}, note="a note")
+        office.label("bob", "one", {"1.3": (4, 6), "1.1": (2, 2)})
+        office.label("bob", "two", {"1.3": (4, 6)})
+        office.label("carol", "two", {})
+        suggest(office.workspace, office.trace("one"), [finding(office.trace("one"), "1.3", 3, 5)])
+    async with stage(office.folder, workspace=office.workspace) as on:
+        for steps in ROOMS:
+            await check(on, keys, *steps)
+        text = await check(on, keys, "everywhere.adjudicate")
+        assert not labelled or f"{keys['adjudicate.side_1']} " in text
+        text = await check(on, keys, "everywhere.agreement")
+        assert f"[{keys['agreement.modes']} modes]" in text
+        for name, action in NAMED_ON_EMPTY.items():
+            text = await check(on, keys, f"everywhere.{name}")
+            assert labelled or f"{keys[action]} " in text
