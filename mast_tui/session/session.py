@@ -38,7 +38,9 @@ from mast_tui.workspace.events.types import (
     ReviewGiven,
     SpansRead,
     SuggestionsSeen,
+    span_keys,
 )
+from mast_tui.workspace.records import SpanIndex, indices_in, missing_indices
 
 
 class Keep(Enum):
@@ -110,6 +112,8 @@ class Session:
         self._judge_on_screen = False
         self._news = ""
         self._in_retest = conditions.retest
+        self._kept_indices: dict[str, SpanIndex] = {}
+        """The indices of spans that this session has kept in the workspace."""
         self._passes = self._load()
         self._leave_blind_pass()
 
@@ -696,12 +700,26 @@ class Session:
             )
             for fact in facts
         ]
+        indices = self._new_indices(facts)
         recorded = self.workspace.append(
-            events, undoes=undoes, redoes=redoes, known_seq=self._passes.last_seq
+            events,
+            undoes=undoes,
+            redoes=redoes,
+            known_seq=self._passes.last_seq,
+            indices={self.trace_id: indices} if indices else None,
         )
+        if not self.workspace.waiting:
+            self._kept_indices |= indices
         for event in recorded:
             self._passes.take(event)
         self._changed()
+
+    def _new_indices(self, facts: Sequence[Fact]) -> dict[str, SpanIndex]:
+        """Return the indices of the spans that the facts refer to, but for those that are kept."""
+        wanted: dict[str, bool] = {}
+        for fact in facts:
+            wanted |= span_keys(fact)
+        return indices_in(self.trace, missing_indices(wanted, self._kept_indices)) if wanted else {}
 
     def _changed(self) -> None:
         self.version += 1
@@ -759,5 +777,10 @@ class Session:
 
 
 def known_trace(workspace: Workspace, trace: Trace) -> str:
-    """Register an open trace and return the id that the workspace has for it."""
-    return workspace.register_trace(TraceRecord.of(trace))
+    """Register an open trace and return the id that the workspace has for it.
+
+    Keeps the indices of the spans that events on the trace refer to.
+    """
+    trace_id = workspace.register_trace(TraceRecord.of(trace))
+    workspace.refresh_span_indices(trace_id, trace)
+    return trace_id

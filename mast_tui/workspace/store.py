@@ -16,6 +16,7 @@ from mast_tui.errors import WorkspaceError
 from mast_tui.gold.model import Decision
 from mast_tui.labels import AnnotatorKind
 from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.traces.model import Trace
 from mast_tui.workspace import queries
 from mast_tui.workspace.checking import Difference, differences
 from mast_tui.workspace.copying import copy_rows
@@ -35,11 +36,15 @@ from mast_tui.workspace.records import (
     Role,
     Run,
     RunSettings,
+    SpanIndex,
     TraceRecord,
+    indices_in,
+    missing_indices,
 )
 from mast_tui.workspace.registers import imports as import_register
 from mast_tui.workspace.registers import runs as run_register
 from mast_tui.workspace.registers import settings as register
+from mast_tui.workspace.registers import span_indices as index_register
 from mast_tui.workspace.registers import taxonomies as taxonomy_register
 from mast_tui.workspace.registers import traces as trace_register
 from mast_tui.workspace.registers.hold_out import held_out
@@ -380,6 +385,40 @@ class Workspace:
         if not found:
             raise WorkspaceError(f"trace {trace_id!r} is not known in this workspace")
         return found[0]
+
+    # Where the spans stand that events refer to
+
+    span_indices = reading(index_register.span_indices)
+    referred_spans = reading(index_register.referred_spans)
+
+    def keep_span_indices(self, indices: Mapping[str, Mapping[str, SpanIndex]]) -> None:
+        """Keep the indices of spans, by trace and key, in place of those kept before."""
+        if any(indices.values()):
+            with self._database.writing() as connection:
+                index_register.keep_span_indices(connection, indices)
+
+    def refresh_span_indices(self, trace_id: str, trace: Trace) -> None:
+        """Keep the indices of all spans that events refer to, as the trace now has them.
+
+        Nothing is written where they are kept already, nor while a server is away.
+
+        Args:
+            trace_id: The trace's id in this workspace.
+            trace: The trace, as far as it is read.
+        """
+        referred = self.referred_spans(trace_id)
+        if not referred or self.away:
+            return
+        kept = self.span_indices(trace_id).get(trace_id, {})
+        # The text of a span never changes, so its length is counted once.
+        missing = missing_indices(referred, kept)
+        wanted = {key: missing.get(key, False) for key in referred}
+        changed = {
+            key: index
+            for key, index in indices_in(trace, wanted).items()
+            if key in missing or index.index != kept[key].index
+        }
+        self.keep_span_indices({trace_id: changed})
 
     # Annotators
 
