@@ -75,6 +75,9 @@ _STEPS: Final[dict[int, tuple[str, ...]]] = {
     8: (
         "CREATE TABLE span_indices (trace_id {text} NOT NULL, span_key {text} NOT NULL, "
         "span_index {whole}, text_chars {whole}, PRIMARY KEY (trace_id, span_key)){without_rowid}",
+        # Relative paths were those from the directory in which the program was started.
+        "UPDATE traces SET path = './' || path WHERE substr(path, 1, 1) <> '/' "
+        "AND replace(path, '://', '') = path",
     ),
 }
 """The statements that bring a file of one version to the next. They are written out, since the

@@ -29,7 +29,7 @@ from mast_tui.workspace.events.changes import read_state
 from mast_tui.workspace.events.model import Event
 from mast_tui.workspace.events.types import Decided
 from mast_tui.workspace.ids import IdSource, now
-from mast_tui.workspace.paths import is_url
+from mast_tui.workspace.paths import found_trace_path, is_url
 from mast_tui.workspace.records import (
     Member,
     MergeReport,
@@ -367,7 +367,8 @@ class Workspace:
             # Within a transaction it is looked for when it is kept, and once is enough.
             within = connection.in_transaction()
             known = None if within else trace_register.find(connection, record)
-        if known is not None and trace_register.with_news(known, record) == known:
+        folder = self._database.traces_folder
+        if known is not None and trace_register.with_news(known, record, folder) == known:
             return known.trace_id
         if self.outbox is not None and self._database.away:
             return self.outbox.meet(record) if known is None else known.trace_id
@@ -377,6 +378,10 @@ class Workspace:
     register_unknown_traces = writing(trace_register.register_unknown)
     find_trace = reading(trace_register.find)
     traces = reading(trace_register.traces)
+
+    def trace_path(self, stored: str) -> Path:
+        """Return the path of a trace from its column ``path``, see ``read_columns``."""
+        return found_trace_path(stored, self._database.traces_folder)
 
     def trace(self, trace_id: str) -> TraceRecord:
         """The trace with this id; raises ``WorkspaceError`` where it is not known here."""
