@@ -26,8 +26,8 @@ from mast_tui.adjudication.sides import TraceWords, letters, words_by_trace
 from mast_tui.adjudication.trace import Adjudication, JudgeWord
 from mast_tui.adjudication.trace_files import (
     OrderOf,
-    orders_from_files,
-    places_from_files,
+    SpanOrders,
+    keep_missing_indices,
     traces_from_files,
 )
 
@@ -41,16 +41,16 @@ __all__ = [
     "ModePage",
     "OrderOf",
     "QueueEntry",
+    "SpanOrders",
     "TraceWords",
     "conflicts_by_trace",
     "disagreement",
     "guidelines_document",
     "has_changed",
+    "keep_missing_indices",
     "letters",
     "mode_page",
-    "orders_from_files",
     "outcome_words",
-    "places_from_files",
     "queue",
     "said_now",
     "settles_conflict",

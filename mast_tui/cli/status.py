@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mast_tui.adjudication import orders_from_files, words_by_trace
+from mast_tui.adjudication import SpanOrders, words_by_trace
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by, say_left_out
@@ -88,7 +88,7 @@ def _conflicts(viewer: Viewer, taxonomy: Taxonomy) -> list[tuple[str, Conflict]]
         if viewer.may_see_others(trace_id)
     }
     viewer.reveal(words)
-    order_of = orders_from_files(place)
+    order_of = SpanOrders(place)
     return [
         (trace_id, conflict)
         for trace_id, said in words.items()

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from mast_tui.adjudication import orders_from_files, words_by_trace
+from mast_tui.adjudication import SpanOrders, words_by_trace
 from mast_tui.exchange.csv_long import LongWork
 from mast_tui.exchange.exporters.gold_document import GoldEntry
 from mast_tui.exchange.exporters.working_time import minutes_worked
@@ -129,7 +129,7 @@ def gold_entries(
     With ``settled_only`` one person's word is left out, and with it every trace of which nothing
     remains.
     """
-    order_of = orders_from_files(workspace)
+    order_of = SpanOrders(workspace)
     records = {record.trace_id: record for record in workspace.traces()}
     notes = _span_notes(workspace, taxonomy)
     minutes = minutes_worked(workspace, taxonomy)

@@ -91,7 +91,8 @@ class TraceRecord:
         )
 
 
-class SpanIndex(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class SpanIndex:
     """The index of a span in its trace, from when the trace was last read.
 
     ``index`` is None where the whole trace was read and has no such span. ``text_chars`` is the

@@ -441,13 +441,13 @@ def make_file(path: Path, *, new: bool = False) -> None:
         ) from error
 
 
-def _name_traces_from(
-    copy: sqlite3.Connection, before: Path | None, after: Path | None
-) -> None:
+def _name_traces_from(copy: sqlite3.Connection, before: Path | None, after: Path | None) -> None:
     """Have a copy in another folder name the same files of traces."""
     if before == after:
         return
     rows = copy.execute("SELECT id, path FROM traces WHERE path IS NOT NULL").fetchall()
-    named = ((stored_trace_path(found_trace_path(path, before), after), name) for name, path in rows)
+    named = (
+        (stored_trace_path(found_trace_path(path, before), after), name) for name, path in rows
+    )
     copy.executemany("UPDATE traces SET path = ? WHERE id = ?", named)
     copy.commit()

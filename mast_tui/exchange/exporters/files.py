@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mast_tui.adjudication import guidelines_document, orders_from_files
-from mast_tui.adjudication.trace_files import SpanPlaces, traces_from_files
+from mast_tui.adjudication import SpanOrders, guidelines_document
 from mast_tui.errors import MastError
 from mast_tui.exchange.csv_long import write_csv_long
 from mast_tui.exchange.csv_wide import WideRow, write_csv_wide
@@ -232,13 +231,13 @@ def _agreement(request: Request) -> dict[str, Any]:
         which=request.counted_pass,
         traces=request.viewer.traces,
     )
-    places = SpanPlaces(traces_from_files(request.workspace))
+    orders = SpanOrders(request.workspace)
     marked = span_input_from_workspace(
         request.workspace,
         request.taxonomy,
         study.annotators,
-        order_of=places.order_of,
-        length_of=places.length_of,
+        order_of=orders.spans_of,
+        length_of=orders.length_of,
         which=request.counted_pass,
         traces=request.viewer.traces,
     )
@@ -253,7 +252,7 @@ def _judges(request: Request, entries: Sequence[GoldEntry]) -> dict[str, Mapping
     sides = {side.annotator for entry in entries for side in entry.sides}
     gold = {entry.trace.trace_id: entry.gold for entry in entries}
     seen = request.workspace.judgements(taxonomy=request.taxonomy.ref)
-    order_of = orders_from_files(request.workspace)
+    order_of = SpanOrders(request.workspace)
     may_see = request.viewer.may_see_judges()
 
     def judged(name: str) -> JudgeInput:

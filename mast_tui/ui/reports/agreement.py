@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final, Literal
 
-from mast_tui.adjudication import orders_from_files, words_by_trace
-from mast_tui.adjudication.trace_files import SpanPlaces, traces_from_files
+from mast_tui.adjudication import SpanOrders, words_by_trace
 from mast_tui.errors import MastError
 from mast_tui.figures.agreement import report as people_figures
 from mast_tui.figures.agreement.report import StudyInput
@@ -484,19 +483,19 @@ def count_spans(
     if people.study is None:
         yield Spans()
         return
-    places = SpanPlaces(traces_from_files(opened.workspace))
+    orders = SpanOrders(opened.workspace)
 
     def order_of(trace_id: str) -> tuple[Order, int] | None:
         if stopped():
             raise LeftError
-        return places.order_of(trace_id)
+        return orders.spans_of(trace_id)
 
     given = span_input_from_workspace(
         opened.workspace,
         opened.taxonomy,
         people.study.annotators,
         order_of=order_of,
-        length_of=places.length_of,
+        length_of=orders.length_of,
         which=passes,
         traces=people.visible,
     )
@@ -561,7 +560,7 @@ def count_judge(
     record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(told))
     given = replace(given, unlabelled=given.unlabelled & allowed)
     yield held(given, 0)
-    again = made(until(stopped, orders_from_files(workspace)))
+    again = made(until(stopped, SpanOrders(workspace)))
     yield held(replace(again, unlabelled=given.unlabelled), ROUNDS)
 
 

@@ -11,7 +11,7 @@ from functools import cache
 from math import isfinite, nan
 from typing import ClassVar, Final
 
-from mast_tui.adjudication import OrderOf, orders_from_files
+from mast_tui.adjudication import OrderOf, SpanOrders
 from mast_tui.adjudication.for_signatures import corrected_prevalence, extras_for, gold_of
 from mast_tui.errors import MastError
 from mast_tui.figures.bootstrap import ROUNDS
@@ -137,7 +137,7 @@ class SignaturesScreen(ReportScreen):
         self.found: Signatures | None = None
         self.group = ""
         self.every = False
-        self._orders = cache(orders_from_files)
+        self._orders = cache(SpanOrders)
         self._made: tuple[object, model.Report, Listed] | None = None
 
     # Counting

@@ -69,7 +69,12 @@ def _with_files(workspace: Workspace) -> list[_Known]:
 
     def take(rows: Iterator[tuple[Any, ...]]) -> list[_Known]:
         return [
-            _Known(trace_id, workspace.trace_path(path), record, _meta(dict(zip(facts, told, strict=True))))
+            _Known(
+                trace_id,
+                workspace.trace_path(path),
+                record,
+                _meta(dict(zip(facts, told, strict=True))),
+            )
             for trace_id, path, record, *told in rows
         ]
 

@@ -58,7 +58,7 @@ def keep_span_indices(connection: Connection, indices: Mapping[str, Indices]) ->
     """Keep the indices of spans, by trace and key, in place of those kept before."""
     # In a lasting order: on a server, two programs that write the same rows wait for each other.
     rows = [
-        (trace_id, key, *index)
+        (trace_id, key, index.index, index.text_chars)
         for trace_id, of_trace in sorted(indices.items())
         for key, index in sorted(of_trace.items())
     ]
@@ -78,4 +78,3 @@ def _joined(parts: Iterable[Mapping[str, bool]]) -> dict[str, bool]:
         for key, quoted in part.items():
             joined[key] = joined.get(key, False) or quoted
     return joined
-
