@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
 from pathlib import Path
@@ -89,6 +89,16 @@ class SpanOrders:
         """Return the order of a trace's spans: None for a span whose index is not known."""
         return partial(self._index, trace_id)
 
+    def kept(self, trace_id: str) -> Order:
+        """Return the order of a trace's spans as the workspace keeps it; no file is read."""
+        kept = self._all_kept().get(trace_id, {})
+
+        def order(key: str) -> int | None:
+            found = kept.get(key)
+            return None if found is None else found.index
+
+        return order
+
     def spans_of(self, trace_id: str) -> tuple[Order, int] | None:
         """Return the order of a trace's spans and their number; None where that is not known.
 
@@ -129,15 +139,18 @@ class SpanOrders:
 
     def _find(self, trace_id: str, key: str, *, with_length: bool = False) -> SpanIndex | None:
         wanted = {key: with_length}
-        if self._kept is None:
-            self._kept = self._workspace.span_indices()
-        kept = self._kept.setdefault(trace_id, {})
+        kept = self._all_kept().setdefault(trace_id, {})
         if missing_indices(wanted, kept) and trace_id not in self._unread:
             # Kept meanwhile, by this program or another.
             kept |= self._workspace.span_indices(trace_id).get(trace_id, {})
             if missing_indices(wanted, kept):
                 kept |= self._indices_in_file(trace_id, wanted)
         return kept.get(key)
+
+    def _all_kept(self) -> dict[str, dict[str, SpanIndex]]:
+        if self._kept is None:
+            self._kept = self._workspace.span_indices()
+        return self._kept
 
     def _indices_in_file(self, trace_id: str, wanted: Mapping[str, bool]) -> dict[str, SpanIndex]:
         """Return the indices of the wanted spans, and of all that events refer to."""
@@ -170,7 +183,6 @@ class SpanOrders:
 
 def keep_missing_indices(
     workspace: Workspace,
-    trace_ids: Collection[str] | None = None,
     workers: Workers | None = None,
     tell: Callable[[int, int], object] = lambda _done, _of: None,
 ) -> int:
@@ -178,7 +190,6 @@ def keep_missing_indices(
 
     Args:
         workspace: The workspace that keeps the indices.
-        trace_ids: The traces, None for all; those without a file are passed over.
         workers: Who reads the files; None for this process.
         tell: Told how many of how many files are read.
 
@@ -194,10 +205,9 @@ def keep_missing_indices(
     for record in workspace.traces() if incomplete else ():
         if record.path is None or record.trace_id not in incomplete:
             continue
-        if trace_ids is None or record.trace_id in trace_ids:
-            wanted = files.setdefault(record.path, {})
-            for key, with_length in workspace.referred_spans(record.trace_id).items():
-                wanted[key] = wanted.get(key, False) or with_length
+        wanted = files.setdefault(record.path, {})
+        for key, with_length in workspace.referred_spans(record.trace_id).items():
+            wanted[key] = wanted.get(key, False) or with_length
     traces = 0
     found = each(_indices_in_files, files.items(), workers)
     for number, (path, of_file) in enumerate(zip(files, found, strict=True), start=1):

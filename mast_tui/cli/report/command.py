@@ -366,7 +366,7 @@ def signature_input(
         return gold_of(workspace, taxonomy, order_of)(wanted)
 
     if pool is not None and pool.workers is not None:
-        pool.on_trace(keep_missing_indices(workspace, None, pool.workers, pool.tell))
+        pool.on_trace(keep_missing_indices(workspace, pool.workers, pool.tell))
     order_of: OrderOf = SpanOrders(workspace) if places else no_orders
     return input_from_workspace(
         workspace,

@@ -458,7 +458,7 @@ def _read_cases(opened: OpenWorkspace, traces: Sequence[Trace]) -> Cases:
     at_hand = TraceLoader(workspace, traces)
     study = workspace.study(taxonomy.ref)
     take_on_as_study_says(workspace, taxonomy, annotator)
-    entries = queue(workspace, taxonomy, annotator, order_of=at_hand.order_of)
+    entries = queue(workspace, taxonomy, annotator, order_of=at_hand.orders)
     items = {
         entry.trace_id: TraceItems(
             entry.trace_id,

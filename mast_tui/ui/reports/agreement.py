@@ -531,23 +531,21 @@ def count_judge(
     allowed = {trace for trace, entry in view.items() if entry.suggestions_visible}
     words = words_by_trace(workspace, taxonomy)
 
-    def made(order_of: Callable[[str], Order]) -> JudgeInput:
-        gold = {
-            trace: said.gold(taxonomy, order_of(trace) if trace in visible else no_order)
-            for trace, said in words.items()
-        }
-        return judge_input_from_workspace(
-            workspace, taxonomy, judge, against,
-            gold=gold, order_of=order_of, which=passes, traces=visible,
-        )  # fmt: skip
-
     def held(given: JudgeInput, rounds: int) -> Judge:
         report = judge_report(given, rounds=rounds, with_seen=choice.with_seen)
         found = compared(given, with_seen=choice.with_seen)
         section = judge_section(report)
         return Judge(report, given, found, section, judges, references, hidden, not rounds)
 
-    given = made(lambda _: no_order)
+    order_of = until(stopped, SpanOrders(workspace))
+    gold = {
+        trace: said.gold(taxonomy, order_of(trace) if trace in visible else no_order)
+        for trace, said in words.items()
+    }
+    given = judge_input_from_workspace(
+        workspace, taxonomy, judge, against,
+        gold=gold, order_of=order_of, which=passes, traces=visible,
+    )  # fmt: skip
     hidden = len(given.unlabelled - allowed)
     judged = {trace for trace, _ in given.verdicts}
     spoken = {
@@ -559,9 +557,8 @@ def count_judge(
     told = {trace for trace in visible & judged if trace in spoken or trace not in allowed}
     record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(told))
     given = replace(given, unlabelled=given.unlabelled & allowed)
-    yield held(given, 0)
-    again = made(until(stopped, SpanOrders(workspace)))
-    yield held(replace(again, unlabelled=given.unlabelled), ROUNDS)
+    for rounds in (0, ROUNDS):
+        yield held(given, rounds)
 
 
 def _who_there_is(opened: OpenWorkspace) -> tuple[tuple[str, ...], tuple[str, ...]]:

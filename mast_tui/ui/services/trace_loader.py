@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from threading import Lock
 
+from mast_tui.adjudication import SpanOrders
 from mast_tui.gold import Order
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace
@@ -29,6 +29,8 @@ class TraceLoader:
             self._open.setdefault(trace.identity.trace_id, []).append(trace)
         self._found: dict[str, Trace | None] = {}
         self._lock = Lock()
+        self.orders = SpanOrders(workspace, trace_of=self.read)
+        """The orders of the spans; asking may read files, so for workers only."""
 
     def name_of(self, trace_id: str) -> str:
         """What a trace goes by: the file it was last seen in, else its id."""
@@ -73,13 +75,16 @@ class TraceLoader:
         """The trace where it has been read already."""
         return self._found.get(trace_id)
 
-    def order_of(self, trace_id: str) -> Order:
-        """The order of a trace's spans; its file is read when the first one is asked for."""
-        return partial(_index_in, self.read, trace_id)
-
     def known_order(self, trace_id: str) -> Order:
-        """The order of a trace's spans, once it has been read; nothing is read for it."""
-        return partial(_index_in, self.known, trace_id)
+        """The order of a trace's spans as far as it is known already; no file is read for it."""
+        kept = self.orders.kept(trace_id)
+
+        def order(key: str) -> int | None:
+            index = kept(key)
+            trace = self.known(trace_id)
+            return trace.index_of(key) if index is None and trace is not None else index
+
+        return order
 
     def _look_for(self, trace_id: str) -> Trace | None:
         record = self._records.get(trace_id)
@@ -109,8 +114,3 @@ class TraceLoader:
             return True
         known = self._workspace.find_trace(TraceRecord.of(trace))
         return known is not None and known.trace_id == trace_id
-
-
-def _index_in(find: Callable[[str], Trace | None], trace_id: str, key: str) -> int | None:
-    trace = find(trace_id)
-    return None if trace is None else trace.index_of(key)
