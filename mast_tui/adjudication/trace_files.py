@@ -118,15 +118,6 @@ class SpanOrders:
         found = self._find(trace_id, key, with_length=True)
         return None if found is None else found.text_chars
 
-    def path_of(self, trace_id: str) -> Path | None:
-        """Return where the file of a trace was last seen."""
-        record = self._record(trace_id)
-        return None if record is None else record.path
-
-    def is_lost(self, trace_id: str) -> bool:
-        """Return whether the file of a trace was looked for and is not at hand."""
-        return trace_id in self._unread
-
     def _index(self, trace_id: str, key: str) -> int | None:
         found = self._find(trace_id, key)
         return None if found is None else found.index

@@ -12,6 +12,7 @@ from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by, say_left_out
 from mast_tui.cli.shared.common import opened, print_json, print_line, print_table
 from mast_tui.cli.study_shown import progress_rows
+from mast_tui.reports.sentences import counted
 from mast_tui.session import sight_values, status
 from mast_tui.workspace.registers.taxonomies import revision_words
 
@@ -39,7 +40,7 @@ def status_command(
     place, chosen = opened(common)
     report = status(place, chosen)
     viewer = asked_by(place, chosen.ref, common)
-    conflicts = _conflicts(viewer, chosen)
+    conflicts, unordered = _conflicts(viewer, chosen)
     study = place.study(chosen.ref)
     whose = viewer.name if viewer.limited else common.annotator
     of_study = None if study is None else _study(place, chosen, study, whose, conflicts)
@@ -68,6 +69,7 @@ def status_command(
             "left": len(conflicts),
             "verdicts": sum(one.kind.value == "verdict" for _, one in conflicts),
             "places": sum(one.kind.value == "place" for _, one in conflicts),
+            "unordered": unordered,
         },
         **({} if of_study is None else {"study": of_study}),
         **sight_values(viewer, left_out),
@@ -79,8 +81,13 @@ def status_command(
         say_left_out(viewer, left_out)
 
 
-def _conflicts(viewer: Viewer, taxonomy: Taxonomy) -> list[tuple[str, Conflict]]:
-    """What is left to decide on the traces that somebody may know of, each with its trace's id."""
+def _conflicts(viewer: Viewer, taxonomy: Taxonomy) -> tuple[list[tuple[str, Conflict]], int]:
+    """Return what is left to decide on the traces that somebody may know of.
+
+    Returns:
+        The conflicts, each with the id of its trace; and the number of labels of which it is not
+        known whether they overlap others.
+    """
     place = viewer.workspace
     words = {
         trace_id: said
@@ -88,13 +95,15 @@ def _conflicts(viewer: Viewer, taxonomy: Taxonomy) -> list[tuple[str, Conflict]]
         if viewer.may_see_others(trace_id)
     }
     viewer.reveal(words)
-    order_of = SpanOrders(place)
-    return [
-        (trace_id, conflict)
-        for trace_id, said in words.items()
-        if len(said.sides) > 1
-        for conflict in said.gold(taxonomy, order_of(trace_id)).conflicts
-    ]
+    orders = SpanOrders(place)
+    conflicts: list[tuple[str, Conflict]] = []
+    unordered = 0
+    for trace_id, said in words.items():
+        if len(said.sides) > 1:
+            found = said.gold(taxonomy, orders(trace_id)).conflicts
+            conflicts += ((trace_id, conflict) for conflict in found)
+        unordered += len(said.unordered(taxonomy, orders(trace_id)))
+    return conflicts, unordered
 
 
 def _study(
@@ -131,6 +140,12 @@ def _concerns(conflict: Conflict, name: str) -> bool:
 def _print(document: dict[str, Any], rows: list[dict[str, Any]]) -> None:
     print_line(f"{document['workspace']} · {document['taxonomy']}")
     click.echo(f"{document['traces']} traces · {document['conflicts']['left']} conflicts left")
+    unordered = document["conflicts"]["unordered"]
+    if unordered:
+        click.echo(
+            f"{counted(unordered, 'labelled span')} of unknown order: some of the conflicts may be "
+            "none. Open the traces once"
+        )
     if rows:
         heading = ("annotator", "kind", "finished", "open", "conflicts")
         cells = [

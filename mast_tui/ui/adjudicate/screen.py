@@ -43,7 +43,7 @@ from mast_tui.ui.trace_view.span_text import SpanText
 from mast_tui.ui.widgets.sides_panel import SidesPanel
 from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import joined, place_words, plain_title
+from mast_tui.ui.wording import counted, joined, place_words, plain_title
 from mast_tui.workspace import WorkspaceError
 from mast_tui.workspace.presence import Presence
 from mast_tui.writes import HeldKeys, writes
@@ -184,6 +184,9 @@ class AdjudicateScreen(BaseScreen):
         news = self._news_in(cases)
         self._adjudications.clear()
         self.queue.take_in(cases, self._begin_at)
+        labels = counted(cases.unordered, "label")
+        told = f"order of {labels} unknown" if cases.unordered else ""
+        self.main_list.border_subtitle = plain_title(told)
         self.show_title()
         self._shown_trace = None
         self._show_row()

@@ -16,6 +16,7 @@ from textual import work
 from textual.worker import get_current_worker
 
 from mast_tui.errors import MastError
+from mast_tui.exchange.errors import UnorderedSpans
 from mast_tui.exchange.exporters.files import (
     Request,
     add_export,
@@ -257,12 +258,14 @@ class Order:
     """Something that is to be written to ``output``, the file or folder that was named.
 
     ``check`` refuses a place where it cannot or must not be written. ``add`` adds its files, and
-    says what is in them; it is slow, for workers.
+    says what is in them; it is slow, for workers. ``despite`` makes the same order although the
+    order of labelled spans is unknown.
     """
 
     output: Path
     check: Callable[[Outputs], None]
     add: Callable[[Outputs, At], str]
+    despite: Callable[[], Order] | None = None
 
 
 def labels_order(request: Request) -> Order:
@@ -280,7 +283,9 @@ def labels_order(request: Request) -> Order:
             counts = add_export(replace(request, say=said.append, stage=at), outputs)
         return done_words(request, counts, said)
 
-    return Order(request.output, check, add)
+    return Order(
+        request.output, check, add, lambda: labels_order(replace(request, allow_unordered=True))
+    )
 
 
 def report_order(
@@ -372,6 +377,15 @@ class ExportForm(Form):
             then=partial(self._begin, order, force=True),
         )
 
+    def _ask_despite(self, order: Order, error: UnorderedSpans, *, force: bool) -> None:
+        assert order.despite is not None, "only labels have an order of spans"
+        self.show_words(
+            f"{one_line(error.found, 2000)} Open the traces once, or export all the same: the "
+            "datasheet of gold then says how many there are.",
+            "Enter exports all the same · Esc back to the fields",
+            then=partial(self._begin, order.despite(), force=force),
+        )
+
     def _begin(self, order: Order, *, force: bool = False) -> None:
         self._turn += 1
         self._at("Beginning")
@@ -405,6 +419,8 @@ class ExportForm(Form):
             return
         except InTheWay as found:
             ended = partial(self._ask_to_replace, order, found)
+        except UnorderedSpans as error:
+            ended = partial(self._ask_despite, order, error, force=force)
         except MastError as error:
             ended = partial(self.refuse, str(error))
         except OSError as error:
