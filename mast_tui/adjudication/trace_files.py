@@ -189,7 +189,7 @@ def keep_missing_indices(
 
     Raises:
         MastError: A file ends every process that reads it.
-        WorkspaceError: The workspace cannot be written.
+        WorkspaceError: The workspace cannot be read.
     """
     files: dict[Path, dict[str, bool]] = {}
     incomplete = _with_missing_indices(workspace)
@@ -210,7 +210,8 @@ def keep_missing_indices(
                 continue
             traces += 1
             referred = workspace.referred_spans(known.trace_id)
-            with workspace.transaction():
+            # Where it cannot be written, the files are read again when an index is needed.
+            with suppress(WorkspaceError), workspace.transaction():
                 workspace.register_trace(record)
                 workspace.keep_span_indices(
                     {known.trace_id: {key: indices[key] for key in referred if key in indices}}

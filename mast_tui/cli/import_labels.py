@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,7 +23,6 @@ from mast_tui.cli.shared.common import (
     say,
 )
 from mast_tui.cli.shared.workers import WorkerPool
-from mast_tui.errors import WorkspaceError
 from mast_tui.exchange.apply import apply_incoming
 from mast_tui.exchange.change_words import changes_in_words, changes_to_dict, refusal_in_words
 from mast_tui.exchange.crosswalk import crossed, find_crosswalk, read_crosswalk
@@ -209,7 +207,7 @@ def import_command(
         who=known_person(place),
     )
     if applied.written:
-        _keep_indices(place)
+        keep_missing_indices(place)
     place.close()
     notes = list(incoming.notes)
     if applied.differing:
@@ -239,12 +237,6 @@ def import_command(
         )
     _tell(document, map(changes_in_words, applied.people), as_json)
     return 0 if applied.written and applied.finished else 1
-
-
-def _keep_indices(place: Workspace) -> None:
-    """Read where the labelled spans stand, while the files of the traces are at hand."""
-    with suppress(WorkspaceError):  # The labels are in; the files are read again when needed.
-        keep_missing_indices(place)
 
 
 def _asked(
@@ -327,7 +319,7 @@ def _import_workspaces(
         merged = merge_files(
             contents, place, asked=_asked("jsonl", files), replacing=replacing, asked_by=who
         )
-        _keep_indices(place)
+        keep_missing_indices(place)
     place.close()
     events = [event for content in contents.values() for event in content.foreign.events]
     lines = {name for content in contents.values() for name, _ in content.annotators}

@@ -19,6 +19,7 @@ from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import Workspace
+from mast_tui.workspace.records import SpanIndex
 from tests.cli.conftest import Cli, Done
 
 MAST = load_mast()
@@ -116,9 +117,7 @@ def labelled(cli: Cli, folder: Path) -> Path:
         label(workspace, runs[0], "cho", {"1.3": between(8, 9)})
         trace_id = read_run(runs[0]).identity.trace_id
         take_on(workspace, MAST, "dee", [trace_id])
-        work = Adjudication(
-            workspace, MAST, trace_id, "dee", order=SpanOrders(workspace)(trace_id)
-        )
+        work = Adjudication(workspace, MAST, trace_id, "dee", order=SpanOrders(workspace)(trace_id))
         conflict = next(one for one in work.gold.conflicts if one.mode == MODES["1.3"])
         place_of_all = (spans(read_run(runs[0]), 1, 7),)
         work.decide(conflict, Choice(VerdictValue.PRESENT, place_of_all, ()))
@@ -135,9 +134,7 @@ def merged(cli: Cli, folder: Path) -> Path:
                 path = write_run(machine / "runs", run)
                 label(workspace, path, name, {"1.3": target, "2.6": quoted(5, 3, 11)})
         exports.append(folder.with_name(f"{name}.jsonl"))
-        done = cli(
-            "export", "--format", "jsonl", "-o", exports[-1], "--workspace", machine / UNDER
-        )
+        done = cli("export", "--format", "jsonl", "-o", exports[-1], "--workspace", machine / UNDER)
         assert done.code == 0
         shutil.rmtree(machine)
     folder.mkdir()
@@ -187,7 +184,15 @@ def test_all_is_the_same_from_five_directories_with_and_without_the_files(
         *(folder / "runs" / "deeper", elsewhere),
     )
     output = tmp_path / "gold.json"
+    # Nothing has asked for an order yet: what was kept so far is enough.
+    without_files = tmp_path / "copy"
+    shutil.copytree(folder, without_files)
+    shutil.rmtree(without_files / "runs")
+    in_copy = told(cli, without_files / UNDER, output)
     first = told(cli, place, output)
+    assert in_copy["status"].replace(str(without_files), str(folder)) == first["status"]
+    for name in first.keys() - {"status"}:
+        assert in_copy[name] == first[name], name
     gold = json.loads(first["gold"])
     assert gold["unordered"] == json.loads(first["status"])["conflicts"]["unordered"] == 0
     assert json.loads(first["agree"])["spans"]["traces"]["not_at_hand"] == 0
@@ -204,3 +209,78 @@ def test_all_is_the_same_from_five_directories_with_and_without_the_files(
             again = told(cli, place, output)
             for name, before in first.items():
                 assert again[name] == before, (files, directory, name)
+
+
+def test_export_says_how_many_places_have_no_order_and_where_their_files_were_looked_for(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "study"
+    place = labelled(cli, folder)
+    where = ("--workspace", place)
+    with closing(Workspace.open(place)) as workspace, workspace._database.writing() as connection:
+        connection.exec_driver_sql("DELETE FROM span_indices")
+    (folder / "runs").rename(folder / "moved")
+    for file_format in ("gold", "csv-long", "huggingface", "doccano"):
+        output = tmp_path / "out"
+        done = cli("export", "--format", file_format, "-o", output, *where)
+        assert done.code == 1
+        assert not output.exists()
+        # Two people differ on two modes in each of three traces; cho's label is another.
+        assert "13 labelled spans in 3 traces" in done.err
+        assert str(folder / "runs" / "one.json") in done.err
+        assert "--allow-unordered" in done.err
+    status = cli("status", *where)
+    assert "13 labelled spans of unknown order" in status.out
+    assert cli("status", "--json", *where).json["conflicts"]["unordered"] == 13
+    assert "order of the spans of the 3 traces" in cli("agree", *FEW, *where).out
+    verdicts = cli("export", "--format", "csv-wide", "-o", tmp_path / "wide.csv", *where)
+    assert verdicts.code == 0
+    gold = tmp_path / "gold.json"
+    forced = ("export", "--format", "gold", "-o", gold, "--allow-unordered", *where)
+    assert cli(*forced).code == 0
+    assert json.loads(gold.read_text())["unordered"] == 13
+    sheet = (tmp_path / "gold.datasheet.md").read_text()
+    assert "order is not known, so that overlaps with others may be missed: 13" in sheet
+    # Opening the traces again is enough, wherever they are now.
+    assert cli("judge", folder / "moved", "--judge", "rules", *where).code == 0
+    shutil.rmtree(folder / "moved")
+    assert cli("export", "--format", "gold", "-o", gold, *where).code == 0
+    assert cli("status", "--json", *where).json["conflicts"]["unordered"] == 0
+
+
+def test_spans_that_are_not_in_their_trace_are_told_apart(cli: Cli, tmp_path: Path) -> None:
+    place = labelled(cli, tmp_path / "study")
+    with closing(Workspace.open(place)) as workspace:
+        (trace_id,) = (one.trace_id for one in workspace.traces() if "two" in one.trace_id)
+        key = read_run(tmp_path / "study" / "runs" / "two.json").span(4).key
+        workspace.keep_span_indices({trace_id: {key: SpanIndex(None)}})
+    done = cli("export", "--format", "gold", "-o", "gold.json", "--workspace", place)
+    assert done.code == 1
+    assert "2 labelled spans in 1 trace is unknown" in done.err
+    assert "The spans are not in the traces there" in done.err
+    assert "not found" not in done.err
+
+
+def test_a_judge_keeps_where_its_suggestions_stand(cli: Cli, tmp_path: Path) -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    turns: list[dict[str, Any]] = [{"role": "user", "content": "look"}]
+    for number in range(4):
+        turns.append(
+            {"role": "assistant", "content": "", "tool_calls": [call | {"id": f"c{number}"}]}
+        )
+        turns.append({"role": "tool", "tool_call_id": f"c{number}", "content": "the same"})
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    (runs / "one.json").write_text(json.dumps({"messages": turns}))
+    assert cli("judge", "runs", "--judge", "rules", "--rules", "all").code == 0
+    shutil.rmtree(runs)
+    with closing(Workspace.open(tmp_path / UNDER)) as workspace:
+        keys = {
+            key
+            for label in workspace.labels()
+            for key in (label.target.first, label.target.last)
+            if key is not None
+        }
+        (kept,) = workspace.span_indices().values()
+        assert keys
+        assert keys <= kept.keys()
