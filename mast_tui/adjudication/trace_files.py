@@ -89,6 +89,11 @@ class SpanOrders:
         """Return the order of a trace's spans: None for a span whose index is not known."""
         return partial(self._index, trace_id)
 
+    def load(self) -> SpanOrders:
+        """Read what the workspace keeps now, so that ``kept`` need not."""
+        self._all_kept()
+        return self
+
     def kept(self, trace_id: str) -> Order:
         """Return the order of a trace's spans as the workspace keeps it; no file is read."""
         kept = self._all_kept().get(trace_id, {})
@@ -111,7 +116,10 @@ class SpanOrders:
             if trace is None:
                 return None
             spans = len(trace)
-        return partial(self._index_or_raise, trace_id), spans
+        # A trace that has grown may have been counted before its last labels were made.
+        kept = self._all_kept().get(trace_id, {}).values()
+        ends = (one.index + 1 for one in kept if one.index is not None)
+        return partial(self._index_or_raise, trace_id), max(spans, *ends, 0)
 
     def length_of(self, trace_id: str, key: str) -> int | None:
         """Return how many code points the text of a span has; None where that is not known."""

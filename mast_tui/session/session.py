@@ -112,6 +112,8 @@ class Session:
         self._judge_on_screen = False
         self._news = ""
         self._in_retest = conditions.retest
+        self._registered_spans = len(trace) if trace.loaded.complete else None
+        """How many spans the workspace knows of the trace."""
         self._kept_indices: dict[str, SpanIndex] = {}
         """The indices of spans that this session has kept in the workspace."""
         self._passes = self._load()
@@ -531,6 +533,10 @@ class Session:
             raise SessionError("this trace is finished already; an edit begins a new pass")
         if not self.trace.loaded.complete:
             raise SessionError("this trace is still being read; finish it when it is all there")
+        if len(self.trace) != self._registered_spans:
+            # It has grown, or was read on, since it was opened.
+            known_trace(self.workspace, self.trace)
+            self._registered_spans = len(self.trace)
         change = self._begin()
         if open_modes == "absent":
             said = {label.mode for label in change.state.labels.values()}

@@ -447,7 +447,13 @@ class ComparisonScreen(OpensTraces):
         name = "" if row is None else f"{row.cells['code']} {row.cells['mode']}".strip()
         self.cases.border_title = plain_title(f"{name}: {len(cases)}" if cases else f"{name}: none")
         if read and cases:
-            ids = [case.trace_id for case in cases[:MOST_READ]]
+            ids = [
+                case.trace_id
+                for case in cases[:MOST_READ]
+                if found.at_hand.lacks_order(
+                    case.trace_id, (mark.target for mark in (*case.first, *case.second))
+                )
+            ]
             self._read_places(self._mode, found.at_hand, ids)
 
     @work(thread=True, group="places", exclusive=True)

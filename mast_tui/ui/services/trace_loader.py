@@ -8,6 +8,7 @@ from threading import Lock
 
 from mast_tui.adjudication import SpanOrders
 from mast_tui.gold import Order
+from mast_tui.labels import Target
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace
 from mast_tui.ui.trace_names import trace_names
@@ -29,7 +30,7 @@ class TraceLoader:
             self._open.setdefault(trace.identity.trace_id, []).append(trace)
         self._found: dict[str, Trace | None] = {}
         self._lock = Lock()
-        self.orders = SpanOrders(workspace, trace_of=self.read)
+        self.orders = SpanOrders(workspace, trace_of=self.read).load()
         """The orders of the spans; asking may read files, so for workers only."""
 
     def name_of(self, trace_id: str) -> str:
@@ -66,6 +67,12 @@ class TraceLoader:
                 return False
             self.read(trace_id)
         return bool(wanted)
+
+    def lacks_order(self, trace_id: str, targets: Iterable[Target]) -> bool:
+        """Whether it is not known yet where some of these targets stand."""
+        order = self.known_order(trace_id)
+        keys = {key for one in targets for key in (one.first, one.last) if key is not None}
+        return any(order(key) is None for key in keys)
 
     def is_known(self, trace_id: str) -> bool:
         """Whether it has been settled if the trace is here."""

@@ -8,7 +8,7 @@ are found on a machine that does not have the file of the trace.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from sqlalchemy import Connection, bindparam, select
@@ -31,15 +31,16 @@ _UPSERT: Final = Insertion(
 )
 _ALL: Final = select(_TABLE)
 _OF_TRACE: Final = _ALL.where(_TABLE.c.trace_id == bindparam("trace_id"))
-_REFERRING: Final = (
-    *(EventKind.LABEL_ADDED, EventKind.LABEL_CHANGED, EventKind.SPAN_NOTE_SET),
-    *(EventKind.SPANS_READ, EventKind.DECIDED),
+_LABELS: Final = schema.labels.c
+_LABELS_OF_TRACE: Final = select(_LABELS.first_key, _LABELS.last_key, _LABELS.quote).where(
+    _LABELS.trace_id == bindparam("trace_id"), _LABELS.first_key.is_not(None)
 )
+_OTHER_KINDS: Final = (EventKind.SPAN_NOTE_SET, EventKind.SPANS_READ, EventKind.DECIDED)
 _EVENTS_OF_TRACE: Final = select(schema.events).where(
     # An index of the events begins with the annotator.
     schema.events.c.annotator.in_(select(schema.annotators.c.name)),
     schema.events.c.trace_id == bindparam("trace_id"),
-    schema.events.c.kind.in_([kind.value for kind in _REFERRING]),
+    schema.events.c.kind.in_([kind.value for kind in _OTHER_KINDS]),
 )
 
 
@@ -67,14 +68,15 @@ def keep_span_indices(connection: Connection, indices: Mapping[str, Indices]) ->
 
 
 def referred_spans(connection: Connection, trace_id: str) -> dict[str, bool]:
-    """Return the keys that the events on a trace refer to; True where a quote lies in the span."""
-    rows = connection.execute(_EVENTS_OF_TRACE, {"trace_id": trace_id}).mappings()
-    return _joined(span_keys(event_of(row).fact) for row in rows)
+    """Return the keys that labels, notes, decisions and readings of a trace refer to.
 
-
-def _joined(parts: Iterable[Mapping[str, bool]]) -> dict[str, bool]:
-    joined: dict[str, bool] = {}
-    for part in parts:
-        for key, quoted in part.items():
-            joined[key] = joined.get(key, False) or quoted
-    return joined
+    True where a quote lies in the span.
+    """
+    keys: dict[str, bool] = {}
+    for first, last, quote in rows_of(connection, _LABELS_OF_TRACE.params(trace_id=trace_id)):
+        keys.setdefault(last, False)
+        keys[first] = keys.get(first, False) or quote is not None
+    for row in connection.execute(_EVENTS_OF_TRACE, {"trace_id": trace_id}).mappings():
+        for key, quoted in span_keys(event_of(row).fact).items():
+            keys[key] = keys.get(key, False) or quoted
+    return keys
