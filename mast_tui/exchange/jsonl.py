@@ -134,7 +134,8 @@ def _take(value: dict[str, Any], content: Content, *, is_first: bool) -> None:
         case "trace":
             trace = TRACE.read(fields)
             content.traces.append(trace)
-            content.span_indices[trace.trace_id] = _indices_from(fields.children("span_indices"))
+            if indices := _indices_from(fields.children("span_indices")):
+                content.span_indices[trace.trace_id] = indices
         case "set_aside":
             seed, share = share_from(fields)
             content.shares[seed] = share
