@@ -50,6 +50,8 @@ from mast_tui.writes import HeldKeys, writes
 
 Result = TypeVar("Result")
 
+TITLE = "Where annotators differ"
+
 QUESTION = (
     "You have not labelled this trace. As its adjudicator you will see what others said and can "
     "no longer label it independently."
@@ -128,7 +130,7 @@ class AdjudicateScreen(BaseScreen):
 
     def on_mount(self) -> None:
         """Read the queue as soon as the workspace is open."""
-        self.main_list.border_title = plain_title("Where annotators differ")
+        self.main_list.border_title = plain_title(TITLE)
         self.show_words("Opening the workspace …")
         self.show_title()
         self.mast.when_ready(self._start)
@@ -184,9 +186,10 @@ class AdjudicateScreen(BaseScreen):
         news = self._news_in(cases)
         self._adjudications.clear()
         self.queue.take_in(cases, self._begin_at)
-        labels = counted(cases.unordered, "label")
-        told = f"order of {labels} unknown" if cases.unordered else ""
-        self.main_list.border_subtitle = plain_title(told)
+        title = TITLE
+        if cases.unordered:
+            title = f"Differences; order of {counted(cases.unordered, 'label')} unknown"
+        self.main_list.border_title = plain_title(title)
         self.show_title()
         self._shown_trace = None
         self._show_row()
