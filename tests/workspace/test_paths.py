@@ -19,6 +19,7 @@ from mast_tui.workspace.paths import (
     suggested_name,
     traces_folder,
 )
+from mast_tui.workspace.records import SpanIndex
 
 
 def test_the_nearest_workspace_upwards_is_taken(tmp_path: Path) -> None:
@@ -177,6 +178,23 @@ def test_a_copy_in_another_folder_names_the_same_files(study: Path, tmp_path: Pa
             assert other.trace("t").path == study / "runs" / "one.json"
     with closing(Workspace.open(copy)) as workspace:
         assert workspace.trace("t").path == study / "runs" / "one.json"
+
+
+def test_indices_of_spans_stay_in_copies_and_where_tables_are_made_anew(
+    study: Path, tmp_path: Path
+) -> None:
+    kept = {"t": {"k0": SpanIndex(0, 12), "gone": SpanIndex(None)}}
+    with closing(Workspace.open(study / ".mast-tui" / "workspace.db")) as workspace:
+        workspace.keep_span_indices(kept)
+        workspace.rebuild()
+        assert workspace.span_indices() == kept
+        assert workspace.differences() == ()
+        workspace.copy_to(tmp_path / "backup.db")
+        with closing(Workspace.open(tmp_path / "rows.db")) as other:
+            workspace.copy_into(other)
+            assert other.span_indices() == kept
+    with closing(Workspace.open(tmp_path / "backup.db")) as workspace:
+        assert workspace.span_indices() == kept
 
 
 def test_what_earlier_versions_kept_is_looked_for_in_the_folder_and_then_here(
