@@ -46,11 +46,11 @@ class Wanted:
     """What is asked for.
 
     Without ``annotators`` all people are compared; ``judge`` is a judge's whole name, and
-    ``other_judge`` that of one to compare it with. ``against``
-    is ``gold`` or a name, ``gold`` how much of the gold counts. With ``places`` the files of the
-    traces are read. ``traces`` are those that may be seen, ``blind`` is whether they are shown to
-    somebody who labels blind, and ``may_see_judges`` tells of which traces this person may know
-    what judges say. ``shards`` hold what the judge said of more traces than are in the workspace.
+    ``other_judge`` that of one to compare it with. ``against`` is ``gold`` or a name, ``gold`` how
+    much of the gold counts. With ``places`` what people and judges marked is compared too.
+    ``traces`` are those that may be seen, ``blind`` is whether they are shown to somebody who
+    labels blind, and ``may_see_judges`` tells of which traces this person may know what judges
+    say. ``shards`` hold what the judge said of more traces than are in the workspace.
     """
 
     annotators: Sequence[str] | None = None

@@ -94,9 +94,7 @@ if TYPE_CHECKING:
 )
 @options.rounds("Resamples; 0: none.")
 @options.seed
-@click.option(
-    "--without-places", is_flag=True, help="Read no trace files, and say nothing of places."
-)
+@click.option("--without-places", is_flag=True, help="Say nothing of places.")
 @click.option(
     "--bill",
     is_flag=True,
