@@ -72,17 +72,17 @@ def check_ordered(entries: Iterable[GoldEntry]) -> None:
     records = [entry.trace for entry in unordered]
     nowhere = [record.trace_id for record in records if record.path is None]
     paths = {record.path: record.path.exists() for record in records if record.path is not None}
-    told = [
+    sentences = [
         f"The order of {counted(labels, 'labelled span')} in {counted(len(records), 'trace')} is "
         "unknown, so that places may overlap unseen; nothing was written."
     ]
     if lost := [str(path) for path, there in paths.items() if not there]:
-        told.append(f"Their trace files were not found (looked in {_some(lost)}).")
+        sentences.append(f"Their trace files were not found (looked in {_some(lost)}).")
     if nowhere:
-        told.append(f"No file is known of {_some(nowhere)}.")
+        sentences.append(f"No file is known of {_some(nowhere)}.")
     if without := [str(path) for path, there in paths.items() if there]:
-        told.append(f"The spans are not in the traces there ({_some(without)}).")
-    raise UnorderedSpans(" ".join(told))
+        sentences.append(f"The spans are not in the traces there ({_some(without)}).")
+    raise UnorderedSpans(" ".join(sentences))
 
 
 def _some(names: Sequence[str]) -> str:

@@ -78,7 +78,7 @@ def never_replaced(workspace: Workspace) -> Callable[[Path], str | None]:
     """
     labels = database_files(workspace.path) if workspace.path is not None else ()
     stored = workspace.read_columns("traces", ("path",), list, given="path")
-    traces = frozenset(_real(workspace.trace_path(path)) for (path,) in stored)
+    traces = frozenset(_real(workspace.resolve_trace_path(path)) for (path,) in stored)
 
     def reason(target: Path) -> str | None:
         real = _real(target)

@@ -379,7 +379,7 @@ class Workspace:
     find_trace = reading(trace_register.find)
     traces = reading(trace_register.traces)
 
-    def trace_path(self, stored: str) -> Path:
+    def resolve_trace_path(self, stored: str) -> Path:
         """Return the path of a trace from its column ``path``, see ``read_columns``."""
         return found_trace_path(stored, self._database.traces_folder)
 

@@ -144,7 +144,7 @@ def merged(cli: Cli, folder: Path) -> Path:
     return place
 
 
-def told(cli: Cli, place: Path, output: Path) -> dict[str, Any]:
+def results(cli: Cli, place: Path, output: Path) -> dict[str, Any]:
     """All that must not depend on the directory."""
 
     def run(*words: object) -> Done:
@@ -188,8 +188,8 @@ def test_all_is_the_same_from_five_directories_with_and_without_the_files(
     without_files = tmp_path / "copy"
     shutil.copytree(folder, without_files)
     shutil.rmtree(without_files / "runs")
-    in_copy = told(cli, without_files / UNDER, output)
-    first = told(cli, place, output)
+    in_copy = results(cli, without_files / UNDER, output)
+    first = results(cli, place, output)
     assert in_copy["status"].replace(str(without_files), str(folder)) == first["status"]
     for name in first.keys() - {"status"}:
         assert in_copy[name] == first[name], name
@@ -206,7 +206,7 @@ def test_all_is_the_same_from_five_directories_with_and_without_the_files(
             shutil.rmtree(folder / "moved")
         for directory in directories:
             monkeypatch.chdir(directory)
-            again = told(cli, place, output)
+            again = results(cli, place, output)
             for name, before in first.items():
                 assert again[name] == before, (files, directory, name)
 

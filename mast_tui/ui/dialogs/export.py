@@ -258,14 +258,14 @@ class Order:
     """Something that is to be written to ``output``, the file or folder that was named.
 
     ``check`` refuses a place where it cannot or must not be written. ``add`` adds its files, and
-    says what is in them; it is slow, for workers. ``despite`` makes the same order although the
-    order of labelled spans is unknown.
+    says what is in them; it is slow, for workers. ``although_unordered``
+    makes the same order with gold allowed where the order of labelled spans is unknown.
     """
 
     output: Path
     check: Callable[[Outputs], None]
     add: Callable[[Outputs, At], str]
-    despite: Callable[[], Order] | None = None
+    although_unordered: Callable[[], Order] | None = None
 
 
 def labels_order(request: Request) -> Order:
@@ -377,13 +377,13 @@ class ExportForm(Form):
             then=partial(self._begin, order, force=True),
         )
 
-    def _ask_despite(self, order: Order, error: UnorderedSpans, *, force: bool) -> None:
-        assert order.despite is not None, "only labels have an order of spans"
+    def _ask_although_unordered(self, order: Order, error: UnorderedSpans, *, force: bool) -> None:
+        assert order.although_unordered is not None, "only labels have an order of spans"
         self.show_words(
             f"{one_line(error.found, 2000)} Open the traces once, or export all the same: the "
             "datasheet of gold then says how many there are.",
             "Enter exports all the same · Esc back to the fields",
-            then=partial(self._begin, order.despite(), force=force),
+            then=partial(self._begin, order.although_unordered(), force=force),
         )
 
     def _begin(self, order: Order, *, force: bool = False) -> None:
@@ -420,7 +420,7 @@ class ExportForm(Form):
         except InTheWay as found:
             ended = partial(self._ask_to_replace, order, found)
         except UnorderedSpans as error:
-            ended = partial(self._ask_despite, order, error, force=force)
+            ended = partial(self._ask_although_unordered, order, error, force=force)
         except MastError as error:
             ended = partial(self.refuse, str(error))
         except OSError as error:

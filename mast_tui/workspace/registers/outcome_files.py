@@ -71,7 +71,7 @@ def _with_files(workspace: Workspace) -> list[_Known]:
         return [
             _Known(
                 trace_id,
-                workspace.trace_path(path),
+                workspace.resolve_trace_path(path),
                 record,
                 _meta(dict(zip(facts, told, strict=True))),
             )
