@@ -284,3 +284,25 @@ def test_a_judge_keeps_where_its_suggestions_stand(cli: Cli, tmp_path: Path) -> 
         (kept,) = workspace.span_indices().values()
         assert keys
         assert keys <= kept.keys()
+
+
+def test_from_elsewhere_a_trace_is_never_written_over_and_its_outcomes_are_found(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "study"
+    place = folder / UNDER
+    run = write_run(folder / "runs", "one")
+    monkeypatch.chdir(folder)
+    assert cli("judge", "runs", "--judge", "rules", "--workspace", place).code == 0
+    with closing(Workspace.open(place)) as workspace:
+        label(workspace, run, "ada", {"1.3": ada})
+    before = run.read_bytes()
+    (folder / "runs" / "outcomes.csv").write_text("trace,outcome\none.json,failed\n")
+    monkeypatch.chdir(tmp_path)
+    where = ("--workspace", place)
+    done = cli("export", "--format", "csv-long", "-o", run, "--force", *where)
+    assert done.code == 1
+    assert "traces are never written to" in done.err
+    assert run.read_bytes() == before
+    report = cli("report", "--by", "all", *FEW, "--json", *where).json
+    assert report["traces"]["failed"] == 1
