@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from mast_tui.adjudication import Adjudication, orders_from_files, queue
+from mast_tui.adjudication import Adjudication, SpanOrders, queue
 from mast_tui.cli.command_line import split_words
 from mast_tui.cli.dispatch import run
 from mast_tui.exchange.csv_long import COLUMNS
@@ -215,7 +215,7 @@ def adjudicate(database: str, traces: list[Trace]) -> None:
     """Decide the conflicts as the plants have it, but for one on each of the last traces."""
     adjudicator = PEOPLE[0].name
     workspace = Workspace.open(database)
-    order_of = orders_from_files(workspace, traces)
+    order_of = SpanOrders(workspace, traces)
     planted = {(where(p), p["slug"]) for p in read_places("planted.jsonl")}
     places = {t.identity.trace_id: (t.path.name, t.record) for t in traces}
     entries = sorted(

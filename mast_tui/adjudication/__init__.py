@@ -40,8 +40,8 @@ from mast_tui.adjudication.sides import TraceWords, letters, words_by_trace
 from mast_tui.adjudication.trace import Adjudication, JudgeWord
 from mast_tui.adjudication.trace_files import (
     OrderOf,
-    orders_from_files,
-    places_from_files,
+    SpanOrders,
+    keep_missing_indices,
     traces_from_files,
 )
 
@@ -58,6 +58,7 @@ __all__ = [
     "ModePage",
     "OrderOf",
     "QueueEntry",
+    "SpanOrders",
     "TraceWords",
     "agreed_conflict",
     "conflict_groups",
@@ -68,11 +69,11 @@ __all__ = [
     "first_place",
     "guidelines_document",
     "has_changed",
+    "keep_missing_indices",
     "letters",
     "merged_sides",
     "mode_page",
-    "orders_from_files",
-    "places_from_files",
+    "outcome_words",
     "queue",
     "row_id",
     "said_now",

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Collection, Container, Mapping
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from mast_tui.adjudication.sides import TraceWords, words_by_trace
-from mast_tui.adjudication.trace_files import OrderOf, TraceOf, traces_from_files
+from mast_tui.adjudication.trace_files import OrderOf, SpanOrders, TraceOf, traces_from_files
 from mast_tui.figures.judge.confusion import compared, trace_sums
 from mast_tui.figures.judge.input import judge_input_from_workspace
 from mast_tui.figures.prevalence import prevalence
+from mast_tui.gold import no_orders
 from mast_tui.reports.examples import extras_from_workspace
 
 if TYPE_CHECKING:
     from mast_tui.figures.signatures.model import SignatureInput
     from mast_tui.figures.signatures.report import Corrected
     from mast_tui.figures.source.verdicts import GoldOf
-    from mast_tui.gold import GoldTrace, Order
+    from mast_tui.gold import GoldTrace
     from mast_tui.reports.examples import Extras
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
@@ -92,26 +93,21 @@ def extras_for(
     Notes bear the ``letters`` of those who wrote them, where these are given.
     """
 
-    # A trace is read only when one of its spans is asked for.
+    orders: OrderOf = SpanOrders(workspace) if places else no_orders
+    # A trace is read only when the text of one of its spans is asked for.
     trace_of: TraceOf = cache(traces_from_files(workspace)) if places else lambda _trace: None
 
-    def index_of(trace_id: str, key: str) -> int | None:
-        trace = trace_of(trace_id)
-        return None if trace is None else trace.index_of(key)
-
-    def order_of(trace_id: str) -> Order:
-        return partial(index_of, trace_id)
-
     def text_of(trace_id: str, key: str) -> str:
-        trace, index = trace_of(trace_id), index_of(trace_id, key)
+        trace = trace_of(trace_id)
+        index = None if trace is None else trace.index_of(key)
         return "" if trace is None or index is None else trace.text(index)
 
     return extras_from_workspace(
         workspace,
         taxonomy,
         given,
-        gold_of=gold_of(workspace, taxonomy, order_of),
-        order_of=order_of,
+        gold_of=gold_of(workspace, taxonomy, orders),
+        order_of=orders,
         text_of=text_of,
         called=str if letters is None else letters.name,
     )

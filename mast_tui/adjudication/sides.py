@@ -9,6 +9,7 @@ from hashlib import sha256
 from string import ascii_uppercase
 
 from mast_tui.gold import Decision, GoldTrace, Order, Side, gold_of_trace, no_order
+from mast_tui.gold.unordered import unordered_labels
 from mast_tui.labels import AnnotatorKind, Label, Pass, VerdictValue, annotator_kind
 from mast_tui.passes import counted_passes
 from mast_tui.taxonomy.model import Taxonomy
@@ -45,6 +46,11 @@ class TraceWords:
             majority=majority,
             boundaries=self.boundaries,
         )
+
+    def unordered(self, taxonomy: Taxonomy, order: Order) -> tuple[Label, ...]:
+        """The labels of which ``order`` cannot tell whether they overlap others."""
+        modes = [mode.slug for mode in taxonomy.modes]
+        return unordered_labels(self.sides, self.decisions, modes, order)
 
 
 def words_by_trace(

@@ -27,8 +27,9 @@ from mast_tui.labels import (
 from mast_tui.session.visibility import record_reveal
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace.events.model import Event, NewEvent
-from mast_tui.workspace.events.types import Decided, Fact, PassStarted, Revealed
+from mast_tui.workspace.events.types import Decided, Fact, PassStarted, Revealed, span_keys
 from mast_tui.workspace.ids import now
+from mast_tui.workspace.records import SpanIndex
 from mast_tui.workspace.store import Workspace
 
 
@@ -70,6 +71,8 @@ class Adjudication:
         self.trace_id = trace_id
         self.adjudicator = adjudicator
         self._order = order
+        self._kept_keys: set[str] = set()
+        """Spans whose index this work has kept in the workspace."""
         study = workspace.study(taxonomy.ref)
         self._judge_first = study is not None and study.judge_first
         own = self._own_passes()
@@ -329,8 +332,21 @@ class Adjudication:
     ) -> None:
         number = self._pass_number()
         events = [self._event(number, fact) for fact in facts]
-        self.workspace.append(events, action=action, undoes=undoes, redoes=redoes)
+        indices = self._new_indices(facts)
+        self.workspace.append(
+            events,
+            action=action,
+            undoes=undoes,
+            redoes=redoes,
+            indices={self.trace_id: indices} if indices else None,
+        )
+        self._kept_keys |= indices.keys()
         self.refresh()
+
+    def _new_indices(self, facts: Sequence[Fact]) -> dict[str, SpanIndex]:
+        """Return the indices of spans that decisions refer to, but for those kept from here."""
+        keys = {key for fact in facts for key in span_keys(fact)} - self._kept_keys
+        return {key: SpanIndex(index) for key in keys if (index := self._order(key)) is not None}
 
     def _pass_number(self) -> int:
         """The number of the adjudication pass, which begins where there is none yet."""

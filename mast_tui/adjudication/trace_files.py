@@ -1,23 +1,23 @@
-"""The traces of a workspace as their files hold them, and the places of their spans."""
+"""The traces of a workspace, read from their files, and the order of their spans."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache, partial
 from pathlib import Path
 
-from mast_tui.errors import MastError
-from mast_tui.gold import Order, no_order
-from mast_tui.labels import AnnotatorKind, annotator_kind
+from mast_tui.errors import MastError, WorkspaceError
+from mast_tui.figures.source.spans import UnknownSpan
+from mast_tui.gold import Order
 from mast_tui.parallel import LostItem, Workers, each
-from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace
-from mast_tui.workspace.records import TraceRecord
+from mast_tui.workspace.records import SpanIndex, TraceRecord, indices_in, missing_indices
 from mast_tui.workspace.store import Workspace
 
 OrderOf = Callable[[str], Order]
-"""The order of the spans of a trace, by its id; ``no_order`` where the trace is not at hand."""
+"""The order of the spans of a trace, by its id."""
 
 TraceOf = Callable[[str], Trace | None]
 """A trace by its id, read to its end; None where it is not at hand."""
@@ -44,7 +44,8 @@ def traces_from_files(workspace: Workspace, known: Sequence[Trace] = ()) -> Trac
         return found
 
     def trace_of(trace_id: str) -> Trace | None:
-        found, path = at_hand.get(trace_id), paths.get(trace_id)
+        found = at_hand.get(trace_id)
+        path = paths.get(trace_id)
         if found is None and path is not None:
             found = in_file(path).get(trace_id)
         if found is not None:
@@ -54,113 +55,205 @@ def traces_from_files(workspace: Workspace, known: Sequence[Trace] = ()) -> Trac
     return trace_of
 
 
-def orders_from_files(workspace: Workspace, known: Sequence[Trace] = ()) -> OrderOf:
-    """Give the orders of the workspace's traces, read from their files when first asked for.
+class SpanOrders:
+    """The order of the spans of a workspace's traces, and the lengths of texts with quotes.
 
-    Args:
-        workspace: The workspace that knows where the files were.
-        known: Traces that are read already.
-
-    Returns:
-        The order of a trace by its id; of one that is not at hand, ``no_order``.
+    An instance is an ``OrderOf``. Both are kept in the workspace. Only where something is missing
+    there is the file of the trace read, and what it says is kept for the next time. May be used
+    from any thread.
     """
-    trace_of = traces_from_files(workspace, known)
-    orders: dict[str, Order] = {}
 
-    def order_of(trace_id: str) -> Order:
+    def __init__(
+        self,
+        workspace: Workspace,
+        known: Sequence[Trace] = (),
+        *,
+        trace_of: TraceOf | None = None,
+    ) -> None:
+        """Prepare it; nothing is read before something is asked.
+
+        Args:
+            workspace: The workspace.
+            known: Traces that are read already.
+            trace_of: Reads a trace from its file; by default as ``traces_from_files`` does.
+        """
+        self._workspace = workspace
+        self._known = known
+        self._trace_of = trace_of
+        self._kept: dict[str, dict[str, SpanIndex]] | None = None
+        self._records: Mapping[str, TraceRecord] | None = None
+        self._unread: set[str] = set()
+        """The traces whose files are not at hand."""
+
+    def __call__(self, trace_id: str) -> Order:
+        """Return the order of a trace's spans: None for a span whose index is not known."""
+        return partial(self._index, trace_id)
+
+    def load(self) -> SpanOrders:
+        """Read what the workspace keeps now, so that ``kept`` need not."""
+        self._all_kept()
+        return self
+
+    def kept(self, trace_id: str) -> Order:
+        """Return the order of a trace's spans as the workspace keeps it; no file is read."""
+        kept = self._all_kept().get(trace_id, {})
+
         def order(key: str) -> int | None:
-            # Most traces are never asked: equal targets need no order.
-            if trace_id not in orders:
-                trace = trace_of(trace_id)
-                orders[trace_id] = no_order if trace is None else trace.index_of
-            return orders[trace_id](key)
+            found = kept.get(key)
+            return None if found is None else found.index
 
         return order
 
-    return order_of
+    def spans_of(self, trace_id: str) -> tuple[Order, int] | None:
+        """Return the order of a trace's spans and their number; None where that is not known.
+
+        The order raises ``UnknownSpan`` for a span of which nobody knows where it stands.
+        """
+        record = self._record(trace_id)
+        spans = None if record is None else record.spans
+        if spans is None:
+            trace = self._read(trace_id)
+            if trace is None:
+                return None
+            spans = len(trace)
+        # A trace that has grown may have been counted before its last labels were made.
+        kept = self._all_kept().get(trace_id, {}).values()
+        ends = (one.index + 1 for one in kept if one.index is not None)
+        return partial(self._index_or_raise, trace_id), max(spans, *ends, 0)
+
+    def length_of(self, trace_id: str, key: str) -> int | None:
+        """Return how many code points the text of a span has; None where that is not known."""
+        found = self._find(trace_id, key, with_length=True)
+        return None if found is None else found.text_chars
+
+    def _index(self, trace_id: str, key: str) -> int | None:
+        found = self._find(trace_id, key)
+        return None if found is None else found.index
+
+    def _index_or_raise(self, trace_id: str, key: str) -> int | None:
+        found = self._find(trace_id, key)
+        if found is None:
+            raise UnknownSpan(key)
+        return found.index
+
+    def _find(self, trace_id: str, key: str, *, with_length: bool = False) -> SpanIndex | None:
+        wanted = {key: with_length}
+        kept = self._all_kept().setdefault(trace_id, {})
+        if missing_indices(wanted, kept) and trace_id not in self._unread:
+            # Kept meanwhile, by this program or another.
+            kept |= self._workspace.span_indices(trace_id).get(trace_id, {})
+            if missing_indices(wanted, kept):
+                kept |= self._indices_in_file(trace_id, wanted)
+        return kept.get(key)
+
+    def _all_kept(self) -> dict[str, dict[str, SpanIndex]]:
+        if self._kept is None:
+            self._kept = self._workspace.span_indices()
+        return self._kept
+
+    def _indices_in_file(self, trace_id: str, wanted: Mapping[str, bool]) -> dict[str, SpanIndex]:
+        """Return the indices of the wanted spans, and of all that events refer to."""
+        trace = self._read(trace_id)
+        if trace is None:
+            return {}
+        return indices_in(trace, {**self._workspace.referred_spans(trace_id), **wanted})
+
+    def _read(self, trace_id: str) -> Trace | None:
+        """Read a trace from its file, and keep what is missing in the workspace."""
+        if self._trace_of is None:
+            self._trace_of = traces_from_files(self._workspace, self._known)
+        trace = self._trace_of(trace_id)
+        if trace is None:
+            self._unread.add(trace_id)
+            return None
+        # What is kept spares the next reader the file; without it the figures are the same.
+        record = self._record(trace_id)
+        with suppress(WorkspaceError):
+            self._workspace.refresh_span_indices(trace_id, trace)
+            if record is not None and record.spans is None:
+                self._workspace.register_trace(TraceRecord.of(trace))
+        return trace
+
+    def _record(self, trace_id: str) -> TraceRecord | None:
+        if self._records is None:
+            self._records = {record.trace_id: record for record in self._workspace.traces()}
+        return self._records.get(trace_id)
 
 
-def places_from_files(
+def keep_missing_indices(
     workspace: Workspace,
-    taxonomy: Taxonomy,
-    annotator: str | None,
-    workers: Workers,
-    tell: Callable[[int, int], object],
-) -> dict[str, Mapping[str, int | None]]:
-    """Have workers look up where the spans stand on which labels lie, by trace and key.
+    workers: Workers | None = None,
+    tell: Callable[[int, int], object] = lambda _done, _of: None,
+) -> int:
+    """Read the files of traces with labelled spans whose index is not kept yet, and keep it.
 
     Args:
-        workspace: The workspace that knows where the files were.
-        taxonomy: Under which the labels are.
-        annotator: Whose they are; None for all people.
-        workers: Who reads the files.
+        workspace: The workspace that keeps the indices.
+        workers: Who reads the files; None for this process.
         tell: Told how many of how many files are read.
+
+    Returns:
+        How many traces were read.
 
     Raises:
         MastError: A file ends every process that reads it.
+        WorkspaceError: The workspace cannot be read.
     """
-
-    def take(rows: Iterator[tuple[str, ...]]) -> dict[str, set[str]]:
-        keys: dict[str, set[str]] = {}
-        for trace, name, *ends in rows:
-            if annotator == name or annotator_kind(name) is not AnnotatorKind.JUDGE:
-                keys.setdefault(trace, set()).update(ends)
-        return keys
-
-    wanted = {"taxonomy": taxonomy.ref} | ({"annotator": annotator} if annotator else {})
-    columns = ("trace_id", "annotator", "first_key", "last_key")
-    keys = workspace.read_columns("labels", columns, take, wanted=wanted, given="first_key")
-    files: dict[Path, set[str]] = {}
-    for record in workspace.traces():
-        if record.path is not None and record.trace_id in keys:
-            files.setdefault(record.path, set()).update(keys[record.trace_id])
-    places: dict[str, Mapping[str, int | None]] = {}
-    for number, (path, found) in enumerate(
-        zip(files, each(_places_in, files.items(), workers), strict=True)
-    ):
-        if isinstance(found, LostItem):
-            raise MastError(f"{path}: {found.reason}")
-        for told, places_of in found:
-            known = workspace.find_trace(told)
-            if known is not None:
-                places[known.trace_id] = places_of
-        tell(number + 1, len(files))
-    return places
-
-
-_Found = tuple[TraceRecord, dict[str, int | None]]
+    files: dict[Path, dict[str, bool]] = {}
+    incomplete = _with_missing_indices(workspace)
+    for record in workspace.traces() if incomplete else ():
+        if record.path is None or record.trace_id not in incomplete:
+            continue
+        wanted = files.setdefault(record.path, {})
+        for key, with_length in workspace.referred_spans(record.trace_id).items():
+            wanted[key] = wanted.get(key, False) or with_length
+    traces = 0
+    found = each(_indices_in_files, files.items(), workers)
+    for number, (path, of_file) in enumerate(zip(files, found, strict=True), start=1):
+        if isinstance(of_file, LostItem):
+            raise MastError(f"{path}: {of_file.reason}")
+        for record, indices in of_file:
+            known = workspace.find_trace(record)
+            if known is None:
+                continue
+            traces += 1
+            referred = workspace.referred_spans(known.trace_id)
+            # Where it cannot be written, the files are read again when an index is needed.
+            with suppress(WorkspaceError), workspace.transaction():
+                workspace.register_trace(record)
+                workspace.keep_span_indices(
+                    {known.trace_id: {key: indices[key] for key in referred if key in indices}}
+                )
+        tell(number, len(files))
+    return traces
 
 
-def _places_in(files: Sequence[tuple[Path, Collection[str]]]) -> Iterator[list[_Found]]:
+def _with_missing_indices(workspace: Workspace) -> set[str]:
+    """Return the traces with a label on a span whose index, or length of text, is not kept."""
+
+    def take(rows: Iterator[tuple[str, str, str, str | None]]) -> dict[str, dict[str, bool]]:
+        labelled: dict[str, dict[str, bool]] = {}
+        for trace_id, first, last, quote in rows:
+            of_trace = labelled.setdefault(trace_id, {})
+            of_trace.setdefault(last, False)
+            of_trace[first] = of_trace.get(first, False) or quote is not None
+        return labelled
+
+    columns = ("trace_id", "first_key", "last_key", "quote")
+    labelled = workspace.read_columns("labels", columns, take, given="first_key")
+    kept = workspace.span_indices()
+    return {
+        trace_id
+        for trace_id, wanted in labelled.items()
+        if missing_indices(wanted, kept.get(trace_id, {}))
+    }
+
+
+def _indices_in_files(
+    files: Iterable[tuple[Path, Mapping[str, bool]]],
+) -> Iterator[list[tuple[TraceRecord, dict[str, SpanIndex]]]]:
     for path, keys in files:
         traces = read_file(path, named=True).traces
         for trace in traces:
             read_fully(trace)
-        yield [(TraceRecord.of(one), {key: one.index_of(key) for key in keys}) for one in traces]
-
-
-class SpanPlaces:
-    """Where the spans of traces stand and how long their texts are, for figures on places.
-
-    ``trace_of`` gives a trace by its id; the one asked for last is kept.
-    """
-
-    def __init__(self, trace_of: TraceOf) -> None:
-        self._trace_of = trace_of
-        self._last: tuple[str, Trace | None] | None = None
-
-    def order_of(self, trace_id: str) -> tuple[Order, int] | None:
-        """The order of a trace's spans and how many there are, None where it is not at hand."""
-        trace = self._trace(trace_id)
-        return None if trace is None else (trace.index_of, len(trace))
-
-    def length_of(self, trace_id: str, key: str) -> int | None:
-        """How many code points a span's text has, None where there is no such span."""
-        trace = self._trace(trace_id)
-        index = None if trace is None else trace.index_of(key)
-        return None if trace is None or index is None else len(trace.text(index))
-
-    def _trace(self, trace_id: str) -> Trace | None:
-        if self._last is None or self._last[0] != trace_id:
-            self._last = trace_id, self._trace_of(trace_id)
-        return self._last[1]
+        yield [(TraceRecord.of(trace), indices_in(trace, keys)) for trace in traces]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mast_tui import __version__
-from mast_tui.adjudication import OrderOf, orders_from_files
+from mast_tui.adjudication import OrderOf, SpanOrders
 from mast_tui.figures.bootstrap import bootstrap_json
 from mast_tui.figures.consistency import Beside, beside_figures, samples_figures
 from mast_tui.figures.jackknife import share_of_traces
@@ -94,7 +94,7 @@ def consistency_document(
     place: Workspace, taxonomy: Taxonomy, judges: Sequence[Judged], rounds: int, seed: int
 ) -> dict[str, Any]:
     """Tell how steady judges are, as ``--json`` prints it; the others stand beside the first."""
-    order_of = orders_from_files(place)
+    order_of = SpanOrders(place)
     first = judges[0]
     return {
         "exam": None,

@@ -49,6 +49,12 @@ if TYPE_CHECKING:
     "datasheet.toml beside the workspace's database.",
 )
 @options.pseudonyms
+@click.option(
+    "--allow-unordered",
+    is_flag=True,
+    help="Export gold although the order of some labelled spans is unknown; overlaps on them are "
+    "then missed.",
+)
 @options.force
 @options.common()
 @options.as_json
@@ -62,6 +68,7 @@ def export_command(
     gold: GoldKind | None,
     datasheet: Path | None,
     pseudonyms: bool,
+    allow_unordered: bool,
     force: bool,
     common: CommonOptions,
     as_json: bool,
@@ -106,6 +113,7 @@ def export_command(
             gold=gold,
             datasheet=datasheet,
             pseudonyms=pseudonyms_of(place) if pseudonyms else None,
+            allow_unordered=allow_unordered,
             say=say,
         )
         counts = add_export(request, outputs)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from mast_tui.adjudication import keep_missing_indices
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.import_shards import are_shards, import_shards
 from mast_tui.cli.shared import options
@@ -210,6 +211,8 @@ def import_command(
         asked=asked,
         who=known_person(place),
     )
+    if applied.written:
+        keep_missing_indices(place)
     place.close()
     notes = list(incoming.notes)
     if applied.differing:
@@ -321,6 +324,7 @@ def _import_workspaces(
         merged = merge_files(
             contents, place, asked=_asked("jsonl", files), replacing=replacing, asked_by=who
         )
+        keep_missing_indices(place)
     place.close()
     events = [event for content in contents.values() for event in content.foreign.events]
     lines = {name for content in contents.values() for name, _ in content.annotators}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mast_tui.adjudication import conflict_groups, orders_from_files, words_by_trace
+from mast_tui.adjudication import SpanOrders, conflict_groups, words_by_trace
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by, say_left_out
@@ -41,7 +41,7 @@ def status_command(
     place, chosen = opened(common)
     report = status(place, chosen)
     viewer = asked_by(place, chosen.ref, common)
-    conflicts = _conflicts(viewer, chosen)
+    conflicts, unordered = _conflicts(viewer, chosen)
     study = place.study(chosen.ref)
     whose = viewer.name if viewer.limited else common.annotator
     of_study = None if study is None else _study(place, chosen, study, whose, conflicts)
@@ -70,6 +70,7 @@ def status_command(
             "left": len(conflicts),
             "verdicts": sum(one.kind.value == "verdict" for _, one in conflicts),
             "places": sum(one.kind.value == "place" for _, one in conflicts),
+            "unordered": unordered,
         },
         **({} if of_study is None else {"study": of_study}),
         **sight_values(viewer, left_out),
@@ -81,10 +82,14 @@ def status_command(
         say_left_out(viewer, left_out)
 
 
-def _conflicts(viewer: Viewer, taxonomy: Taxonomy) -> list[tuple[str, ConflictGroup]]:
-    """Return what is left to decide on the traces that the viewer may know of, with their ids.
+def _conflicts(viewer: Viewer, taxonomy: Taxonomy) -> tuple[list[tuple[str, ConflictGroup]], int]:
+    """Return what is left to decide on the traces that the viewer may know of.
 
     All disputed places of a mode are one conflict, as they are decided in one step.
+
+    Returns:
+        The conflicts, each with the id of its trace; and the number of labels of which it is not
+        known whether they overlap others.
     """
     place = viewer.workspace
     words = {
@@ -93,13 +98,15 @@ def _conflicts(viewer: Viewer, taxonomy: Taxonomy) -> list[tuple[str, ConflictGr
         if viewer.may_see_others(trace_id)
     }
     viewer.reveal(words)
-    order_of = orders_from_files(place)
-    return [
-        (trace_id, conflict)
-        for trace_id, said in words.items()
-        if len(said.sides) > 1
-        for conflict in conflict_groups(said.gold(taxonomy, order_of(trace_id)).conflicts)
-    ]
+    orders = SpanOrders(place)
+    conflicts: list[tuple[str, ConflictGroup]] = []
+    unordered = 0
+    for trace_id, said in words.items():
+        if len(said.sides) > 1:
+            open_conflicts = said.gold(taxonomy, orders(trace_id)).conflicts
+            conflicts += ((trace_id, group) for group in conflict_groups(open_conflicts))
+        unordered += len(said.unordered(taxonomy, orders(trace_id)))
+    return conflicts, unordered
 
 
 def _study(
@@ -137,6 +144,12 @@ def _print(document: dict[str, Any], rows: list[dict[str, Any]]) -> None:
     print_line(f"{document['workspace']} · {document['taxonomy']}")
     conflicts = counted(document["conflicts"]["left"], "conflict")
     click.echo(f"{counted(document['traces'], 'trace')} · {conflicts} left")
+    unordered = document["conflicts"]["unordered"]
+    if unordered:
+        click.echo(
+            f"{counted(unordered, 'labelled span')} of unknown order: some of the conflicts may be "
+            "none. Open the traces once"
+        )
     if rows:
         heading = ("annotator", "kind", "finished", "open", "conflicts")
         cells = [

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from mast_tui.adjudication import keep_missing_indices
 from mast_tui.cli.agree.input import Wanted, judge_input, judge_named
 from mast_tui.cli.command_line import CommonOptions, split_options
 from mast_tui.cli.open_codes import notes_command
@@ -442,6 +443,7 @@ def _trace_ids(place: Workspace, paths: Sequence[Path]) -> tuple[str, ...]:
         found.update(known_trace(place, trace) for trace in report.traces)
     if not found:
         raise click.ClickException("there is no trace under the paths given")
+    keep_missing_indices(place)
     return tuple(sorted(found))
 
 

@@ -22,6 +22,19 @@ class Remedy(Enum):
     OTHER_NAME = "import under another name, as the reason says"
 
 
+class UnorderedSpans(ExchangeError):
+    """The order of labelled spans is not known, so the gold could miss that places overlap.
+
+    ``found`` says how many there are, and where the files of their traces were looked for.
+    """
+
+    def __init__(self, found: str) -> None:
+        self.found = found
+        super().__init__(
+            f"{found} Open the traces once, or run the command with --allow-unordered."
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class RowProblem:
     """A row that cannot be imported: its file, its place in it (``row 12``) and the reason."""

@@ -25,6 +25,9 @@ SCORE_FORMATS: Final = ("langfuse", "phoenix", "langsmith", "inspect-scores")
 GOLD_FORMATS: Final = ("gold", "huggingface")
 """Exports of the gold with its sides, its protocol and its figures."""
 
+VERDICT_FORMATS: Final = ("csv-wide", "mast-data")
+"""Exports of verdicts alone, for which it does not matter where spans stand."""
+
 EXPORT_FORMATS: Final = (
     "gold",
     "jsonl",

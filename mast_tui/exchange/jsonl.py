@@ -10,7 +10,7 @@ Nor are the answers of models: what a run used is written, not what was said.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -34,8 +34,13 @@ from mast_tui.workspace.events.fields import Fields
 from mast_tui.workspace.events.layout import Kind, Layout, Values, always, known
 from mast_tui.workspace.events.model import event_from_dict, event_to_dict
 from mast_tui.workspace.events.types import Decided, GuidelineSet
-from mast_tui.workspace.merging import register_foreign, renamed, renamed_run
-from mast_tui.workspace.records import MergeReport
+from mast_tui.workspace.merging import (
+    add_span_indices,
+    register_foreign,
+    renamed,
+    renamed_run,
+)
+from mast_tui.workspace.records import MergeReport, SpanIndex
 from mast_tui.workspace.registers.hold_out import add_shares, shares_set_aside
 from mast_tui.workspace.registers.tags import Tags, add_tags, all_tags, tag_values, tags_from
 from mast_tui.workspace.registers.taxonomies import Revision
@@ -53,8 +58,10 @@ def workspace_lines(workspace: Workspace) -> Iterator[str]:
     for revision in workspace.revisions():
         since = {"since": revision.since} if revision.since else {}
         yield _line("taxonomy", {"taxonomy": to_dict(revision.taxonomy), **since})
+    indices = workspace.span_indices()
     for trace in workspace.traces():
-        yield _line("trace", TRACE.write(trace))
+        of_trace = _index_values(indices.get(trace.trace_id, {}))
+        yield _line("trace", {**TRACE.write(trace), **_known(span_indices=of_trace or None)})
     for seed, share in shares_set_aside(workspace).items():
         yield _line("set_aside", {"share": share, "seed": seed})
     for annotator in workspace.annotators():
@@ -78,6 +85,7 @@ class Content:
 
     taxonomies: list[Revision] = field(default_factory=list)
     traces: list[TraceRecord] = field(default_factory=list)
+    span_indices: dict[str, dict[str, SpanIndex]] = field(default_factory=dict)
     shares: dict[int, float] = field(default_factory=dict)
     annotators: list[tuple[str, AnnotatorKind]] = field(default_factory=list)
     runs: list[Run] = field(default_factory=list)
@@ -141,7 +149,10 @@ def _take(value: dict[str, Any], content: Content, *, is_first: bool) -> None:
             since = fields.text_or_none("since") or ""
             content.taxonomies.append(Revision(from_dict(taxonomy, "taxonomy"), since))
         case "trace":
-            content.traces.append(TRACE.read(fields))
+            trace = TRACE.read(fields)
+            content.traces.append(trace)
+            if indices := _indices_from(fields.children("span_indices")):
+                content.span_indices[trace.trace_id] = indices
         case "set_aside":
             seed, share = share_from(fields)
             content.shares[seed] = share
@@ -196,11 +207,32 @@ def register_content(content: Content, workspace: Workspace) -> Foreign:
         add_shares(workspace, content.shares)
     names = register_traces(content.traces, lambda t: register_foreign(workspace, t), workspace)
     with workspace.transaction():
+        add_span_indices(workspace, content.span_indices, content.traces, names)
         for run in content.runs:
             workspace.add_run(renamed_run(run, names))
         for taxonomy, who, tags in content.tags:
             add_tags(workspace, taxonomy, who, tags, names)
     return renamed(content.foreign, names)
+
+
+def _index_values(indices: Mapping[str, SpanIndex]) -> list[Values]:
+    """Return what is known of where spans stand, in the order of their keys."""
+    return [
+        {"key": key, "index": one.index, **_known(text_chars=one.text_chars)}
+        for key, one in sorted(indices.items())
+        if one.index is not None
+    ]
+
+
+def _indices_from(spans: Iterable[Fields]) -> dict[str, SpanIndex]:
+    indices = {}
+    for span in spans:
+        index = span.whole("index")
+        text_chars = span.whole_or_none("text_chars")
+        if index < 0 or (text_chars is not None and text_chars < 0):
+            raise ValueError(f"'span_indices': a number below 0 at {span.text('key')!r}")
+        indices[span.text("key")] = SpanIndex(index, text_chars)
+    return indices
 
 
 def _file_from(fields: Fields, name: str) -> Path | None:

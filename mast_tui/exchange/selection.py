@@ -7,20 +7,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from mast_tui.adjudication import orders_from_files, words_by_trace
+from mast_tui.adjudication import SpanOrders, words_by_trace
 from mast_tui.exchange.csv_long import LongWork
+from mast_tui.exchange.errors import UnorderedSpans
 from mast_tui.exchange.exporters.gold_document import GoldEntry
 from mast_tui.exchange.exporters.working_time import minutes_worked
 from mast_tui.gold import GoldTrace
 from mast_tui.gold.sources import only_settled
 from mast_tui.labels import Label, Origin, Pass, PassKind, VerdictValue
 from mast_tui.passes import Which, counted_passes
+from mast_tui.reports.sentences import counted
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import TraceRecord, Workspace, WorkspaceError
 from mast_tui.workspace.registers.pseudonyms import Pseudonyms
 
 GOLD: Final = "gold"
 ALL: Final = "all"
+
+_NAMED: Final = 3
+"""So many paths and ids are named at most."""
 
 
 def selected_work(
@@ -30,18 +35,19 @@ def selected_work(
     *,
     which: Which,
     finished_only: bool,
-    majority: bool = False,
 ) -> list[LongWork]:
-    """The words of ``gold``, of ``all`` annotators or of the one named, per annotator and trace.
+    """Return the words of all annotators, or of the one named, per annotator and trace.
 
-    Of an annotator these are the words of the first or the last pass; unfinished ones are left out
-    where ``finished_only``. Raises ``WorkspaceError`` for a name that nobody here has.
+    Args:
+        workspace: Where they are.
+        taxonomy: Under which taxonomy.
+        labels: ``all`` or a name.
+        which: Whether the first or the last pass counts.
+        finished_only: Whether unfinished passes are left out.
+
+    Raises:
+        WorkspaceError: Nobody here has this name.
     """
-    if labels == GOLD:
-        return [
-            _gold_as_work(entry.trace.trace_id, entry.gold, taxonomy)
-            for entry in gold_entries(workspace, taxonomy, majority=majority)
-        ]
     names = [info.name for info in workspace.annotators()]
     if labels != ALL and labels not in names:
         there = ", ".join([GOLD, ALL, *names])
@@ -50,6 +56,38 @@ def selected_work(
     passes = [p for p in workspace.passes(taxonomy=taxonomy.ref) if p.annotator in wanted]
     chosen = counted_passes(passes, which) if finished_only else _begun_passes(passes, which)
     return _work_of(workspace, taxonomy, chosen.values())
+
+
+def gold_work(entries: Iterable[GoldEntry], taxonomy: Taxonomy) -> list[LongWork]:
+    """Return the gold as the words of somebody called ``gold``, per trace."""
+    return [_gold_as_work(entry.trace.trace_id, entry.gold, taxonomy) for entry in entries]
+
+
+def check_ordered(entries: Iterable[GoldEntry]) -> None:
+    """Raise ``UnorderedSpans`` where the order of labelled spans matters and is not known."""
+    unordered = [entry for entry in entries if entry.unordered]
+    if not unordered:
+        return
+    labels = sum(entry.unordered for entry in unordered)
+    records = [entry.trace for entry in unordered]
+    nowhere = [record.trace_id for record in records if record.path is None]
+    paths = {record.path: record.path.exists() for record in records if record.path is not None}
+    sentences = [
+        f"The order of {counted(labels, 'labelled span')} in {counted(len(records), 'trace')} is "
+        "unknown, so that places may overlap unseen; nothing was written."
+    ]
+    if lost := [str(path) for path, there in paths.items() if not there]:
+        sentences.append(f"Their trace files were not found (looked in {_some(lost)}).")
+    if nowhere:
+        sentences.append(f"No file is known of {_some(nowhere)}.")
+    if without := [str(path) for path, there in paths.items() if there]:
+        sentences.append(f"The spans are not in the traces there ({_some(without)}).")
+    raise UnorderedSpans(" ".join(sentences))
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def pseudonymous(work: Iterable[LongWork], pseudonyms: Pseudonyms) -> list[LongWork]:
@@ -129,23 +167,24 @@ def gold_entries(
     With ``settled_only`` one person's word is left out, and with it every trace of which nothing
     remains.
     """
-    order_of = orders_from_files(workspace)
+    orders = SpanOrders(workspace)
     records = {record.trace_id: record for record in workspace.traces()}
     notes = _span_notes(workspace, taxonomy)
     minutes = minutes_worked(workspace, taxonomy)
     entries = [
         GoldEntry(
             trace=records.get(trace_id, TraceRecord(trace_id)),
-            gold=words.gold(taxonomy, order_of(trace_id), majority=majority),
+            gold=words.gold(taxonomy, orders(trace_id), majority=majority),
             sides=words.sides,
             passes=words.passes,
-            order=order_of(trace_id),
+            order=orders(trace_id),
             notes={name: notes[name, trace_id, done.number] for name, done in words.passes.items()},
             minutes={
                 name: minutes[name, trace_id, done.number]
                 for name, done in words.passes.items()
                 if (name, trace_id, done.number) in minutes
             },
+            unordered=len(words.unordered(taxonomy, orders(trace_id))),
         )
         for trace_id, words in words_by_trace(workspace, taxonomy, annotators=annotators).items()
     ]

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mast_tui.judges.protocol import Judge, Judgement
+from mast_tui.labels import Finding
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import RunTrace, TraceRecord, WorkspaceError, store_judgement
 from mast_tui.workspace.records import Judgement as Judged
+from mast_tui.workspace.records import SpanIndex, indices_in
 
 if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
@@ -81,13 +83,21 @@ class Look:
     """What a judge found when it looked at a trace, wherever that was.
 
     ``judgement`` is None where it was not judged, as it was known; ``problem`` says why it could
-    not be read.
+    not be read. ``indices`` are those of the spans of its findings, by key, where the trace was
+    there.
     """
 
     path: Path
     record: TraceRecord
     judgement: Judgement | None
     problem: str | None = None
+    indices: Mapping[str, SpanIndex] = field(default_factory=dict)
+
+
+def finding_indices(trace: Trace, findings: Iterable[Finding]) -> dict[str, SpanIndex]:
+    """Return where the spans of findings stand in their trace, by key."""
+    keys = (key for one in findings for key in (one.first, one.last) if key is not None)
+    return indices_in(trace, dict.fromkeys(keys, False))
 
 
 Known = tuple[str, str | None, int | None]
@@ -148,7 +158,8 @@ class Looking:
         except OSError as error:
             problem = error.strerror or str(error)
             return Look(trace.path, TraceRecord.of(trace), None, problem)
-        return Look(trace.path, record, judgement)
+        indices = {} if judgement is None else finding_indices(trace, judgement.findings)
+        return Look(trace.path, record, judgement, indices=indices)
 
 
 def run_judge(
@@ -239,7 +250,7 @@ class _Run:
             step = Step.KNOWN
         else:
             step = Step.JUDGED
-            suggestions = self._store(trace_id, look.judgement)
+            suggestions = self._store(trace_id, look.judgement, look.indices)
         return self.summary.add(Progress(0, trace_id, look.path, step, suggestions, look.problem))
 
     def end(self) -> RunSummary:
@@ -273,7 +284,7 @@ class _Run:
             for one in kept
         )
 
-    def _store(self, trace_id: str, judgement: Judgement) -> int:
+    def _store(self, trace_id: str, judgement: Judgement, indices: Mapping[str, SpanIndex]) -> int:
         judged = self._looks_at
         if judgement.judged is not None:
             judged = tuple(slug for slug in judged if slug in judgement.judged)
@@ -286,6 +297,7 @@ class _Run:
             looks_at=judged,
             findings=findings,
             run_id=self._run_id(),
+            indices=indices,
         )
         self.summary.by_mode.update(finding.mode for finding in findings)
         return count

@@ -789,8 +789,7 @@ def _without_tables(judge: Values) -> Iterator[Note]:
         for n, what in (
             (places["whole_trace"], "on a whole trace, not counted"),
             (places["no_places"], f"where {against} says present without a place, not counted"),
-            (places["without_order"], "counted as wrong, as the files of their traces are not at "
-             "hand"),
+            (places["without_order"], "counted as wrong, as the order of the spans is unknown"),
         )
         if n
     ]  # fmt: skip

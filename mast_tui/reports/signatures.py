@@ -462,8 +462,8 @@ def _no_places(document: Report) -> Note:
     said = "No label names spans that are known here, so nothing can be said of places."
     if document["traces"]["labels_not_found"]:
         said += (
-            " The labels' traces are not at hand: open the folder that holds them once, with "
-            "mast-tui FOLDER, so that the workspace knows their files."
+            " The traces of the labels were never read here: open the folder that holds them once, "
+            "with mast-tui FOLDER, so that the workspace knows the order of their spans."
         )
     else:
         said += " Labels on spans are given with the cursor on the span, not with t."

@@ -91,8 +91,8 @@ def _nothing(missing: int) -> Note:
     if missing:
         these = "trace" if missing == 1 else f"{missing:,} traces"
         return Note(
-            f"The files of the {these} that two have finished are not at hand, so no place could "
-            "be compared. Open them once with mast-tui, or run mast-tui agree where they are.",
+            f"The order of the spans of the {these} that two have finished is unknown and no file "
+            "with them was found, so no place could be compared. Open them once with mast-tui.",
             "not_at_hand",
         )
     return Note("No trace was finished by two annotators, so no place could be compared.", "alone")
@@ -288,7 +288,9 @@ def _left_out(spans: Values) -> Iterator[Note]:
     found, traces = spans["all"], spans["traces"]
     parts = []
     if traces["not_at_hand"]:
-        parts.append(f"{counted(traces['not_at_hand'], 'trace')} whose files are not at hand")
+        parts.append(
+            f"{counted(traces['not_at_hand'], 'trace')} of whose spans the order is unknown"
+        )
     if found["finding_and_naming"]["left_out"]:
         parts.append(
             f"{counted(found['finding_and_naming']['left_out'], 'place')} on what the other side "

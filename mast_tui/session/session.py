@@ -39,7 +39,9 @@ from mast_tui.workspace.events.types import (
     ReviewGiven,
     SpansRead,
     SuggestionsSeen,
+    span_keys,
 )
+from mast_tui.workspace.records import SpanIndex, indices_in, missing_indices
 
 
 class Keep(Enum):
@@ -111,6 +113,10 @@ class Session:
         self._judge_on_screen = False
         self._news = ""
         self._in_retest = conditions.retest
+        self._registered_spans = len(trace) if trace.loaded.complete else None
+        """How many spans the workspace knows of the trace."""
+        self._kept_indices: dict[str, SpanIndex] = {}
+        """The indices of spans that this session has kept in the workspace."""
         self._passes = self._load()
         self._leave_blind_pass()
 
@@ -528,6 +534,10 @@ class Session:
             raise SessionError("this trace is finished already; an edit begins a new pass")
         if not self.trace.loaded.complete:
             raise SessionError("this trace is still being read; finish it when it is all there")
+        if len(self.trace) != self._registered_spans:
+            # It has grown, or was read on, since it was opened.
+            known_trace(self.workspace, self.trace)
+            self._registered_spans = len(self.trace)
         change = self._begin()
         if open_modes == "absent":
             said = {label.mode for label in change.state.labels.values()}
@@ -697,12 +707,26 @@ class Session:
             )
             for fact in facts
         ]
+        indices = self._new_indices(facts)
         recorded = self.workspace.append(
-            events, undoes=undoes, redoes=redoes, known_seq=self._passes.last_seq
+            events,
+            undoes=undoes,
+            redoes=redoes,
+            known_seq=self._passes.last_seq,
+            indices={self.trace_id: indices} if indices else None,
         )
+        if not self.workspace.waiting:
+            self._kept_indices |= indices
         for event in recorded:
             self._passes.take(event)
         self._changed()
+
+    def _new_indices(self, facts: Sequence[Fact]) -> dict[str, SpanIndex]:
+        """Return the indices of the spans that the facts refer to, but for those that are kept."""
+        wanted: dict[str, bool] = {}
+        for fact in facts:
+            wanted |= span_keys(fact)
+        return indices_in(self.trace, missing_indices(wanted, self._kept_indices)) if wanted else {}
 
     def _changed(self) -> None:
         self.version += 1
@@ -760,5 +784,10 @@ class Session:
 
 
 def known_trace(workspace: Workspace, trace: Trace) -> str:
-    """Register an open trace and return the id that the workspace has for it."""
-    return workspace.register_trace(TraceRecord.of(trace))
+    """Register an open trace and return the id that the workspace has for it.
+
+    Keeps the indices of the spans that events on the trace refer to.
+    """
+    trace_id = workspace.register_trace(TraceRecord.of(trace))
+    workspace.refresh_span_indices(trace_id, trace)
+    return trace_id

@@ -7,10 +7,12 @@ from typing import Final
 from sqlalchemy import Connection, func, select
 
 from mast_tui.errors import WorkspaceError
-from mast_tui.workspace.database import Insertion, is_on_server
-from mast_tui.workspace.schema import asked, metadata
+from mast_tui.workspace.database import Insertion, Values, is_on_server, traces_folder_of
+from mast_tui.workspace.paths import found_trace_path, stored_trace_path
+from mast_tui.workspace.schema import asked, metadata, traces
 
 _AT_ONCE: Final = 5000
+_PATH: Final = list(traces.c.keys()).index("path")
 
 
 def copy_rows(source: Connection, target: Connection) -> None:
@@ -32,8 +34,20 @@ def copy_rows(source: Connection, target: Connection) -> None:
         insertion = Insertion(table)
         rows = source.execution_options(stream_results=True).execute(select(table))
         for batch in rows.partitions(_AT_ONCE):
-            insertion.write(target, [tuple(row) for row in batch])
+            values = [tuple(row) for row in batch]
+            if table is traces:
+                values = [_seen_from_target(source, target, row) for row in values]
+            insertion.write(target, values)
     last = target.execute(select(func.max(asked.c.id))).scalar()
     if is_on_server(target) and last is not None:
         # Answers that come later get later numbers.
         target.execute(select(func.setval(func.pg_get_serial_sequence("asked", "id"), last)))
+
+
+def _seen_from_target(source: Connection, target: Connection, row: Values) -> Values:
+    """Return a row of ``traces`` that names the same file from the folder of the target."""
+    path = row[_PATH]
+    if path is not None:
+        found = found_trace_path(path, traces_folder_of(source))
+        path = stored_trace_path(found, traces_folder_of(target))
+    return (*row[:_PATH], path, *row[_PATH + 1 :])

@@ -81,6 +81,8 @@ class Database(ABC):
     def __init__(self, path: Path | None) -> None:
         self.path = path
         """The file, None where it is none."""
+        self.traces_folder: Path | None = None
+        """From where the files of traces are named; None on a server and in memory."""
         self.presence: Presence | None = None
         """Who is where just now, where programs can tell each other."""
         self.when_gone: Callable[[], bool] = lambda: False
@@ -342,6 +344,15 @@ class Database(ABC):
             f"{self.name}: is a file, and whoever reads it reads all of it; a team has its "
             "workspace on a server: mast-tui workspace copy FILE postgresql://USER@HOST/DATABASE"
         )
+
+
+def traces_folder_of(connection: Connection) -> Path | None:
+    """Return the folder from which the workspace names the files of its traces.
+
+    See ``paths.traces_folder``; None on a server and in memory.
+    """
+    folder: Path | None = connection.get_execution_options().get("traces_folder")
+    return folder
 
 
 def is_on_server(connection: Connection) -> bool:

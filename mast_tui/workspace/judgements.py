@@ -31,7 +31,7 @@ from mast_tui.workspace.events.types import (
     PassStarted,
 )
 from mast_tui.workspace.ids import now, uuid5
-from mast_tui.workspace.records import Judgement, RunTrace
+from mast_tui.workspace.records import Judgement, RunTrace, SpanIndex
 
 if TYPE_CHECKING:
     from mast_tui.workspace.store import Workspace
@@ -51,6 +51,7 @@ def store_judgement(
     unsure: Iterable[str] = (),
     partial: bool = False,
     trace: RunTrace | None = None,
+    indices: Mapping[str, SpanIndex] | None = None,
 ) -> int:
     """Keep what a judge found in a trace, in one transaction.
 
@@ -75,6 +76,7 @@ def store_judgement(
             two.
         trace: What is noted of the trace with the run, with the number of suggestions that were
             kept; where it is None and the judgement is whole, what can be told from them.
+        indices: Where the spans of the findings stand in the trace, by key, as far as known.
 
     Returns:
         How many suggestions are kept.
@@ -85,7 +87,7 @@ def store_judgement(
     if annotator_kind(judge) is not AnnotatorKind.JUDGE:
         raise WorkspaceError(f"{judge!r}: a judge's name begins with 'judge:'")
     labels = {label.id: label for label in _labels(judge, taxonomy, trace_id, findings)}
-    kept = _Kept(workspace, judge, taxonomy, trace_id)
+    kept = _Kept(workspace, judge, taxonomy, trace_id, indices or {})
     with workspace.transaction():
         if partial:
             count = kept.add(labels)
@@ -103,7 +105,15 @@ def store_judgement(
 class _Kept:
     """What is kept of a judge's word on a trace."""
 
-    def __init__(self, workspace: Workspace, judge: str, taxonomy: str, trace_id: str) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        judge: str,
+        taxonomy: str,
+        trace_id: str,
+        indices: Mapping[str, SpanIndex],
+    ) -> None:
+        self._indices = indices
         self._workspace = workspace
         self._judge = judge
         self._taxonomy = taxonomy
@@ -178,7 +188,8 @@ class _Kept:
             [
                 NewEvent(self._judge, self._trace_id, self._taxonomy, 1, fact)
                 for fact in (*begins, *facts)
-            ]
+            ],
+            indices={self._trace_id: self._indices} if self._indices else None,
         )
 
 

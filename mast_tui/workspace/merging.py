@@ -17,7 +17,7 @@ from mast_tui.workspace.events.types import (
     LabelRemoved,
     StudySet,
 )
-from mast_tui.workspace.records import MergeReport, Run, TraceRecord
+from mast_tui.workspace.records import MergeReport, Run, SpanIndex, TraceRecord
 from mast_tui.workspace.registers.hold_out import add_shares, shares_set_aside
 from mast_tui.workspace.registers.tags import add_tags, all_tags
 from mast_tui.workspace.store import Workspace
@@ -45,7 +45,9 @@ def merge(into: Workspace, other: Workspace, *, replacing: Collection[str] = ())
     with into.transaction():
         into.add_revisions(other.revisions())
         into.add_annotators([(one.name, one.kind) for one in other.annotators()])
-        names = {record.trace_id: register_foreign(into, record) for record in other.traces()}
+        traces = other.traces()
+        names = {record.trace_id: register_foreign(into, record) for record in traces}
+        add_span_indices(into, other.span_indices(), traces, names)
         for run in other.runs():
             into.add_run(renamed_run(run, names))
         add_shares(into, shares_set_aside(other))
@@ -65,6 +67,48 @@ def register_foreign(into: Workspace, record: TraceRecord) -> str:
     if known is not None:
         record = replace(record, path=None, record=None)
     return into.register_trace(record)
+
+
+def add_span_indices(
+    into: Workspace,
+    indices: Mapping[str, Mapping[str, SpanIndex]],
+    traces: Iterable[TraceRecord],
+    names: Mapping[str, str],
+) -> None:
+    """Keep the indices of spans from another workspace, where none are kept here.
+
+    Those of a trace that was read by another reader, or with other keys, are left out: mixed with
+    the indices from here they could join places that do not overlap.
+
+    Args:
+        into: The workspace that takes them.
+        indices: The indices by trace and key, as the other workspace knows the traces.
+        traces: The traces as the other workspace knows them.
+        names: The id that each trace has here, by its id there.
+    """
+    kept = into.span_indices()
+    here = {record.trace_id: record for record in into.traces()} if indices else {}
+    new: dict[str, dict[str, SpanIndex]] = {}
+    for record in traces:
+        trace_id = names[record.trace_id]
+        known = here.get(trace_id)
+        if known is None or _schemes(known, record) > 1:
+            continue
+        own = kept.get(trace_id, {})
+        wanted = {
+            key: index
+            for key, index in indices.get(record.trace_id, {}).items()
+            if index.index is not None and own.get(key, SpanIndex(None)).index is None
+        }
+        if wanted:
+            new[trace_id] = wanted
+    into.keep_span_indices(new)
+
+
+def _schemes(*records: TraceRecord) -> int:
+    """Return in how many different ways these records make the keys of spans, as far as known."""
+    known = (record.identity for record in records)
+    return len({(one.reader, one.key_scheme) for one in known if one is not None})
 
 
 def renamed_run(run: Run, names: Mapping[str, str]) -> Run:

@@ -6,6 +6,7 @@ from typing import Final
 
 from sqlalchemy import Connection
 
+from mast_tui.workspace.database import is_on_server
 from mast_tui.workspace.events import chain
 from mast_tui.workspace.schema import SCHEMA_VERSION
 
@@ -71,10 +72,21 @@ _STEPS: Final[dict[int, tuple[str, ...]]] = {
         "DROP INDEX asked_of_run",
         "CREATE INDEX asked_of_run ON asked (run, tokens_in, tokens_out, tokens_cached)",
     ),
+    8: (
+        "CREATE TABLE span_indices (trace_id {text} NOT NULL, span_key {text} NOT NULL, "
+        "span_index {whole}, text_chars {whole}, PRIMARY KEY (trace_id, span_key)){without_rowid}",
+        # Relative paths were those from the directory in which the program was started.
+        "UPDATE traces SET path = './' || path WHERE substr(path, 1, 1) <> '/' "
+        "AND replace(path, '://', '') = path",
+    ),
 }
-"""What makes of a file of one version one of the next; written out, since the tables as the
-program knows them go on changing. Servers have had workspaces since version 8, so what makes 9 of
-that and whatever comes after is written as both SQLite and PostgreSQL understand it."""
+"""The statements that bring a file of one version to the next. They are written out, since the
+tables in ``schema`` go on changing. Servers have had workspaces since version 8, so from there on
+the types stand for those of ``_ON_SERVER`` or ``_IN_FILE``."""
+
+_FIRST_ON_SERVER: Final = 8
+_IN_FILE: Final = {"text": "TEXT", "whole": "INTEGER", "without_rowid": " WITHOUT ROWID"}
+_ON_SERVER: Final = {"text": 'TEXT COLLATE "C"', "whole": "BIGINT", "without_rowid": ""}
 
 _CHAINED: Final = 4
 """From this version on events are chained."""
@@ -85,8 +97,11 @@ def migrate(connection: Connection, version: int) -> None:
 
     Every row stays; what is new is empty in those that are there, but for the chains of events.
     """
+    types = _ON_SERVER if is_on_server(connection) else _IN_FILE
     for step in range(version, SCHEMA_VERSION):
         for statement in _STEPS[step]:
+            if step >= _FIRST_ON_SERVER:
+                statement = statement.format(**types)
             connection.exec_driver_sql(statement)
     if version < _CHAINED:
         names = connection.exec_driver_sql("SELECT DISTINCT annotator FROM events").scalars().all()

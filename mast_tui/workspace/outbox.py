@@ -93,7 +93,7 @@ class Outbox:
                     self._waiting.append(Change(number, known_seq, follows, events))
                     self.saw(events)
                 for trace_id, row in file.execute(_READ_TRACES):
-                    self._traces[trace_id] = trace_register.of_row(json.loads(row))
+                    self._traces[trace_id] = trace_register.of_row(json.loads(row), None)
 
     @property
     def refused_path(self) -> Path:
@@ -135,7 +135,7 @@ class Outbox:
         with self.known.writing() as connection:
             trace_id = trace_register.register(connection, record)
         with self._lock, self._file() as file:
-            row = trace_register.to_row(record, record.trace_id)
+            row = trace_register.to_row(record, record.trace_id, None)
             file.execute(_ADD_TRACE, (trace_id, json.dumps(row)))
             file.commit()
             self._traces[trace_id] = record

@@ -77,9 +77,8 @@ def never_replaced(workspace: Workspace) -> Callable[[Path], str | None]:
     The workspace may be closed when that is asked for.
     """
     labels = database_files(workspace.path) if workspace.path is not None else ()
-    traces = workspace.read_columns(
-        "traces", ("path",), lambda rows: frozenset(_real(path) for (path,) in rows), given="path"
-    )
+    stored = workspace.read_columns("traces", ("path",), list, given="path")
+    traces = frozenset(_real(workspace.resolve_trace_path(path)) for (path,) in stored)
 
     def reason(target: Path) -> str | None:
         real = _real(target)

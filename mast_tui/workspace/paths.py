@@ -1,4 +1,4 @@
-"""Where workspaces lie, and the name to suggest to whoever works in one."""
+"""Where workspaces and the files of their traces lie, and the name to suggest to an annotator."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ from pathlib import Path
 from typing import Final
 
 from mast_tui.labels import checked_person
+from mast_tui.traces.io.remote import trace_path
 from mast_tui.workspace.opening import FOLDER
 
 FILE: Final = "workspace.db"
+
+BEFORE_FOLDERS: Final = "./"
+"""The beginning of a relative path that a version before schema 9 kept; see ``migration``."""
 
 
 def default_workspace_path(cwd: Path) -> Path:
@@ -33,6 +37,72 @@ def is_url(place: Path | str) -> bool:
 def find_workspace(place: str | None) -> Path:
     """The workspace that a command names, or the nearest one from the working folder."""
     return default_workspace_path(Path.cwd()) if place is None else Path(place).expanduser()
+
+
+def traces_folder(workspace: Path) -> Path:
+    """Return the folder from which a workspace names the files of its traces.
+
+    This is the folder that holds the workspace's own folder ``.mast-tui``, or else its file.
+    """
+    folder = workspace.absolute().parent
+    return folder.parent if folder.name == FOLDER else folder
+
+
+def stored_trace_path(path: Path, folder: Path | None) -> str:
+    """Return the text by which a workspace keeps the path of a trace.
+
+    Inside the folder this is the way from there, so that both can be moved together; elsewhere it
+    is the absolute path. A relative path with no file in the current directory is kept as it is.
+
+    Args:
+        path: The file as the program has opened it, or a URL.
+        folder: The workspace's ``traces_folder``; None for a server, and in memory.
+    """
+    before, chained, local = _parts(str(path))
+    if not chained and is_url(local):
+        return local
+    file = Path(local)
+    if not file.is_absolute() and not file.exists():
+        return str(path)
+    file = file.absolute()
+    if ".." in file.parts:
+        file = file.resolve()
+    return f"{before}{chained}{file if folder is None else _seen_from(folder, file)}"
+
+
+def found_trace_path(stored: str, folder: Path | None) -> Path:
+    """Return the path of a trace that a workspace keeps.
+
+    One that begins with ``BEFORE_FOLDERS`` was kept by a version that did not know from where: it
+    is looked for in the workspace's folder, then in the current directory.
+
+    Args:
+        stored: The text as ``stored_trace_path`` made it.
+        folder: The workspace's ``traces_folder``; None for a server, and in memory.
+    """
+    before, chained, local = _parts(stored)
+    file = Path(local)
+    if folder is None or file.is_absolute() or (not chained and is_url(local)):
+        return trace_path(stored)
+    found = folder / file
+    if stored.startswith(BEFORE_FOLDERS) and not found.exists() and file.exists():
+        found = file.absolute()
+    return trace_path(f"{before}{chained}{found}")
+
+
+def _parts(text: str) -> tuple[str, str, str]:
+    """Split off the local file at the end of a chained URL (``zip://run.json::runs.zip``)."""
+    before, chained, local = text.rpartition("::")
+    if not chained or not is_url(before) or is_url(local):
+        return "", "", text
+    return before, chained, local
+
+
+def _seen_from(folder: Path, file: Path) -> Path:
+    for base, target in ((folder, file), (folder.resolve(), file.resolve())):
+        if target.is_relative_to(base):
+            return target.relative_to(base)
+    return file
 
 
 def samples_workspace_path() -> Path:

@@ -23,7 +23,7 @@ from mast_tui.workspace.sqlite_file import SqliteFile
 _AT_ONCE: Final = 5000
 _SHARED: Final = (
     *(schema.taxonomies, schema.taxonomy_revisions, schema.traces, schema.annotators),
-    *(schema.settings, schema.studies, schema.guidelines),
+    *(schema.settings, schema.studies, schema.guidelines, schema.span_indices),
 )
 _OF_PEOPLE: Final = (
     *(schema.labels, schema.verdicts, schema.passes, schema.decisions),

@@ -92,6 +92,61 @@ class TraceRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class SpanIndex:
+    """The index of a span in its trace, from when the trace was last read.
+
+    ``index`` is None where the whole trace was read and has no such span. ``text_chars`` is the
+    length of the span's text in code points; it is None where nobody has counted it.
+    """
+
+    index: int | None
+    text_chars: int | None = None
+
+
+def indices_in(trace: Trace, keys: Mapping[str, bool]) -> dict[str, SpanIndex]:
+    """Look up spans of a trace.
+
+    Args:
+        trace: The trace, as far as it is read.
+        keys: The spans' keys. True asks for the length of the text too.
+
+    Returns:
+        The index of each span by its key. A span that is not found is missing while the trace
+        is still being read.
+    """
+    indices = {}
+    for key, with_length in keys.items():
+        index = trace.index_of(key)
+        if index is not None:
+            indices[key] = SpanIndex(index, _text_chars(trace, index) if with_length else None)
+        elif trace.loaded.complete:
+            indices[key] = SpanIndex(None)
+    return indices
+
+
+def _text_chars(trace: Trace, index: int) -> int | None:
+    try:
+        return len(trace.text(index))
+    except OSError:  # The file has gone since; the index is known all the same.
+        return None
+
+
+def missing_indices(wanted: Mapping[str, bool], kept: Mapping[str, SpanIndex]) -> dict[str, bool]:
+    """Return those of the wanted spans whose index, or whose length of text, is not kept.
+
+    Args:
+        wanted: Keys; True where the length of the text is wanted too.
+        kept: What is kept of the trace.
+    """
+    return {
+        key: with_length
+        for key, with_length in wanted.items()
+        if (index := kept.get(key)) is None
+        or (with_length and index.index is not None and index.text_chars is None)
+    }
+
+
+@dataclass(frozen=True, slots=True)
 class AnnotatorInfo:
     """Somebody who labels; ``blind`` is None until it was said how they work."""
 

@@ -26,7 +26,7 @@ from sqlalchemy import (
 APPLICATION_ID: Final = 0x4D415354
 """In the header of the SQLite file: 'MAST'; on a server it stands beside the version."""
 
-SCHEMA_VERSION: Final = 8
+SCHEMA_VERSION: Final = 9
 """``migration`` brings files of earlier versions to this one."""
 
 metadata: Final = MetaData()
@@ -235,6 +235,19 @@ traces: Final = Table(
     Column("started", Float, nullable=True),
     Index("traces_by_base", "base_id"),
 )
+
+span_indices: Final = Table(
+    "span_indices",
+    metadata,
+    *_texts("trace_id", "span_key", key=True),
+    *_wholes("span_index", "text_chars", empty=True),
+    sqlite_with_rowid=False,
+)
+"""The index of each span that an event refers to, from when its trace was last read.
+
+A cache, so that overlaps can be found without the file of the trace: the key is what names a span.
+``span_index`` is null where the whole trace was read and has no such span. ``text_chars`` is the
+length of the span's text, counted where a quote lies in it."""
 
 annotators: Final = Table(
     "annotators",

@@ -19,6 +19,7 @@ from mast_tui.workspace.database import BUSY, LOOK_AGAIN, Database, driver_of
 from mast_tui.workspace.file_systems import is_on_network
 from mast_tui.workspace.migration import migrate
 from mast_tui.workspace.opening import check_schema, check_version, is_workspace, keep_private
+from mast_tui.workspace.paths import found_trace_path, stored_trace_path, traces_folder
 from mast_tui.workspace.schema import APPLICATION_ID, SCHEMA_VERSION, metadata
 from mast_tui.writes import Command, deadline, pause, run_blocking
 
@@ -52,6 +53,7 @@ class SqliteFile(Database):
         self._open()
 
     def _open(self) -> None:
+        self.traces_folder = None if self.path is None else traces_folder(self.path)
         self._thread = ThreadPoolExecutor(1, "workspace-writer")
         self._readers = None if self.path is None else self._engine(reads_only=True)
         self.last_write = time.monotonic()
@@ -226,6 +228,7 @@ class SqliteFile(Database):
                 copy = sqlite3.connect(target)
                 try:
                     self._driver.backup(copy)
+                    _name_traces_from(copy, self.traces_folder, traces_folder(target))
                     copy.execute("PRAGMA journal_mode=DELETE")
                 finally:
                     copy.close()
@@ -263,12 +266,20 @@ class SqliteFile(Database):
         def connect() -> sqlite3.Connection:
             return self._connect(reads_only=reads_only)
 
+        options = {"traces_folder": self.traces_folder}
         if not reads_only:
-            engine = create_engine("sqlite://", creator=connect, poolclass=StaticPool)
+            engine = create_engine(
+                "sqlite://", creator=connect, poolclass=StaticPool, execution_options=options
+            )
             event.listen(engine, "begin", self._begin_writing)
             return engine
         engine = create_engine(
-            "sqlite://", creator=connect, poolclass=QueuePool, pool_size=2, max_overflow=-1
+            "sqlite://",
+            creator=connect,
+            poolclass=QueuePool,
+            pool_size=2,
+            max_overflow=-1,
+            execution_options=options,
         )
         event.listen(engine, "begin", _begin_reading)
         return engine
@@ -428,3 +439,15 @@ def make_file(path: Path, *, new: bool = False) -> None:
         raise WorkspaceError(
             f"{path}: the workspace cannot be made there: {error.strerror or error}"
         ) from error
+
+
+def _name_traces_from(copy: sqlite3.Connection, before: Path | None, after: Path | None) -> None:
+    """Have a copy in another folder name the same files of traces."""
+    if before == after:
+        return
+    rows = copy.execute("SELECT id, path FROM traces WHERE path IS NOT NULL").fetchall()
+    named = (
+        (stored_trace_path(found_trace_path(path, before), after), name) for name, path in rows
+    )
+    copy.executemany("UPDATE traces SET path = ? WHERE id = ?", named)
+    copy.commit()

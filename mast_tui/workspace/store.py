@@ -16,6 +16,7 @@ from mast_tui.errors import WorkspaceError
 from mast_tui.gold.model import Decision
 from mast_tui.labels import AnnotatorKind
 from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.traces.model import Trace
 from mast_tui.workspace import queries
 from mast_tui.workspace.checking import Difference, differences
 from mast_tui.workspace.copying import copy_rows
@@ -29,18 +30,22 @@ from mast_tui.workspace.events.in_force import InForce, entries_in_force
 from mast_tui.workspace.events.model import Event
 from mast_tui.workspace.events.types import Decided
 from mast_tui.workspace.ids import IdSource, now
-from mast_tui.workspace.paths import is_url
+from mast_tui.workspace.paths import found_trace_path, is_url
 from mast_tui.workspace.records import (
     Member,
     MergeReport,
     Role,
     Run,
     RunSettings,
+    SpanIndex,
     TraceRecord,
+    indices_in,
+    missing_indices,
 )
 from mast_tui.workspace.registers import imports as import_register
 from mast_tui.workspace.registers import runs as run_register
 from mast_tui.workspace.registers import settings as register
+from mast_tui.workspace.registers import span_indices as index_register
 from mast_tui.workspace.registers import taxonomies as taxonomy_register
 from mast_tui.workspace.registers import traces as trace_register
 from mast_tui.workspace.registers.hold_out import held_out
@@ -363,7 +368,8 @@ class Workspace:
             # Within a transaction it is looked for when it is kept, and once is enough.
             within = connection.in_transaction()
             known = None if within else trace_register.find(connection, record)
-        if known is not None and trace_register.with_news(known, record) == known:
+        folder = self._database.traces_folder
+        if known is not None and trace_register.with_news(known, record, folder) == known:
             return known.trace_id
         if self.outbox is not None and self._database.away:
             return self.outbox.meet(record) if known is None else known.trace_id
@@ -374,6 +380,10 @@ class Workspace:
     find_trace = reading(trace_register.find)
     traces = reading(trace_register.traces)
 
+    def resolve_trace_path(self, stored: str) -> Path:
+        """Return the path of a trace from its column ``path``, see ``read_columns``."""
+        return found_trace_path(stored, self._database.traces_folder)
+
     def trace(self, trace_id: str) -> TraceRecord:
         """The trace with this id; raises ``WorkspaceError`` where it is not known here."""
         with self._database.reading() as connection:
@@ -381,6 +391,40 @@ class Workspace:
         if not found:
             raise WorkspaceError(f"trace {trace_id!r} is not known in this workspace")
         return found[0]
+
+    # Where the spans stand that events refer to
+
+    span_indices = reading(index_register.span_indices)
+    referred_spans = reading(index_register.referred_spans)
+
+    def keep_span_indices(self, indices: Mapping[str, Mapping[str, SpanIndex]]) -> None:
+        """Keep the indices of spans, by trace and key, in place of those kept before."""
+        if any(indices.values()):
+            with self._database.writing() as connection:
+                index_register.keep_span_indices(connection, indices)
+
+    def refresh_span_indices(self, trace_id: str, trace: Trace) -> None:
+        """Keep the indices of all spans that events refer to, as the trace now has them.
+
+        Nothing is written where they are kept already, nor while a server is away.
+
+        Args:
+            trace_id: The trace's id in this workspace.
+            trace: The trace, as far as it is read.
+        """
+        referred = self.referred_spans(trace_id)
+        if not referred or self.away:
+            return
+        kept = self.span_indices(trace_id).get(trace_id, {})
+        # The text of a span never changes, so its length is counted once.
+        missing = missing_indices(referred, kept)
+        wanted = {key: missing.get(key, False) for key in referred}
+        changed = {
+            key: index
+            for key, index in indices_in(trace, wanted).items()
+            if key in missing or index.index != kept[key].index
+        }
+        self.keep_span_indices({trace_id: changed})
 
     # Annotators
 

@@ -214,9 +214,10 @@ def _rights(role: Role) -> Iterator[str]:
         yield f"SELECT ON {_names(_hidden(), 'seen')}"
         yield "INSERT ON seen.events"
         yield f"INSERT, UPDATE, DELETE ON {_names((*_WRITTEN, schema.settings), 'seen')}"
+        yield f"INSERT ON {_names((schema.span_indices,), 'seen')}"
         return
     yield f"SELECT ON {_names(schema.metadata.sorted_tables)}"
-    yield f"INSERT, UPDATE ON {_names((schema.settings,))}"
+    yield f"INSERT, UPDATE ON {_names((schema.settings, schema.span_indices))}"
     yield "INSERT ON events"
     yield f"INSERT, UPDATE, DELETE ON {_names(schema.STATE_TABLES)}"
     if role is not Role.ADJUDICATOR:
@@ -299,6 +300,7 @@ def _script() -> Iterator[str]:
         yield from _triggers(table)
     yield _EVENTS_INSERT
     yield _SETTINGS_INSERT
+    yield _SPAN_INDICES_INSERT
 
 
 def _policies() -> Iterator[str]:
@@ -393,6 +395,10 @@ _ROWS: Final[Mapping[str, str]] = {
     "settings": f"r.key = '{SET_ASIDE}' OR {_is_tags_of(_ME, 'r.key')} "
     f"UNION ALL SELECT key, value FROM team.settings WHERE name = {_ME} "
     f"UNION ALL SELECT key, tags FROM ({_TAGS_OF_OTHERS}) others WHERE tags IS NOT NULL",
+    # That the index of a span is kept tells that somebody has marked it.
+    "span_indices": f"r.trace_id IN ({_REVEALED_TRACES}) OR EXISTS (SELECT FROM public.labels l "
+    f"WHERE l.annotator = {_ME} AND l.trace_id = r.trace_id "
+    "AND r.span_key IN (l.first_key, l.last_key))",
 }
 """Which rows may be seen of what is not about one trace of one person."""
 
@@ -537,6 +543,19 @@ BEGIN
 END $$;
 CREATE TRIGGER adds INSTEAD OF INSERT ON seen.settings
   FOR EACH ROW EXECUTE FUNCTION seen.settings_insert();
+"""
+_SPAN_INDICES_INSERT: Final = f"""
+CREATE FUNCTION seen.span_indices_insert() RETURNS trigger LANGUAGE plpgsql {_AS_OWNER} AS $$
+BEGIN
+  PERFORM seen.check_write({_ME}, NULL, NULL, NULL);
+  INSERT INTO public.span_indices AS kept
+    VALUES (NEW.trace_id, NEW.span_key, NEW.span_index, NEW.text_chars)
+    ON CONFLICT (trace_id, span_key) DO UPDATE SET span_index = excluded.span_index,
+      text_chars = coalesce(excluded.text_chars, kept.text_chars);
+  RETURN NEW;
+END $$;
+CREATE TRIGGER adds INSTEAD OF INSERT ON seen.span_indices
+  FOR EACH ROW EXECUTE FUNCTION seen.span_indices_insert();
 """
 
 

@@ -11,8 +11,8 @@ from mast_tui.adjudication import (
     Access,
     Adjudication,
     QueueEntry,
+    SpanOrders,
     conflicts_by_trace,
-    orders_from_files,
     queue,
     take_on,
     words_by_trace,
@@ -190,7 +190,7 @@ class TestOrders:
         (trace,) = read_file(messages, named=True).traces
         office = Office()
         trace_id = office.workspace.register_trace(TraceRecord.of(trace))
-        order_of = orders_from_files(office.workspace)
+        order_of = SpanOrders(office.workspace)
         keys = [trace.span(i).key for i in range(len(trace))]
         assert [order_of(trace_id)(key) for key in keys] == list(range(len(keys)))
         assert order_of(trace_id)("no such span") is None
@@ -201,9 +201,9 @@ class TestOrders:
         trace_id = office.workspace.register_trace(TraceRecord.of(trace))
         key = trace.span(0).key
         messages.unlink()
-        assert orders_from_files(office.workspace)(trace_id)(key) is None
-        assert orders_from_files(office.workspace)("t9")(key) is None
-        assert orders_from_files(office.workspace, [trace])(trace_id)(key) == 0
+        assert SpanOrders(office.workspace)(trace_id)(key) is None
+        assert SpanOrders(office.workspace)("t9")(key) is None
+        assert SpanOrders(office.workspace, [trace])(trace_id)(key) == 0
 
     def test_another_trace_in_the_same_place_lends_it_no_order(self, messages: Path) -> None:
         (trace,) = read_file(messages, named=True).traces
@@ -213,7 +213,7 @@ class TestOrders:
             json.dumps({"messages": [{"role": "user", "content": "something else"}] * 3}),
             encoding="utf-8",
         )
-        assert orders_from_files(office.workspace)(trace_id)(trace.span(0).key) is None
+        assert SpanOrders(office.workspace)(trace_id)(trace.span(0).key) is None
 
     def test_it_joins_overlapping_places(self, messages: Path) -> None:
         (trace,) = read_file(messages, named=True).traces
@@ -223,7 +223,5 @@ class TestOrders:
         office.finish("ann", Target(keys[1], keys[3]), trace=trace_id)
         office.finish("bob", Target(keys[2], keys[5]), trace=trace_id)
         (without,) = queue(office.workspace, TAXONOMY, "ann")
-        (within,) = queue(
-            office.workspace, TAXONOMY, "ann", order_of=orders_from_files(office.workspace)
-        )
+        (within,) = queue(office.workspace, TAXONOMY, "ann", order_of=SpanOrders(office.workspace))
         assert (len(left(without)), left(within)) == (2, [])

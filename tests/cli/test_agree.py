@@ -114,7 +114,7 @@ def test_a_judges_name_must_be_told_from_others(two: Cli, tmp_path: Path) -> Non
 def test_without_trace_files_the_part_on_places_says_so(two: Cli) -> None:
     report = two("agree", *FEW, "--json").json
     assert report["spans"]["traces"] == {"compared": 0, "not_at_hand": 8}
-    assert "files of the 8 traces" in two("agree", *FEW).out
+    assert "order of the spans of the 8 traces" in two("agree", *FEW).out
     assert two("agree", "--no-spans", *FEW, "--json").json["spans"] is None
     assert "Places were not compared." in two("agree", "--no-spans", *FEW).out
 

@@ -141,7 +141,7 @@ def test_it_says_how_places_agree(filled: Workspace) -> None:
     text = datasheet(exported(filled, REPORT | {"spans": spans}))
     row = next(line for line in text.splitlines() if "| with naming |" in line)
     assert row.split("|")[3:6] == [" 6 ", " 0.00 ", " 1.00 "]
-    assert "2 traces whose files are not at hand" in text
+    assert "2 traces of whose spans the order is unknown" in text
 
 
 def test_it_says_how_judges_fare_and_what_that_leaves_out(filled: Workspace) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,7 @@ from mast_tui.workspace.events.types import (
     SuggestionsSeen,
     VerdictSet,
 )
+from mast_tui.workspace.records import SpanIndex
 from mast_tui.workspace.registers.hold_out import held_out, set_aside
 
 pytestmark = pytest.mark.slow
@@ -99,6 +101,9 @@ def full_workspace(path: Path) -> Workspace:
     second = workspace.register_trace(TraceRecord("t", twin))
     workspace.register_trace(TraceRecord("only labels", system="crew"))
     assert (first, second) == ("t", "t~2")
+    workspace.keep_span_indices(
+        {"t": {"k": SpanIndex(3), "l": SpanIndex(0, 12)}, "t~2": {"k": SpanIndex(1, 5)}}
+    )
     workspace.add_annotator("alice", AnnotatorKind.HUMAN)
     workspace.add_annotator("set", AnnotatorKind.IMPORTED)
     run = workspace.start_run("judge:rules@1", MAST.ref, note="a run")
@@ -351,3 +356,45 @@ def test_a_bad_file_is_refused_with_its_line(tmp_path: Path, text: str, words: s
     file.write_text(text)
     with pytest.raises(ExchangeError, match=words):
         read_jsonl(file)
+
+
+def test_indices_of_spans_come_over_where_none_are_known(tmp_path: Path) -> None:
+    text = exported(full_workspace(tmp_path / "a.db"))
+    lines = [json.loads(line) for line in text.split("\n") if line]
+    (trace,) = (one for one in lines if one["record"] == "trace" and one["id"] == "t")
+    assert trace["span_indices"] == [
+        {"key": "k", "index": 3},
+        {"key": "l", "index": 0, "text_chars": 12},
+    ]
+    identity = TraceIdentity("t", "ab" * 32, 10, "codex", 1, True)
+    with closing(Workspace.open(tmp_path / "b.db")) as workspace:
+        workspace.register_trace(TraceRecord("t", identity))
+        workspace.keep_span_indices({"t": {"k": SpanIndex(4), "l": SpanIndex(None)}})
+        (tmp_path / "export.jsonl").write_text(text)
+        merge_content(read_jsonl(tmp_path / "export.jsonl"), workspace)
+        assert workspace.span_indices("t") == {"t": {"k": SpanIndex(4), "l": SpanIndex(0, 12)}}
+
+
+def test_indices_by_another_scheme_of_keys_are_left_out(tmp_path: Path) -> None:
+    text = exported(full_workspace(tmp_path / "a.db"))
+    identity = TraceIdentity("t", "ab" * 32, 10, "codex", 2, True)
+    with closing(Workspace.open(tmp_path / "b.db")) as workspace:
+        workspace.register_trace(TraceRecord("t", identity))
+        (tmp_path / "export.jsonl").write_text(text)
+        merge_content(read_jsonl(tmp_path / "export.jsonl"), workspace)
+        assert "t" not in workspace.span_indices()
+
+
+@pytest.mark.parametrize(
+    "spans", [{"k": 3}, [{"key": "k"}], [{"key": "k", "index": -1}], [{"index": 1}]]
+)
+def test_what_is_no_index_of_a_span_is_named(tmp_path: Path, spans: object) -> None:
+    text = exported(full_workspace(tmp_path / "a.db"))
+    lines = [json.loads(line) for line in text.split("\n") if line]
+    for line in lines:
+        if line["record"] == "trace":
+            line["span_indices"] = spans
+    path = tmp_path / "export.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with pytest.raises(ExchangeError, match=r"export.jsonl: line \d+:"):
+        read_jsonl(path)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from mast_tui.adjudication import orders_from_files, words_by_trace
+from mast_tui.adjudication import SpanOrders, words_by_trace
 from mast_tui.exchange.exporters.gold_document import gold_document
 from mast_tui.exchange.importers.sample_content import fill_samples_workspace
 from mast_tui.exchange.jsonl import workspace_lines
@@ -105,7 +105,7 @@ def test_two_people_have_agreed_and_differed(filled: Workspace) -> None:
 
 
 def test_a_few_conflicts_are_left_to_decide(filled: Workspace) -> None:
-    order_of = orders_from_files(filled)
+    order_of = SpanOrders(filled)
     left = [
         conflict
         for trace_id, said in words_by_trace(filled, MAST).items()

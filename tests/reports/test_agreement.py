@@ -381,7 +381,7 @@ def test_what_was_not_asked_for_is_said() -> None:
     away: Any = whole({"ann": "1101", "bob": "1001"}, (1, 1, 1, 1))
     spans = section(agreement_report(away), "spans")
     assert spans.parts == ()
-    assert "files of the 2 traces" in note(spans, "not_at_hand").text
+    assert "order of the spans of the 2 traces" in note(spans, "not_at_hand").text
 
 
 def placed() -> SpanReport:

@@ -106,12 +106,13 @@ Keys = Callable[[Session], object]
 @pytest.mark.parametrize(
     ("key", "rows"),
     [
-        pytest.param(lambda s: put(s, THREE, span(0)), 2, id="label"),
-        pytest.param(lambda s: s.accept(s.pending[0].id), 4, id="accept"),
+        pytest.param(lambda s: put(s, THREE, span(0)), 3, id="label"),
+        pytest.param(lambda s: put(s, THREE, span(4)), 2, id="label on a span labelled before"),
+        pytest.param(lambda s: s.accept(s.pending[0].id), 5, id="accept"),
         pytest.param(lambda s: s.reject(s.pending[0].id), 2, id="reject"),
         pytest.param(lambda s: s.undo(), 2, id="undo"),
         pytest.param(lambda s: s.set_verdict(THREE, None) and None, 0, id="nothing"),
-        pytest.param(lambda s: s.mark_read(["k3"]), 1, id="read"),
+        pytest.param(lambda s: s.mark_read(["k3"]), 2, id="read"),
         pytest.param(lambda s: s.finish(open_modes="leave"), 2, id="finish"),
     ],
 )

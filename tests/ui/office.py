@@ -82,6 +82,15 @@ class Office:
         """Whether somebody has begun to adjudicate a trace."""
         return any(one.kind is PassKind.ADJUDICATION for one in self.passes(who, name))
 
+    def lose_order(self, *names: str) -> None:
+        """Delete the files of traces, and all that the workspace knows of where spans stand."""
+        store = Workspace.open(self.workspace)
+        with store._database.writing() as connection:
+            connection.exec_driver_sql("DELETE FROM span_indices")
+        store.close()
+        for name in names:
+            (self.folder / f"{name}.json").unlink()
+
     def trace_id(self, store: Workspace, name: str) -> str:
         """The id of the trace of this name."""
         return next(

@@ -333,6 +333,17 @@ async def test_a_trace_whose_file_is_gone_is_adjudicated_from_its_sides(two: Off
         assert here(on) == "3.1 open"
 
 
+async def test_it_says_of_how_many_labels_the_order_is_unknown(office: Office) -> None:
+    office.label("alice", "one", {"1.3": (3, 5)})
+    office.label("bob", "one", {"1.3": (4, 6)})
+    office.label("alice", "two", {"1.3": (2, 2)})
+    async with adjudicating(office) as on:
+        assert "unknown" not in on.text
+    office.lose_order("one")
+    async with adjudicating(office) as on:
+        assert "Differences; order of 2 labels unknown" in on.text
+
+
 async def test_an_empty_queue_says_what_it_needs(office: Office) -> None:
     office.label("alice", "one", {})
     async with adjudicating(office) as on:

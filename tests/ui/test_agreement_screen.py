@@ -282,9 +282,18 @@ async def test_places_are_compared_on_a_page_of_their_own(two: Office) -> None:
         assert re.search(r"places marked +3", words(on))
 
 
-async def test_without_the_files_of_traces_their_places_are_not_compared(two: Office) -> None:
+async def test_places_are_compared_without_the_files_of_their_traces(two: Office) -> None:
     for name in ("one", "two"):
         two.trace(name).path.unlink()
+    two.file("three")
+    async with agreeing(two) as on:
+        await on.press("4")
+        figures = cells(on, "2.6")
+        assert (figures["places"], figures["f1_exact"]) == ("2", "1.00")
+
+
+async def test_without_files_and_indices_places_are_not_compared(two: Office) -> None:
+    two.lose_order("one", "two")
     two.file("three")
     async with agreeing(two) as on:
         await on.press("4")

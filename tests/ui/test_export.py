@@ -71,6 +71,28 @@ async def test_gold_is_written_and_it_is_said_what_is_in_it_and_what_it_leaves_o
     assert [len(trace["unresolved"]) for trace in document["traces"]] == [1]
 
 
+async def test_where_the_order_of_spans_is_unknown_it_asks_before_it_writes(
+    office: Office, tmp_path: Path
+) -> None:
+    office.label("bob", "three", {"1.3": (3, 5)})
+    office.label("alice", "three", {"1.3": (4, 6)})
+    office.lose_order("one", "three")
+    gold = tmp_path / "gold.json"
+    async with stage(office.folder, workspace=office.workspace) as on:
+        await on.press("K")
+        await choose(on, "gold")
+        await write_over(on, gold)
+        assert "order of 2 labelled spans in 1 trace is unknown" in said(on)
+        assert "three.json" in said(on).replace(" ", "")
+        assert "Enter exports all the same" in said(on)
+        await on.press("escape")
+        assert not gold.exists()
+        await on.press("enter")
+        await on.press("enter")
+        assert "written with it" in said(on)
+    assert json.loads(gold.read_text())["unordered"] == 2
+
+
 async def test_the_report_on_screen_is_written_as_a_page_and_as_figures(
     office: Office, tmp_path: Path
 ) -> None:

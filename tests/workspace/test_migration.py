@@ -25,6 +25,7 @@ from mast_tui.workspace import (
     store_judgement,
 )
 from mast_tui.workspace.events.types import ReviewGiven, ReviewSet
+from mast_tui.workspace.records import SpanIndex
 from mast_tui.workspace.sqlite_file import SqliteFile
 from tests.workspace.build import MAST, MODES, TRACE, event, label, started, state, trace_of
 from tests.workspace.version_one import (
@@ -196,6 +197,21 @@ def test_a_file_that_knows_no_versions_and_dates_of_traces_takes_them(tmp_path: 
         assert workspace.traces() == (told,)
         workspace.register_trace(TraceRecord("t"))
         assert workspace.traces() == (told,)
+    assert shape(file) == today
+
+
+def test_a_file_that_knows_no_indices_of_spans_takes_them(tmp_path: Path) -> None:
+    file = tmp_path / "old.db"
+    Workspace.open(file).close()
+    today = shape(file)
+    with closing(sqlite3.connect(file)) as raw, raw:
+        raw.execute("DROP TABLE span_indices")
+        raw.execute("PRAGMA user_version = 8")
+    with closing(Workspace.open(file)) as workspace:
+        assert workspace.span_indices() == {}
+        kept = {"t": {"k0": SpanIndex(0), "k1": SpanIndex(1, 12), "gone": SpanIndex(None)}}
+        workspace.keep_span_indices(kept)
+        assert workspace.span_indices() == kept
     assert shape(file) == today
 
 

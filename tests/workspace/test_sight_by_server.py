@@ -42,7 +42,7 @@ from mast_tui.workspace.events.types import (
     StudySet,
     VerdictSet,
 )
-from mast_tui.workspace.records import Asked, Role
+from mast_tui.workspace.records import Asked, Role, SpanIndex
 from mast_tui.workspace.registers.tags import all_tags
 from mast_tui.workspace.schema import STATE_TABLES, guidelines, passes, studies
 from tests.postgres import ASKED, PostgresServer
@@ -67,7 +67,7 @@ TEAM: Final = {
 }
 FIRST, SECOND = trace_of("one", "two"), trace_of("three", trace_id="run-2")
 STUDY: Final = Study(MAST.ref, ("mira", "bob"), ("carol",), ((TRACE, "run-2"),))
-TABLES: Final = [table.name for table in (schema.events, *schema.STATE_TABLES)]
+TABLES: Final = [table.name for table in (schema.events, schema.span_indices, *schema.STATE_TABLES)]
 
 
 class Team:
@@ -242,6 +242,9 @@ WRITES: Final = (
     "UPDATE seen.labels SET note = 'x' WHERE annotator = 'bob' OR trace_id = 'run-2'",
     "DELETE FROM seen.verdicts WHERE annotator = 'bob'",
     "DELETE FROM seen.events",
+    "INSERT INTO seen.span_indices VALUES ('run-1', 'k0', 7, NULL)",
+    "DELETE FROM seen.span_indices",
+    "INSERT INTO public.span_indices VALUES ('run-1', 'k0', 7, NULL)",
     "INSERT INTO public.annotators VALUES ('eve', 'human')",
     "INSERT INTO public.annotators VALUES ('bob', 'human')",
     "SELECT 1 FROM public.labels",
@@ -279,12 +282,13 @@ def all_there_is(connection: psycopg.Connection[Any]) -> dict[str, str]:
     for statement in ACTIVITY:
         found[statement] = asked(connection, statement)
     for table in TABLES:
-        for condition in (
-            "true",
+        whose = (
             "annotator = 'bob'",
             "annotator = 'bob' AND taxonomy = 'mast@3' AND trace_id = 'run-1'",
-            "trace_id = 'run-2'",
-        ):
+        )
+        if table == schema.span_indices.name:
+            whose = ("span_key = 'k0'", "trace_id = 'run-1' AND span_key = 'k0'")
+        for condition in ("true", *whose, "trace_id = 'run-2'"):
             for how in ("", "ANALYZE, TIMING OFF, BUFFERS OFF, SUMMARY OFF, "):
                 statement = f"EXPLAIN ({how}VERBOSE) SELECT * FROM seen.{table} WHERE {condition}"
                 found[statement] = asked(connection, statement)
@@ -534,6 +538,34 @@ def test_a_newer_version_keeps_to_it(team: Team, monkeypatch: pytest.MonkeyPatch
     work(team, "mira")
     with team.sql("mira") as mira:
         assert "bob" not in asked(mira, "SELECT annotator FROM labels")
+
+
+def test_a_server_of_an_earlier_version_takes_the_indices_of_spans(team: Team) -> None:
+    work(team, "bob")
+    with team.sql("postgres") as owner:
+        owner.execute("DROP TABLE public.span_indices CASCADE")
+        owner.execute("UPDATE workspace_version SET schema_version = 8")
+    Workspace.open(team.url("postgres")).close()
+    # Whoever has the trace keeps the indices again, of the spans that they may know of.
+    with team.session("bob") as session:
+        assert session.workspace.span_indices() == {TRACE: {"k0": SpanIndex(0)}}
+    with team.session("carol"), team.workspace("carol") as carol:
+        assert carol.span_indices() == {TRACE: {"k0": SpanIndex(0)}}
+
+
+def test_the_index_of_a_span_tells_an_annotator_nothing_of_what_others_marked(team: Team) -> None:
+    work(team, "bob")
+    with team.session("bob") as session:
+        session.toggle_label(MODES[2], Target("k1", "k1"), suggestions_on_screen=False)
+    with team.session("mira") as session:
+        assert session.workspace.span_indices() == {}
+        session.toggle_label(MODES[0], Target("k0", "k0"), suggestions_on_screen=False)
+        own = {TRACE: {"k0": SpanIndex(0)}}
+        assert session.workspace.span_indices() == own
+        session.finish(open_modes="absent")
+        assert session.workspace.span_indices() == own
+        session.reveal()
+        assert session.workspace.span_indices()[TRACE].keys() == {"k0", "k1"}
 
 
 def test_a_member_is_taken_in_with_a_password_that_nobody_keeps(

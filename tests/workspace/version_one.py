@@ -98,7 +98,8 @@ def everything(path: Path) -> dict[str, Any]:
 
 
 def without_remedies(raw: sqlite3.Connection) -> None:
-    """Take from a file of today what version 8 brought: remedies, and tokens that were cached."""
+    """Take away what versions 8 and 9 brought: remedies, cached tokens, the indices of spans."""
+    raw.execute("DROP TABLE span_indices")
     raw.execute("ALTER TABLE labels DROP COLUMN remedy")
     raw.execute("DROP INDEX asked_of_run")
     raw.execute("CREATE INDEX asked_of_run ON asked (run, tokens_in, tokens_out)")

@@ -69,7 +69,7 @@ if TYPE_CHECKING:
 @options.which_pass("The first reading, before anybody saw the others, or the last one.", "1")
 @options.rounds("Resamples of the traces behind the intervals; 0 gives none.")
 @options.seed
-@click.option("--no-spans", is_flag=True, help="Read no trace files, and say nothing of places.")
+@click.option("--no-spans", is_flag=True, help="Say nothing of places.")
 @click.option(
     "--traces",
     "mode",

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mast_tui.adjudication import orders_from_files, words_by_trace
-from mast_tui.adjudication.trace_files import SpanPlaces, traces_from_files
+from mast_tui.adjudication import SpanOrders, words_by_trace
 from mast_tui.figures.agreement.report import agreement_report
 from mast_tui.figures.judge.compare import judges_compared
 from mast_tui.figures.judge.input import judge_input_from_workspace
@@ -47,11 +46,11 @@ class Wanted:
     """What is asked for.
 
     Without ``annotators`` all people are compared; ``judge`` is a judge's whole name, and
-    ``other_judge`` that of one to compare it with. ``against``
-    is ``gold`` or a name, ``gold`` how much of the gold counts. With ``places`` the files of the
-    traces are read. ``traces`` are those that may be seen, ``blind`` is whether they are shown to
-    somebody who labels blind, and ``may_see_judges`` tells of which traces this person may know
-    what judges say. ``shards`` hold what the judge said of more traces than are in the workspace.
+    ``other_judge`` that of one to compare it with. ``against`` is ``gold`` or a name, ``gold`` how
+    much of the gold counts. With ``places`` what people and judges marked is compared too.
+    ``traces`` are those that may be seen, ``blind`` is whether they are shown to somebody who
+    labels blind, and ``may_see_judges`` tells of which traces this person may know what judges
+    say. ``shards`` hold what the judge said of more traces than are in the workspace.
     """
 
     annotators: Sequence[str] | None = None
@@ -111,7 +110,7 @@ def judge_input(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> Jud
     """The judge beside what it is measured by; None where no judge is asked for."""
     if wanted.judge is None:
         return None
-    order_of = orders_from_files(workspace) if wanted.places else no_orders
+    order_of = SpanOrders(workspace) if wanted.places else no_orders
     gold = None
     if wanted.against == "gold":
         gold = {
@@ -151,15 +150,15 @@ def _spans(
     study: StudyInput,
     passes: Sequence[Pass],
 ) -> SpanReport:
-    given = _without_files(workspace, study)
+    given = _without_orders(workspace, study)
     if given is None:
-        places = SpanPlaces(traces_from_files(workspace))
+        orders = SpanOrders(workspace)
         given = span_input_from_workspace(
             workspace,
             taxonomy,
             study.annotators,
-            order_of=places.order_of,
-            length_of=places.length_of,
+            order_of=orders.spans_of,
+            length_of=orders.length_of,
             which=wanted.which,
             traces=wanted.traces,
             read_passes=passes,
@@ -167,20 +166,18 @@ def _spans(
     return span_report(given, rounds=wanted.rounds, seed=wanted.seed)
 
 
-def _without_files(workspace: Workspace, study: StudyInput) -> SpanInput | None:
-    """The input where no trace that two have finished has a file, None where one has.
+def _without_orders(workspace: Workspace, study: StudyInput) -> SpanInput | None:
+    """Return the input where no trace that two have finished was ever read; None where one was.
 
     Labels are often imported without their traces: then nothing needs to be read once more.
     """
     finished = [study.finished.get(name, frozenset()) for name in study.annotators]
     often = Counter(trace for traces in finished for trace in traces)
     shared = {trace for trace, times in often.items() if times > 1}
-    if not shared.isdisjoint(
-        workspace.read_columns(
-            "traces", ("id",), lambda rows: {row[0] for row in rows}, given="path"
-        )
-    ):
-        return None
+    for column in ("spans", "path"):
+        read = workspace.read_columns("traces", ("id",), list, given=column)
+        if not shared.isdisjoint(trace for (trace,) in read):
+            return None
     return SpanInput(
         study.taxonomy_ref,
         study.modes,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from click.core import ParameterSource
 
+from mast_tui.adjudication import keep_missing_indices
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.judge.files import looks_under, traces_under, usual_lengths
 from mast_tui.cli.judge.options import JudgeCommand, model_options
@@ -176,6 +177,7 @@ def _into_workspace(
         covered_by=covered_by,
         on_progress=(lambda _: None) if quiet else show,
     )
+    keep_missing_indices(place)
     place.close()
     document = run_document(summary, reports, chosen)
     return failed_files(print_run(document, chosen, hidden=hidden, as_json=command.as_json))

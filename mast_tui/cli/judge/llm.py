@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import click
 
+from mast_tui.adjudication import keep_missing_indices
 from mast_tui.cli.judge.files import traces_under
 from mast_tui.cli.judge.options import JudgeCommand
 from mast_tui.cli.judge.progress import BarLines, Counting, Lines, run_progress
@@ -248,6 +249,7 @@ class _ModelRun:
                 else:
                     work = judge(self.connect, deferred=self.batch is not None)
                 summary = asyncio.run(self._until_signal(work))
+            keep_missing_indices(self._place)
             if self.batch is not None and self.batch.requests is not None:
                 self.batch.requests.done()
         except asyncio.CancelledError:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import click
 
-from mast_tui.adjudication import orders_from_files, words_by_trace
+from mast_tui.adjudication import SpanOrders, words_by_trace
 from mast_tui.configuration import JudgeConfiguration, read_judge_configuration
 from mast_tui.judges.llm.client.budget import Allowance
 from mast_tui.judges.llm.prompt.few_shot import (
@@ -168,7 +168,7 @@ def with_examples(setup: Setup, request: SetupRequest, place: Workspace | None) 
         raise FewShotError("there is no workspace here yet, so there is no gold to show")
     count = request.examples or EXAMPLES
     setup = replace(setup, noted=(("few_shot", "gold"), ("examples", str(count))))
-    order_of, at_hand = orders_from_files(place), traces_in_files(place)
+    order_of, at_hand = SpanOrders(place), traces_in_files(place)
     cases = [
         GoldCase(trace_id, words.gold(setup.taxonomy, order_of(trace_id)), words.sides)
         for trace_id, words in words_by_trace(place, setup.taxonomy).items()

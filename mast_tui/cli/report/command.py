@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping
-from functools import cache
+from collections.abc import Collection, Container, Iterable, Mapping
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from mast_tui.adjudication import orders_from_files, places_from_files, traces_from_files
+from mast_tui.adjudication import SpanOrders, keep_missing_indices, traces_from_files
 from mast_tui.adjudication.for_signatures import corrected_prevalence, extras_for, gold_of
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.report.files import Files, print_text
@@ -26,7 +25,7 @@ from mast_tui.figures.signatures.report import signature_report
 from mast_tui.figures.source.signatures import input_from_workspace, without_outcomes
 from mast_tui.figures.source.verdicts import GOLD
 from mast_tui.gc_tuning import uncollected
-from mast_tui.gold import no_order, no_orders
+from mast_tui.gold import no_orders
 from mast_tui.output_files import is_stdout
 from mast_tui.reports.signatures import signatures_report, what_helps
 from mast_tui.safe_text import one_line
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     from mast_tui.adjudication import OrderOf
     from mast_tui.figures.signatures.model import SignatureInput
     from mast_tui.figures.signatures.report import Report
-    from mast_tui.gold import GoldKind, GoldTrace, Order
+    from mast_tui.gold import GoldKind, GoldTrace
     from mast_tui.session import Viewer, WithinSight
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
@@ -96,9 +95,7 @@ if TYPE_CHECKING:
 )
 @options.rounds("Resamples; 0: none.")
 @options.seed
-@click.option(
-    "--without-places", is_flag=True, help="Read no trace files, and say nothing of places."
-)
+@click.option("--without-places", is_flag=True, help="Say nothing of places.")
 @click.option(
     "--bill",
     is_flag=True,
@@ -369,12 +366,9 @@ def signature_input(
         # Imported only where somebody has decided something.
         return gold_of(workspace, taxonomy, order_of)(wanted)
 
-    read: Mapping[str, Mapping[str, int | None]] = {}
     if pool is not None and pool.workers is not None:
-        whose = None if labels == GOLD else labels
-        read = places_from_files(workspace, taxonomy, whose, pool.workers, pool.tell)
-        pool.on_trace(len(read))
-    order_of = _orders(workspace, read) if places else no_orders
+        pool.on_trace(keep_missing_indices(workspace, pool.workers, pool.tell))
+    order_of: OrderOf = SpanOrders(workspace) if places else no_orders
     return input_from_workspace(
         workspace,
         taxonomy,
@@ -386,30 +380,3 @@ def signature_input(
         traces=traces,
         which=which,
     )
-
-
-def _orders(workspace: Workspace, read: Mapping[str, Mapping[str, int | None]]) -> OrderOf:
-    """The orders of traces from their files, where they were not ``read`` before; what is known of
-    the files is read when needed.
-
-    Of traces without a file nothing is read, as there may be a hundred thousand of them.
-    """
-
-    @cache
-    def with_file() -> frozenset[str]:
-        def take(rows: Iterator[tuple[str, ...]]) -> frozenset[str]:
-            return frozenset(trace for (trace,) in rows)
-
-        return workspace.read_columns("traces", ("id",), take, given="path")
-
-    @cache
-    def from_files() -> OrderOf:
-        return orders_from_files(workspace)
-
-    def order_of(trace: str) -> Order:
-        known = read.get(trace, {})
-        if trace not in with_file():
-            return no_order
-        return lambda key: known[key] if key in known else from_files()(trace)(key)
-
-    return order_of

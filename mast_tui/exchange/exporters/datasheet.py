@@ -253,6 +253,8 @@ def _left_out(document: Values) -> list[str]:
         f"- Judges that labelled and are no sides: {_names(left['judges'])}",
         f"- Traces with something left to decide: {len(unresolved)}",
         f"- Traces of which only labels are known, never the content: {away}",
+        f"- Labels on spans whose order is not known, so that overlaps with others may be missed: "
+        f"{document.get('unordered', 0)}",
         *_hidden(document.get("sight")),
     ]
 

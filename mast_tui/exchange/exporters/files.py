@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from mast_tui.adjudication import guidelines_document, orders_from_files
-from mast_tui.adjudication.trace_files import SpanPlaces, traces_from_files
+from mast_tui.adjudication import SpanOrders, guidelines_document
 from mast_tui.errors import MastError
 from mast_tui.exchange.csv_long import write_csv_long
 from mast_tui.exchange.csv_wide import WideRow, write_csv_wide
@@ -29,10 +28,17 @@ from mast_tui.exchange.exporters.native_ids import native_from_files
 from mast_tui.exchange.exporters.score_bodies import TOOLS, score_text
 from mast_tui.exchange.exporters.scores import scores_of
 from mast_tui.exchange.exporters.trace_texts import texts_from_files
-from mast_tui.exchange.formats import GOLD_FORMATS, SCORE_FORMATS
+from mast_tui.exchange.formats import GOLD_FORMATS, SCORE_FORMATS, VERDICT_FORMATS
 from mast_tui.exchange.jsonl import workspace_lines
 from mast_tui.exchange.mast_data import mast_data_records
-from mast_tui.exchange.selection import GOLD, gold_entries, pseudonymous, selected_work
+from mast_tui.exchange.selection import (
+    GOLD,
+    check_ordered,
+    gold_entries,
+    gold_work,
+    pseudonymous,
+    selected_work,
+)
 from mast_tui.figures.agreement.report import agreement_report
 from mast_tui.figures.judge.input import judge_input_from_workspace
 from mast_tui.figures.judge.report import judge_report
@@ -77,6 +83,7 @@ class Request:
 
     ``labels`` are those of ``gold``, of ``all`` or of a name; None: the gold's. ``which`` is the
     pass, None: the one that is usual. ``annotators`` are the sides of the gold, None: all people.
+    ``allow_unordered`` is whether gold is written although the order of labelled spans is unknown.
     ``say`` is told what a person should know beside the counts, ``stage`` what is at work; it may
     raise an error to stop.
     """
@@ -93,6 +100,7 @@ class Request:
     gold: GoldKind | None = None
     datasheet: Path | None = None
     pseudonyms: Pseudonyms | None = None
+    allow_unordered: bool = False
     say: Say = _nobody_hears
     stage: Say = _nobody_hears
 
@@ -174,6 +182,7 @@ def _add_gold(request: Request, outputs: Outputs) -> Counts:
         majority=request.majority,
         settled_only=request.gold == "settled",
     )
+    _check_ordered(request, everything)
     seen = {one.trace.trace_id for one in everything if viewer.may_see_others(one.trace.trace_id)}
     left_out = {one.trace.trace_id for one in everything} - seen
     sight = sight_values(viewer, left_out)
@@ -221,6 +230,13 @@ def _conflicts_left(trace: Mapping[str, Any]) -> int:
     return len({(one["slug"], one["kind"]) for one in trace["unresolved"]})
 
 
+def _check_ordered(request: Request, entries: Sequence[GoldEntry]) -> None:
+    """Refuse gold in which overlaps may be missed, unless that was allowed."""
+    if not request.allow_unordered:
+        may_see = request.viewer.may_see_others
+        check_ordered(one for one in entries if may_see(one.trace.trace_id))
+
+
 def _datasheet_file(request: Request) -> dict[str, Any] | None:
     """What people wrote of the set: in the file that was named, else in the workspace's folder."""
     path = request.datasheet
@@ -240,13 +256,13 @@ def _agreement(request: Request) -> dict[str, Any]:
         which=request.counted_pass,
         traces=request.viewer.traces,
     )
-    places = SpanPlaces(traces_from_files(request.workspace))
+    orders = SpanOrders(request.workspace)
     marked = span_input_from_workspace(
         request.workspace,
         request.taxonomy,
         study.annotators,
-        order_of=places.order_of,
-        length_of=places.length_of,
+        order_of=orders.spans_of,
+        length_of=orders.length_of,
         which=request.counted_pass,
         traces=request.viewer.traces,
     )
@@ -261,7 +277,7 @@ def _judges(request: Request, entries: Sequence[GoldEntry]) -> dict[str, Mapping
     sides = {side.annotator for entry in entries for side in entry.sides}
     gold = {entry.trace.trace_id: entry.gold for entry in entries}
     seen = request.workspace.judgements(taxonomy=request.taxonomy.ref)
-    order_of = orders_from_files(request.workspace)
+    order_of = SpanOrders(request.workspace)
     may_see = request.viewer.may_see_judges()
 
     def judged(name: str) -> JudgeInput:
@@ -360,14 +376,19 @@ def _add_words(request: Request, outputs: Outputs) -> Counts:
     """One of the formats that hold anybody's words."""
     file_format, labels = request.file_format, request.labels or GOLD
     request.stage("Reading the labels")
-    everything = selected_work(
-        request.workspace,
-        request.taxonomy,
-        labels,
-        which=request.counted_pass,
-        finished_only=file_format == "csv-wide" and labels != GOLD,
-        majority=request.majority,
-    )
+    if labels == GOLD:
+        entries = gold_entries(request.workspace, request.taxonomy, majority=request.majority)
+        if file_format not in VERDICT_FORMATS:
+            _check_ordered(request, entries)
+        everything = gold_work(entries, request.taxonomy)
+    else:
+        everything = selected_work(
+            request.workspace,
+            request.taxonomy,
+            labels,
+            which=request.counted_pass,
+            finished_only=file_format == "csv-wide",
+        )
     work = _within_sight(request.viewer, everything)
     shown = request.viewer.may_see_outcomes()
     records = {record.trace_id: _veiled(record, shown) for record in request.workspace.traces()}

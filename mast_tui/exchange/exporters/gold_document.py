@@ -32,7 +32,8 @@ class GoldEntry:
 
     ``passes`` hold the finished pass of each side, ``notes`` its notes on spans by the span's key,
     and ``minutes`` how long it took, where that is known. ``order`` gives a span's index by its
-    key, and None where the trace is not at hand.
+    key, and None where it is not known. ``unordered`` counts the labels of which it is therefore
+    not known whether they overlap others.
     """
 
     trace: TraceRecord
@@ -42,6 +43,7 @@ class GoldEntry:
     order: Order
     notes: Mapping[str, Mapping[str, str]]
     minutes: Mapping[str, float]
+    unordered: int = 0
 
 
 def gold_document(
@@ -109,6 +111,7 @@ def gold_document(
             "retests": _counted(retests),
             "judges": sorted(labelled_by_judges - sides),
         },
+        "unordered": sum(entry.unordered for entry in entries),
     }
 
 
@@ -269,7 +272,7 @@ def _label(label: Label, codes: Mapping[str, str], order: Order) -> Values:
 
 
 def target_values(target: Target, order: Order) -> Values:
-    """A target with the indices (from 0) of its spans, None where the trace is not at hand."""
+    """A target with the indices (from 0) of its spans, None where they are not known."""
     first, last = target.first, target.last
     return {
         "whole_trace": target.is_whole,

@@ -208,7 +208,7 @@ def _answers(said: Sequence[Answer]) -> AnswersJson:
 class LocatedJson(TypedDict):
     """Of n labels of the judge the share in a right place, and of the places the share found.
 
-    ``without_order`` of the n met no place while the order of the trace's spans was not at hand:
+    ``without_order`` of the n met no place while the order of the trace's spans was unknown:
     they count as wrong, though ranges might have met.
     """
 
@@ -246,7 +246,7 @@ def localisation(given: JudgeInput, found: Compared) -> LocalisationJson:
 
     A place is right where it overlaps one of the reference's of the same mode, as in the gold:
     ranges by the order of the spans, quotes in one span by their characters, and where the order
-    is not at hand only in the same span.
+    is unknown only in the same span.
     """
     named: dict[Unit, list[Target]] = {}
     whole = nowhere = 0

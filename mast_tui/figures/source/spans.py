@@ -26,10 +26,16 @@ if TYPE_CHECKING:
     from mast_tui.workspace.events.types import SpansRead
 
 SpanOrderOf = Callable[[str], tuple[Order, int] | None]
-"""The order of the spans of a trace and how many it has, None where the trace is not at hand."""
+"""The order of the spans of a trace and how many it has, None where that is not known.
+
+The order may raise ``UnknownSpan``."""
 
 LengthOf = Callable[[str, str], int | None]
 """The code points of a span's text, by trace id and key; None where it is not known."""
+
+
+class UnknownSpan(LookupError):
+    """A span of a trace that nobody has read yet, so that its index is not known."""
 
 
 def span_input_from_workspace(
@@ -57,7 +63,8 @@ def span_input_from_workspace(
         taxonomy: Under which taxonomy.
         annotators: Whose.
         order_of: Gives the order of a trace's spans, and how many there are; asked once a trace,
-            and for traces in one file one after the other.
+            and for traces in one file one after the other. A trace with a span whose index is not
+            known is left out.
         length_of: Gives how long the text of a span is, for quotes.
         which: Which pass of each counts.
         traces: Those that may be seen; None for all.
@@ -89,7 +96,11 @@ def span_input_from_workspace(
             continue
         length = None if length_of is None else partial(length_of, trace_id)
         words = _Words(workspace, taxonomy, trace_id, order[0], length)
-        readings = {name: words.reading(one) for name, one in passes[trace_id].items()}
+        try:
+            readings = {name: words.reading(one) for name, one in passes[trace_id].items()}
+        except UnknownSpan:
+            not_at_hand += 1
+            continue
         compared.append(TraceReadings(trace_id, order[1], readings))
     return SpanInput(
         taxonomy_ref=taxonomy.ref,

@@ -522,7 +522,8 @@ class Cases:
     """The queue, the items of each trace that one may see, and who has finished how many traces.
 
     ``entries`` are in the order of the queue. ``at_hand`` finds the traces themselves; ``study`` is
-    the protocol, if any; ``problem`` is why nothing could be read.
+    the protocol, if any; ``problem`` is why nothing could be read. ``unordered`` counts the labels
+    of which it is not known whether they overlap others, so that some conflicts may be none.
     """
 
     annotator: str = ""
@@ -532,6 +533,7 @@ class Cases:
     at_hand: TraceLoader | None = None
     study: Study | None = None
     problem: str | None = None
+    unordered: int = 0
 
     @property
     def may_come_back(self) -> bool:
@@ -565,7 +567,7 @@ def _read_cases(opened: OpenWorkspace, traces: Sequence[Trace]) -> Cases:
     at_hand = TraceLoader(workspace, traces)
     study = workspace.study(taxonomy.ref)
     take_on_as_study_says(workspace, taxonomy, annotator)
-    entries = queue(workspace, taxonomy, annotator, order_of=at_hand.order_of)
+    entries = queue(workspace, taxonomy, annotator, order_of=at_hand.orders)
     items = {
         entry.trace_id: TraceItems(
             entry.trace_id,
@@ -580,7 +582,12 @@ def _read_cases(opened: OpenWorkspace, traces: Sequence[Trace]) -> Cases:
         if entry.words is not None and entry.gold is not None
     }
     finished = {one.name: one.finished for one in status(workspace, taxonomy).annotators}
-    return Cases(annotator, entries, items, finished, at_hand, study)
+    unordered = sum(
+        len(entry.words.unordered(taxonomy, at_hand.orders(entry.trace_id)))
+        for entry in entries
+        if entry.words is not None
+    )
+    return Cases(annotator, entries, items, finished, at_hand, study, unordered=unordered)
 
 
 def letters_of(said: TraceWords, study: Study | None) -> Mapping[str, str]:

@@ -53,12 +53,14 @@ from mast_tui.ui.trace_view.span_text import SpanText
 from mast_tui.ui.widgets.sides_panel import SidesPanel
 from mast_tui.ui.widgets.title_bar import ADJUDICATOR, TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import joined, place_words, plain_title
+from mast_tui.ui.wording import counted, joined, place_words, plain_title
 from mast_tui.workspace import WorkspaceError
 from mast_tui.workspace.presence import Presence
 from mast_tui.writes import HeldKeys, writes
 
 Result = TypeVar("Result")
+
+TITLE = "Where annotators differ"
 
 QUESTION = (
     "You have not labelled this trace. As its adjudicator you will see what others said and can "
@@ -141,7 +143,7 @@ class AdjudicateScreen(BaseScreen):
 
     def on_mount(self) -> None:
         """Read the queue as soon as the workspace is open."""
-        self.main_list.border_title = plain_title("Where annotators differ")
+        self.main_list.border_title = plain_title(TITLE)
         self.show_words("Opening the workspace …")
         self.show_title()
         self.mast.when_ready(self._start)
@@ -197,6 +199,10 @@ class AdjudicateScreen(BaseScreen):
         news = self._news_in(cases)
         self._adjudications.clear()
         self.queue.take_in(cases, self._begin_at)
+        title = TITLE
+        if cases.unordered:
+            title = f"Differences; order of {counted(cases.unordered, 'label')} unknown"
+        self.main_list.border_title = plain_title(title)
         self.show_title()
         self._shown_trace = None
         self._show_row()

@@ -16,6 +16,7 @@ from textual import work
 from textual.worker import get_current_worker
 
 from mast_tui.errors import MastError
+from mast_tui.exchange.errors import UnorderedSpans
 from mast_tui.exchange.exporters.files import (
     Request,
     add_export,
@@ -263,12 +264,14 @@ class Order:
     """Something that is to be written to ``output``, the file or folder that was named.
 
     ``check`` refuses a place where it cannot or must not be written. ``add`` adds its files, and
-    says what is in them; it is slow, for workers.
+    says what is in them; it is slow, for workers. ``although_unordered``
+    makes the same order with gold allowed where the order of labelled spans is unknown.
     """
 
     output: Path
     check: Callable[[Outputs], None]
     add: Callable[[Outputs, At], str]
+    although_unordered: Callable[[], Order] | None = None
 
 
 def labels_order(request: Request, adjudicate_key: str) -> Order:
@@ -291,7 +294,10 @@ def labels_order(request: Request, adjudicate_key: str) -> Order:
             counts = add_export(replace(request, say=said.append, stage=at), outputs)
         return done_words(request, counts, said, adjudicate_key)
 
-    return Order(request.output, check, add)
+    def although_unordered() -> Order:
+        return labels_order(replace(request, allow_unordered=True), adjudicate_key)
+
+    return Order(request.output, check, add, although_unordered)
 
 
 def report_order(
@@ -384,6 +390,15 @@ class ExportForm(Form):
             then=partial(self._begin, order, force=True),
         )
 
+    def _ask_although_unordered(self, order: Order, error: UnorderedSpans, *, force: bool) -> None:
+        assert order.although_unordered is not None, "only labels have an order of spans"
+        self.show_words(
+            f"{one_line(error.found, 2000)} Open the traces once, or export all the same: the "
+            "datasheet of gold then says how many there are.",
+            "Enter exports all the same · Esc back to the fields",
+            then=partial(self._begin, order.although_unordered(), force=force),
+        )
+
     def _begin(self, order: Order, *, force: bool = False) -> None:
         self._turn += 1
         self._at("Beginning")
@@ -417,6 +432,8 @@ class ExportForm(Form):
             return
         except InTheWay as found:
             ended = partial(self._ask_to_replace, order, found)
+        except UnorderedSpans as error:
+            ended = partial(self._ask_although_unordered, order, error, force=force)
         except MastError as error:
             ended = partial(self.refuse, str(error))
         except OSError as error:

@@ -81,7 +81,7 @@ def compare_runs(
         _side_of_judge(opened, second.judge),
         counted,
         [mode.slug for mode in opened.taxonomy.modes],
-        at_hand.order_of,
+        at_hand.orders,
     )
     return Compared(found, at_hand, len(counted), len(visible & examples), len(shared - visible))
 
@@ -105,7 +105,7 @@ def compare_with_gold(
     marks: dict[tuple[str, str], tuple[Mark, ...]] = {}
     seen: set[tuple[str, str]] = set()
     for trace_id in counted:
-        gold = words[trace_id].gold(taxonomy, at_hand.order_of(trace_id))
+        gold = words[trace_id].gold(taxonomy, at_hand.orders(trace_id))
         for verdict in gold.verdicts:
             if verdict.value is None:
                 continue
@@ -120,7 +120,7 @@ def compare_with_gold(
         Side(verdicts, marks),
         counted,
         [mode.slug for mode in taxonomy.modes],
-        at_hand.order_of,
+        at_hand.orders,
         left_out=frozenset() if with_seen else seen,
     )
     kept_back = counted if opened.blind else opened.withheld()
@@ -464,7 +464,13 @@ class ComparisonScreen(OpensTraces):
         name = "" if row is None else f"{row.cells['code']} {row.cells['mode']}".strip()
         self.cases.border_title = plain_title(f"{name}: {len(cases)}" if cases else f"{name}: none")
         if read and cases:
-            ids = [case.trace_id for case in cases[:MOST_READ]]
+            ids = [
+                case.trace_id
+                for case in cases[:MOST_READ]
+                if found.at_hand.lacks_order(
+                    case.trace_id, (mark.target for mark in (*case.first, *case.second))
+                )
+            ]
             self._read_places(self._mode, found.at_hand, ids)
 
     @work(thread=True, group="places", exclusive=True)

@@ -184,7 +184,11 @@ class OpenCodesScreen(OpensTraces, TableScreen):
                 # What has changed since is read by another one, which may be through already.
                 return
             self.call_later(self._show_gathered, coding, at_hand)
-            ids = (code.trace_id for code in coding.codes)
+            ids = (
+                code.trace_id
+                for code in coding.codes
+                if at_hand.lacks_order(code.trace_id, [code.target])
+            )
             more = at_hand.read_more(ids, MOST_READ, lambda: worker.is_cancelled)
         except (MastError, OSError) as error:
             self.call_later(self.show_words, one_line(str(error)))

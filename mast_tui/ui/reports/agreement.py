@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final, Literal
 
-from mast_tui.adjudication import orders_from_files, words_by_trace
-from mast_tui.adjudication.trace_files import SpanPlaces, traces_from_files
+from mast_tui.adjudication import SpanOrders, words_by_trace
 from mast_tui.errors import MastError
 from mast_tui.figures.agreement import report as people_figures
 from mast_tui.figures.agreement.report import StudyInput
@@ -487,19 +486,19 @@ def count_spans(
     if people.study is None:
         yield Spans()
         return
-    places = SpanPlaces(traces_from_files(opened.workspace))
+    orders = SpanOrders(opened.workspace)
 
     def order_of(trace_id: str) -> tuple[Order, int] | None:
         if stopped():
             raise LeftError
-        return places.order_of(trace_id)
+        return orders.spans_of(trace_id)
 
     given = span_input_from_workspace(
         opened.workspace,
         opened.taxonomy,
         people.study.annotators,
         order_of=order_of,
-        length_of=places.length_of,
+        length_of=orders.length_of,
         which=passes,
         traces=people.visible,
     )
@@ -535,23 +534,21 @@ def count_judge(
     allowed = {trace for trace, entry in view.items() if entry.suggestions_visible}
     words = words_by_trace(workspace, taxonomy)
 
-    def made(order_of: Callable[[str], Order]) -> JudgeInput:
-        gold = {
-            trace: said.gold(taxonomy, order_of(trace) if trace in visible else no_order)
-            for trace, said in words.items()
-        }
-        return judge_input_from_workspace(
-            workspace, taxonomy, judge, against,
-            gold=gold, order_of=order_of, which=passes, traces=visible,
-        )  # fmt: skip
-
     def held(given: JudgeInput, rounds: int) -> Judge:
         report = judge_report(given, rounds=rounds, with_seen=choice.with_seen)
         found = compared(given, with_seen=choice.with_seen)
         section = judge_section(report)
         return Judge(report, given, found, section, judges, references, hidden, not rounds)
 
-    given = made(lambda _: no_order)
+    order_of = until(stopped, SpanOrders(workspace))
+    gold = {
+        trace: said.gold(taxonomy, order_of(trace) if trace in visible else no_order)
+        for trace, said in words.items()
+    }
+    given = judge_input_from_workspace(
+        workspace, taxonomy, judge, against,
+        gold=gold, order_of=order_of, which=passes, traces=visible,
+    )  # fmt: skip
     hidden = len(given.unlabelled - allowed)
     judged = {trace for trace, _ in given.verdicts}
     spoken = {
@@ -563,9 +560,8 @@ def count_judge(
     told = {trace for trace in visible & judged if trace in spoken or trace not in allowed}
     record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(told))
     given = replace(given, unlabelled=given.unlabelled & allowed)
-    yield held(given, 0)
-    again = made(until(stopped, orders_from_files(workspace)))
-    yield held(replace(again, unlabelled=given.unlabelled), ROUNDS)
+    for rounds in (0, ROUNDS):
+        yield held(given, rounds)
 
 
 def _who_there_is(opened: OpenWorkspace) -> tuple[tuple[str, ...], tuple[str, ...]]:

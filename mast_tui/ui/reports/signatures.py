@@ -11,7 +11,7 @@ from functools import cache
 from math import isfinite, nan
 from typing import ClassVar, Final
 
-from mast_tui.adjudication import OrderOf, orders_from_files
+from mast_tui.adjudication import OrderOf, SpanOrders
 from mast_tui.adjudication.for_signatures import corrected_prevalence, extras_for, gold_of
 from mast_tui.errors import MastError
 from mast_tui.figures.bootstrap import ROUNDS
@@ -19,7 +19,6 @@ from mast_tui.figures.signatures.groups import GroupJson
 from mast_tui.figures.signatures.model import SignatureInput
 from mast_tui.figures.signatures.report import Report, signature_report
 from mast_tui.figures.source.signatures import input_from_workspace, without_outcomes
-from mast_tui.gold import no_order
 from mast_tui.gold.sources import is_gold
 from mast_tui.labels import JUDGE_PREFIX, AnnotatorKind, annotator_kind
 from mast_tui.reports import model
@@ -138,7 +137,7 @@ class SignaturesScreen(ReportScreen):
         self.found: Signatures | None = None
         self.group = ""
         self.every = False
-        self._orders = cache(orders_from_files)
+        self._orders = cache(SpanOrders)
         self._made: tuple[object, model.Report, Listed] | None = None
 
     # Counting
@@ -481,19 +480,19 @@ def count_signatures(
         hidden=tuple(sorted(sight.hidden)),
         names=trace_names(workspace.traces()),
     )
+    order_of = until(stopped, orders(workspace))
+    given = input_from_workspace(
+        workspace,
+        taxonomy,
+        labels=choice.labels,
+        by=choice.by,
+        failed_below=choice.failed_below,
+        gold=gold_of(workspace, taxonomy, order_of),
+        order_of=order_of,
+        traces=frozenset(sight.seen),
+    )
+    given, veiled = without_outcomes(given, shown)
     for rounds in (0, ROUNDS):
-        order_of = until(stopped, orders(workspace)) if rounds else (lambda _: no_order)
-        given = input_from_workspace(
-            workspace,
-            taxonomy,
-            labels=choice.labels,
-            by=choice.by,
-            failed_below=choice.failed_below,
-            gold=gold_of(workspace, taxonomy, order_of),
-            order_of=order_of,
-            traces=frozenset(sight.seen),
-        )
-        given, veiled = without_outcomes(given, shown)
         corrected = None
         if choice.of_judge and rounds:
             visible = visible_traces_for_agreement(workspace, me, taxonomy.ref)

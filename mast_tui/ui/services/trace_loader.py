@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from threading import Lock
 
+from mast_tui.adjudication import SpanOrders
 from mast_tui.gold import Order
+from mast_tui.labels import Target
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace
 from mast_tui.ui.trace_names import trace_names
@@ -29,6 +30,8 @@ class TraceLoader:
             self._open.setdefault(trace.identity.trace_id, []).append(trace)
         self._found: dict[str, Trace | None] = {}
         self._lock = Lock()
+        self.orders = SpanOrders(workspace, trace_of=self.read).load()
+        """The orders of the spans; asking may read files, so for workers only."""
 
     def name_of(self, trace_id: str) -> str:
         """What a trace goes by: the file it was last seen in, else its id."""
@@ -65,6 +68,12 @@ class TraceLoader:
             self.read(trace_id)
         return bool(wanted)
 
+    def lacks_order(self, trace_id: str, targets: Iterable[Target]) -> bool:
+        """Whether it is not known yet where some of these targets stand."""
+        order = self.known_order(trace_id)
+        keys = {key for one in targets for key in (one.first, one.last) if key is not None}
+        return any(order(key) is None for key in keys)
+
     def is_known(self, trace_id: str) -> bool:
         """Whether it has been settled if the trace is here."""
         return trace_id in self._found
@@ -73,13 +82,16 @@ class TraceLoader:
         """The trace where it has been read already."""
         return self._found.get(trace_id)
 
-    def order_of(self, trace_id: str) -> Order:
-        """The order of a trace's spans; its file is read when the first one is asked for."""
-        return partial(_index_in, self.read, trace_id)
-
     def known_order(self, trace_id: str) -> Order:
-        """The order of a trace's spans, once it has been read; nothing is read for it."""
-        return partial(_index_in, self.known, trace_id)
+        """The order of a trace's spans as far as it is known already; no file is read for it."""
+        kept = self.orders.kept(trace_id)
+
+        def order(key: str) -> int | None:
+            index = kept(key)
+            trace = self.known(trace_id)
+            return trace.index_of(key) if index is None and trace is not None else index
+
+        return order
 
     def _look_for(self, trace_id: str) -> Trace | None:
         record = self._records.get(trace_id)
@@ -109,8 +121,3 @@ class TraceLoader:
             return True
         known = self._workspace.find_trace(TraceRecord.of(trace))
         return known is not None and known.trace_id == trace_id
-
-
-def _index_in(find: Callable[[str], Trace | None], trace_id: str, key: str) -> int | None:
-    trace = find(trace_id)
-    return None if trace is None else trace.index_of(key)

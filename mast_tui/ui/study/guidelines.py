@@ -294,7 +294,12 @@ class GuidelinesScreen(OpensTraces):
                 record_reveal(workspace, opened.annotator, taxonomy.ref, shown)
                 at_hand = self._at_hand or TraceLoader(workspace, known)
             self.call_later(self._take_page, page, at_hand)
-            more = at_hand.read_more(shown, MOST_READ, lambda: worker.is_cancelled)
+            without_order = (
+                case.trace_id
+                for case in page.cases
+                if at_hand.lacks_order(case.trace_id, case.decision.targets)
+            )
+            more = at_hand.read_more(without_order, MOST_READ, lambda: worker.is_cancelled)
         except (MastError, OSError) as error:
             self.call_later(self._not_read, mode, error)
             return

@@ -8,7 +8,7 @@ from typing import Final
 
 from textual import work
 
-from mast_tui.adjudication import conflicts_by_trace
+from mast_tui.adjudication import SpanOrders, conflicts_by_trace
 from mast_tui.errors import MastError
 from mast_tui.labels import checked_person
 from mast_tui.safe_text import one_line
@@ -29,7 +29,6 @@ from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.screens.table_screen import TableScreen
 from mast_tui.ui.services.open_workspace import OpenWorkspace
-from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.study.setup import Lot, StudySetup, Wanted, assignment_words, lots_here
 from mast_tui.ui.styles import BASE_SCREEN, RUNS, STUDY
 from mast_tui.ui.widgets.column_table import Column, TableRow
@@ -92,9 +91,9 @@ def study_view(
     if counted and not labels:
         # Whether two ranges overlap follows from the order of spans: without it, more would seem
         # to be left here than in adjudication.
-        order_of = TraceLoader(workspace, known).order_of
+        orders = SpanOrders(workspace, known)
         found = conflicts_by_trace(
-            workspace, opened.taxonomy, annotators=study.annotators, order_of=order_of
+            workspace, opened.taxonomy, annotators=study.annotators, order_of=orders
         )
         conflicts = sum(len(found.get(trace_id, ())) for trace_id in study.traces)
     return StudyView(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 from time import monotonic
@@ -53,6 +53,7 @@ from mast_tui.workspace.events.types import (
 )
 from mast_tui.workspace.ids import now
 from mast_tui.workspace.registers.settings import note_annotator
+from mast_tui.workspace.registers.span_indices import Indices, keep_span_indices
 from mast_tui.workspace.registers.traces import register
 from mast_tui.writes import deadline, pause
 
@@ -111,6 +112,7 @@ def append(
     undoes: str | None = None,
     redoes: str | None = None,
     known_seq: int | None = None,
+    indices: Mapping[str, Indices] | None = None,
 ) -> tuple[Event, ...]:
     """Record events with what follows from them, in one transaction: a method of workspaces.
 
@@ -127,6 +129,9 @@ def append(
         redoes: The action that they do again.
         known_seq: The counter of the last event known of the first event's annotator, trace and
             taxonomy, 0 for none; None where it does not matter.
+        indices: Where the spans stand that the events refer to, by trace and key, as far as that
+            is to be kept. What waits for a server goes without them; they are kept when the trace
+            is read again.
 
     Returns:
         What was recorded.
@@ -156,6 +161,8 @@ def append(
                 recorded = _as_kept(connection, recorded) or _record(
                     connection, events, workspace.new_id, action, undoes, redoes, known_seq, latest
                 )
+                if indices:
+                    keep_span_indices(connection, indices)
             if outbox is not None:
                 outbox.saw(recorded)
             if is_on_server(connection) and not within:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from mast_tui.gold.model import Decision, Guideline
-from mast_tui.labels import Answer, Label, PassKind, VerdictValue
+from mast_tui.labels import Answer, Label, PassKind, Target, VerdictValue
 from mast_tui.study.model import Study
 
 
@@ -282,6 +282,28 @@ def inverse(fact: Fact) -> Fact | None:
             return LookAgainSet(after, before)
         case _:
             return None
+
+
+def span_keys(fact: Fact) -> dict[str, bool]:
+    """Return the keys of the spans that a fact refers to; True where a quote lies in the span."""
+    targets: Sequence[Target] = ()
+    keys: dict[str, bool] = {}
+    match fact:
+        case LabelAdded(label) | LabelChanged(_, label):
+            targets = (label.target,)
+        case Decided(_, _, Decision(targets=chosen, said=said)):
+            targets = (*chosen, *(target for one in said for target in one.targets))
+        case SpanNoteSet(key):
+            keys[key] = False
+        case SpansRead(single, runs):
+            keys = dict.fromkeys((*single, *(key for run in runs for key in run)), False)
+        case _:
+            pass
+    for target in targets:
+        if target.first is not None and target.last is not None:
+            keys.setdefault(target.last, False)
+            keys[target.first] = keys.get(target.first, False) or target.quote is not None
+    return keys
 
 
 PassPart = Literal["labels", "verdicts", "reviews", "notes", "pass"]

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from mast_tui.traces.io.remote import trace_path
 from mast_tui.traces.library import read_file
 from mast_tui.traces.model import Outcome, TraceMeta
 from mast_tui.traces.scan.outcomes import FILE_NAME, NO_OUTCOMES, Outcomes, load_outcomes
@@ -70,7 +69,12 @@ def _with_files(workspace: Workspace) -> list[_Known]:
 
     def take(rows: Iterator[tuple[Any, ...]]) -> list[_Known]:
         return [
-            _Known(trace_id, trace_path(path), record, _meta(dict(zip(facts, told, strict=True))))
+            _Known(
+                trace_id,
+                workspace.resolve_trace_path(path),
+                record,
+                _meta(dict(zip(facts, told, strict=True))),
+            )
             for trace_id, path, record, *told in rows
         ]
 

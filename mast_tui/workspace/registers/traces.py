@@ -11,11 +11,11 @@ from typing import Final
 
 from sqlalchemy import Connection, RowMapping, bindparam, or_, select
 
-from mast_tui.traces.io.remote import trace_path
 from mast_tui.traces.model import Outcome, TraceIdentity
 from mast_tui.workspace import schema
-from mast_tui.workspace.database import Insertion
+from mast_tui.workspace.database import Insertion, traces_folder_of
 from mast_tui.workspace.events.rows import Row
+from mast_tui.workspace.paths import found_trace_path, stored_trace_path
 from mast_tui.workspace.records import TraceRecord
 
 _HEAD_BYTES: Final = 64 * 1024
@@ -48,13 +48,14 @@ _AT_ONCE: Final = 500
 def register(connection: Connection, record: TraceRecord) -> str:
     """Keep a trace, with what is new about it, and return the id it has here."""
     known = find(connection, record)
+    folder = traces_folder_of(connection)
     if known is None:
         trace_id = _free_id(connection, record.trace_id)
-        _INSERT.write(connection, [tuple(to_row(record, trace_id).values())])
+        _INSERT.write(connection, [tuple(to_row(record, trace_id, folder).values())])
         return trace_id
-    joined = with_news(known, record)
+    joined = with_news(known, record, folder)
     if joined != known:
-        values = to_row(joined, known.trace_id)
+        values = to_row(joined, known.trace_id, folder)
         del values["base_id"]
         connection.execute(
             schema.traces.update().where(schema.traces.c.id == known.trace_id).values(values)
@@ -83,14 +84,17 @@ def register_unknown(
                 unseen.pop(known, None)
     fresh = [one for one in records if unseen.get(one.trace_id) is one]
     if fresh:
-        _INSERT.write(connection, [tuple(to_row(one, one.trace_id).values()) for one in fresh])
+        folder = traces_folder_of(connection)
+        rows = [tuple(to_row(one, one.trace_id, folder).values()) for one in fresh]
+        _INSERT.write(connection, rows)
     return tuple(one for one in records if unseen.get(one.trace_id) is not one)
 
 
 def find(connection: Connection, record: TraceRecord) -> TraceRecord | None:
     """The trace that this is, as it is known here, or None; writes nothing."""
     rows = connection.execute(_NAMED, {"name": record.trace_id}).mappings()
-    records = [of_row(row) for row in rows]
+    folder = traces_folder_of(connection)
+    records = [of_row(row, folder) for row in rows]
     if record.identity is None:
         return next((r for r in records if r.trace_id == record.trace_id), None)
     for known in records:
@@ -108,7 +112,8 @@ def traces(connection: Connection, trace_id: str | None = None) -> tuple[TraceRe
     statement = select(schema.traces).order_by(schema.traces.c.id)
     if trace_id is not None:
         statement = statement.where(schema.traces.c.id == trace_id)
-    return tuple(of_row(row) for row in connection.execute(statement).mappings())
+    folder = traces_folder_of(connection)
+    return tuple(of_row(row, folder) for row in connection.execute(statement).mappings())
 
 
 def _shorter_ones(connection: Connection, identity: TraceIdentity) -> list[TraceRecord]:
@@ -126,7 +131,7 @@ def _shorter_ones(connection: Connection, identity: TraceIdentity) -> list[Trace
             "bytes_below": min(identity.content_bytes, _HEAD_BYTES),
         },
     ).mappings()
-    found = [of_row(row) for row in rows]
+    found = [of_row(row, traces_folder_of(connection)) for row in rows]
     # 'run-1234abcd' is also how 'run-a-1234abcd' begins: the stem must be the whole of it.
     return [
         r
@@ -164,10 +169,17 @@ def _free_id(connection: Connection, wanted: str) -> str:
     return trace_id
 
 
-def with_news(known: TraceRecord, new: TraceRecord) -> TraceRecord:
-    """What is known, with what the new record adds; what it contradicts it brings up to date."""
+def with_news(known: TraceRecord, new: TraceRecord, folder: Path | None) -> TraceRecord:
+    """Return what is known, with what the new record adds or brings up to date.
+
+    Args:
+        known: The trace as the workspace keeps it.
+        new: The trace as it was seen now.
+        folder: The workspace's folder, see ``paths.traces_folder``.
+    """
     changes = {name: getattr(new, name) for name in _FACTS if getattr(new, name) is not None}
     if new.path is not None:
+        changes["path"] = found_trace_path(stored_trace_path(new.path, folder), folder)
         changes["record"] = new.record
     if new.outcome is not Outcome.UNKNOWN:
         changes["outcome"] = new.outcome
@@ -176,8 +188,14 @@ def with_news(known: TraceRecord, new: TraceRecord) -> TraceRecord:
     return replace(known, **changes)
 
 
-def to_row(record: TraceRecord, trace_id: str) -> Row:
-    """The row of a trace that is kept under an id."""
+def to_row(record: TraceRecord, trace_id: str, folder: Path | None) -> Row:
+    """Return the row of a trace.
+
+    Args:
+        record: What is known of the trace.
+        trace_id: The id that it has in the workspace.
+        folder: The workspace's folder, see ``paths.traces_folder``.
+    """
     identity = record.identity
     return {
         "id": trace_id,
@@ -187,7 +205,7 @@ def to_row(record: TraceRecord, trace_id: str) -> Row:
         "reader": identity and identity.reader,
         "key_scheme": identity and identity.key_scheme,
         "native": identity is not None and identity.native,
-        "path": None if record.path is None else str(record.path),
+        "path": None if record.path is None else stored_trace_path(record.path, folder),
         "record": record.record,
         "task": record.task,
         "system": record.system,
@@ -201,8 +219,13 @@ def to_row(record: TraceRecord, trace_id: str) -> Row:
     }
 
 
-def of_row(row: RowMapping | Row) -> TraceRecord:
-    """The trace that a row tells of."""
+def of_row(row: RowMapping | Row, folder: Path | None) -> TraceRecord:
+    """Return the trace that a row tells of.
+
+    Args:
+        row: A row of the table.
+        folder: The workspace's folder, see ``paths.traces_folder``.
+    """
     identity = None
     if row["content_hash"] is not None:
         identity = TraceIdentity(
@@ -216,7 +239,7 @@ def of_row(row: RowMapping | Row) -> TraceRecord:
     return TraceRecord(
         trace_id=row["id"],
         identity=identity,
-        path=None if row["path"] is None else trace_path(row["path"]),
+        path=None if row["path"] is None else found_trace_path(row["path"], folder),
         record=row["record"],
         spans=row["spans"],
         task=row["task"],

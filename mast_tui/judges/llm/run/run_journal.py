@@ -5,7 +5,7 @@ Everything here that uses the workspace belongs into a thread beside the loop's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,6 +27,7 @@ from mast_tui.workspace import (
     Workspace,
     store_judgement,
 )
+from mast_tui.workspace.records import SpanIndex
 
 AGAIN: Final = "again"
 """The note of a run that asks anew, whatever was answered before."""
@@ -204,8 +205,17 @@ class RunRecord:
         """Keep what was found so far."""
         self._store(trace_id, judgement, partial=True)
 
-    def store(self, begun: Begun, result: TraceResult) -> int:
-        """Keep a judgement with what the run did there, all of it or nothing."""
+    def store(self, begun: Begun, result: TraceResult, indices: Mapping[str, SpanIndex]) -> int:
+        """Keep a judgement with what the run did there, all of it or nothing.
+
+        Args:
+            begun: The trace.
+            result: What the model said of it.
+            indices: Where the spans of the findings stand in the trace, by key.
+
+        Returns:
+            How many suggestions are kept.
+        """
         judgement = result.judgement
         done = RunTrace(
             begun.trace_id,
@@ -217,9 +227,9 @@ class RunRecord:
         if begun.grown:
             with self._workspace.transaction():
                 self._workspace.register_trace(begun.record)
-                count = self._store(begun.trace_id, judgement, trace=done)
+                count = self._store(begun.trace_id, judgement, trace=done, indices=indices)
         else:
-            count = self._store(begun.trace_id, judgement, trace=done)
+            count = self._store(begun.trace_id, judgement, trace=done, indices=indices)
         self._judged.add(begun.trace_id)
         return count
 
@@ -230,6 +240,7 @@ class RunRecord:
         *,
         trace: RunTrace | None = None,
         partial: bool = False,
+        indices: Mapping[str, SpanIndex] | None = None,
     ) -> int:
         modes = self._setup.prompt.modes if judgement.judged is None else judgement.judged
         return store_judgement(
@@ -243,6 +254,7 @@ class RunRecord:
             run_id=self.run_id(),
             trace=trace,
             partial=partial,
+            indices=indices,
         )
 
     def note_failed(self, trace_id: str, problem: str) -> None:

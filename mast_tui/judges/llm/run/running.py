@@ -23,7 +23,7 @@ from mast_tui.judges.llm.run.run_lock import run_lock
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.judges.llm.run.writer_thread import WriterThread
 from mast_tui.judges.protocol import Judgement
-from mast_tui.judges.runner import CANCELLED, Progress, RunSummary, Step
+from mast_tui.judges.runner import CANCELLED, Progress, RunSummary, Step, finding_indices
 from mast_tui.labels import QuoteCounts
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Trace
@@ -325,7 +325,7 @@ class _Run:
             begun = await self._writer.do(partial(self._record.register, begun))
         told = partial(Progress, 0, begun.trace_id, found.trace.path)
         if begun.stale and reading is not None:
-            await self._check_again(reading, begun)
+            await self._check_again(reading, begun, found.trace)
         if begun.stale or (found.problem is None and reading is None):
             return told(Step.KNOWN)
         try:
@@ -340,19 +340,21 @@ class _Run:
                 # Once it is kept, so that the failure that ends the run is told as well.
                 self._note_unanswered(reason)
             return told(Step.FAILED, problem=reason)
-        count = await self._writer.do(partial(self._record.store, begun, result))
+        indices = finding_indices(found.trace, result.judgement.findings)
+        count = await self._writer.do(partial(self._record.store, begun, result, indices))
         self._note(result)
         self._in_a_row = 0
         return told(Step.JUDGED, count)
 
-    async def _check_again(self, reading: Reading, begun: Begun) -> None:
+    async def _check_again(self, reading: Reading, begun: Begun, trace: Trace) -> None:
         """Read the kept answers about a trace by the rules of today; nothing is asked."""
         answers = KeptAnswers(self._record, self._writer, begun.trace_id, self._on_reply)
         try:
             result = await reading.over(_NothingAsked(), answers, self._room, None)
         except (Deferred, TraceFails, OSError):
             return  # what stands was right by the rules of its time
-        await self._writer.do(partial(self._record.store, begun, result))
+        indices = finding_indices(trace, result.judgement.findings)
+        await self._writer.do(partial(self._record.store, begun, result, indices))
         self._so_far.remarks[CHECKED_AGAIN] += 1
 
     def _note_unanswered(self, reason: str) -> None:

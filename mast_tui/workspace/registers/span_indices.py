@@ -1,0 +1,82 @@
+"""The index of each span that an event refers to, kept beside the events.
+
+A span's key names it; its index says where it stands. The index is a cache: it is written when an
+event is recorded by a program that has the trace, and again whenever the trace is read. So overlaps
+are found on a machine that does not have the file of the trace.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Final
+
+from sqlalchemy import Connection, bindparam, select
+
+from mast_tui.workspace import schema
+from mast_tui.workspace.database import Insertion
+from mast_tui.workspace.events.columns import rows_of
+from mast_tui.workspace.events.rows import event_of
+from mast_tui.workspace.events.types import EventKind, span_keys
+from mast_tui.workspace.records import SpanIndex
+
+Indices = Mapping[str, SpanIndex]
+"""Spans of one trace, by key."""
+
+_TABLE: Final = schema.span_indices
+_UPSERT: Final = Insertion(
+    _TABLE,
+    where_known="ON CONFLICT (trace_id, span_key) DO UPDATE SET span_index = excluded.span_index, "
+    "text_chars = coalesce(excluded.text_chars, span_indices.text_chars)",
+)
+_ALL: Final = select(_TABLE)
+_OF_TRACE: Final = _ALL.where(_TABLE.c.trace_id == bindparam("trace_id"))
+_LABELS: Final = schema.labels.c
+_LABELS_OF_TRACE: Final = select(_LABELS.first_key, _LABELS.last_key, _LABELS.quote).where(
+    _LABELS.trace_id == bindparam("trace_id"), _LABELS.first_key.is_not(None)
+)
+_OTHER_KINDS: Final = (EventKind.SPAN_NOTE_SET, EventKind.SPANS_READ, EventKind.DECIDED)
+_EVENTS_OF_TRACE: Final = select(schema.events).where(
+    # An index of the events begins with the annotator.
+    schema.events.c.annotator.in_(select(schema.annotators.c.name)),
+    schema.events.c.trace_id == bindparam("trace_id"),
+    schema.events.c.kind.in_([kind.value for kind in _OTHER_KINDS]),
+)
+
+
+def span_indices(
+    connection: Connection, trace_id: str | None = None
+) -> dict[str, dict[str, SpanIndex]]:
+    """Return what is kept, by trace and key: of all traces, or of the one named."""
+    statement = _ALL if trace_id is None else _OF_TRACE.params(trace_id=trace_id)
+    kept: dict[str, dict[str, SpanIndex]] = defaultdict(dict)
+    for trace, key, index, text_chars in rows_of(connection, statement):
+        kept[trace][key] = SpanIndex(index, text_chars)
+    return dict(kept)
+
+
+def keep_span_indices(connection: Connection, indices: Mapping[str, Indices]) -> None:
+    """Keep the indices of spans, by trace and key, in place of those kept before."""
+    # In a lasting order: on a server, two programs that write the same rows wait for each other.
+    rows = [
+        (trace_id, key, index.index, index.text_chars)
+        for trace_id, of_trace in sorted(indices.items())
+        for key, index in sorted(of_trace.items())
+    ]
+    if rows:
+        _UPSERT.write(connection, rows)
+
+
+def referred_spans(connection: Connection, trace_id: str) -> dict[str, bool]:
+    """Return the keys that labels, notes, decisions and readings of a trace refer to.
+
+    True where a quote lies in the span.
+    """
+    keys: dict[str, bool] = {}
+    for first, last, quote in rows_of(connection, _LABELS_OF_TRACE.params(trace_id=trace_id)):
+        keys.setdefault(last, False)
+        keys[first] = keys.get(first, False) or quote is not None
+    for row in connection.execute(_EVENTS_OF_TRACE, {"trace_id": trace_id}).mappings():
+        for key, quoted in span_keys(event_of(row).fact).items():
+            keys[key] = keys.get(key, False) or quoted
+    return keys

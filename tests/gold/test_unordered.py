@@ -1,0 +1,54 @@
+"""The labels whose order matters for the gold and is not known."""
+
+from __future__ import annotations
+
+from mast_tui.gold import Decision, Order, Side
+from mast_tui.gold.unordered import unordered_labels
+from mast_tui.labels import WHOLE_TRACE, Target, VerdictValue
+from tests.gold.build import MODE, MODES, OTHER, at, label, order, quote, side
+
+
+def nothing(_key: str) -> int | None:
+    """Know no order."""
+    return None
+
+
+def count(*sides: Side, by: Order = nothing, decisions: tuple[Decision, ...] = ()) -> int:
+    return len(unordered_labels(sides, decisions, MODES, by))
+
+
+def decided(*targets: Target) -> Decision:
+    return Decision(MODE, MODE, VerdictValue.PRESENT, targets, (), (), "cho", "2026-01-01")
+
+
+def test_different_places_of_two_sides_need_the_order() -> None:
+    assert count(side("ann", at(2, 4)), side("bob", at(3))) == 2
+    assert count(side("ann", at(2, 4)), side("bob", at(3)), by=order) == 0
+
+
+def test_one_unknown_end_is_enough_for_both() -> None:
+    lost = Target("k2", "lost")
+    assert count(side("ann", lost), side("bob", at(3)), side("cho", at(3)), by=order) == 3
+    # Equal places need no order, and two known ones have one.
+    assert count(side("ann", lost), side("bob", lost), by=order) == 0
+
+
+def test_places_in_one_span_and_whole_traces_need_none() -> None:
+    assert count(side("ann", quote(3, 0, "a")), side("bob", quote(3, 5, "b"))) == 0
+    assert count(side("ann", quote(3, 0, "a")), side("bob", at(3))) == 0
+    assert count(side("ann", WHOLE_TRACE), side("bob", at(3))) == 0
+
+
+def test_one_side_alone_and_other_modes_need_none() -> None:
+    assert count(side("ann", at(2, 4), at(3))) == 0
+    other = side("bob", labels=[label("bob", at(3), OTHER)])
+    assert count(side("ann", at(2, 4)), other) == 0
+    # What a side says of modes that the taxonomy lacks is no part of the gold.
+    strange = [side(who, labels=[label(who, at(n), "strange")]) for n, who in enumerate("ab")]
+    assert count(*strange) == 0
+
+
+def test_a_decided_place_is_compared_with_the_labels() -> None:
+    assert count(side("ann", at(2, 4)), decisions=(decided(at(3, 5)),)) == 1
+    assert count(side("ann", at(2, 4)), decisions=(decided(at(3, 5)),), by=order) == 0
+    assert count(side("ann", at(2, 4)), decisions=(decided(at(2, 4)),)) == 0
