@@ -28,12 +28,12 @@ from mast_tui.configuration import (
     JudgeConfiguration,
     read_judge_configuration,
 )
+from mast_tui.counts import counted
 from mast_tui.errors import MastError
 from mast_tui.judges.llm.client.client import Client
 from mast_tui.judges.llm.client.endpoint import Endpoint
 from mast_tui.judges.llm.client.keys import find_key
 from mast_tui.judges.llm.request import Parameters
-from mast_tui.reports.sentences import counted
 from mast_tui.safe_text import one_line
 from mast_tui.ui.dialogs.editor import NoEditor, editor_command
 from mast_tui.ui.services.clipboard import tools

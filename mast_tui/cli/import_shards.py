@@ -16,10 +16,10 @@ import click
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared.common import open_workspace, print_json, print_line
 from mast_tui.cli.shared.workers import WorkerPool
+from mast_tui.counts import counted
 from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.runner import Look, run_judge
 from mast_tui.parallel import Item, LostItem, Result, Work, each
-from mast_tui.reports.sentences import counted
 from mast_tui.shards.folder import MANIFEST, Manifest, ShardFolder, ShardsError, traces_file
 from mast_tui.shards.tables import PRESENT, Judged, pyarrow, read_shard, verdict_column
 from mast_tui.taxonomy.model import Taxonomy

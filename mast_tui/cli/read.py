@@ -13,6 +13,7 @@ import click
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.common import opened, say
+from mast_tui.counts import counted
 from mast_tui.errors import MastError
 from mast_tui.labels import (
     WHOLE_TRACE,
@@ -22,7 +23,6 @@ from mast_tui.labels import (
     next_confidence,
     next_severity,
 )
-from mast_tui.reports.sentences import counted
 from mast_tui.safe_text import COLOUR_SEQUENCE, line_ranges, one_line, safe_line
 from mast_tui.session import (
     Session,

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from mast_tui.adjudication import SpanOrders, words_by_trace
+from mast_tui.counts import counted
 from mast_tui.exchange.csv_long import LongWork
 from mast_tui.exchange.errors import UnorderedSpans
 from mast_tui.exchange.exporters.gold_document import GoldEntry
@@ -16,7 +17,6 @@ from mast_tui.gold import GoldTrace
 from mast_tui.gold.sources import only_settled
 from mast_tui.labels import Label, Origin, Pass, PassKind, VerdictValue
 from mast_tui.passes import Which, counted_passes
-from mast_tui.reports.sentences import counted
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import TraceRecord, Workspace, WorkspaceError
 from mast_tui.workspace.registers.pseudonyms import Pseudonyms

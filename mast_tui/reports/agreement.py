@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Final
 
+from mast_tui.counts import counted
 from mast_tui.figures.agreement.capture import ALPHA
 from mast_tui.reports.judge import judge_section
 from mast_tui.reports.model import (
@@ -33,7 +34,6 @@ from mast_tui.reports.render.cells import NONE, WITHHELD, fixed
 from mast_tui.reports.sentences import (
     PARADOX,
     Values,
-    counted,
     fact,
     in_words,
     intervals_note,

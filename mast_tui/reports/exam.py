@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
+from mast_tui.counts import counted
 from mast_tui.reports.judge import judge_section, judges_section
 from mast_tui.reports.model import (
     Cell,
@@ -23,7 +24,7 @@ from mast_tui.reports.model import (
     columns,
     figure_cells,
 )
-from mast_tui.reports.sentences import Values, counted
+from mast_tui.reports.sentences import Values
 
 _WHO: Final = Column("judge", "judge", Kind.TEXT, keeps=102)
 _N: Final = Column("n", "n", Kind.COUNT, "traces asked about", keeps=95)

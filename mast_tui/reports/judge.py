@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from mast_tui.counts import counted
 from mast_tui.gold.sources import gold_name, gold_words
 from mast_tui.reports.model import (
     CODE,
@@ -24,7 +25,6 @@ from mast_tui.reports.model import (
 from mast_tui.reports.sentences import (
     PARADOX,
     Values,
-    counted,
     fact,
     in_words,
     intervals_note,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from mast_tui.counts import counted as counted
 from mast_tui.figures.jackknife import MANY
 from mast_tui.reports.model import Column, Note
 from mast_tui.reports.render.cells import NONE, WITHHELD, fixed

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from mast_tui.counts import counted
 from mast_tui.figures.signatures.report import whose_labels
 from mast_tui.reports import model
 from mast_tui.reports.charts import (
@@ -31,7 +32,6 @@ from mast_tui.reports.model import (
     Table,
     columns,
 )
-from mast_tui.reports.sentences import counted
 
 if TYPE_CHECKING:
     from mast_tui.figures.intervals import RateJson

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from mast_tui.counts import counted
 from mast_tui.reports.model import (
     CODE,
     MODE,
@@ -23,7 +24,6 @@ from mast_tui.reports.model import (
 from mast_tui.reports.render.cells import fixed
 from mast_tui.reports.sentences import (
     Values,
-    counted,
     intervals_note,
     joined,
     of_pair,

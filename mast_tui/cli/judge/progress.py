@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from mast_tui.cli.shared.common import say
 from mast_tui.cli.shared.workers import progress_bar
-from mast_tui.reports.sentences import counted
+from mast_tui.counts import counted
 from mast_tui.safe_text import one_line
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 from mast_tui.cli.judge.progress import money, tokens
 from mast_tui.cli.shared.asking import judges_hidden
 from mast_tui.cli.shared.common import print_json, print_line, print_table, say
+from mast_tui.counts import counted
 from mast_tui.judges.runner import Progress, RunSummary, Step
-from mast_tui.reports.sentences import counted
 
 if TYPE_CHECKING:
     from mast_tui.cli.judge.options import JudgeCommand

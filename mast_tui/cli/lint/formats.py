@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 
 from mast_tui import __version__
 from mast_tui.cli.lint.findings import shown_path
-from mast_tui.reports.sentences import counted
+from mast_tui.counts import counted
 from mast_tui.safe_text import one_line
 
 if TYPE_CHECKING:

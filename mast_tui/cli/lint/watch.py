@@ -30,8 +30,8 @@ from mast_tui.cli.lint.gate import fail_on_option, gate_of, rules_for, rules_opt
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import check_may_see_judges
 from mast_tui.cli.shared.common import load_chosen_taxonomy, say
+from mast_tui.counts import counted
 from mast_tui.judges.rules import RulesJudge
-from mast_tui.reports.sentences import counted
 from mast_tui.safe_text import one_line
 from mast_tui.traces.following import LOOK_EVERY, rest_after
 from mast_tui.traces.io.regular_files import is_folder

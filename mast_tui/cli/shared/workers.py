@@ -11,8 +11,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from mast_tui.cli.shared.common import say
+from mast_tui.counts import counted
 from mast_tui.parallel import workers_of
-from mast_tui.reports.sentences import counted
 
 if TYPE_CHECKING:
     from rich.progress import Progress
