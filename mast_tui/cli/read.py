@@ -417,8 +417,10 @@ class LineReader:
         answer = self._session.open_modes_answer
         if answer is None and not self._session.finished:
             unread = sum(map(len, self._session.unread()))
+            were = "was" if unread == 1 else "were"
             self._say(
-                f"{counted(unread, 'span')} not read. Modes without a verdict: o leaves them open,"
+                f"{counted(unread, 'span')} {were} not read. Modes without a verdict: o leaves "
+                "them open,"
             )
             self._say("j sets them absent, as you have judged the whole trace; any other goes back")
             typed = next(self._lines, "")

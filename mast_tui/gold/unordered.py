@@ -16,7 +16,7 @@ def unordered_labels(
     """Return the labels on spans whose order matters for the gold and is not known.
 
     The order of a label matters where another side, or a decision, has another place of the same
-    mode, and both are not within one and the same span.
+    mode, and one of both is a range of spans. Two single spans overlap only if they are the same.
 
     Args:
         sides: The annotators who finished the trace.
@@ -47,7 +47,7 @@ def unordered_labels(
 
 
 def _needs_order(one: Target, other: Target) -> bool:
-    return one != other and len({one.first, one.last, other.first, other.last}) > 1
+    return one != other and (one.first != one.last or other.first != other.last)
 
 
 def _is_known(order: Order, *targets: Target) -> bool:

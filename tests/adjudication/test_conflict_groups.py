@@ -248,7 +248,7 @@ class TestPartly:
         here, apart = adjudication(mine), adjudication(theirs, "bob")
         here.decide_together(group_of(here).take_side("ann"))
         apart.decide_together(group_of(apart).take_side("bob"))
-        mine.workspace.merge_events(theirs.workspace.events())
+        mine.workspace.merge_events(theirs.workspace.events(), replacing=("ann",))
         here.refresh()
         assert places(here) == [at(9)]
         assert {one.decided_by for one in here.decisions} == {"bob"}

@@ -157,7 +157,7 @@ def test_the_disputed_places_of_a_mode_count_as_one_conflict(cli: Cli, tmp_path:
     file.write_text("trace_id,annotator,mode,value,span_first\n" + "\n".join(rows) + "\n")
     assert cli("import", file, "--format", "csv-long", "--allow-new").code == 0
     status = cli("status", "--json").json
-    assert status["conflicts"] == {"left": 2, "verdicts": 1, "places": 1}
+    assert status["conflicts"] == {"left": 2, "verdicts": 1, "places": 1, "unordered": 0}
     assert [one["conflicts"] for one in status["annotators"]] == [2, 2, 2]
     assert "2 conflicts left" in cli("status").out
     written = cli("export", "--format", "gold", "-o", "gold.json", "--json").json

@@ -33,7 +33,8 @@ def test_one_unknown_end_is_enough_for_both() -> None:
     assert count(side("ann", lost), side("bob", lost), by=order) == 0
 
 
-def test_places_in_one_span_and_whole_traces_need_none() -> None:
+def test_single_spans_and_whole_traces_need_none() -> None:
+    assert count(side("ann", at(2)), side("bob", at(3))) == 0
     assert count(side("ann", quote(3, 0, "a")), side("bob", quote(3, 5, "b"))) == 0
     assert count(side("ann", quote(3, 0, "a")), side("bob", at(3))) == 0
     assert count(side("ann", WHOLE_TRACE), side("bob", at(3))) == 0

@@ -179,7 +179,7 @@ def test_status_counts_traces_per_person(desk: Desk) -> None:
     report = status(desk.workspace, MAST)
     assert (report.taxonomy, report.traces) == (MAST.ref, 1)
     assert report.annotators == (
-        AnnotatorStatus("alice", AnnotatorKind.HUMAN, 1, 0),
+        AnnotatorStatus("alice", AnnotatorKind.HUMAN, 1, 1),
         AnnotatorStatus("bob", AnnotatorKind.HUMAN, 0, 1),
         AnnotatorStatus("zoe", AnnotatorKind.IMPORTED, 0, 0),
     )

@@ -52,7 +52,7 @@ def open_trace(terminal: Terminal, name: str = TRACE) -> None:
     terminal.until(lambda text: "1 of 16 traces" in text)
     terminal.press("enter")
     terminal.until(r"Timeline")
-    terminal.until(r"#1 message")
+    terminal.until(r"#\d+ \w+")
 
 
 def marks_on(terminal: Terminal, number: int) -> str:

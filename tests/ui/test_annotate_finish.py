@@ -91,12 +91,10 @@ async def test_after_the_last_trace_it_is_said_what_can_be_done_next(tmp_path: P
         await on.press("enter", "D", "j")
         assert on.session.finished
         assert "next trace" in on.message
-        assert "All your traces" not in on.message
+        assert "all your traces" not in on.message
         await on.press(">", "D")
         assert on.session.finished
-        assert on.message.startswith(
-            "All your traces are finished: f6 exports your labels · K shows agreement"
-        )
+        assert "all your traces are finished: F6 exports · K shows agreement" in on.message
 
 
 def dialog(on: Stage) -> list[str]:

@@ -158,10 +158,10 @@ async def test_blind_is_remembered_and_left_by_assisted_alone(runs: Path, place:
 @pytest.mark.parametrize(
     ("annotator", "words"),
     [
-        ("ann", "ann · suggestions shown · 0 of 4"),
-        ("margaret", "margaret · suggestions shown · 0 of 4"),
-        ("margaret of the lab", "margaret of the lab · sugg. shown · 0 of 4"),
-        ("m" * 30, "m" * 30),
+        ("ann", "ann · suggestions shown · 0 of 4 finished"),
+        ("margaret", "margaret · suggestions shown · 0 of 4 finished"),
+        ("margaret of the lab", "margaret of the lab · suggestions shown · 0 of 4 finished"),
+        ("m" * 30, "m" * 30 + " · sugg. shown · 0 of 4"),
     ],
 )
 async def test_at_80_columns_suggestions_are_told_in_words(

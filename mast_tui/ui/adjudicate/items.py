@@ -50,12 +50,6 @@ from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.widgets.sides_panel import Place, SideView
 from mast_tui.ui.wording import IndexOf, place_words
 
-MOST_SIDES: Final = 9
-"""Sides that a digit can take."""
-
-TAKEN_BY_ENTER: Final = "Tab, ↓ to here, Enter takes it"
-"""How a side beyond these is taken."""
-
 MOST_CODE_CHARS: Final = 8
 
 MOST_PLACES: Final = 3
@@ -286,8 +280,6 @@ class TraceItems:
             if recorded:
                 then = before.pop(side.annotator, None)
                 remarks += _changed_words(then, side, self.order, places_only)
-            if number > MOST_SIDES:
-                remarks.append(TAKEN_BY_ENTER)
             views.append(
                 SideView(
                     number,

@@ -31,7 +31,6 @@ from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.adjudicate.conflict_list import ConflictList, RowState
 from mast_tui.ui.adjudicate.evidence import Evidence
 from mast_tui.ui.adjudicate.items import (
-    MOST_SIDES,
     Cases,
     ItemView,
     TraceItems,
@@ -50,7 +49,7 @@ from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.styles import ADJUDICATE, ANNOTATE, BASE_SCREEN
 from mast_tui.ui.trace_view.span_text import SpanText
-from mast_tui.ui.widgets.sides_panel import SidesPanel
+from mast_tui.ui.widgets.sides_panel import MOST_SIDE_KEYS, SidesPanel
 from mast_tui.ui.widgets.title_bar import ADJUDICATOR, TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import counted, joined, place_words, plain_title
@@ -445,7 +444,7 @@ class AdjudicateScreen(BaseScreen):
     def _side_without_key(self) -> int | None:
         """The number of the side under the cursor of the sides, where no digit takes it."""
         side = self.evidence.sides.side if self.focused is self.evidence.sides else None
-        if side is None or side.number is None or side.number <= MOST_SIDES:
+        if side is None or side.number is None or side.number <= MOST_SIDE_KEYS:
             return None
         return side.number
 

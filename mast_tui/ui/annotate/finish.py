@@ -242,31 +242,28 @@ class Finish:
         unread = session.unread()
         if self._commands.changed(lambda s: s.finish(open_modes=open_modes)) is None:
             return
-        undoes = f"{self._key_of('everywhere.undo')} undoes it"
-        all_finished = self._screen.context.trace_queue.all_finished
-        if all_finished:
-            then = f"{self._after_the_last(session)} · {undoes}"
+        if self._screen.context.trace_queue.all_finished:
+            then = self._after_the_last(session)
         else:
-            then = f"{self._key_of('annotate.next_trace')} next trace · {undoes}"
+            then = f"{self._key_of('annotate.next_trace')} next trace"
+        then += f" · {self._key_of('everywhere.undo')} undoes it"
         if not fixed:
             then += f" · {self._key_of('annotate.reveal')} shows what was hidden"
         stay = [] if open_modes == "leave" else self._codes_open(session)
         words = finished_words(unread, total, was_open - len(stay), open_modes, fixed=fixed)
         if stay:
             words += f" · {', '.join(stay)} open, as the codebook has changed"
-        # Where nobody was asked, it comes first what became of what was not read.
-        next_first = all_finished and not fixed
-        self._hints.say(f"{then} · {words}" if next_first else f"{words} · {then}")
+        self._hints.say(f"{words} · {then}")
 
     def _after_the_last(self, session: Session) -> str:
-        """What can be done once all of the annotator's traces are finished."""
+        """Name the next steps once all of the annotator's traces are finished."""
         study = session.workspace.study(session.taxonomy.ref)
         if study is not None and session.annotator in study.annotators:
-            next_step = f"{self._key_of('everywhere.study')} shows how far the study is"
+            next_step = f"{self._key_of('everywhere.study')} shows the study"
         else:
-            next_step = f"{self._key_of('everywhere.export')} exports your labels"
+            next_step = f"{self._key_of('everywhere.export')} exports"
         agreement = self._key_of("everywhere.agreement")
-        return f"All your traces are finished: {next_step} · {agreement} shows agreement"
+        return f"all your traces are finished: {next_step} · {agreement} shows agreement"
 
     def reveal(self) -> None:
         """After finishing: others' labels, the outcome, and what else was hidden."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from rich.cells import cell_len, set_cell_size
@@ -101,10 +101,23 @@ class SidesPanel(VirtualLines):
         """Wrap the texts to the width."""
         width = self.scrollable_content_region.width
         self._lines = [
-            line for side in self.sides for line in _lines_of(side, self._key_of(side), width)
+            line
+            for side in map(self._with_hint, self.sides)
+            for line in _lines_of(side, self._key_of(side), width)
         ]
         self._empty_rows = wrapped(self.empty, max(8, width - 2))
         super().rows_changed()
+
+    def _with_hint(self, side: SideView) -> SideView:
+        """Add how a side is taken that has no key of its own."""
+        if side.number is None or side.number <= MOST_SIDE_KEYS:
+            return side
+        key_of = context_of(self).key_of
+        hint = (
+            f"{key_of('adjudicate.pane')}, {key_of('adjudicate.down')} to here, "
+            f"{key_of('adjudicate.enter')} takes it"
+        )
+        return replace(side, remark=" · ".join(filter(None, (side.remark, hint))))
 
     def _key_of(self, side: SideView) -> str:
         """Return the key that takes a side, a blank where none does."""

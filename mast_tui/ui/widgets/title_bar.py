@@ -69,17 +69,19 @@ class TitleBar(RenderCache):
         first = base + self._part("first")
         rest = base + self._part("rest")
         right = list(self._right)
+        # The right side may take more than half of the bar if the left side needs less.
+        most = max(width // 2, width - 4 - cell_len(SEPARATOR.join(self._left)))
         needed = cell_len(SEPARATOR.join(self._left))
         for words, shorter in _SHORTER:
             length = cell_len(SEPARATOR.join(right))
-            if length <= min(width // 2, width - 4 - needed):
+            if length <= min(most, width - 4 - needed):
                 break
             right = [
                 part.removesuffix(words) + shorter if part.endswith(words) else part
                 for part in right
             ]
             needed = self._least(list(self._left)) if self._left else 0
-        while len(right) > 1 and cell_len(SEPARATOR.join(right)) > width // 2:
+        while len(right) > 1 and cell_len(SEPARATOR.join(right)) > most:
             right.pop()
         tail = SEPARATOR.join(right)
         room = max(0, width - cell_len(tail) - 4)
