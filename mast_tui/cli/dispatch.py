@@ -13,6 +13,7 @@ from click.shell_completion import CompletionItem, shell_complete
 from mast_tui.cli.command_line import COMMANDS, Words
 from mast_tui.cli.start import WRONG_USAGE, complain, words_of
 from mast_tui.errors import MastError
+from mast_tui.traces.io.url_secrets import ADDRESSES
 
 DONE: Final = 0
 WRONG: Final = 1
@@ -43,6 +44,7 @@ def run(words: Words) -> int:
         result = command.main(args, prog_name=name, standalone_mode=False)
         sys.stdout.flush()
     except click.UsageError as error:
+        error.message = ADDRESSES.without_secrets(error.message)
         error.show()
         return WRONG_USAGE
     except click.ClickException as error:

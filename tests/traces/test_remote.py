@@ -226,6 +226,27 @@ def test_what_is_typed_may_be_a_list_or_a_pattern(
     assert [*map(str, paths_of("@-"))] == ["y.json"]
 
 
+def test_a_list_that_names_itself_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("own.txt").write_text("@own.txt\n")
+    with pytest.raises(MastError, match=r"@own\.txt: the list names itself"):
+        [*paths_of("@own.txt")]
+    Path("a.txt").write_text("x.json\n@./b.txt\n")
+    Path("b.txt").write_text("@a.txt\n")
+    with pytest.raises(MastError, match=r"names itself .*a\.txt -> .*b\.txt -> .*a\.txt"):
+        [*paths_of("@a.txt")]
+    Path("twice.txt").write_text("@plain.txt\n@plain.txt\n")
+    Path("plain.txt").write_text("x.json\n")
+    assert [*map(str, paths_of("@twice.txt"))] == ["x.json", "x.json"]
+    for number in range(30):
+        Path(f"{number}.txt").write_text(f"@{number + 1}.txt\n@{number + 1}.txt\n")
+    with pytest.raises(MastError, match="up to 20 deep"):
+        [*paths_of("@0.txt")]
+    Path("many.txt").write_text("@plain.txt\n" * 1001)
+    with pytest.raises(MastError, match="1000 in all"):
+        [*paths_of("@many.txt")]
+
+
 def test_a_place_that_cannot_be_listed_is_told(monkeypatch: pytest.MonkeyPatch, store: str) -> None:
     def refused(*_: object, **__: object) -> None:
         raise PermissionError("Access Denied")
