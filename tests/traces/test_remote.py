@@ -162,8 +162,23 @@ def test_what_was_used_longest_ago_goes_first(tmp_path: Path) -> None:
         place.write_bytes(b"x" * 10)
         os.utime(place, ns=(number, 0))
         places.append(place)
-    remove_old_copies(tmp_path / "kept", 20, keep=places[0])
-    assert [place.exists() for place in places] == [True, False, True, True]
+    remove_old_copies(tmp_path / "kept", 20)
+    assert [place.exists() for place in places] == [False, False, True, True]
+
+
+def test_broken_off_downloads_are_removed_and_running_ones_count(tmp_path: Path) -> None:
+    import os
+    import time
+
+    folder = tmp_path / "kept" / "ab"
+    folder.mkdir(parents=True)
+    for name in ("copy", "copy.running", "copy.left"):
+        (folder / name).write_bytes(b"x" * 10)
+    os.utime(folder / "copy.left", (time.time() - 3600, time.time() - 3600))
+    remove_old_copies(tmp_path / "kept", 20)
+    assert sorted(path.name for path in folder.iterdir()) == ["copy", "copy.running"]
+    remove_old_copies(tmp_path / "kept", 19)
+    assert [path.name for path in folder.iterdir()] == ["copy.running"]
 
 
 @pytest.mark.parametrize("kind", ["zip", "tar"])

@@ -14,11 +14,11 @@ import re
 import stat
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from errno import EIO, ENOENT, ENOPKG
-from functools import lru_cache
+from errno import EFBIG, EIO, ENOENT, ENOPKG
+from functools import lru_cache, partial
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path, PurePosixPath
@@ -52,6 +52,9 @@ _STATES: Final = (
 
 _WORTH_LISTING: Final = 4
 """With so many files of a folder it is listed, which stores remember."""
+
+_BROKEN_OFF: Final = 600.0
+"""Seconds without a new byte after which a download counts as broken off."""
 
 _AT_A_TIME: Final = 16
 """So many files are fetched together."""
@@ -266,7 +269,7 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
             os.utime(place, ns=(time.time_ns(), place.stat().st_mtime_ns))
         except FileNotFoundError:
             with _reached(self):
-                _fetch(*_opened(self), place)
+                _fetch(*_opened(self), place, self._limit())
         return place
 
     @property
@@ -275,6 +278,25 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         with suppress(OSError), _reached(self):
             return bool(_opened(self)[0].async_impl)
         return False
+
+    def _limit(self) -> Any:
+        """Return what ends a download that is over the limit of an archive or of the cache."""
+        archive_files = import_module(f"{__package__}.archive_files")
+        is_member = not self.parts[0].endswith(":") and not is_row(self)
+        most = archive_files.MOST_MEMBER_BYTES if is_member else MOST_BYTES
+        size = self._info().get("size") or 0
+        error = (
+            archive_files.too_big("it", most)
+            if is_member
+            else OSError(
+                EFBIG,
+                f"has more than the {most >> 20} MB that are kept of files from elsewhere; "
+                "download it yourself",
+            )
+        )
+        if size > most:
+            raise error
+        return partial(archive_files.ByteLimit, error, most)
 
     def _place(self) -> Path:
         """Return where the copy of the file as it is now belongs."""
@@ -354,44 +376,68 @@ def _try_to_copy(path: RemotePath) -> None:
             path.fetched()
 
 
-def _fetch(files: Any, there: str, place: Path) -> None:
+def _fetch(files: Any, there: str, place: Path, limit: Callable[[_Room], Any]) -> None:
+    """Copy a file, for which older copies make room before and while it is written."""
     make_private(place.parent)
     draft = place.with_name(f"{place.name}.{uuid4().hex}")
+    room = _Room()
     try:
         for left in reversed(range(_TRIES)):
             try:
-                files.get_file(there, str(draft))
+                files.get_file(there, str(draft), callback=limit(room))
                 break
             except (FileNotFoundError, PermissionError):
                 raise
-            except Exception:
-                if not left or "http" not in files.protocol:
+            except Exception as error:
+                too_big = getattr(error, "errno", None) == EFBIG
+                if too_big or not left or "http" not in files.protocol:
                     raise
                 time.sleep(_PAUSE)
-        size = draft.stat().st_size
         draft.replace(place)
     finally:
         draft.unlink(missing_ok=True)
-    if size > random() * _SWEEP_BYTES:
-        remove_old_copies(_folder(), MOST_BYTES, keep=place)
 
 
-def remove_old_copies(folder: Path, most: int, keep: Path) -> None:
-    """Remove the copies that were used longest ago.
+class _Room:
+    """Room in the cache for one file, made piece by piece as the file grows."""
+
+    def __init__(self) -> None:
+        # Each process looks now and then, so that many small files are not counted for each.
+        self._left = int(random() * _SWEEP_BYTES)
+
+    def __call__(self, size: int) -> None:
+        """Make room for the next piece.
+
+        Args:
+            size: Its bytes.
+        """
+        self._left -= size
+        if self._left < 0:
+            self._left = _SWEEP_BYTES
+            remove_old_copies(_folder(), max(0, MOST_BYTES - _SWEEP_BYTES))
+
+
+def remove_old_copies(folder: Path, most: int) -> None:
+    """Remove the copies that were used longest ago, and what broken off downloads have left.
 
     Args:
         folder: Where they are.
-        most: How many bytes may stay.
-        keep: One that stays.
+        most: How many bytes may stay. A file that is being written stays, and counts.
     """
-    found = []
+    copies = []
+    now = time.time()
     for place in folder.glob("*/*"):
         with suppress(OSError):  # another process was quicker
-            told = place.stat()
-            found.append((told.st_atime_ns, told.st_size, place))
-    for _, size, place in sorted(found, reverse=True):
+            facts = place.stat()
+            if not place.suffix:
+                copies.append((facts.st_atime_ns, facts.st_size, place))
+            elif now - facts.st_mtime > _BROKEN_OFF:
+                place.unlink()
+            else:
+                most -= facts.st_size
+    for _, size, place in sorted(copies, reverse=True):
         most -= size
-        if most < 0 and place != keep:
+        if most < 0:
             place.unlink(missing_ok=True)
 
 
@@ -405,7 +451,10 @@ def _opened(path: RemotePath) -> tuple[Any, str]:
     """The file system of a path, and what the path is called there."""
     scheme, _, rest = path.parts[0].partition(":")
     if rest:
-        return _inside(scheme, ADDRESSES.whole(unquote(rest))), "/".join(path.parts[1:])
+        inside = _inside(scheme, ADDRESSES.whole(unquote(rest)))
+        if isinstance(inside, OSError):
+            raise OSError(*inside.args)
+        return inside, "/".join(path.parts[1:])
     fsspec = import_module("fsspec")
     options = {}
     if path.parts[0] in _WEB:
@@ -419,11 +468,19 @@ def _opened(path: RemotePath) -> tuple[Any, str]:
 
 @lru_cache(maxsize=8)
 def _inside(scheme: str, container: str) -> Any:
-    """The files in an archive or a table, which is opened once."""
-    fsspec = import_module("fsspec")
-    if scheme == "parquet":
-        fsspec.register_implementation(scheme, f"{__package__}.table_rows.TableRows", clobber=True)
-    return fsspec.core.url_to_fs(f"{scheme}://::{container}")[0]
+    """Return the files in an archive or a table, which is opened once; or why it is over a limit.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    try:
+        if scheme == "parquet":
+            return import_module(f"{__package__}.table_rows").TableRows(container)
+        return import_module(f"{__package__}.archive_files").open_archive(scheme, container)
+    except OSError as error:
+        if error.errno != EFBIG:
+            raise
+        return error  # to find out once more would take as long
 
 
 def _is_folder(path: RemotePath, info: Mapping[str, Any]) -> bool:
@@ -459,6 +516,10 @@ def _reached(path: Path) -> Iterator[None]:
         more = {"s3": " s3fs", "gs": " gcsfs", "gcs": " gcsfs", "abfs": " adlfs"}
         scheme = str(path).rsplit("::", 1)[-1].partition(":")[0]
         raise OSError(ENOPKG, words + more.get(scheme, ""), str(path)) from None
+    except OSError as error:
+        if error.errno == EFBIG:
+            raise OSError(EFBIG, error.strerror, str(path)) from None
+        raise _unreachable(path, error) from None
     except Exception as error:  # noqa: BLE001 # its words are in what is raised
         raise _unreachable(path, error) from None
 
