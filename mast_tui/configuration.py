@@ -439,10 +439,12 @@ def read_configuration(path: Path | None = None) -> Configuration:
         return empty
     except (OSError, UnicodeDecodeError) as error:
         return empty.without([((), f"{error}; nothing of it is used")])
-    import tomllib  # nobody needs it who has set nothing
+    import tomllib  # start-up: a user without settings does not need it
+
+    from mast_tui.toml_text import parse_toml  # as above
 
     try:
-        data = tomllib.loads(text)
+        data = parse_toml(text)
     except tomllib.TOMLDecodeError as error:
         line = re.search(r"at line (\d+)", str(error))
         at: dict[Place, int] = {(): int(line[1])} if line else {}
@@ -462,8 +464,10 @@ def with_theme(text: str, theme: str) -> str:
     """
     import tomllib  # as above
 
+    from mast_tui.toml_text import parse_toml  # as above
+
     try:
-        tomllib.loads(text)
+        parse_toml(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"config.toml has to be mended first: {error}") from error
     lines, setting = text.splitlines(), f'theme = "{theme}"'
