@@ -432,7 +432,8 @@ def events_on_traces(
                 table.c.taxonomy == taxonomy,
                 table.c.trace_id.in_(trace_ids[start : start + _TRACES_AT_ONCE]),
             )
-            .order_by(table.c.seq, table.c.id)
+            # Ordered as an index is; by ``seq`` first all events of the annotator would be read.
+            .order_by(table.c.trace_id, table.c.seq, table.c.id)
         )
         for event in map(event_of, connection.execute(statement).mappings()):
             found[event.trace_id or ""].append(event)
