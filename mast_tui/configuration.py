@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from mast_tui.errors import MastError
+from mast_tui.toml_text import parse_toml
 
 DEFAULT_BASE_URL: Final = "https://api.openai.com/v1"
 BASE_URL_VARIABLE: Final = "OPENAI_BASE_URL"
@@ -441,8 +442,6 @@ def read_configuration(path: Path | None = None) -> Configuration:
         return empty.without([((), f"{error}; nothing of it is used")])
     import tomllib  # start-up: a user without settings does not need it
 
-    from mast_tui.toml_text import parse_toml  # as above
-
     try:
         data = parse_toml(text)
     except tomllib.TOMLDecodeError as error:
@@ -463,8 +462,6 @@ def with_theme(text: str, theme: str) -> str:
         ConfigurationError: The file cannot be read, and so not be changed either.
     """
     import tomllib  # as above
-
-    from mast_tui.toml_text import parse_toml  # as above
 
     try:
         parse_toml(text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from typing import Any, Final
 
 MOST_LEVELS: Final = 50
@@ -26,6 +25,8 @@ def parse_toml(text: str) -> dict[str, Any]:
     Raises:
         tomllib.TOMLDecodeError: It is not TOML, or is nested too deeply.
     """
+    import tomllib  # start-up: a user without settings does not need it
+
     too_deep = f"tables or lists are nested more than {MOST_LEVELS} deep"
     if _LONG_KEY.search(text):  # the parser takes seconds for a key of 20,000 parts
         raise tomllib.TOMLDecodeError(too_deep)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
+from io import StringIO
 from typing import Final
 
 import click
@@ -44,8 +45,9 @@ def run(words: Words) -> int:
         result = command.main(args, prog_name=name, standalone_mode=False)
         sys.stdout.flush()
     except click.UsageError as error:
-        error.message = ADDRESSES.without_secrets(error.message)
-        error.show()
+        usage = StringIO()
+        error.show(usage)
+        click.echo(ADDRESSES.without_secrets(usage.getvalue()), nl=False, err=True)
         return WRONG_USAGE
     except click.ClickException as error:
         return complain(name, error.format_message())

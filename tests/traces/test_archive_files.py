@@ -145,7 +145,7 @@ def test_a_download_that_grows_over_the_limit_leaves_nothing(
     info = type(files).info
 
     def without_size(self: object, path: str, **more: object) -> dict[str, object]:
-        return info(self, path, **more) | {"size": None}
+        return {**info(self, path, **more), "size": None}
 
     monkeypatch.setattr(type(files), "info", without_size)
     (why,) = results(f"{place}/a.json").values()

@@ -43,9 +43,9 @@ def test_a_broken_address_of_a_workspace_says_what_to_write() -> None:
 def test_a_path_names_the_file_and_reads_with_the_whole_url(typed: str, public: str) -> None:
     addresses = AddressBook()
     assert addresses.public(typed) == public
-    if "#f" not in typed or typed.endswith("#f"):
-        assert addresses.whole(public) == typed
-    assert AddressBook(typed).whole(public) == typed
+    read = typed.replace("AKIA:ab/cd+e@", "")  # stores take keys from elsewhere
+    assert addresses.whole(public) == read
+    assert AddressBook(typed).whole(public) == read
     path = trace_path(typed)
     assert str(path) == public
     assert str(pickle.loads(pickle.dumps(path))) == public

@@ -26,6 +26,9 @@ _NAMES_BEFORE_AT: Final = frozenset(
 )
 """Schemes that write a container or a repository before the ``@``, and no user."""
 
+_NO_USER: Final = frozenset({"s3", "s3a", "gs", "gcs", "oss", "oci"})
+"""Schemes whose libraries take keys from elsewhere, and a key in a URL for the bucket's name."""
+
 _USER: Final = re.compile(r"(?P<user>[^/]*|[^/@]*:(?!\d*(?:/|\Z))[^@]*)@", re.DOTALL)
 """A user, or user and password; keys of S3 may hold a ``/``."""
 
@@ -128,7 +131,7 @@ class AddressBook:
             return url
         if parts.query:
             self._queries[parts.public] = parts.query
-        if parts.user:
+        if parts.user and parts.scheme not in _NO_USER:
             self._users[parts.origin] = parts.user
         return f"{chain}{separator}{parts.public}"
 
