@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from mast_tui.errors import MastError
+from mast_tui.toml_text import parse_toml
 
 DEFAULT_BASE_URL: Final = "https://api.openai.com/v1"
 BASE_URL_VARIABLE: Final = "OPENAI_BASE_URL"
@@ -439,10 +440,10 @@ def read_configuration(path: Path | None = None) -> Configuration:
         return empty
     except (OSError, UnicodeDecodeError) as error:
         return empty.without([((), f"{error}; nothing of it is used")])
-    import tomllib  # nobody needs it who has set nothing
+    import tomllib  # start-up: a user without settings does not need it
 
     try:
-        data = tomllib.loads(text)
+        data = parse_toml(text)
     except tomllib.TOMLDecodeError as error:
         line = re.search(r"at line (\d+)", str(error))
         at: dict[Place, int] = {(): int(line[1])} if line else {}
@@ -463,7 +464,7 @@ def with_theme(text: str, theme: str) -> str:
     import tomllib  # as above
 
     try:
-        tomllib.loads(text)
+        parse_toml(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"config.toml has to be mended first: {error}") from error
     lines, setting = text.splitlines(), f'theme = "{theme}"'

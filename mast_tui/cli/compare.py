@@ -13,7 +13,7 @@ from mast_tui.cli.shared.asking import hides_outcomes
 from mast_tui.cli.shared.common import print_json, print_table
 from mast_tui.counts import counted
 from mast_tui.traces.alignment import Alignment, Likeness, align, sentences
-from mast_tui.traces.io.remote import trace_path
+from mast_tui.traces.io.remote import is_url, trace_path
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace
 
@@ -65,16 +65,19 @@ def compare_command(
 
 def _trace(named: str) -> Trace:
     """The trace that is meant, read to its end."""
-    path, number = trace_path(named), 0
+    path = trace_path(named)
+    number = 0
     file, sign, record = named.rpartition("#")
-    if not path.exists() and sign and record.isdecimal():
-        path, number = trace_path(file), int(record)
+    is_numbered = bool(sign) and record.isdecimal() and (is_url(named) or not path.exists())
+    if is_numbered:
+        path = trace_path(file)
+        number = int(record)
     if not path.exists():
-        raise click.ClickException(f"{named}: no such file; name a trace, or FILE#1 for its second")
+        raise click.ClickException(f"{path}: no such file; name a trace, or FILE#1 for its second")
     report = read_file(path, named=True)
     if report.failed is not None or report.skipped is not None:
         raise click.ClickException(f"{path}: {report.failed or report.skipped}")
-    if len(report.traces) > 1 and path == trace_path(named):
+    if len(report.traces) > 1 and not is_numbered:
         last = len(report.traces) - 1
         raise click.ClickException(
             f"{path}: holds {last + 1} traces; name one of them, {path}#0 to #{last}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
+from io import StringIO
 from typing import Final
 
 import click
@@ -13,6 +14,7 @@ from click.shell_completion import CompletionItem, shell_complete
 from mast_tui.cli.command_line import COMMANDS, Words
 from mast_tui.cli.start import WRONG_USAGE, complain, words_of
 from mast_tui.errors import MastError
+from mast_tui.traces.io.url_secrets import ADDRESSES
 
 DONE: Final = 0
 WRONG: Final = 1
@@ -43,7 +45,9 @@ def run(words: Words) -> int:
         result = command.main(args, prog_name=name, standalone_mode=False)
         sys.stdout.flush()
     except click.UsageError as error:
-        error.show()
+        usage = StringIO()
+        error.show(usage)
+        click.echo(ADDRESSES.without_secrets(usage.getvalue()), nl=False, err=True)
         return WRONG_USAGE
     except click.ClickException as error:
         return complain(name, error.format_message())

@@ -13,6 +13,7 @@ from mast_tui.cli.shared.terminal import NO_TERMINAL, has_terminal
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 from mast_tui.traces.io.named_paths import paths_of
+from mast_tui.traces.io.url_secrets import ADDRESSES
 from mast_tui.traces.samples import samples_folder
 from mast_tui.ui.options import AppOptions
 
@@ -55,7 +56,7 @@ def _checked_paths(typed: Sequence[str], common: CommonOptions) -> tuple[Path, .
     Raises:
         MastError: A path or the taxonomy file does not exist.
     """
-    paths = tuple(path for one in typed for path in paths_of(one))
+    paths = tuple(paths_of(*typed))
     for path in paths:
         if not path.exists():
             raise MastError(f"{path}: {_no_such(str(path))}")
@@ -115,5 +116,5 @@ def complain(name: str, message: str, code: int = 1) -> int:
         The exit code.
     """
     if sys.stderr is not None:  # it may have been closed before the start
-        sys.stderr.write(f"{name}: {one_line(message)}\n")
+        sys.stderr.write(f"{name}: {one_line(ADDRESSES.without_secrets(message))}\n")
     return code

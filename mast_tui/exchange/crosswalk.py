@@ -14,6 +14,7 @@ from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.import_batch import Incoming, IncomingWork, label_id
 from mast_tui.labels import Label, VerdictValue
 from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.toml_text import parse_toml
 
 ANY: Final = ""
 _SHIPPED: Final = Path(__file__).with_name("crosswalks")
@@ -75,9 +76,11 @@ def _tables(path: Path) -> Mapping[str, object]:
     is_json = path.suffix.lower() == ".json"
     try:
         text = path.read_text(encoding="utf-8-sig")
-        document = json.loads(text) if is_json else tomllib.loads(text)
+        document = json.loads(text) if is_json else parse_toml(text)
     except OSError as error:
         raise ExchangeError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except RecursionError:
+        raise ExchangeError(f"{path}: lists or objects are nested too deeply") from None
     except (tomllib.TOMLDecodeError, json.JSONDecodeError, UnicodeDecodeError) as error:
         raise ExchangeError(f"{path}: not {'JSON' if is_json else 'TOML'}: {error}") from None
     if not isinstance(document, dict):

@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from operator import itemgetter
 from typing import Final
 
 from mast_tui.exchange.batches import EVENTS_AT_ONCE, batched, let_others_write
@@ -130,23 +131,28 @@ def undo_import(workspace: Workspace, record: ImportRecord, who: str | None) -> 
         WorkspaceError: it cannot be written; the batches before that stay.
     """
     works = workspace.import_works(record)
+    batches = [
+        [work for work, _ in batch] for batch in batched(works, lambda one: one[1], EVENTS_AT_ONCE)
+    ]
     undoing = _Undoing(workspace, record)
-    built_on = tuple(told for work, _ in works for told in undoing.built_on(work))
+    built_on: list[str] = []
+    for batch in batches:
+        undoing.read(batch)
+        built_on += [reason for work in batch for reason in undoing.built_on(work)]
     if built_on:
-        return Undone(record, 0, built_on)
+        return Undone(record, 0, tuple(built_on))
     workspace.begin_undo(record)
     events = 0
-    for batch in batched(works, lambda one: one[1], EVENTS_AT_ONCE):
+    for batch in batches:
         with workspace.transaction():
-            undoing.look()
-            for work, _ in batch:
-                late = tuple(undoing.built_on(work))
-                if late:
+            undoing.read(batch)
+            for work in batch:
+                for reason in undoing.built_on(work):
                     raise ExchangeError(
-                        f"{late[0]}, since this began; the rest of the import stays. Take that "
+                        f"{reason}, since this began; the rest of the import stays. Take that "
                         "back and ask again"
                     )
-                events += undoing.take_back(work)
+            events += undoing.take_back(batch)
         let_others_write()
     workspace.finish_undo(record, who)
     return Undone(record, events)
@@ -160,10 +166,35 @@ class _Undoing:
         self._record = record
         self._noted = workspace.noted_events(record)
         self._undoing = f"{IMPORT_PREFIX}undo:{record.id}"
-        self.look()
+        self._works: dict[_Work, Sequence[Event]] = {}
+        self._events_then = -1
 
-    def look(self) -> None:
-        """Read what others have said of labels, by suggestion and by trace and taxonomy."""
+    def read(self, works: Sequence[_Work]) -> None:
+        """Read all events of some works, and what others have said of the labels in them.
+
+        Nothing is read again while the workspace has as many events as then: none is ever erased.
+        """
+        events_now = self._workspace.event_count()
+        if events_now == self._events_then and self._works.keys() == set(works):
+            return
+        self._events_then = events_now
+        self._read_answers()
+        self._works = {}
+        traces = defaultdict[tuple[str, str], list[str]](list)
+        for annotator, trace_id, taxonomy in works:
+            if trace_id is None or taxonomy is None:
+                work = (annotator, trace_id, taxonomy)
+                self._works[work] = self._read_one(work)
+            else:
+                traces[annotator, taxonomy].append(trace_id)
+        for (annotator, taxonomy), trace_ids in traces.items():
+            found = self._workspace.events_on_traces(annotator, taxonomy, trace_ids)
+            self._works |= {
+                (annotator, trace_id, taxonomy): events for trace_id, events in found.items()
+            }
+
+    def _read_answers(self) -> None:
+        """Read reviews by suggestion, and decisions by trace and taxonomy."""
         self._reviews = defaultdict[str, list[str]](list)
         for review in self._workspace.reviews(pass_number=None):
             self._reviews[review.suggestion].append(review.annotator)
@@ -201,21 +232,28 @@ class _Undoing:
             if not self._came_along(name, work, Decided):
                 yield f"{where}: {name} has decided conflicts about it"
 
-    def take_back(self, work: _Work) -> int:
-        """Append what undoes a work's events, the last first; returns how many were undone."""
-        events = self._events(work)
-        ours = [event for event in reversed(events) if self._is_ours(event)]
+    def take_back(self, works: Sequence[_Work]) -> int:
+        """Append what undoes the events of works, the last of each first; return how many."""
         count = 0
-        for undoes, together in groupby(ours, key=lambda event: event.action):
-            inverses = [
-                NewEvent(*work, event.pass_number, fact, id=undone_id(event.id))
-                for event in together
-                if (fact := _taken_back(event, events)) is not None
-            ]
-            count += len(self._workspace.append(inverses, action=self._undoing, undoes=undoes))
+        inverses = (inverse for work in works for inverse in self._inverses(work))
+        for undoes, together in groupby(inverses, key=itemgetter(0)):
+            new = [event for _, event in together]
+            count += len(self._workspace.append(new, action=self._undoing, undoes=undoes))
         return count
 
+    def _inverses(self, work: _Work) -> Iterator[tuple[str, NewEvent]]:
+        """Yield what undoes each event of a work, with the action that is undone."""
+        events = self._events(work)
+        for event in reversed(events):
+            if self._is_ours(event) and (fact := _taken_back(event, events)) is not None:
+                new = NewEvent(*work, event.pass_number, fact, id=undone_id(event.id))
+                yield event.action, new
+
     def _events(self, work: _Work) -> Sequence[Event]:
+        read = self._works.get(work)
+        return self._read_one(work) if read is None else read
+
+    def _read_one(self, work: _Work) -> Sequence[Event]:
         annotator, trace_id, taxonomy = work
         found = self._workspace.events(annotator=annotator, trace_id=trace_id, taxonomy=taxonomy)
         return [event for event in found if (event.trace_id, event.taxonomy) == work[1:]]

@@ -20,6 +20,7 @@ from uuid import uuid4
 from mast_tui.errors import MastError
 from mast_tui.taxonomy.loader import from_dict, to_dict
 from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.traces.io.url_secrets import ADDRESSES
 
 MANIFEST: Final = "manifest.json"
 FORMAT: Final = "mast-tui-shards@1"
@@ -64,7 +65,7 @@ class ShardFolder:
         Raises:
             ShardsError: fsspec, or what it needs for the URL, is not installed.
         """
-        self.place = place
+        self.place = ADDRESSES.public(place)
         self._files: Any = None
         self._root = place
         if "://" in place:
@@ -72,15 +73,17 @@ class ShardFolder:
                 self._files, self._root = import_module("fsspec").core.url_to_fs(place)
             except ImportError as error:
                 raise ShardsError(
-                    f"{place}: URLs need an extra ({error}): pip install 'mast-tui[remote]'"
+                    f"{self.place}: URLs need an extra ({error}): pip install 'mast-tui[remote]'"
                 ) from None
             except ValueError as error:
-                raise ShardsError(f"{place}: {error}") from None
+                reason = ADDRESSES.without_secrets(str(error))
+                raise ShardsError(f"{self.place}: {reason}") from None
 
     def __reduce__(self) -> tuple[type[ShardFolder], tuple[str]]:
-        # Whoever gets it may stand elsewhere.
-        here = self._files is None
-        return ShardFolder, (str(Path(self._root).absolute()) if here else self.place,)
+        # The process that gets it may have another working folder.
+        if self._files is None:
+            return ShardFolder, (str(Path(self._root).absolute()),)
+        return ShardFolder, (ADDRESSES.whole(self.place),)
 
     def names(self) -> frozenset[str]:
         """The files that are there, without their folder."""
@@ -204,5 +207,5 @@ class ShardFolder:
         self.write(MANIFEST, json.dumps(document, indent=1).encode())
 
     def _failed(self, error: OSError) -> ShardsError:
-        reason = error.strerror or str(error) or type(error).__name__
+        reason = ADDRESSES.without_secrets(error.strerror or str(error) or type(error).__name__)
         return ShardsError(f"{self.place}: {reason}; once that is mended, the same command goes on")

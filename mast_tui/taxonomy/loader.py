@@ -14,6 +14,7 @@ from typing import Final
 
 from mast_tui.errors import MastError
 from mast_tui.taxonomy.model import Alias, Category, Confusable, Mode, Taxonomy, open_mode
+from mast_tui.toml_text import parse_toml
 
 STAGES: Final = ("pre", "execution", "post")
 
@@ -21,6 +22,10 @@ STAGES: Final = ("pre", "execution", "post")
 # more than reading the file does.
 _MAST: Final = Path(__file__).with_name("mast.toml")
 
+MOST_ENTRIES: Final = 1000
+"""How many modes, and how many categories, a file may have. People choose among them."""
+
+_MODE_HEAD: Final = re.compile(r"^[ \t]*\[\[[ \t]*modes[ \t]*\]\]", re.MULTILINE)
 _SLUG: Final = re.compile(r"[a-z0-9]+(?:[_-][a-z0-9]+)*\Z")
 _TYPE_NAMES: Final = {bool: "true or false", int: "a number", float: "a number", str: "text"}
 
@@ -59,11 +64,24 @@ def _parse(data: bytes, source: str) -> Taxonomy:
         ) from error
     if not text.strip():
         raise TaxonomyError(f"{source}: the file is empty; see docs/taxonomy-file.md for its shape")
+    _refuse_many(source, "modes", len(_MODE_HEAD.findall(text)))  # before the slow parsing
     try:
-        document = tomllib.loads(text)
+        document = parse_toml(text)
     except tomllib.TOMLDecodeError as error:
         raise TaxonomyError(f"{source}: not TOML: {error}") from error
+    for key in ("modes", "categories"):
+        entries = document.get(key)
+        if isinstance(entries, list):
+            _refuse_many(source, key, len(entries))
     return from_dict(document, source)
+
+
+def _refuse_many(source: str, key: str, number: int) -> None:
+    if number > MOST_ENTRIES:
+        raise TaxonomyError(
+            f"{source}: {number:,} {key}; a taxonomy may have up to {MOST_ENTRIES:,}, as people "
+            "choose among them: leave some out, or split the file into several taxonomies"
+        )
 
 
 def to_dict(taxonomy: Taxonomy) -> dict[str, object]:
@@ -113,8 +131,9 @@ def from_dict(document: Mapping[str, object], source: str = "taxonomy") -> Taxon
     own_open = _open(document, source)
     all_modes = modes if own_open is None else (*modes, own_open)
     refuse_duplicates(source, "mode", [(mode.slug, mode.code, mode.name) for mode in all_modes])
+    slugs = frozenset(mode.slug for mode in modes)
     for mode in modes:
-        _check_confusable(source, mode, modes)
+        _check_confusable(source, mode, slugs)
     taxonomy = Taxonomy(
         id=identifier,
         version=version,
@@ -199,10 +218,9 @@ def _alias(table: Table) -> Alias:
     return Alias(name=table.text("name"), source=table.text("source"))
 
 
-def _check_confusable(source: str, mode: Mode, modes: tuple[Mode, ...]) -> None:
-    others = {other.slug for other in modes} - {mode.slug}
+def _check_confusable(source: str, mode: Mode, slugs: frozenset[str]) -> None:
     for confusable in mode.confusable:
-        if confusable.slug not in others:
+        if confusable.slug not in slugs or confusable.slug == mode.slug:
             what = "the mode itself" if confusable.slug == mode.slug else "no mode of this file"
             raise TaxonomyError(
                 f"{source}: mode {mode.slug!r}: confusable {confusable.slug!r} is {what}; "

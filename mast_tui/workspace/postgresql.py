@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -735,14 +736,17 @@ _AWAY: Final = (
 
 
 def parameters_of(url: str) -> dict[str, Any]:
-    """What libpq is told; raises ``WorkspaceError`` for an address that cannot be one."""
+    """Return what libpq is told; raises ``WorkspaceError`` for an address that cannot be one."""
     try:
         found = conninfo_to_dict(url)
     except psycopg.Error as error:
+        # libpq quotes the part that it cannot read, which may be a piece of a password.
+        has_password = re.search(r"//[^/]*:[^/]*@|password", url, re.IGNORECASE)
+        reason = "" if has_password else f" ({' '.join(str(error).split())})"
         raise WorkspaceError(
-            "this is no address of a PostgreSQL database "
-            f"({' '.join(str(error).split())}); write postgresql://USER@HOST/DATABASE"
-        ) from error
+            f"this is no address of a PostgreSQL database{reason}; write "
+            "postgresql://USER@HOST/DATABASE, without a password"
+        ) from None
     if any(name in found for name in ("password", "sslpassword")):
         raise WorkspaceError(
             "a password in an address is shown to everybody who lists processes; leave it out: "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Final, Literal, TypedDict, Unpack
 
@@ -51,6 +51,7 @@ PassChoice = int | Literal["last", "finished"] | None
 """A pass's number, the last one, the last finished one, or None for all."""
 
 _EVENTS_AT_ONCE: Final = 1000
+_TRACES_AT_ONCE: Final = 500
 _NO_READINGS: Final = tuple(kind.value for kind in PassKind if not kind.is_reading)
 
 
@@ -408,3 +409,32 @@ def events(
         statement = statement.where(tuple_(*order) > after)
     rows = connection.execute(statement.limit(_EVENTS_AT_ONCE)).mappings()
     return tuple(map(event_of, rows))
+
+
+def events_on_traces(
+    connection: Connection, annotator: str, taxonomy: str, trace_ids: Sequence[str]
+) -> dict[str, list[Event]]:
+    """Return one annotator's events on several traces, by trace, counter and id.
+
+    Args:
+        connection: Sees one state throughout.
+        annotator: Whose they are.
+        taxonomy: Under which.
+        trace_ids: The traces; each is a key of what is returned.
+    """
+    table = schema.events
+    found: dict[str, list[Event]] = {trace_id: [] for trace_id in trace_ids}
+    for start in range(0, len(trace_ids), _TRACES_AT_ONCE):
+        statement = (
+            select(table)
+            .where(
+                table.c.annotator == annotator,
+                table.c.taxonomy == taxonomy,
+                table.c.trace_id.in_(trace_ids[start : start + _TRACES_AT_ONCE]),
+            )
+            # Ordered as an index is; by ``seq`` first all events of the annotator would be read.
+            .order_by(table.c.trace_id, table.c.seq, table.c.id)
+        )
+        for event in map(event_of, connection.execute(statement).mappings()):
+            found[event.trace_id or ""].append(event)
+    return found

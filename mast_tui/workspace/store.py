@@ -619,6 +619,8 @@ class Workspace:
             after = (batch[-1].annotator, batch[-1].seq, batch[-1].id)
         yield from waiting.values()
 
+    events_on_traces = reading(queries.events_on_traces)
+
     rebuild = writing(recording.rebuild)
 
     read_columns = reading(columns.read_columns)

@@ -30,6 +30,7 @@ from mast_tui.workspace.events.types import (
 from tests.cli.conftest import Cli
 from tests.cli.test_labels_in_and_out import CODES, TWO_PEOPLE, wide
 from tests.exchange.words import MAST, SLUGS
+from tests.workspace.listening import Listening
 
 AT_ONCE = 100
 TRACES = 40
@@ -392,6 +393,31 @@ def test_one_can_work_where_an_import_was_taken_back(cli: Cli, tmp_path: Path) -
         workspace.append([NewEvent("alice", "t1", MAST.ref, 1, PassStarted(PassKind.BLIND))])
         (own,) = workspace.passes()
         assert (own.number, own.finished) == (1, False)
+
+
+def test_taking_back_asks_no_more_for_more_traces(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent = {}
+    for traces in (20, 200):
+        folder = tmp_path / str(traces)
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        cells = {(f"t{n}", "alice"): "1" + "0" * 13 for n in range(traces)}
+        assert cli("import", wide(folder, cells, "x.csv"), "--format", "csv-wide").code == 0
+        with monkeypatch.context() as patched:
+            listening = Listening(patched)
+            with listening.during() as statements:
+                assert cli("import", "--undo").code == 0
+            sent[traces] = sum(one.startswith(("SELECT", "BEGIN")) for one in statements)
+            if traces == 200:
+                plans = [step for step, one in listening.plans(DATABASE) if "trace_id IN" in one]
+        with closing(sqlite3.connect(DATABASE)) as database:
+            for table in ("labels", "verdicts"):
+                assert database.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
+    assert sent[200] <= sent[20] + 10
+    assert any("events_of_work" in step for step in plans), plans
+    assert not any("events_in_order" in step for step in plans), plans
 
 
 def test_list_and_undo_stand_alone(cli: Cli, tmp_path: Path) -> None:

@@ -266,3 +266,19 @@ def test_nothing_is_lost_between_values_and_taxonomy(document: dict[str, object]
         for key in ("name", "definition", "detection"):
             if key in values:
                 assert mode[key].split() == values[key].split()
+
+
+def test_more_modes_or_categories_than_anybody_chooses_among_are_refused(tmp_path: Path) -> None:
+    mode = '[[modes]]\nslug = "m{0}"\nname = "Mode {0}"\ncategory = "money"\n'
+    head = SMALL.split("[[modes]]", maxsplit=1)[0]
+    most = head + "".join(mode.format(n) for n in range(1000))
+    assert len(load(tmp_path, most).modes) == 1000
+    assert "1,001 modes; a taxonomy may have up to 1,000" in refusal(
+        tmp_path, most + mode.format(1000)
+    )
+    broken = most + mode.format(1000) + "= no TOML"
+    assert "1,001 modes" in refusal(tmp_path, broken), "it is not even parsed"
+    inline = ", ".join(f'{{slug="m{n}",name="N{n}",category="money"}}' for n in range(1001))
+    assert "1,001 modes" in refusal(tmp_path, f'id="a"\nversion="1"\nmodes=[{inline}]\n')
+    categories = "".join(f'[[categories]]\nid = "c{n}"\n' for n in range(1000))
+    assert "1,001 categories" in refusal(tmp_path, SMALL + categories)

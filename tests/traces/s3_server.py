@@ -7,6 +7,7 @@ Whoever asks by plain HTTP finds the objects too, as on any web server.
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from email.utils import formatdate
@@ -33,6 +34,8 @@ class S3Server(ThreadingHTTPServer):
         self.troubles: list[Trouble] = []
         self.asked: list[str] = []
         self.ranges = True
+        self.secrets: tuple[str, str] | None = None
+        """User with password and query that each request needs; None where anybody may read."""
         self.over = Event()
 
     @property
@@ -77,6 +80,11 @@ class _Handler(BaseHTTPRequestHandler):
         if self.command == "GET" and self.server.troubles:
             trouble = self.server.troubles.pop(0)
         data = self.server.objects.get(name)
+        if self.server.secrets is not None:
+            user, secret = self.server.secrets
+            sent = self.headers.get("Authorization", "")
+            if secret not in asked.query or sent != f"Basic {b64encode(user.encode()).decode()}":
+                trouble = "refused"
         if trouble == "slow":
             self.server.over.wait()  # whoever asked goes away before
         if trouble in ("busy", "refused"):

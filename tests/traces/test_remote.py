@@ -162,8 +162,23 @@ def test_what_was_used_longest_ago_goes_first(tmp_path: Path) -> None:
         place.write_bytes(b"x" * 10)
         os.utime(place, ns=(number, 0))
         places.append(place)
-    remove_old_copies(tmp_path / "kept", 20, keep=places[0])
-    assert [place.exists() for place in places] == [True, False, True, True]
+    remove_old_copies(tmp_path / "kept", 20)
+    assert [place.exists() for place in places] == [False, False, True, True]
+
+
+def test_broken_off_downloads_are_removed_and_running_ones_count(tmp_path: Path) -> None:
+    import os
+    import time
+
+    folder = tmp_path / "kept" / "ab"
+    folder.mkdir(parents=True)
+    for name in ("copy", "copy.running", "copy.left"):
+        (folder / name).write_bytes(b"x" * 10)
+    os.utime(folder / "copy.left", (time.time() - 3600, time.time() - 3600))
+    remove_old_copies(tmp_path / "kept", 20)
+    assert sorted(path.name for path in folder.iterdir()) == ["copy", "copy.running"]
+    remove_old_copies(tmp_path / "kept", 19)
+    assert [path.name for path in folder.iterdir()] == ["copy.running"]
 
 
 @pytest.mark.parametrize("kind", ["zip", "tar"])
@@ -224,6 +239,27 @@ def test_what_is_typed_may_be_a_list_or_a_pattern(
             [*paths_of(wrong)]
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"y.json\n")))
     assert [*map(str, paths_of("@-"))] == ["y.json"]
+
+
+def test_a_list_that_names_itself_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("own.txt").write_text("@own.txt\n")
+    with pytest.raises(MastError, match=r"@own\.txt: the list names itself"):
+        [*paths_of("@own.txt")]
+    Path("a.txt").write_text("x.json\n@./b.txt\n")
+    Path("b.txt").write_text("@a.txt\n")
+    with pytest.raises(MastError, match=r"names itself .*a\.txt -> .*b\.txt -> .*a\.txt"):
+        [*paths_of("@a.txt")]
+    Path("twice.txt").write_text("@plain.txt\n@plain.txt\n")
+    Path("plain.txt").write_text("x.json\n")
+    assert [*map(str, paths_of("@twice.txt"))] == ["x.json", "x.json"]
+    for number in range(30):
+        Path(f"{number}.txt").write_text(f"@{number + 1}.txt\n@{number + 1}.txt\n")
+    with pytest.raises(MastError, match="up to 20 deep"):
+        [*paths_of("@0.txt")]
+    Path("many.txt").write_text("@plain.txt\n" * 1001)
+    with pytest.raises(MastError, match="1000 in all"):
+        [*paths_of("@many.txt")]
 
 
 def test_a_place_that_cannot_be_listed_is_told(monkeypatch: pytest.MonkeyPatch, store: str) -> None:

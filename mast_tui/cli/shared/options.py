@@ -174,9 +174,9 @@ def existing_file(_context: click.Context, parameter: click.Parameter, value: st
     """The path of one file that must be there, from what was typed: for ``callback=``."""
     path = trace_path(value)
     if path.is_dir():
-        raise click.BadParameter(f"File '{value}' is a directory.", param=parameter)
+        raise click.BadParameter(f"File '{path}' is a directory.", param=parameter)
     if not path.exists():
-        raise click.BadParameter(f"File '{value}' does not exist.", param=parameter)
+        raise click.BadParameter(f"File '{path}' does not exist.", param=parameter)
     return path
 
 
@@ -191,7 +191,7 @@ def paths(*, required: bool = False, exist: bool = False) -> Callable[[Decorated
     def expand(
         _context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
     ) -> tuple[Path, ...]:
-        paths = tuple(path for value in values for path in paths_of(value))
+        paths = tuple(paths_of(*values))
         for path in paths if exist else ():
             if not path.exists():
                 raise click.BadParameter(f"Path '{path}' does not exist.", param=parameter)

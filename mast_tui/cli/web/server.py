@@ -33,6 +33,7 @@ from mast_tui.errors import MastError
 from mast_tui.labels import checked_person
 from mast_tui.session import outside_words, unlike_others
 from mast_tui.study import Study
+from mast_tui.traces.io.url_secrets import ADDRESSES, ENVIRONMENT
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.paths import default_workspace_path, samples_workspace_path, suggested_name
 
@@ -65,7 +66,9 @@ _HEADERS: Final = {
 class _App(AppService):
     """The app of one visitor; its end is the visit's end."""
 
-    def __init__(self, words: Sequence[str], socket: web.WebSocketResponse) -> None:
+    def __init__(
+        self, words: Sequence[str], paths: Sequence[str], socket: web.WebSocketResponse
+    ) -> None:
         super().__init__(
             "mast-tui",
             write_bytes=socket.send_bytes,
@@ -73,7 +76,9 @@ class _App(AppService):
             close=_closing(socket),
             download_manager=DownloadManager(),
         )
-        self._words = words
+        self._words = (*words, *paths)
+        addresses = "\n".join(map(ADDRESSES.whole, paths))
+        self._addresses = {ENVIRONMENT: addresses} if "://" in addresses else {}
 
     async def _open_app_process(self, width: int = 80, height: int = 24) -> Process:
         # Textual's own goes through a shell.
@@ -82,7 +87,7 @@ class _App(AppService):
             stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,
-            env=self._build_environment(width=width, height=height),
+            env=self._build_environment(width=width, height=height) | self._addresses,
         )
         self._stdin = self._process.stdin
         return self._process
@@ -357,7 +362,7 @@ class Server:
             raise web.HTTPServiceUnavailable(text=f"{VISITORS} visitors are here already.")
         socket = web.WebSocketResponse(heartbeat=15)
         await socket.prepare(request)
-        app = _App((*self._words, "--annotator", name, "--", *self._paths), socket)
+        app = _App((*self._words, "--annotator", name, "--"), self._paths, socket)
         self._running += 1
         try:
             await app.start(_size(request, "width", 80), _size(request, "height", 24))

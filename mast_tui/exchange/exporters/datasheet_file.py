@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.reports.render.markdown import plain
+from mast_tui.toml_text import parse_toml
 
 Values = dict[str, Any]
 
@@ -45,7 +46,7 @@ def read_datasheet(path: Path) -> Values:
             would read; the message names the file, the key and what to do.
     """
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        document = parse_toml(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise ExchangeError(f"{path}: cannot be read: {error.strerror or error}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

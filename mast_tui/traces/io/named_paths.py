@@ -1,7 +1,9 @@
-"""What a path means that somebody has typed: files, URLs, patterns, tables, lists of these."""
+"""What is meant by a path on a command line: files, URLs, patterns, tables, lists of these."""
 
 from __future__ import annotations
 
+import os
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,44 +12,117 @@ from typing import Final
 from mast_tui.errors import MastError
 from mast_tui.traces.io.regular_files import read_beside
 from mast_tui.traces.io.remote import RemotePath, table_of, trace_path
+from mast_tui.traces.io.url_secrets import ADDRESSES, object_in_query
 
 _LIST_BYTES: Final = 4 << 30
 
+_ONE_SLASH: Final = re.compile(r"https?:/(?!/)", re.IGNORECASE)
 
-def paths_of(typed: str) -> Iterator[Path]:
-    """The files and folders that somebody means.
+_MOST_LISTS: Final = 1000
+"""How many lists one command may read."""
+
+_DEEPEST_LIST: Final = 20
+"""How deeply lists may name lists."""
+
+
+def paths_of(*arguments: str) -> Iterator[Path]:
+    """Find the files and folders that arguments of a command mean.
 
     Args:
-        typed: A path or URL; a URL with ``*``; or ``@FILE`` with one of these a line, ``@-`` for
-            stdin. A Parquet table of traces is the folder of its rows.
+        arguments: Each is a path or URL; a URL with ``*``; or ``@FILE`` with one of these a line,
+            ``@-`` for stdin. A Parquet table of traces is the folder of its rows.
 
     Raises:
-        MastError: A list cannot be read, or nothing matches a pattern.
+        MastError: A list cannot be read or names itself, nothing matches a pattern, or two URLs
+            differ only in a query, which is no part of a path.
     """
-    try:
-        if typed.startswith("@") and not Path(typed).exists():
-            yield from _listed(typed)
-            return
-        path = trace_path(typed)
-        if not isinstance(path, RemotePath) or "*" not in typed:
-            yield table_of(path) or path
-            return
-        found = path.matches()
-    except OSError as error:
-        raise MastError(f"{typed}: {error.strerror or error}") from None
-    if not found:
-        raise MastError(f"{typed}: nothing matches")
-    yield from (table_of(one) or one for one in found)
+    found = _Arguments()
+    for argument in arguments:
+        yield from found.paths_of(argument, ())
 
 
-def _listed(typed: str) -> Iterator[Path]:
-    name = typed[1:]
-    data = sys.stdin.buffer.read() if name == "-" else read_beside(trace_path(name), _LIST_BYTES)
-    if data is None:
-        raise MastError(
-            f"{typed}: no such file; after @ comes a file with a path or URL on each line"
-        )
-    for line in data.decode("utf-8-sig", "surrogateescape").splitlines():
-        text = line.strip()
-        if text and not text.startswith("#"):
-            yield from paths_of(text)
+class _Arguments:
+    """The paths of one command line."""
+
+    def __init__(self) -> None:
+        self._queries: dict[Path, str] = {}
+        self._lists = 0
+
+    def paths_of(self, argument: str, lists: tuple[str, ...]) -> Iterator[Path]:
+        """Find what one argument or one line of a list means.
+
+        Args:
+            argument: The argument, or the line.
+            lists: The lists that led to it, outermost first.
+        """
+        if argument.startswith("@") and not os.path.exists(argument):  # noqa: PTH110 # long names raise
+            yield from self._listed(argument[1:], lists)
+            return
+        if _ONE_SLASH.match(argument):
+            scheme = argument.partition(":")[0]
+            raise MastError(f"{scheme}:/…: a URL begins with {scheme}://")
+        path = trace_path(argument)
+        try:
+            if not isinstance(path, RemotePath):
+                yield table_of(path) or path
+                return
+            if not self._is_new(path):
+                return
+            if "*" not in str(path):
+                yield table_of(path) or path
+                return
+            matches = path.matches()
+        except OSError as error:
+            raise MastError(f"{path}: {error.strerror or error}") from None
+        if not matches:
+            raise MastError(f"{path}: nothing matches")
+        yield from (table_of(match) or match for match in matches)
+
+    def _is_new(self, path: RemotePath) -> bool:
+        """Return whether a URL was not given before; the newest signature of one is used."""
+        query = ADDRESSES.query(str(path))
+        earlier = self._queries.get(path)
+        self._queries[path] = query
+        if earlier is None:
+            return True
+        if object_in_query(earlier) != object_in_query(query):
+            raise MastError(
+                f"{path}: two URLs with different queries (?…); the query is not kept, so that "
+                "their traces would have one path; give one of them to each command, or download "
+                "the files"
+            )
+        return not query
+
+    def _listed(self, name: str, lists: tuple[str, ...]) -> Iterator[Path]:
+        """Find what the lines of a list mean."""
+        path = trace_path(name)
+        is_stdin = name == "-"
+        if is_stdin:
+            place = "-"
+        elif isinstance(path, RemotePath):
+            place = str(path)
+        else:
+            place = os.path.realpath(name)
+        if place in lists:
+            through = " -> ".join(f"@{one}" for one in (*lists[lists.index(place) :], place))
+            raise MastError(
+                f"@{path}: the list names itself ({through}); take the line with @ out of it"
+            )
+        self._lists += 1
+        if len(lists) == _DEEPEST_LIST or self._lists > _MOST_LISTS:
+            raise MastError(
+                f"@{path}: lists may name lists up to {_DEEPEST_LIST} deep, {_MOST_LISTS} in all; "
+                "name the files themselves"
+            )
+        try:
+            data = sys.stdin.buffer.read() if is_stdin else read_beside(path, _LIST_BYTES)
+        except OSError as error:
+            raise MastError(f"@{path}: {error.strerror or error}") from None
+        if data is None:
+            raise MastError(
+                f"@{path}: no such file; after @ comes a file with a path or URL on each line"
+            )
+        for line in data.decode("utf-8-sig", "surrogateescape").splitlines():
+            text = line.strip()
+            if text and not text.startswith("#"):
+                yield from self.paths_of(text, (*lists, place))

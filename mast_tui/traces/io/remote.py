@@ -1,8 +1,9 @@
 """Traces that lie elsewhere: paths that fsspec opens, brought here file by file when they are read.
 
 ``s3://bucket/runs/a.json``, ``https://host/a.jsonl``, ``zip://runs/a.json::s3://bucket/a.zip``. A
-``RemotePath`` is asked what any path is asked, and named by its URL; whoever reads it is given a
-copy. Copies are named by URL and state, so that what has changed is fetched anew. fsspec's own
+``RemotePath`` answers as any path does. Its name is its URL without user and query, which
+``url_secrets`` remembers for reading. Reading makes a copy. Copies are named by URL and state, so
+that what has changed is fetched anew. fsspec's own
 ``filecache`` keeps one list of its files, in which processes lose each other's entries.
 """
 
@@ -13,11 +14,11 @@ import re
 import stat
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from errno import EIO, ENOENT, ENOPKG
-from functools import lru_cache
+from errno import EFBIG, EIO, ENOENT, ENOPKG
+from functools import lru_cache, partial
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path, PurePosixPath
@@ -27,6 +28,7 @@ from urllib.parse import quote, unquote
 from uuid import uuid4
 
 from mast_tui.traces.io.private_files import make_private
+from mast_tui.traces.io.url_secrets import ADDRESSES, split_url
 
 MOST_BYTES: Final = 2 << 30
 """How much is kept of what was fetched; what was used longest ago goes first."""
@@ -34,12 +36,16 @@ MOST_BYTES: Final = 2 << 30
 _SWEEP_BYTES: Final = 256 << 20
 """After so much that a process has fetched it looks whether too much is kept."""
 
-_SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*://")
+_SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+_COPIES: Final = re.compile(r"(?:(?:simplecache|filecache|blockcache)::)+", re.IGNORECASE)
+"""Caches of fsspec that a URL may name first; what is fetched is kept here anyway."""
+
 _LOOKED: Final = 5.0
 """Seconds for which what a path was found to be is believed."""
 
+_CHECKSUMS: Final = ("ETag", "etag", "md5Hash", "Content-MD5", "checksum", "CRC", "chksum")
 _STATES: Final = (
-    *("ETag", "etag", "md5Hash", "Content-MD5", "checksum", "CRC", "chksum"),
+    *_CHECKSUMS,
     *("LastModified", "last_modified", "Last-Modified", "updated", "mtime", "created"),
 )
 """What of fsspec's facts on a file tells one state of it from another; each store has its own."""
@@ -47,10 +53,14 @@ _STATES: Final = (
 _WORTH_LISTING: Final = 4
 """With so many files of a folder it is listed, which stores remember."""
 
+_BROKEN_OFF: Final = 600.0
+"""Seconds without a new byte after which a download counts as broken off."""
+
 _AT_A_TIME: Final = 16
 """So many files are fetched together."""
 
 _WEB: Final = ("http:", "https:")
+_SIGNED: Final = ("http", "https")
 _GONE: Final = (404, 410)
 _FOR_SOME: Final = (401, 403, 407)
 
@@ -64,24 +74,26 @@ _PAUSE: Final = 0.5
 
 
 def is_url(text: str) -> bool:
-    """Whether a path is one for fsspec."""
-    return _SCHEME.match(text) is not None
+    """Return whether a path is one for fsspec."""
+    return _SCHEME.match(_COPIES.sub("", text)) is not None
 
 
 def trace_path(text: str) -> Path:
-    """The path of a file or folder of traces.
+    """Return the path of a file or folder of traces, and remember what its URL holds beside it.
 
     Args:
         text: A path of this machine, or a URL as fsspec writes it.
     """
     if not is_url(text):
         return Path(text)
+    text = ADDRESSES.public(_COPIES.sub("", text))
     first, chained, rest = text.partition("::")
     before, then, last = rest.rpartition("::")
     if chained and not is_url(last):  # so that it is found from other folders too
         rest = f"{before}{then}{Path(last).absolute()}"
     scheme, _, inside = first.partition("://")
-    return RemotePath(f"{scheme}:{quote(rest, safe='') if chained else ''}", inside.strip("/"))
+    chain = quote(rest, safe="") if chained else ""
+    return RemotePath(f"{scheme.lower()}:{chain}", inside.strip("/"))
 
 
 class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system, as 3.11 wants it
@@ -94,6 +106,15 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
 
     def __fspath__(self) -> str:
         return str(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Another process of this app has to read it, too.
+        return trace_path, (self.address,)
+
+    @property
+    def address(self) -> str:
+        """The URL with user and query, for reading; never for storing or showing."""
+        return ADDRESSES.whole(str(self))
 
     def is_absolute(self) -> bool:
         """It is, wherever this process stands."""
@@ -181,9 +202,32 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
             if fresh:
                 files.invalidate_cache()
             found = files.find(root) if deep else files.ls(root, detail=False)
+        if self.parts[0] in _WEB:
+            return self._linked(found, ADDRESSES.query(str(self)))
         begin = f"{root.strip('/')}/".lstrip("/")
         names = [name.strip("/") for name in found]
         return sorted(name.removeprefix(begin) for name in names if name.startswith(begin))
+
+    def _linked(self, links: Iterable[str], query: str) -> list[str]:
+        """Return the names of a page's links below this folder.
+
+        Args:
+            links: The URLs; each may be signed.
+            query: That of the page, which links without one get too.
+        """
+        begin = f"{self}/"
+        names = set()
+        for link in links:
+            # fsspec appends a relative link to the whole URL of the page.
+            plain = link.replace(f"{query}/", "/", 1) if query else link
+            parts = split_url(plain)
+            if parts is None or not parts.public.startswith(begin):
+                continue
+            name = parts.public.removeprefix(begin).strip("/")
+            if name:
+                ADDRESSES.public(f"{begin}{name}{parts.query or query}")
+                names.add(name)
+        return sorted(names)
 
     def matches(self) -> list[RemotePath]:
         """What there is, where the path is a pattern with ``*``.
@@ -194,6 +238,11 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         plain = next(at for at, part in enumerate(self.parts) if "*" in part)
         base = RemotePath(*self.parts[:plain])
         with _reached(self):
+            if self.parts[0] in _WEB:
+                pattern = str(self).removeprefix(f"{base}/")
+                found = _opened(self)[0].glob(f"{base.address}/{pattern}")
+                names = base._linked(found, ADDRESSES.query(str(self)))
+                return [base / name for name in names]
             found = [name.strip("/") for name in _opened(self)[0].glob(_opened(self)[1])]
             begin = f"{_opened(base)[1].strip('/')}/".lstrip("/")
         return [base / name.removeprefix(begin) for name in sorted(found)]
@@ -220,7 +269,7 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
             os.utime(place, ns=(time.time_ns(), place.stat().st_mtime_ns))
         except FileNotFoundError:
             with _reached(self):
-                _fetch(*_opened(self), place)
+                _fetch(*_opened(self), place, self._limit())
         return place
 
     @property
@@ -230,9 +279,33 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
             return bool(_opened(self)[0].async_impl)
         return False
 
+    def _limit(self) -> Any:
+        """Return what ends a download that is over the limit of an archive or of the cache."""
+        archive_files = import_module(f"{__package__}.archive_files")
+        is_member = not self.parts[0].endswith(":") and not is_row(self)
+        most = archive_files.MOST_MEMBER_BYTES if is_member else MOST_BYTES
+        size = self._info().get("size") or 0
+        error = (
+            archive_files.too_big("it", most)
+            if is_member
+            else OSError(
+                EFBIG,
+                f"has more than the {most >> 20} MB that are kept of files from elsewhere; "
+                "download it yourself",
+            )
+        )
+        if size > most:
+            raise error
+        return partial(archive_files.ByteLimit, error, most)
+
     def _place(self) -> Path:
-        """Where the copy of the file as it is now belongs."""
-        name = sha256(f"{self}\0{_state(self._info())}".encode()).hexdigest()[:40]
+        """Return where the copy of the file as it is now belongs."""
+        info = self._info()
+        address = str(self)
+        if not any(info.get(name) for name in _CHECKSUMS):
+            # The query may say which file it is, and then only it tells two of one size apart.
+            address += ADDRESSES.query(address)
+        name = sha256(f"{address}\0{_state(info)}".encode()).hexdigest()[:40]
         return _folder() / name[:2] / name
 
     def _info(self) -> Mapping[str, Any]:
@@ -269,7 +342,7 @@ def table_of(path: Path) -> RemotePath | None:
         columns_of = import_module(f"{__package__}.table_rows").columns_of
         place = str(path.absolute())
         with _reached(path):
-            columns = columns_of(place)
+            columns = columns_of(ADDRESSES.whole(place))
     except (ImportError, OSError):  # whoever reads the file says why
         return None
     if not {"id", "content"} <= columns or "role" in columns:
@@ -303,44 +376,68 @@ def _try_to_copy(path: RemotePath) -> None:
             path.fetched()
 
 
-def _fetch(files: Any, there: str, place: Path) -> None:
+def _fetch(files: Any, there: str, place: Path, limit: Callable[[_Room], Any]) -> None:
+    """Copy a file, for which older copies make room before and while it is written."""
     make_private(place.parent)
     draft = place.with_name(f"{place.name}.{uuid4().hex}")
+    room = _Room()
     try:
         for left in reversed(range(_TRIES)):
             try:
-                files.get_file(there, str(draft))
+                files.get_file(there, str(draft), callback=limit(room))
                 break
             except (FileNotFoundError, PermissionError):
                 raise
-            except Exception:
-                if not left or "http" not in files.protocol:
+            except Exception as error:
+                too_big = getattr(error, "errno", None) == EFBIG
+                if too_big or not left or "http" not in files.protocol:
                     raise
                 time.sleep(_PAUSE)
-        size = draft.stat().st_size
         draft.replace(place)
     finally:
         draft.unlink(missing_ok=True)
-    if size > random() * _SWEEP_BYTES:
-        remove_old_copies(_folder(), MOST_BYTES, keep=place)
 
 
-def remove_old_copies(folder: Path, most: int, keep: Path) -> None:
-    """Remove the copies that were used longest ago.
+class _Room:
+    """Room in the cache for one file, made piece by piece as the file grows."""
+
+    def __init__(self) -> None:
+        # Each process looks now and then, so that many small files are not counted for each.
+        self._left = int(random() * _SWEEP_BYTES)
+
+    def __call__(self, size: int) -> None:
+        """Make room for the next piece.
+
+        Args:
+            size: Its bytes.
+        """
+        self._left -= size
+        if self._left < 0:
+            self._left = _SWEEP_BYTES
+            remove_old_copies(_folder(), max(0, MOST_BYTES - _SWEEP_BYTES))
+
+
+def remove_old_copies(folder: Path, most: int) -> None:
+    """Remove the copies that were used longest ago, and what broken off downloads have left.
 
     Args:
         folder: Where they are.
-        most: How many bytes may stay.
-        keep: One that stays.
+        most: How many bytes may stay. A file that is being written stays, and counts.
     """
-    found = []
+    copies = []
+    now = time.time()
     for place in folder.glob("*/*"):
         with suppress(OSError):  # another process was quicker
-            told = place.stat()
-            found.append((told.st_atime_ns, told.st_size, place))
-    for _, size, place in sorted(found, reverse=True):
+            facts = place.stat()
+            if not place.suffix:
+                copies.append((facts.st_atime_ns, facts.st_size, place))
+            elif now - facts.st_mtime > _BROKEN_OFF:
+                place.unlink()
+            else:
+                most -= facts.st_size
+    for _, size, place in sorted(copies, reverse=True):
         most -= size
-        if most < 0 and place != keep:
+        if most < 0:
             place.unlink(missing_ok=True)
 
 
@@ -354,7 +451,10 @@ def _opened(path: RemotePath) -> tuple[Any, str]:
     """The file system of a path, and what the path is called there."""
     scheme, _, rest = path.parts[0].partition(":")
     if rest:
-        return _inside(scheme, unquote(rest)), "/".join(path.parts[1:])
+        inside = _inside(scheme, ADDRESSES.whole(unquote(rest)))
+        if isinstance(inside, OSError):
+            raise OSError(*inside.args)
+        return inside, "/".join(path.parts[1:])
     fsspec = import_module("fsspec")
     options = {}
     if path.parts[0] in _WEB:
@@ -362,17 +462,25 @@ def _opened(path: RemotePath) -> tuple[Any, str]:
         timeout = import_module("aiohttp").ClientTimeout(total=None, **times)
         told = fsspec.config.conf.get(scheme, {}).get("client_kwargs", {})
         options = {"client_kwargs": {"timeout": timeout, **told}}
-    files, place = fsspec.core.url_to_fs(str(path), **options)
+    files, place = fsspec.core.url_to_fs(ADDRESSES.whole(str(path)), **options)
     return files, place
 
 
 @lru_cache(maxsize=8)
 def _inside(scheme: str, container: str) -> Any:
-    """The files in an archive or a table, which is opened once."""
-    fsspec = import_module("fsspec")
-    if scheme == "parquet":
-        fsspec.register_implementation(scheme, f"{__package__}.table_rows.TableRows", clobber=True)
-    return fsspec.core.url_to_fs(f"{scheme}://::{container}")[0]
+    """Return the files in an archive or a table, which is opened once; or why it is over a limit.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    try:
+        if scheme == "parquet":
+            return import_module(f"{__package__}.table_rows").TableRows(container)
+        return import_module(f"{__package__}.archive_files").open_archive(scheme, container)
+    except OSError as error:
+        if error.errno != EFBIG:
+            raise
+        return error  # to find out once more would take as long
 
 
 def _is_folder(path: RemotePath, info: Mapping[str, Any]) -> bool:
@@ -390,31 +498,47 @@ def _state(info: Mapping[str, Any]) -> str:
 
 @contextmanager
 def _reached(path: Path) -> Iterator[None]:
-    """Make the errors of any library of fsspec's such as files have."""
+    """Make the errors of any library of fsspec's such as files have, without secrets of a URL.
+
+    The library's own error quotes the whole URL, so it is not chained.
+    """
     try:
         yield
     except FileNotFoundError as error:
         cause = error.__cause__
         gone = getattr(cause, "status", None) in _GONE
         if gone or cause is None or isinstance(cause, FileNotFoundError):
-            raise FileNotFoundError(ENOENT, "no such file or folder", str(path)) from error
-        raise _unreachable(path, cause) from error  # what fsspec makes of any failure of HTTP
+            raise FileNotFoundError(ENOENT, "no such file or folder", str(path)) from None
+        raise _unreachable(path, cause) from None  # what fsspec makes of any failure of HTTP
     except ImportError as error:
         words = f"URLs need an extra ({error}): pip install 'mast-tui[remote]'"
+        words = ADDRESSES.without_secrets(words)
         more = {"s3": " s3fs", "gs": " gcsfs", "gcs": " gcsfs", "abfs": " adlfs"}
         scheme = str(path).rsplit("::", 1)[-1].partition(":")[0]
-        raise OSError(ENOPKG, words + more.get(scheme, ""), str(path)) from error
-    except Exception as error:
-        raise _unreachable(path, error) from error
+        raise OSError(ENOPKG, words + more.get(scheme, ""), str(path)) from None
+    except OSError as error:
+        if error.errno == EFBIG:
+            raise OSError(EFBIG, error.strerror, str(path)) from None
+        raise _unreachable(path, error) from None
+    except Exception as error:  # noqa: BLE001 # its words are in what is raised
+        raise _unreachable(path, error) from None
 
 
 def _unreachable(path: Path, error: BaseException) -> OSError:
     told = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    words = f"cannot be read ({' '.join(str(told).split())})"
+    reason = ADDRESSES.without_secrets(" ".join(str(told).split()))
+    words = f"cannot be read ({reason})"
     refused = isinstance(error, PermissionError) or getattr(error, "status", None) in _FOR_SOME
     if refused or "credential" in words.lower():
         scheme = str(path).rsplit("::", 1)[-1].partition(":")[0]
         hint = f"set up credentials for {scheme} (docs/paths.md)"
+        if scheme in _SIGNED and ADDRESSES.whole(str(path)) == str(path):
+            hint += (
+                "; if its URL had a user, a password or a query (?…), these are not kept: "
+                "give the whole URL again, such as mast-tui 'https://…?…'"
+            )
+        elif scheme in _SIGNED:
+            hint += "; the user or query (?…) of its URL is refused, and may have expired"
     elif "CERTIFICATE_VERIFY_FAILED" in words:
         hint = "if it is your own, name the certificate of who has signed it in SSL_CERT_FILE"
     else:

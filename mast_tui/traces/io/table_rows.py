@@ -5,12 +5,14 @@ A table of traces has a row for each: ``id``, and ``content``, which is what a f
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from io import BytesIO
 from typing import Any, ClassVar
 
 import fsspec
 import pyarrow.parquet
+
+from mast_tui.traces.io.archive_files import file_system
 
 ID = "id"
 CONTENT = "content"
@@ -30,22 +32,16 @@ class TableRows(fsspec.AbstractFileSystem):  # type: ignore[misc] # it has no ty
     def __init__(
         self,
         fo: str,
-        target_protocol: str | None = None,
-        target_options: Mapping[str, Any] | None = None,
-        **more: Any,
     ) -> None:
         """Open a table.
 
         Args:
-            fo: Where it is.
-            target_protocol: That of ``fo``, where it does not say so itself.
-            target_options: What its file system is made with.
-            more: What fsspec gives all file systems.
+            fo: Its path or URL.
         """
-        super().__init__(**more)
-        of = fsspec.open(fo, "rb", protocol=target_protocol, **(target_options or {}))
-        self._table = pyarrow.parquet.ParquetFile(of.open())
-        self._state = of.fs.ukey(of.path)
+        super().__init__()
+        files, path = file_system(fo)
+        self._table = pyarrow.parquet.ParquetFile(files.open(path, "rb"))
+        self._state = files.ukey(path)
         self._names: dict[str, tuple[int, int]] = {}
         for group in range(self._table.num_row_groups):
             ids = self._table.read_row_group(group, columns=[ID])[ID].to_pylist()
@@ -105,5 +101,6 @@ def columns_of(path: str) -> frozenset[str]:
         OSError: It cannot be read.
         pyarrow.ArrowException: It is no table.
     """
-    with fsspec.open(path, "rb") as file:
+    files, inside = file_system(path)
+    with files.open(inside, "rb") as file:
         return frozenset(pyarrow.parquet.read_schema(file).names)

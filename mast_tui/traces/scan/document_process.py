@@ -20,6 +20,7 @@ from mast_tui.traces.index.blocks import Block, blocks_in
 from mast_tui.traces.index.store import CachedDocument, path_of_part
 from mast_tui.traces.io.opened_file import OpenedFile
 from mast_tui.traces.io.regular_files import open_regular
+from mast_tui.traces.io.url_secrets import ADDRESSES, ENVIRONMENT
 from mast_tui.traces.model import FileReport
 from mast_tui.traces.scan.document_cache import DocumentCache
 
@@ -105,6 +106,7 @@ class DocumentProcess:
             stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,
+            env={**os.environ, ENVIRONMENT: ADDRESSES.whole(os.fspath(path))},
             process_group=0,  # what a terminal sends to the app is not meant for this one
         )
         self._end = finalize(self, _end, self._process, place)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from mast_tui.traces.io.url_secrets import ADDRESSES
 from mast_tui.traces.model import Span, SpanKind, SpanStatus
 from mast_tui.traces.search.pattern import Pattern
 from mast_tui.traces.search.text_search import Matcher, Needle, pattern_in
@@ -101,3 +102,13 @@ class FileToSearch(NamedTuple):
     members: tuple[str, ...] = ()
     named: bool = False
     size: int = 0
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Another process reads the file, and needs the user and query of its URL.
+        addresses = (ADDRESSES.whole(self.path), tuple(map(ADDRESSES.whole, self.members)))
+        return _sent_file, (*addresses, self.named, self.size)
+
+
+def _sent_file(address: str, members: tuple[str, ...], named: bool, size: int) -> FileToSearch:
+    public = ADDRESSES.public
+    return FileToSearch(public(address), tuple(map(public, members)), named=named, size=size)

@@ -5,14 +5,12 @@ What they do is in ``file_search``.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from mast_tui.parallel import LocalProcesses, LostItem, Workers, cores
-from mast_tui.traces.io.remote import trace_path
 from mast_tui.traces.search.file_search import Findings, files_to_search, search_file
 from mast_tui.traces.search.query import FileToSearch, Hit, NotSearched, Query
 
@@ -43,9 +41,9 @@ class SearchFiles:
             yield []
 
 
-def list_files(paths: Sequence[Sequence[str]]) -> list[list[FileToSearch | NotSearched]]:
-    """The files under each of several sets of paths."""
-    return [[*files_to_search(map(trace_path, some))] for some in paths]
+def list_files(paths: Sequence[Sequence[Path]]) -> list[list[FileToSearch | NotSearched]]:
+    """Return the files under each of several sets of paths."""
+    return [[*files_to_search(some)] for some in paths]
 
 
 class ManyFilesSearch:
@@ -72,7 +70,7 @@ class ManyFilesSearch:
         self.looked_at = 0
         self.total = 0
         self._query = query
-        self._paths = tuple(map(os.fspath, paths))
+        self._paths = tuple(paths)
         if not isinstance(workers, Workers):
             workers = LocalProcesses(workers or cores())
         self._workers = workers
@@ -103,7 +101,7 @@ class ManyFilesSearch:
             if listed is None:
                 yield None
             elif isinstance(listed, LostItem):
-                yield NotSearched(", ".join(self._paths), listed.reason)
+                yield NotSearched(", ".join(map(str, self._paths)), listed.reason)
             else:
                 files = listed
         self.total = len(files)

@@ -1,0 +1,48 @@
+"""TOML from files that people write: parsed, or refused with one kind of error."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+MOST_LEVELS: Final = 50
+"""How deeply tables and lists may be nested. Python's parser and what reads the values recurse."""
+
+_LONG_KEY: Final = re.compile(
+    r"^[ \t]*\[{0,2}[ \t]*"
+    rf"(?:(?:[\w\"'-]+\.){{{MOST_LEVELS}}}|(?:[\w\"'-]+[ \t]*\.[ \t]*){{500}})",
+    re.MULTILINE,
+)
+"""A key of very many parts. With blanks it may be prose, in a text of several lines."""
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Parse a TOML document.
+
+    Args:
+        text: The content of the file.
+
+    Raises:
+        tomllib.TOMLDecodeError: It is not TOML, or is nested too deeply.
+    """
+    import tomllib  # start-up: a user without settings does not need it
+
+    too_deep = f"tables or lists are nested more than {MOST_LEVELS} deep"
+    if _LONG_KEY.search(text):  # the parser takes seconds for a key of 20,000 parts
+        raise tomllib.TOMLDecodeError(too_deep)
+    try:
+        document = tomllib.loads(text)
+    except RecursionError:
+        raise tomllib.TOMLDecodeError(too_deep) from None
+    values: list[Any] = [document]
+    for _ in range(MOST_LEVELS + 1):
+        inner: list[Any] = []
+        for value in values:
+            if isinstance(value, dict):
+                inner.extend(value.values())
+            elif isinstance(value, list):
+                inner.extend(value)
+        values = [value for value in inner if isinstance(value, dict | list)]
+        if not values:
+            return document
+    raise tomllib.TOMLDecodeError(too_deep)

@@ -1,0 +1,148 @@
+"""What commands print and write of URLs that hold a user, a password and a query."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from mast_tui.workspace import Workspace
+from tests.cli.conftest import Cli
+from tests.traces.s3_server import S3Server, s3_server
+
+USER = "ada:SECRETPW"
+TOKEN = "SECRETTOK"
+QUERY = f"?token={TOKEN}"
+SECRETS = ("ada", "SECRETPW", "SECRETTOK", "token=")
+SAMPLE = Path(__file__).parents[2] / "sample_traces" / "support_desk_exchange.json"
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mast_tui.traces.io.remote._folder", lambda: tmp_path / "fetched")
+    monkeypatch.setattr("mast_tui.traces.io.remote._PAUSE", 0.0)
+
+
+@pytest.fixture
+def server() -> Iterator[S3Server]:
+    """A web server that gives files to one user with one token."""
+    pytest.importorskip("aiohttp")
+    with s3_server() as server:
+        data = SAMPLE.read_bytes()
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w") as archive:
+            archive.writestr("x.json", data)
+        server.objects = {"runs/a.json": data, "runs/a.zip": packed.getvalue()}
+        server.secrets = (USER, f"token={TOKEN}")
+        yield server
+
+
+def files_with_secrets(folder: Path) -> list[tuple[str, str]]:
+    """Return the files below a folder whose name or content has a secret, and which."""
+    found = []
+    for path in sorted(folder.rglob("*")):
+        content = path.read_bytes() if path.is_file() else b""
+        for secret in SECRETS[1:]:
+            if secret in path.name or secret.encode() in content:
+                found.append((str(path), secret))
+    return found
+
+
+@pytest.mark.parametrize("kind", ["file", "archive", "list"])
+def test_secrets_of_a_url_stay_in_memory(
+    cli: Cli,
+    server: S3Server,
+    tmp_path: Path,
+    kind: str,
+) -> None:
+    host = f"127.0.0.1:{server.server_port}"
+    public = f"http://{host}/runs/a.json"
+    typed = f"http://{USER}@{host}/runs/a.json{QUERY}"
+    if kind == "archive":
+        public = f"zip://x.json::http://{host}/runs/a.zip"
+        typed = f"zip://x.json::http://{USER}@{host}/runs/a.zip{QUERY}"
+    outside = tmp_path.parent / f"{tmp_path.name}-list.txt"
+    if kind == "list":
+        outside.write_text(f"{typed}\n")
+        typed = f"@{outside}"
+    for command in (
+        ("inspect", typed, "--json", "--spans"),
+        ("judge", typed, "--judge", "rules"),
+        ("judge", typed, "--judge", "rules", "--out", "shards"),
+        ("search", "the", typed, "--json", "--workers", "2"),
+        ("lint", typed, "--json"),
+        ("convert", typed, "-o", "converted.jsonl"),
+        ("export", "--format", "jsonl", "-o", "all.jsonl", "--labels", "all"),
+        ("export", "--format", "csv-long", "-o", "all.csv", "--labels", "all"),
+        ("status", "--json"),
+    ):
+        done = cli(*command)
+        assert done.code in (0, 3), (command, done.err)
+        for secret in SECRETS[1:]:
+            assert secret not in done.out + done.err, command
+    assert files_with_secrets(Path.cwd()) == []
+    assert files_with_secrets(tmp_path) == []
+    with closing(Workspace.open(Path(".mast-tui/workspace.db"))) as workspace:
+        assert [str(trace.path) for trace in workspace.traces()] == [public]
+
+
+def test_a_refusal_asks_for_the_whole_url_and_quotes_none(cli: Cli, server: S3Server) -> None:
+    host = f"127.0.0.1:{server.server_port}"
+    done = cli("inspect", f"http://{host}/runs/a.json")
+    assert "give the whole URL again, such as mast-tui 'https://…?…'" in done.out + done.err
+    server.objects["runs/b.json"] = b"{}"
+    done = cli("inspect", f"http://eve:SECRETPW@{host}/runs/b.json?token=SECRETTOK")
+    assert "may have expired" in done.out + done.err
+    for secret in ("eve", "SECRETPW", "SECRETTOK"):
+        assert secret not in done.out + done.err
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        "http://ada:SECRETPW@127.0.0.1:1/a.json?token=SECRETTOK",
+        "HTTP://ada:SECRETPW@127.0.0.1:1/a.json?token=SECRETTOK#SECRETTOK",
+        "simplecache::http://ada:SECRETPW@127.0.0.1:1/a.json?token=SECRETTOK",
+        "http:/ada:SECRETPW@127.0.0.1:1/a.json?token=SECRETTOK",
+        "nothing://ada:SECRETPW@host/a.json?token=SECRETTOK",
+        "zip://x::nothing://ada:SECRETPW@host/a.zip?token=SECRETTOK",
+        "@http://ada:SECRETPW@127.0.0.1:1/list?token=SECRETTOK",
+        "http://ada:SECRETPW@127.0.0.1:1/*.json?token=SECRETTOK",
+    ],
+)
+@pytest.mark.parametrize(
+    "command", [["inspect"], ["compare", "a"], ["status"], ["lint"], ["search", "x"], ["read"]]
+)
+def test_no_message_quotes_a_secret(cli: Cli, argument: str, command: list[str]) -> None:
+    done = cli(*command, argument)
+    assert done.code != 0
+    for secret in SECRETS:
+        assert secret not in done.out + done.err
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "postgresql://ada:SECRETPW@127.0.0.1:1/labels",
+        "postgresql://ada:SECRETPW%zz@127.0.0.1:1/labels",
+        "postgresql://ada@127.0.0.1:1/labels?password=SECRETPW",
+        "postgresql://ada@127.0.0.1:1/labels?passwort=SECRETPW",
+        "mysql://ada:SECRETPW@127.0.0.1:1/labels",
+    ],
+)
+@pytest.mark.parametrize(
+    "command", [["status"], ["doctor", "--offline"], ["workspace", "create"], ["agree"]]
+)
+def test_no_message_quotes_the_password_of_a_workspace(
+    cli: Cli,
+    place: str,
+    command: list[str],
+) -> None:
+    where = [place] if command[0] == "workspace" else ["--workspace", place]
+    done = cli(*command, *where)
+    assert done.code != 0
+    assert "SECRETPW" not in done.out + done.err

@@ -1,0 +1,153 @@
+"""Archives that a URL names: no bomb gets past the limits, and nothing of it stays in the cache."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import tarfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from uuid import uuid4
+
+import fsspec
+import pytest
+
+from mast_tui.traces.io.remote import trace_path
+from mast_tui.traces.library import scan
+
+MB = 1 << 20
+GOOD = json.dumps({"messages": [{"role": "user", "content": "hello"}]}).encode()
+
+
+@pytest.fixture(autouse=True)
+def _small_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = "mast_tui.traces.io.archive_files"
+    monkeypatch.setattr("mast_tui.traces.io.remote._folder", lambda: tmp_path / "fetched")
+    monkeypatch.setattr(f"{limits}.MOST_MEMBER_BYTES", 2 * MB)
+    monkeypatch.setattr(f"{limits}.MOST_BYTES", 4 * MB)
+    monkeypatch.setattr(f"{limits}.MOST_MEMBERS", 10)
+    monkeypatch.setattr(f"{limits}._HEADER_BYTES", MB)
+
+
+def packed(kind: str, members: Mapping[str, bytes]) -> bytes:
+    """Return an archive; ``tar.gz`` is a packed tar."""
+    data = io.BytesIO()
+    if kind == "zip":
+        with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, content in members.items():
+                archive.writestr(name, content)
+        return data.getvalue()
+    with tarfile.open(fileobj=data, mode="w") as tar:
+        for name, content in members.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+    return gzip.compress(data.getvalue()) if kind == "tar.gz" else data.getvalue()
+
+
+def results(url: str) -> dict[str, str]:
+    """Return why each file was not read, or an empty text, by the file's name."""
+    return {report.path.name: report.failed or "" for report in scan([trace_path(url)])}
+
+
+def cached(tmp_path: Path) -> int:
+    """Return the bytes in the cache."""
+    return sum(path.stat().st_size for path in (tmp_path / "fetched").glob("*/*"))
+
+
+@pytest.mark.parametrize("kind", ["zip", "tar", "tar.gz"])
+def test_a_member_over_the_limit_is_named_and_passed_over(tmp_path: Path, kind: str) -> None:
+    place = tmp_path / f"runs.{kind}"
+    place.write_bytes(packed(kind, {"bomb.json": b"A" * (3 * MB), "good.json": GOOD}))
+    found = results(f"{kind[:3]}://::{place}")
+    assert found["bomb.json"] == "it holds more than 2 MB when unpacked; unpack it first"
+    assert found["good.json"] == ""
+    assert cached(tmp_path) == len(GOOD)
+
+
+@pytest.mark.parametrize("kind", ["zip", "tar", "tar.gz"])
+def test_an_archive_over_a_limit_is_named(tmp_path: Path, kind: str) -> None:
+    big = tmp_path / f"big.{kind}"
+    big.write_bytes(packed(kind, {f"{n}.json": b"A" * (2 * MB - 1) for n in range(3)}))
+    many = tmp_path / f"many.{kind}"
+    many.write_bytes(packed(kind, {f"{n}.json": GOOD for n in range(11)}))
+    (why,) = results(f"{kind[:3]}://::{big}").values()
+    assert why == "the archive holds more than 4 MB when unpacked; unpack it first"
+    (why,) = results(f"{kind[:3]}://::{many}").values()
+    assert why == "the archive has more than 10 members; unpack it first"
+    assert cached(tmp_path) == 0
+
+
+@pytest.mark.parametrize("outer", ["zip", "tar", "tar.gz"])
+@pytest.mark.parametrize("inner", ["zip", "tar", "tar.gz"])
+def test_nested_archives_obey_the_limits(tmp_path: Path, outer: str, inner: str) -> None:
+    bomb = packed(inner, {"bomb.json": b"A" * (3 * MB), "good.json": GOOD})
+    if inner == "tar":  # as big as it is unpacked
+        bomb = packed(inner, {"good.json": GOOD})
+    stored = packed(outer, {f"in.{inner}": bomb, "big.zip": b"A" * (3 * MB)})
+    place = f"memory://{uuid4().hex}/out.{outer}"
+    fsspec.filesystem("memory").pipe_file(place, stored)
+    found = results(f"{inner[:3]}://::{outer[:3]}://in.{inner}::{place}")
+    assert found.pop("good.json") == ""
+    assert all("more than 2 MB" in why for why in found.values())
+    (why,) = results(f"zip://::{outer[:3]}://big.zip::{place}").values()
+    assert why == "the archive in it holds more than 2 MB when unpacked; unpack it first"
+    assert cached(tmp_path) == len(GOOD)
+
+
+def test_a_size_that_an_archive_understates_ends_the_file_there(tmp_path: Path) -> None:
+    data = packed("zip", {"bomb.json": b"A" * (3 * MB)})
+    place = tmp_path / "runs.zip"
+    place.write_bytes(data.replace((3 * MB).to_bytes(4, "little"), (1000).to_bytes(4, "little")))
+    results(f"zip://::{place}")
+    assert cached(tmp_path) <= 1000
+
+
+def test_a_file_bigger_than_the_cache_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mast_tui.traces.io.remote.MOST_BYTES", 2 * MB)
+    place = f"memory://{uuid4().hex}"
+    fsspec.filesystem("memory").pipe_file(f"{place}/a.json", b"A" * (3 * MB))
+    (why,) = results(f"{place}/a.json").values()
+    assert "more than the 2 MB that are kept" in why
+    assert cached(tmp_path) == 0
+
+
+def test_older_copies_make_room_while_a_file_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mast_tui.traces.io.remote.MOST_BYTES", 6 * MB)
+    monkeypatch.setattr("mast_tui.traces.io.remote._SWEEP_BYTES", MB)
+    place = f"memory://{uuid4().hex}"
+    files = fsspec.filesystem("memory")
+    most = 0
+    for number, size in enumerate((2, 2, 5)):
+        files.pipe_file(f"{place}/{number}.json", GOOD + b" " * (size * MB))
+        monkeypatch.setattr(type(files), "blocksize", MB)
+        report = results(f"{place}/{number}.json")
+        assert report == {f"{number}.json": ""}
+        most = max(most, cached(tmp_path))
+    assert most <= 6 * MB
+    assert cached(tmp_path) == len(GOOD) + 5 * MB
+
+
+def test_a_download_that_grows_over_the_limit_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server says nothing of the size."""
+    monkeypatch.setattr("mast_tui.traces.io.remote.MOST_BYTES", 2 * MB)
+    files = fsspec.filesystem("memory")
+    place = f"memory://{uuid4().hex}"
+    files.pipe_file(f"{place}/a.json", b"A" * (3 * MB))
+    info = type(files).info
+
+    def without_size(self: object, path: str, **more: object) -> dict[str, object]:
+        return {**info(self, path, **more), "size": None}
+
+    monkeypatch.setattr(type(files), "info", without_size)
+    (why,) = results(f"{place}/a.json").values()
+    assert "more than the 2 MB that are kept" in why
+    assert cached(tmp_path) == 0
