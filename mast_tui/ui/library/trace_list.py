@@ -53,6 +53,9 @@ NARROWED: Final = (
 )
 """Columns that give way where there is no room, one after the other, and how narrow they become."""
 
+DROPPED: Final = ("finished", "task_id", "trial", "system", "model", "waiting", "outcome", "labels")
+"""Columns that go one after the other where the narrowed ones still have no room."""
+
 WIDENED: Final = ("name", "model", "system", "task_id", "finished")
 """Columns that become wider than they should where there is room, in this order."""
 
@@ -165,6 +168,13 @@ class LibraryList(VirtualLines):
                 cut = min(-spare, max(0, widths[name] - least))
                 widths[name] -= cut
                 spare += cut
+        # A screen too narrow for all columns loses whole ones: a cut number is another number.
+        for name in DROPPED:
+            if spare < 0 and name in widths:
+                spare += widths.pop(name) + 2
+        shown = [column for column in shown if column.name in widths]
+        if spare < 0:
+            widths["name"] = max(1, widths["name"] + spare)
         # What is cut takes the room that others leave.
         for name in WIDENED:
             if spare > 0 and name in widths:
