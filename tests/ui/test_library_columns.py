@@ -48,6 +48,22 @@ async def test_no_title_is_wider_than_its_column(runs: Path, tmp_path: Path, wid
         assert len(table.heading()) <= table.lines_area.width
 
 
+@pytest.mark.parametrize("width", [20, 30, 39, 43, 50, 54, 60, 70, 80])
+async def test_a_number_is_never_cut_to_another(runs: Path, tmp_path: Path, width: int) -> None:
+    async with stage(runs, workspace=tmp_path / "w.db", size=(width, 24)) as on:
+        table = library(on).table
+        row = LibraryRow(
+            "x", "n" * 40, "s" * 14, "m" * 18, outcome="succeeded", spans=15432, labels=12345
+        )
+        table.show([row])
+        await on.pilot.pause()
+        line = table.render_row(0, table.lines_area.width).text
+        numbers = [word for word in line.split() if word.strip("●◌+").isdigit()]
+        assert set(numbers) <= {"15432", "●12345"}
+        assert "15432" in numbers
+        assert len(table.heading()) <= table.lines_area.width
+
+
 async def test_task_and_trial_are_shown_where_they_are_told(runs: Path, tmp_path: Path) -> None:
     async with stage(runs, workspace=tmp_path / "w.db") as on:
         table = library(on).table
