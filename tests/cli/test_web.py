@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import pytest
-from aiohttp import ClientWebSocketResponse, WSServerHandshakeError
+from aiohttp import ClientSession, ClientWebSocketResponse, WSMsgType, WSServerHandshakeError
 from aiohttp.test_utils import TestClient, TestServer
 
 from mast_tui.cli.web import page_apps
@@ -209,6 +210,7 @@ time.sleep(3600)
 """An app that reads nothing and ignores SIGTERM."""
 
 ECHOING_APP = """
+import signal
 import sys
 out = sys.stdout.buffer
 out.write(b"__GANGLION__\\n")
@@ -349,3 +351,32 @@ async def test_the_server_ends_apps_that_do_not_end_by_themselves(tmp_path: Path
     async with visiting(tmp_path, command=stand_in(STUBBORN_APP)) as client:
         socket = await connected(client)
         await drawn(socket, b"hello")
+
+
+async def test_ctrl_c_ends_the_server_without_a_traceback(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text(STUBBORN_APP)
+    source = (
+        "import sys; from mast_tui.cli.web.server import Server\n"
+        "server = Server((sys.executable, 'app.py'), (), token=None, url=None, annotator='carol',"
+        f" workspace='labels.db', taxonomy={MAST.ref!r})\n"
+        "sys.exit(server.run('localhost', 0, lambda line: print(line, flush=True)))"
+    )
+    server = await asyncio.create_subprocess_exec(
+        *stand_in(source),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        cwd=tmp_path,
+    )
+    assert server.stdout is not None
+    address = (await server.stdout.readline()).decode().split()[-1].rstrip("/")
+    origin = {"Origin": address}
+    async with ClientSession() as session:
+        await session.post(f"{address}/enter", headers=origin)
+        socket = await session.ws_connect(f"{address}{SOCKET}", headers=origin)
+        await drawn(socket, b"hello")
+        server.send_signal(signal.SIGINT)
+        message = await socket.receive()
+        assert (message.type, message.data) == (WSMsgType.CLOSE, page_apps.ENDED)
+    _, errors = await server.communicate()
+    assert server.returncode == 0
+    assert errors == b""
