@@ -210,7 +210,6 @@ time.sleep(3600)
 """An app that reads nothing and ignores SIGTERM."""
 
 ECHOING_APP = """
-import signal
 import sys
 out = sys.stdout.buffer
 out.write(b"__GANGLION__\\n")
@@ -298,11 +297,11 @@ async def test_an_app_ends_with_its_page_and_with_its_visitor(tmp_path: Path) ->
         socket = await connected(client)
         await socket.close()
         await ended(client)
-        cut(await connected(client))
+        cut(await connected(client, "/ws/page-of-visitor2"))
         cookies = {cookie.key: cookie.value for cookie in client.session.cookie_jar}
         await client.post("/leave", headers=own(client))
         client.session.cookie_jar.update_cookies(cookies, client.make_url("/"))
-        assert (await client.get(STATE)).status == 404
+        assert (await client.get("/app/page-of-visitor2")).status == 404
 
 
 async def test_the_longest_lost_app_of_a_visitor_gives_way(tmp_path: Path) -> None:

@@ -6,10 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
+from rich.segment import Segment
+from rich.style import Style
 
 from mast_tui.ui.library.rows import LibraryRow
 from mast_tui.ui.library.screen import LibraryScreen
 from mast_tui.ui.library.trace_list import LibraryList
+from mast_tui.ui.widgets.virtual_lines import row_strip
 from tests import waiting
 from tests.ui.stage import SMALL, Stage, stage, write_trace
 
@@ -62,6 +65,14 @@ async def test_a_number_is_never_cut_to_another(runs: Path, tmp_path: Path, widt
         assert set(numbers) <= {"15432", "●12345"}
         assert "15432" in numbers
         assert len(table.heading()) <= table.lines_area.width
+
+
+@pytest.mark.parametrize(
+    ("width", "shown"), [(4, "12 …"), (5, "12 3…"), (6, "12 345"), (8, "12 345  ")]
+)
+def test_a_row_that_is_cut_says_so(width: int, shown: str) -> None:
+    parts = [Segment("12 "), Segment("345"), Segment(" ")]
+    assert row_strip(parts, width, Style()).text == shown
 
 
 async def test_task_and_trial_are_shown_where_they_are_told(runs: Path, tmp_path: Path) -> None:

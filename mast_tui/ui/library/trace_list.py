@@ -14,7 +14,7 @@ from textual.strip import Strip
 from mast_tui.safe_text import one_line
 from mast_tui.ui.library.rows import GLYPHS, LibraryRow, State
 from mast_tui.ui.services.trace_catalog import FileProblem
-from mast_tui.ui.widgets.virtual_lines import VirtualLines
+from mast_tui.ui.widgets.virtual_lines import VirtualLines, row_strip
 from mast_tui.ui.wording import name_within, shortened
 
 
@@ -228,7 +228,7 @@ class LibraryList(VirtualLines):
             lead = " " if len(parts) == 2 else "  "
             parts.append(Segment(lead, base))
             parts.append(Segment(shown, base + self._part(self._kind(item, column, done))))
-        return Strip(parts).adjust_cell_length(width, base)
+        return row_strip(parts, width, base)
 
     def _render_trouble(self, row: int, width: int) -> Strip:
         base = self.rich_style
@@ -248,7 +248,7 @@ class LibraryList(VirtualLines):
                 Segment(name, base),
                 Segment(f"  {message}", base + self._part("quiet")),
             ]
-        return Strip(parts).adjust_cell_length(width, base)
+        return row_strip(parts, width, base)
 
     @staticmethod
     def _kind(item: LibraryRow, column: Column, done: bool) -> str:
