@@ -170,7 +170,12 @@ class TextualApp(App[None]):
         Textual would take the focus off the widget that has it and give it back with the next key.
         A dialog that opens meanwhile would get none, and its first keys would be lost. The cursor
         stays visible in a window without focus.
+
+        A report of the size that the screen has already draws the whole screen again: a browser
+        that connects again shows an old picture.
         """
+        if isinstance(event, events.Resize) and event.size == self._size and self._screen_stack:
+            self.screen.refresh()
         if not isinstance(event, events.AppFocus | events.AppBlur):
             await super().on_event(event)
 

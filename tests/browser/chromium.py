@@ -56,6 +56,10 @@ class Page:
         ]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.send(f"{domain}.enable")
+        self.offline(offline)
+
+    def offline(self, offline: bool) -> None:
+        """Take the network away, or give it back."""
         conditions = {"latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
         self.send("Network.emulateNetworkConditions", offline=offline, **conditions)
 
@@ -106,14 +110,14 @@ class Page:
         while not holds():
             self.events.append(self._next(deadline))
 
-    def size(self, width: int, height: int = 900) -> None:
-        """Make the window so many CSS pixels large."""
+    def size(self, width: int, height: int = 900, *, phone: bool = False) -> None:
+        """Make the window so many CSS pixels large, with the viewport of a phone or a desktop."""
         self.send(
             "Emulation.setDeviceMetricsOverride",
             width=width,
             height=height,
             deviceScaleFactor=1,
-            mobile=False,
+            mobile=phone,
         )
 
     def prefer(self, scheme: str) -> None:

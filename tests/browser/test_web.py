@@ -191,3 +191,48 @@ def test_enter_begins_wherever_the_focus_is(tmp_path: Path, program: str) -> Non
             page.value("document.activeElement.blur()")
             page.loading(partial(visitor.press, "enter"))
             visitor.sees("44 spans")
+
+
+def test_a_lost_connection_keeps_the_open_trace_and_a_half_typed_note(
+    tmp_path: Path, program: str
+) -> None:
+    with (
+        served(tmp_path) as (address, workspace),
+        browser(program, tmp_path / "profile", offline=False) as page,
+    ):
+        page.size(1280, 800)
+        visitor = Visitor(page)
+        visitor.enter(address, "carol")
+        visitor.sees("44 spans")
+        visitor.press("j", "1", "3")
+        visitor.sees("Step repetition on #2")
+        visitor.press("m", *"half")
+        visitor.sees("half")
+        page.offline(True)
+        page.until(lambda: page.value("document.body.classList.contains('-lost')"))
+        assert "Connection lost" in page.value("document.body.innerText")
+        after = Visitor(page)
+        page.offline(False)
+        after.sees("half")
+        assert not page.value("document.body.classList.contains('-lost')")
+        after.press(*"way", "enter")
+        after.sees("halfway")
+        assert labelled(workspace) == [("carol", "step_repetition")]
+
+
+def test_the_page_fits_a_phone(tmp_path: Path, program: str) -> None:
+    with (
+        served(tmp_path) as (address, _),
+        browser(program, tmp_path / "profile", offline=False) as page,
+    ):
+        page.size(390, 844, phone=True)
+        visitor = Visitor(page)
+        visitor.enter(address, "carol")
+        visitor.sees("update_plan")
+        assert page.value("document.documentElement.scrollWidth") == 390
+        assert page.value("innerWidth") == 390
+        assert page.value(
+            "document.querySelector('.xterm-screen').getBoundingClientRect().right <= 390"
+        )
+        columns, _lines = visitor.size()
+        assert columns >= 50

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import pytest
-from aiohttp import WSServerHandshakeError
+from aiohttp import ClientSession, ClientWebSocketResponse, WSMsgType, WSServerHandshakeError
 from aiohttp.test_utils import TestClient, TestServer
 
+from mast_tui.cli.web import page_apps
 from mast_tui.cli.web.address import checked_url
+from mast_tui.cli.web.page_apps import KEPT_APPS_OF_VISITOR, KEPT_SECONDS
 from mast_tui.cli.web.server import Server
 from mast_tui.errors import MastError
 from mast_tui.session import set_study
@@ -21,20 +25,28 @@ from tests.cli.conftest import Cli
 from tests.workspace.build import MAST
 
 TOKEN = "long-enough-a-token"
+SOCKET = "/ws/page-of-visitor1"
+STATE = "/app/page-of-visitor1"
 
 
 @asynccontextmanager
 async def visiting(
-    folder: Path, *, token: str | None = None, url: str | None = None
+    folder: Path,
+    *,
+    token: str | None = None,
+    url: str | None = None,
+    command: Sequence[str] = (sys.executable, "-m", "mast_tui"),
+    kept_seconds: float = KEPT_SECONDS,
 ) -> AsyncIterator[TestClient]:  # type: ignore[type-arg]
     server = Server(
-        (sys.executable, "-m", "mast_tui"),
+        command,
         ("run.jsonl",),
         token=token,
         url=None if url is None else checked_url(url),
         annotator=None,
         workspace=str(folder / "labels.db"),
         taxonomy=MAST.ref,
+        kept_seconds=kept_seconds,
     )
     async with TestClient(TestServer(server.application())) as client:
         yield client
@@ -119,7 +131,7 @@ async def test_pages_of_other_addresses_reach_nothing(tmp_path: Path) -> None:
             answer = await client.post("/enter", data={"name": "mallory"}, headers=headers)
             assert answer.status == 403
             with pytest.raises(WSServerHandshakeError, match="403"):
-                await client.ws_connect("/ws", headers=headers)
+                await client.ws_connect(SOCKET, headers=headers)
 
 
 async def test_a_name_made_up_for_this_machine_is_refused(tmp_path: Path) -> None:
@@ -134,7 +146,7 @@ async def test_a_name_made_up_for_this_machine_is_refused(tmp_path: Path) -> Non
 async def test_an_app_needs_a_visitor_who_came_by_the_door(tmp_path: Path) -> None:
     async with visiting(tmp_path, token=TOKEN) as client:
         with pytest.raises(WSServerHandshakeError, match="403"):
-            await client.ws_connect("/ws", headers=own(client))
+            await client.ws_connect(SOCKET, headers=own(client))
         guess = await client.post(
             "/enter", data={"name": "carol", "token": "guess"}, headers=own(client)
         )
@@ -147,7 +159,7 @@ async def test_an_app_needs_a_visitor_who_came_by_the_door(tmp_path: Path) -> No
         (cookie,) = client.session.cookie_jar
         client.session.cookie_jar.update_cookies({cookie.key: "made-up"}, client.make_url("/"))
         with pytest.raises(WSServerHandshakeError, match="403"):
-            await client.ws_connect("/ws", headers=own(client))
+            await client.ws_connect(SOCKET, headers=own(client))
 
 
 async def test_two_servers_of_one_machine_keep_their_visitors_apart(tmp_path: Path) -> None:
@@ -186,3 +198,184 @@ def test_other_machines_are_let_in_by_a_token_alone(
 def test_an_address_that_is_none_is_told(url: str) -> None:
     with pytest.raises(MastError, match="wants an address such as"):
         checked_url(url)
+
+
+STUBBORN_APP = """
+import signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+sys.stdout.buffer.write(b"__GANGLION__\\nD" + (5).to_bytes(4, "big") + b"hello")
+sys.stdout.flush()
+time.sleep(3600)
+"""
+"""An app that reads nothing and ignores SIGTERM."""
+
+ECHOING_APP = """
+import sys
+out = sys.stdout.buffer
+out.write(b"__GANGLION__\\n")
+out.flush()
+while head := sys.stdin.buffer.read(5):
+    content = sys.stdin.buffer.read(int.from_bytes(head[1:], "big"))
+    out.write(b"D" + len(content).to_bytes(4, "big") + content)
+    out.flush()
+"""
+"""An app that draws what it is sent."""
+
+
+def stand_in(source: str) -> tuple[str, ...]:
+    return (sys.executable, "-c", source)
+
+
+async def connected(
+    client: TestClient,  # type: ignore[type-arg]
+    address: str = SOCKET,
+) -> ClientWebSocketResponse:
+    if not list(client.session.cookie_jar):
+        await client.post("/enter", data={"name": "carol"}, headers=own(client))
+    return await client.ws_connect(address, headers=own(client))
+
+
+async def drawn(socket: ClientWebSocketResponse, content: bytes) -> None:
+    while await socket.receive_bytes() != content:
+        pass
+
+
+def cut(socket: ClientWebSocketResponse) -> None:
+    """Cut the connection without a closing frame."""
+    transport = socket._response.connection.transport  # type: ignore[union-attr]
+    assert transport is not None
+    transport.abort()
+
+
+async def ended(client: TestClient, state: str = STATE) -> None:  # type: ignore[type-arg]
+    """Wait until the app of a page has ended."""
+    while (await client.get(state)).status != 404:
+        await asyncio.sleep(0.01)
+
+
+async def test_an_app_outlives_a_lost_connection_and_draws_again(tmp_path: Path) -> None:
+    async with visiting(tmp_path, command=stand_in(ECHOING_APP)) as client:
+        socket = await connected(client)
+        await socket.send_json(["resize", {"width": 90, "height": 30}])
+        await socket.send_json(["stdin", "half a note"])
+        await drawn(socket, b"half a note")
+        cut(socket)
+        again = await connected(client, f"{SOCKET}?again=1&width=80&height=24")
+        await drawn(again, b'{"type":"resize","width":90,"height":30}')
+        await again.send_json(["stdin", "the rest"])
+        await drawn(again, b"the rest")
+
+
+async def test_a_connection_replaces_one_that_the_server_takes_for_alive(tmp_path: Path) -> None:
+    async with visiting(tmp_path, command=stand_in(ECHOING_APP)) as client:
+        first = await connected(client)
+        second = await connected(client, f"{SOCKET}?again=1")
+        await first.receive()
+        await second.send_json(["stdin", "x"])
+        await drawn(second, b"x")
+
+
+async def test_an_app_is_kept_for_its_own_visitor_only(tmp_path: Path) -> None:
+    async with visiting(tmp_path, command=stand_in(ECHOING_APP)) as client:
+        cut(await connected(client))
+        assert (await client.get(STATE)).status == 204
+        client.session.cookie_jar.clear()
+        await client.post("/enter", data={"name": "carol"}, headers=own(client))
+        assert (await client.get(STATE)).status == 404
+        with pytest.raises(WSServerHandshakeError, match="404"):
+            await connected(client, f"{SOCKET}?again=1")
+
+
+async def test_a_kept_app_ends_after_its_time(tmp_path: Path) -> None:
+    async with visiting(tmp_path, command=stand_in(ECHOING_APP), kept_seconds=0) as client:
+        cut(await connected(client))
+        await ended(client)
+
+
+async def test_an_app_ends_with_its_page_and_with_its_visitor(tmp_path: Path) -> None:
+    async with visiting(tmp_path, command=stand_in(ECHOING_APP)) as client:
+        socket = await connected(client)
+        await socket.close()
+        await ended(client)
+        cut(await connected(client, "/ws/page-of-visitor2"))
+        cookies = {cookie.key: cookie.value for cookie in client.session.cookie_jar}
+        await client.post("/leave", headers=own(client))
+        client.session.cookie_jar.update_cookies(cookies, client.make_url("/"))
+        assert (await client.get("/app/page-of-visitor2")).status == 404
+
+
+async def test_the_longest_lost_app_of_a_visitor_gives_way(tmp_path: Path) -> None:
+    async with visiting(tmp_path, command=stand_in(ECHOING_APP)) as client:
+        pages = [f"page-of-visitor{n}" for n in range(KEPT_APPS_OF_VISITOR + 1)]
+        for page in pages:
+            socket = await connected(client, f"/ws/{page}")
+            await socket.send_json(["stdin", "x"])
+            await drawn(socket, b"x")
+            cut(socket)
+        await ended(client, f"/app/{pages[0]}")
+        for page in pages[1:]:
+            assert (await client.get(f"/app/{page}")).status == 204
+
+
+@pytest.mark.parametrize(
+    "junk",
+    ["x" * 100_000, "\x1b[200~" + "x" * 100_000, "\x1b]52;c;" + "x" * 10_000],
+    ids=["keys", "paste without end", "clipboard"],
+)
+async def test_junk_reaches_no_app_and_its_sender_keeps_none(tmp_path: Path, junk: str) -> None:
+    async with visiting(tmp_path, command=stand_in(ECHOING_APP)) as client:
+        socket = await connected(client)
+        await socket.send_json(["stdin", junk])
+        await socket.send_json(["stdin", "x"])
+        while (content := await socket.receive_bytes()) != b"x":
+            assert len(content) < 1000
+        cut(socket)
+        await ended(client)
+
+
+async def test_an_app_that_reads_nothing_ends_with_its_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_apps, "GRACE", 0.1)
+    async with visiting(tmp_path, command=stand_in(STUBBORN_APP)) as client:
+        socket = await connected(client)
+        await drawn(socket, b"hello")
+        for _ in range(300):
+            await socket.send_json(["stdin", "x" * 4000])
+        await socket.close()
+        await ended(client)
+
+
+async def test_the_server_ends_apps_that_do_not_end_by_themselves(tmp_path: Path) -> None:
+    async with visiting(tmp_path, command=stand_in(STUBBORN_APP)) as client:
+        socket = await connected(client)
+        await drawn(socket, b"hello")
+
+
+async def test_ctrl_c_ends_the_server_without_a_traceback(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text(STUBBORN_APP)
+    source = (
+        "import sys; from mast_tui.cli.web.server import Server\n"
+        "server = Server((sys.executable, 'app.py'), (), token=None, url=None, annotator='carol',"
+        f" workspace='labels.db', taxonomy={MAST.ref!r})\n"
+        "sys.exit(server.run('localhost', 0, lambda line: print(line, flush=True)))"
+    )
+    server = await asyncio.create_subprocess_exec(
+        *stand_in(source),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        cwd=tmp_path,
+    )
+    assert server.stdout is not None
+    address = (await server.stdout.readline()).decode().split()[-1].rstrip("/")
+    origin = {"Origin": address}
+    async with ClientSession() as session:
+        await session.post(f"{address}/enter", headers=origin)
+        socket = await session.ws_connect(f"{address}{SOCKET}", headers=origin)
+        await drawn(socket, b"hello")
+        server.send_signal(signal.SIGINT)
+        message = await socket.receive()
+        assert (message.type, message.data) == (WSMsgType.CLOSE, page_apps.ENDED)
+    _, errors = await server.communicate()
+    assert server.returncode == 0
+    assert errors == b""

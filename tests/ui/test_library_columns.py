@@ -6,12 +6,15 @@ import json
 from pathlib import Path
 
 import pytest
+from rich.segment import Segment
+from rich.style import Style
 from textual.strip import Strip
 from textual.widgets import Static
 
 from mast_tui.ui.library.rows import LibraryRow
 from mast_tui.ui.library.screen import LibraryScreen
 from mast_tui.ui.library.trace_list import LibraryList
+from mast_tui.ui.widgets.virtual_lines import row_strip
 from tests import waiting
 from tests.ui.stage import SMALL, Stage, stage, write_trace
 
@@ -48,6 +51,30 @@ async def test_no_title_is_wider_than_its_column(runs: Path, tmp_path: Path, wid
         long = LibraryRow("x", "n" * 90, "s" * 40, "m" * 40, finished_by=("alice", "bob"))
         await titles(on, table, long)
         assert len(table.heading()) <= table.lines_area.width
+
+
+@pytest.mark.parametrize("width", [20, 30, 39, 43, 50, 54, 60, 70, 80])
+async def test_a_number_is_never_cut_to_another(runs: Path, tmp_path: Path, width: int) -> None:
+    async with stage(runs, workspace=tmp_path / "w.db", size=(width, 24)) as on:
+        table = library(on).table
+        row = LibraryRow(
+            "x", "n" * 40, "s" * 14, "m" * 18, outcome="succeeded", spans=15432, labels=12345
+        )
+        table.show([row])
+        await on.pilot.pause()
+        line = table.render_row(0, table.lines_area.width).text
+        numbers = [word for word in line.split() if word.strip("●◌+").isdigit()]
+        assert set(numbers) <= {"15432", "●12345"}
+        assert "15432" in numbers
+        assert len(table.heading()) <= table.lines_area.width
+
+
+@pytest.mark.parametrize(
+    ("width", "shown"), [(4, "12 …"), (5, "12 3…"), (6, "12 345"), (8, "12 345  ")]
+)
+def test_a_row_that_is_cut_says_so(width: int, shown: str) -> None:
+    parts = [Segment("12 "), Segment("345"), Segment(" ")]
+    assert row_strip(parts, width, Style()).text == shown
 
 
 async def test_task_and_trial_are_shown_where_they_are_told(runs: Path, tmp_path: Path) -> None:

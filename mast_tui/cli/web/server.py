@@ -1,9 +1,9 @@
-"""The app in browsers: who gets in, and an app for each visitor.
+"""The app in browsers: the sign-in, and an app for each page.
 
-Textual draws into a browser as into a terminal: each visitor has a process of their own, whose
-output textual-serve carries to xterm.js in the page, and its input back. What is ours is the door.
-Nobody gets in by way of another page (the origin of what is sent must be this server), by a name
-of the server's that somebody made up (DNS rebinding), or without the token where there is one.
+Textual draws into a browser as into a terminal: each page has an app process of its own, whose
+output a web socket carries to textual-serve's xterm.js in the page, and its input back. Requests
+from pages of another origin, under a made-up host name (DNS rebinding), or without the token of a
+server that has one are refused.
 """
 
 from __future__ import annotations
@@ -13,21 +13,24 @@ import hmac
 import re
 import secrets
 import signal
-from asyncio.subprocess import PIPE, Process
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
-import orjson
 import textual_serve
-from aiohttp import WSMsgType, web
+from aiohttp import web
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from textual_serve.app_service import AppService
-from textual_serve.download_manager import DownloadManager
 
 from mast_tui.cli.web.address import HERE
+from mast_tui.cli.web.page_apps import (
+    KEPT_SECONDS,
+    RUNNING_APPS,
+    PageApps,
+    PageKey,
+    limited_size,
+)
 from mast_tui.configuration import read_configuration
 from mast_tui.errors import MastError
 from mast_tui.labels import checked_person
@@ -37,17 +40,14 @@ from mast_tui.traces.io.url_secrets import ADDRESSES, ENVIRONMENT
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.paths import default_workspace_path, samples_workspace_path, suggested_name
 
-VISITORS: Final = 50
-"""So many apps run at once; each takes some 100 MB."""
-
-GRACE: Final = 10.0
-"""Seconds for an app to end whose visitor has gone; what was labelled is on disk long before."""
-
 _AFTER_WRONG: Final = 1.0
 """Seconds that the answer to a wrong token takes, so that none is found by trying."""
 
-_WIDEST: Final = 1000
-"""Columns and rows beyond which no browser is believed."""
+_CLOSE_SECONDS: Final = 1.0
+"""Seconds that a page has to confirm the end of its socket, and requests to end."""
+
+_LONGEST_MESSAGE: Final = 1 << 20
+"""The most bytes of a message of a page: room for a long paste."""
 
 _TERMINAL: Final = Path(textual_serve.__file__).parent / "static"
 _PAGES: Final = Path(__file__).with_name("static")
@@ -63,76 +63,29 @@ _HEADERS: Final = {
 }
 
 
-class _App(AppService):
-    """The app of one visitor; its end is the visit's end."""
-
-    def __init__(
-        self, words: Sequence[str], paths: Sequence[str], socket: web.WebSocketResponse
-    ) -> None:
-        super().__init__(
-            "mast-tui",
-            write_bytes=socket.send_bytes,
-            write_str=socket.send_str,
-            close=_closing(socket),
-            download_manager=DownloadManager(),
-        )
-        self._words = (*words, *paths)
-        addresses = "\n".join(map(ADDRESSES.whole, paths))
-        self._addresses = {ENVIRONMENT: addresses} if "://" in addresses else {}
-
-    async def _open_app_process(self, width: int = 80, height: int = 24) -> Process:
-        # Textual's own goes through a shell.
-        self._process = await asyncio.create_subprocess_exec(
-            *self._words,
-            stdin=PIPE,
-            stdout=PIPE,
-            stderr=PIPE,
-            env=self._build_environment(width=width, height=height) | self._addresses,
-        )
-        self._stdin = self._process.stdin
-        return self._process
-
-    async def run(self) -> None:
-        """Carry what the app draws to the browser until the app ends; then the visit ends too."""
-        await super().run()
-        await self.remote_close()
-
-    async def stop(self) -> None:
-        """End the app, by force where it does not end by itself."""
-        process = self._process
-        if process is None:
-            return
-        try:
-            await asyncio.wait_for(super().stop(), GRACE)
-            await asyncio.wait_for(process.wait(), GRACE)
-        except TimeoutError:
-            process.kill()
-            await process.wait()
-
-
-def _closing(socket: web.WebSocketResponse) -> Callable[[], Awaitable[None]]:
-    async def close() -> None:
-        await socket.close()
-
-    return close
+def _full_addresses(paths: Sequence[str]) -> dict[str, str]:
+    """Return the environment that gives apps the addresses of paths, with users and queries."""
+    addresses = "\n".join(map(ADDRESSES.whole, paths))
+    return {ENVIRONMENT: addresses} if "://" in addresses else {}
 
 
 class Server:
-    """Lets visitors in, and gives each an app.
+    """The web server: the sign-in page, and an app for each page of a visitor.
 
     Args:
-        words: The command of an app, before the visitor's name and the paths.
-        paths: What it opens.
-        token: What visitors must know, None for no token.
-        url: What they type where a proxy stands in between.
-        annotator: Under what name everybody labels; None asks each visitor.
-        workspace: Where labels are kept, None for the nearest one.
-        taxonomy: What visitors label with, as ``id@version``; its study says who they are.
+        command: The command of an app, before the visitor's name and the paths.
+        paths: The files and folders that each app opens.
+        token: The token that visitors must know, None for no token.
+        url: The address that visitors type if there is a proxy.
+        annotator: The name under which all visitors label; None asks each visitor.
+        workspace: The path or URL of the workspace, None for the nearest one.
+        taxonomy: The visitors' taxonomy as ``id@version``; its study names the annotators.
+        kept_seconds: How long an app waits for a lost connection.
     """
 
     def __init__(
         self,
-        words: Sequence[str],
+        command: Sequence[str],
         paths: Sequence[str],
         *,
         token: str | None,
@@ -140,8 +93,9 @@ class Server:
         annotator: str | None,
         workspace: str | None,
         taxonomy: str,
+        kept_seconds: float = KEPT_SECONDS,
     ) -> None:
-        self._words = words
+        self._command = command
         self._paths = paths
         self._token = token
         self._url = url
@@ -151,30 +105,32 @@ class Server:
         self.cookie = f"mast_tui_{secrets.token_hex(4)}"
         """Browsers share cookies among the ports of a machine: each server has one of its own."""
         self._names: dict[str, str] = {}
-        """The visitors' names by what their cookie says."""
-        self._running = 0
+        """The visitors' names by their cookies."""
+        self.apps = PageApps(_full_addresses(paths), kept_seconds)
         self._pages = Environment(
             loader=FileSystemLoader(Path(__file__).with_name("templates")),
             autoescape=True,
             undefined=StrictUndefined,
         )
 
-    def run(self, host: str, port: int, tell: Callable[[str], None]) -> int:
-        """Serve until Ctrl-C or SIGTERM, which end all apps in good order; the exit code.
+    def run(self, host: str, port: int, report: Callable[[str], None]) -> int:
+        """Serve until Ctrl-C or SIGTERM, which end all apps within 3 s; return the exit code.
 
         Args:
-            host: Where to listen.
-            port: On which port; 0 for any that is free.
-            tell: Prints a line for who runs the server.
+            host: The address to listen on.
+            port: The port to listen on; 0 for any that is free.
+            report: Prints a line for the person who runs the server.
 
         Raises:
-            OSError: Nobody can listen there.
+            OSError: The server cannot listen there.
         """
-        asyncio.run(self._serve(host, port, tell))
+        asyncio.run(self._serve(host, port, report))
         return 0
 
-    async def _serve(self, host: str, port: int, tell: Callable[[str], None]) -> None:
-        runner = web.AppRunner(self.application(), access_log=None, shutdown_timeout=GRACE)
+    async def _serve(self, host: str, port: int, report: Callable[[str], None]) -> None:
+        runner = web.AppRunner(
+            self.application(), access_log=None, shutdown_timeout=_CLOSE_SECONDS / 2
+        )
         await runner.setup()
         try:
             site = web.TCPSite(runner, host, port)
@@ -183,13 +139,13 @@ class Server:
             address = f"http://{at}:{runner.addresses[0][1]}/"
             if self._url is not None:
                 address = f"{self._url.geturl().rstrip('/')}/"
-            tell(f"The app is at {address}{'' if self._token is None else '#' + self._token}")
+            report(f"The app is at {address}{'' if self._token is None else '#' + self._token}")
             if host not in HERE and not address.startswith("https:"):
-                tell(
+                report(
                     "Nothing is encrypted on the way: put a proxy with TLS before it (and name it "
                     "by --url), or come by ssh -L"
                 )
-            tell("Ctrl-C ends it")
+            report("Ctrl-C ends it")
             ended = asyncio.Event()
             for number in (signal.SIGINT, signal.SIGTERM):
                 asyncio.get_running_loop().add_signal_handler(number, ended.set)
@@ -198,14 +154,16 @@ class Server:
             await runner.cleanup()
 
     def application(self) -> web.Application:
-        """Return what answers requests."""
-        app = web.Application(middlewares=[self._at_the_door])
+        """Return the routes of the server."""
+        app = web.Application(middlewares=[self._check_request])
+        app.on_shutdown.append(self._end_apps)
         app.add_routes(
             [
                 web.get("/", self._page),
                 web.post("/enter", self._enter),
                 web.post("/leave", self._leave),
-                web.get("/ws", self._visit),
+                web.get("/app/{page:[-_A-Za-z0-9]{16}}", self._app_state),
+                web.get("/ws/{page:[-_A-Za-z0-9]{16}}", self._connect),
                 web.static("/terminal", _TERMINAL),
                 web.static("/pages", _PAGES),
             ]
@@ -213,7 +171,7 @@ class Server:
         return app
 
     @web.middleware
-    async def _at_the_door(
+    async def _check_request(
         self,
         request: web.Request,
         handler: Callable[[web.Request], Awaitable[web.StreamResponse]],
@@ -223,8 +181,10 @@ class Server:
                 text=f"This server does not go by the name {request.host}; who runs it can name "
                 "it by --url."
             )
-        # What changes something, and the way to an app, is asked for by our own pages only.
-        if (request.method != "GET" or request.path == "/ws") and not self._is_own(request):
+        # Only this server's own pages may change something or connect to an app.
+        if (request.method != "GET" or request.path.startswith("/ws/")) and not self._is_own(
+            request
+        ):
             raise web.HTTPForbidden(text="This was sent by a page of another address.")
         answer = await handler(request)
         if not answer.prepared:
@@ -232,6 +192,9 @@ class Server:
             if not request.path.startswith(("/terminal/", "/pages/")):
                 answer.headers["Cache-Control"] = "no-store"
         return answer
+
+    async def _end_apps(self, _: web.Application) -> None:
+        await self.apps.end_all()
 
     def _hosts(self) -> frozenset[str | None]:
         return HERE if self._url is None else HERE | {self._url.hostname}
@@ -250,8 +213,9 @@ class Server:
             return await self._first_door()
         secure = self._url is not None and self._url.scheme == "https"
         host = request.host if self._url is None else self._url.netloc
-        socket = f"{'wss' if secure else 'ws'}://{host}/ws"
-        return self._html("app.html.j2", socket=socket, name=name)
+        page = secrets.token_urlsafe(12)
+        socket = f"{'wss' if secure else 'ws'}://{host}/ws/{page}"
+        return self._html("app.html.j2", socket=socket, page_key=page, name=name)
 
     async def _first_door(self) -> web.Response:
         """Return the sign-in page; who is in the study is shown only without a token."""
@@ -349,55 +313,52 @@ class Server:
         return default_workspace_path(Path.cwd()) if self._paths else samples_workspace_path()
 
     async def _leave(self, request: web.Request) -> web.Response:
-        self._names.pop(request.cookies.get(self.cookie, ""), None)
+        visitor = request.cookies.get(self.cookie, "")
+        self._names.pop(visitor, None)
+        await self.apps.end_of_visitor(visitor)
         answer = _to_page()
         answer.del_cookie(self.cookie)
         return answer
 
-    async def _visit(self, request: web.Request) -> web.StreamResponse:
+    def _page_key(self, request: web.Request) -> PageKey:
+        return PageKey(request.cookies.get(self.cookie, ""), request.match_info["page"])
+
+    async def _app_state(self, request: web.Request) -> web.Response:
+        """Return status 204 if the app of a page waits for it, 404 if it has ended."""
+        return web.Response(status=204 if self._page_key(request) in self.apps else 404)
+
+    async def _connect(self, request: web.Request) -> web.StreamResponse:
+        """Connect a page to its app; only the page's first connection starts one."""
         name = self._name(request)
         if name is None:
             raise web.HTTPForbidden(text="Open the page first.")
-        if self._running >= VISITORS:
-            raise web.HTTPServiceUnavailable(text=f"{VISITORS} visitors are here already.")
-        socket = web.WebSocketResponse(heartbeat=15)
-        await socket.prepare(request)
-        app = _App((*self._words, "--annotator", name, "--"), self._paths, socket)
-        self._running += 1
+        key = self._page_key(request)
+        if "again" in request.query and key not in self.apps:
+            raise web.HTTPNotFound(text="The app has ended.")
+        command = (*self._command, "--annotator", name, "--", *self._paths)
+        width = _size(request, "width", 80)
+        height = _size(request, "height", 24)
+        app = await self.apps.open(key, command, width, height)
+        if app is None:
+            raise web.HTTPServiceUnavailable(text=f"{RUNNING_APPS} visitors are here already.")
+        socket = web.WebSocketResponse(
+            heartbeat=15, timeout=_CLOSE_SECONDS, max_msg_size=_LONGEST_MESSAGE
+        )
         try:
-            await app.start(_size(request, "width", 80), _size(request, "height", 24))
-            async for message in socket:
-                if message.type is WSMsgType.TEXT:
-                    with suppress(orjson.JSONDecodeError):
-                        await _hand_on(orjson.loads(message.data), app, socket)
+            await socket.prepare(request)
+            await app.connect(socket, request.transport)
         finally:
-            try:
-                await asyncio.shield(app.stop())
-            finally:
-                self._running -= 1
+            if app.disconnect(socket):
+                if app.may_reconnect(socket):
+                    self.apps.keep(key)
+                else:
+                    await self.apps.end(key)
         return socket
 
 
-async def _hand_on(said: object, app: AppService, socket: web.WebSocketResponse) -> None:
-    """Hand what a page says to its app; what no page of ours says is not heard."""
-    match said:
-        case ["stdin", str(text)]:
-            await app.send_bytes(text.encode("utf-8", "replace"))
-        case ["resize", {"width": int(width), "height": int(height)}]:
-            await app.set_terminal_size(min(max(width, 1), _WIDEST), min(max(height, 1), _WIDEST))
-        case ["ping", data]:
-            await socket.send_json(["pong", data])
-        case ["focus", *_]:
-            await app.focus()
-        case ["blur", *_]:
-            await app.blur()
-        case _:
-            pass
-
-
-def _size(request: web.Request, name: str, otherwise: int) -> int:
-    given = request.query.get(name, "")
-    return min(max(int(given), 1), _WIDEST) if re.fullmatch("[0-9]{1,6}", given) else otherwise
+def _size(request: web.Request, name: str, default: int) -> int:
+    value = request.query.get(name, "")
+    return limited_size(int(value)) if re.fullmatch("[0-9]{1,6}", value) else default
 
 
 def _to_page() -> web.Response:

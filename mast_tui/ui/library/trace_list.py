@@ -14,7 +14,7 @@ from textual.strip import Strip
 from mast_tui.safe_text import one_line
 from mast_tui.ui.library.rows import GLYPHS, LibraryRow, State
 from mast_tui.ui.services.trace_catalog import FileProblem
-from mast_tui.ui.widgets.virtual_lines import VirtualLines
+from mast_tui.ui.widgets.virtual_lines import VirtualLines, row_strip
 from mast_tui.ui.wording import name_within, shortened
 
 
@@ -52,6 +52,9 @@ NARROWED: Final = (
     *(("model", 8), ("name", 12), ("finished", 5)),
 )
 """Columns that give way where there is no room, one after the other, and how narrow they become."""
+
+DROPPED: Final = ("finished", "task_id", "trial", "system", "model", "waiting", "outcome", "labels")
+"""Columns that go one after the other where the narrowed ones still have no room."""
 
 WIDENED: Final = ("name", "model", "system", "task_id", "finished")
 """Columns that become wider than they should where there is room, in this order."""
@@ -168,6 +171,13 @@ class LibraryList(VirtualLines):
                 cut = min(-spare, max(0, widths[name] - least))
                 widths[name] -= cut
                 spare += cut
+        # A screen too narrow for all columns loses whole ones: a cut number is another number.
+        for name in DROPPED:
+            if spare < 0 and name in widths:
+                spare += widths.pop(name) + 2
+        shown = [column for column in shown if column.name in widths]
+        if spare < 0:
+            widths["name"] = max(1, widths["name"] + spare)
         # What is cut takes the room that others leave.
         for name in WIDENED:
             if spare > 0 and name in widths:
@@ -223,7 +233,7 @@ class LibraryList(VirtualLines):
             lead = " " if len(parts) == 2 else "  "
             parts.append(Segment(lead, base))
             parts.append(Segment(shown, base + self._part(self._kind(item, column, done))))
-        return Strip(parts).adjust_cell_length(width, base)
+        return row_strip(parts, width, base)
 
     def _render_trouble(self, row: int, width: int) -> Strip:
         base = self.rich_style
@@ -243,7 +253,7 @@ class LibraryList(VirtualLines):
                 Segment(name, base),
                 Segment(f"  {message}", base + self._part("quiet")),
             ]
-        return Strip(parts).adjust_cell_length(width, base)
+        return row_strip(parts, width, base)
 
     @staticmethod
     def _kind(item: LibraryRow, column: Column, done: bool) -> str:

@@ -21,7 +21,7 @@ from mast_tui.reports.render.cells import NONE
 from mast_tui.safe_text import one_line
 from mast_tui.ui.reports.cells import bar, choosable, figure_of, interval_words, value_words
 from mast_tui.ui.text.layout import wrapped
-from mast_tui.ui.widgets.virtual_lines import SMALL, VirtualLines
+from mast_tui.ui.widgets.virtual_lines import SMALL, VirtualLines, row_strip
 from mast_tui.ui.wording import words_within
 
 RULE: Final = "─"
@@ -324,7 +324,7 @@ class ReportLines(VirtualLines):
                 Segment(text, base + self._part("name" if first else style))
                 for text, style in _cells(one, row, pending=self.pending)
             ]
-        return Strip(parts).adjust_cell_length(width, base)
+        return row_strip(parts, width, base)
 
 
 def _cells(one: Fitted, row: Row, *, pending: bool) -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ from rich.segment import Segment
 from textual.message import Message
 from textual.strip import Strip
 
-from mast_tui.ui.widgets.virtual_lines import VirtualLines
+from mast_tui.ui.widgets.virtual_lines import VirtualLines, row_strip
 from mast_tui.ui.wording import shortened
 
 GAP: Final = 2
@@ -151,4 +151,4 @@ class ColumnTable(VirtualLines):
             style = base + self._part(item.styles.get(column.name, "figure"))
             parts.append(Segment(" " * self._gap if place else "", base))
             parts.append(Segment(gap + text if column.figure else text + gap, style))
-        return Strip(parts).adjust_cell_length(width, base)
+        return row_strip(parts, width, base)

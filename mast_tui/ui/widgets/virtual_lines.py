@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
+from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.binding import BindingType
@@ -23,6 +24,24 @@ SMALL: Final = 4
 
 AHEAD: Final = 3
 """What part of the screen comes into view when the cursor runs against its edge."""
+
+
+def row_strip(parts: Iterable[Segment], width: int, style: Style) -> Strip:
+    """Return a row of exactly so many cells; one that is cut ends with an ellipsis.
+
+    Args:
+        parts: The texts of the row.
+        width: The cells of the row.
+        style: The style of the ellipsis and of the space after the texts.
+    """
+    strip = Strip(parts)
+    if (
+        width > 0
+        and strip.cell_length > width
+        and strip.text.rstrip() != strip.crop(0, width).text.rstrip()
+    ):
+        strip = Strip.join([strip.crop(0, width - 1), Strip([Segment("…", style)])])
+    return strip.adjust_cell_length(width, style)
 
 
 class VirtualLines(ScrollView, RenderCache, can_focus=True, inherit_bindings=False):

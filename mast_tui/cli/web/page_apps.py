@@ -1,0 +1,282 @@
+"""The apps of the pages that visitors have open, also while a connection is lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Final, NamedTuple
+
+import orjson
+from aiohttp import WSCloseCode, WSMessage, WSMsgType, web
+
+from mast_tui.cli.web.app_process import DRAWING, MESSAGE, AppProcess
+
+RUNNING_APPS: Final = 50
+"""The most apps at once, kept ones included; each needs some 100 MB."""
+
+KEPT_APPS: Final = 20
+"""The most apps that wait for a lost connection."""
+
+KEPT_APPS_OF_VISITOR: Final = 3
+"""The most apps of one visitor that wait for a lost connection."""
+
+KEPT_SECONDS: Final = 600.0
+"""How long an app waits for a lost connection."""
+
+ENDED: Final = 4000
+"""The code that closes a socket whose app has ended; the page does not connect again."""
+
+GRACE: Final = 10.0
+"""Seconds for an app to end whose visitor has left."""
+
+SHUTDOWN_GRACE: Final = 1.5
+"""Seconds for an app to end with the server."""
+
+_TYPED_CHARACTERS: Final = 4096
+"""The most text in one message that is not a paste."""
+
+_PASTE: Final = ("\x1b[200~", "\x1b[201~")
+"""The start and the end of a paste."""
+
+_LARGEST_SIZE: Final = 1000
+"""The most columns and lines of a screen."""
+
+_LOST: Final = (None, WSCloseCode.ABNORMAL_CLOSURE, WSCloseCode.GOING_AWAY)
+"""The codes of a lost connection: none before the socket is open; a proxy that restarts sends
+``GOING_AWAY``. A page that is left sends ``OK``."""
+
+
+class PageKey(NamedTuple):
+    """The key of an app: the visitor's cookie and the page's own random name."""
+
+    visitor: str
+    page: str
+
+
+def limited_size(value: int) -> int:
+    """Return a number of columns or lines that a screen may have."""
+    return min(max(value, 1), _LARGEST_SIZE)
+
+
+class PageApp:
+    """The app of one page; it outlives the page's connection."""
+
+    def __init__(self, process: AppProcess, width: int, height: int) -> None:
+        self._process = process
+        self._width = width
+        self._height = height
+        self._socket: web.WebSocketResponse | None = None
+        self._transport: asyncio.Transport | None = None
+        self._only_page_messages = True
+        self._ending: asyncio.Task[None] | None = None
+        self.output = asyncio.create_task(self._carry_output())
+        """Carries the app's output to the page; done when the app has ended."""
+
+    async def connect(
+        self, socket: web.WebSocketResponse, transport: asyncio.Transport | None
+    ) -> None:
+        """Carry the messages of a page to the app until the socket closes.
+
+        Args:
+            socket: The page's socket. It replaces an earlier one, which the server may not know
+                to be lost.
+            transport: The connection under the socket.
+        """
+        if self._transport is not None:
+            self._transport.abort()
+        self._socket = socket
+        self._transport = transport
+        self._process.resize(self._width, self._height)
+        async for message in socket:
+            if not await self._receive(message, socket):
+                self._only_page_messages = False
+                break
+
+    def disconnect(self, socket: web.WebSocketResponse) -> bool:
+        """Forget a socket that has closed.
+
+        Returns:
+            Whether no page is connected now; False if another socket has replaced this one.
+        """
+        if self._socket not in (socket, None):
+            return False
+        self._socket = None
+        self._transport = None
+        return True
+
+    def may_reconnect(self, socket: web.WebSocketResponse) -> bool:
+        """Return whether the app should wait for another connection after a socket has closed."""
+        return socket.close_code in _LOST and self._only_page_messages
+
+    async def _receive(self, message: WSMessage, socket: web.WebSocketResponse) -> bool:
+        """Handle a message of the page; return False if the app cannot keep up.
+
+        A message that no page of this server sends does not reach the app, and after it the app
+        does not wait for another connection.
+        """
+        content: object = None
+        if message.type is WSMsgType.TEXT:
+            with suppress(orjson.JSONDecodeError):
+                content = orjson.loads(message.data)
+        match content:
+            case ["stdin", str(text)] if len(text) <= _TYPED_CHARACTERS or _is_paste(text):
+                return self._process.send_input(text)
+            case ["resize", {"width": int(width), "height": int(height)}]:
+                self._width = limited_size(width)
+                self._height = limited_size(height)
+                self._process.resize(self._width, self._height)
+            case ["ping", str(data)]:
+                with suppress(ConnectionError):
+                    await socket.send_json(["pong", data])
+            case ["focus" | "blur"]:
+                pass
+            case _:
+                self._only_page_messages = False
+        return True
+
+    async def _carry_output(self) -> None:
+        # Output is read also while no page is connected, so that the app never waits for one.
+        async for kind, content in self._process.packets():
+            socket = self._socket
+            if socket is None:
+                continue
+            with suppress(ConnectionError):
+                if kind == DRAWING:
+                    await socket.send_bytes(content)
+                elif kind == MESSAGE:
+                    await _forward_url(content, socket)
+
+    def is_ending(self) -> bool:
+        """Return whether the app has ended or is about to."""
+        return self._ending is not None or self.output.done()
+
+    async def stop(self, grace: float) -> None:
+        """End the app, and close its page's socket.
+
+        Args:
+            grace: The seconds that the app has to close its workspace before it is killed. Labels
+                are on disk long before.
+        """
+        if self._ending is None:
+            self._ending = asyncio.create_task(self._process.stop())
+        try:
+            await asyncio.wait_for(asyncio.shield(self._ending), grace)
+        except TimeoutError:
+            self._process.kill()
+            await asyncio.shield(self._ending)
+        self.output.cancel()
+        if self._socket is not None:
+            with suppress(ConnectionError):
+                await self._socket.close(code=ENDED)
+
+
+def _is_paste(text: str) -> bool:
+    start, end = _PASTE
+    return text.startswith(start) and text.endswith(end) and text.count("\x1b") == 2
+
+
+async def _forward_url(content: bytes, socket: web.WebSocketResponse) -> None:
+    """Forward the app's request to open a link to its page."""
+    message = orjson.loads(content)
+    if message["type"] == "open_url":
+        link = {"url": message["url"], "new_tab": message["new_tab"]}
+        await socket.send_json(["open_url", link])
+
+
+class PageApps:
+    """All apps of a server by their pages.
+
+    Args:
+        environment: The variables that each app gets beside those of the server.
+        kept_seconds: How long an app waits for a lost connection.
+    """
+
+    def __init__(self, environment: Mapping[str, str], kept_seconds: float = KEPT_SECONDS) -> None:
+        self._environment = environment
+        self._kept_seconds = kept_seconds
+        self._apps: dict[PageKey, PageApp] = {}
+        self._kept: dict[PageKey, asyncio.TimerHandle] = {}
+        """The apps that wait for a connection, the longest first, with the end of their wait."""
+        self._starting = asyncio.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._closed = False
+
+    def __len__(self) -> int:
+        return len(self._apps)
+
+    def __contains__(self, key: PageKey) -> bool:
+        return key in self._apps and not self._apps[key].is_ending()
+
+    async def open(
+        self, key: PageKey, command: Sequence[str], width: int, height: int
+    ) -> PageApp | None:
+        """Return the app of a page, started if there is none yet.
+
+        Args:
+            key: The page.
+            command: The program of a new app and its arguments.
+            width: The columns of a new app's screen.
+            height: The lines of a new app's screen.
+
+        Returns:
+            The app, or None if it is ending or the server runs as many as it may.
+        """
+        async with self._starting:
+            if key in self._apps:
+                if key in self._kept:
+                    self._kept.pop(key).cancel()
+                return None if self._apps[key].is_ending() else self._apps[key]
+            if len(self._apps) >= RUNNING_APPS and self._kept:
+                await self._end(next(iter(self._kept)), SHUTDOWN_GRACE)
+            if self._closed or len(self._apps) >= RUNNING_APPS:
+                return None
+            process = await AppProcess.start(command, width, height, self._environment)
+            app = PageApp(process, width, height)
+            self._apps[key] = app
+            app.output.add_done_callback(lambda _: self._end_soon(key))
+            return app
+
+    def keep(self, key: PageKey) -> None:
+        """Let an app wait for its page's next connection."""
+        if key not in self._apps:
+            return
+        if key in self._kept:
+            self._kept.pop(key).cancel()
+        loop = asyncio.get_running_loop()
+        self._kept[key] = loop.call_later(self._kept_seconds, self._end_soon, key)
+        of_visitor = [other for other in self._kept if other.visitor == key.visitor]
+        if len(of_visitor) > KEPT_APPS_OF_VISITOR:
+            self._end_soon(of_visitor[0])
+        elif len(self._kept) > KEPT_APPS:
+            self._end_soon(next(iter(self._kept)))
+
+    async def end(self, key: PageKey) -> None:
+        """End the app of a page."""
+        await self._end(key, GRACE)
+
+    async def end_of_visitor(self, visitor: str) -> None:
+        """End all apps of a visitor."""
+        keys = [key for key in self._apps if key.visitor == visitor]
+        await asyncio.gather(*(self._end(key, GRACE) for key in keys))
+
+    async def end_all(self) -> None:
+        """End all apps, and start no more."""
+        self._closed = True
+        await asyncio.gather(*(self._end(key, SHUTDOWN_GRACE) for key in list(self._apps)))
+
+    def _end_soon(self, key: PageKey) -> None:
+        if key in self._kept:
+            self._kept.pop(key).cancel()
+        if key in self._apps:
+            task = asyncio.create_task(self._end(key, GRACE))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _end(self, key: PageKey, grace: float) -> None:
+        if key in self._kept:
+            self._kept.pop(key).cancel()
+        app = self._apps.get(key)
+        if app is not None:
+            await app.stop(grace)
+            self._apps.pop(key, None)
