@@ -292,25 +292,28 @@ class RepeatFinder:
                 self._offer(run)
 
     def _offer(self, run: Run) -> None:
-        """Take the run in where it folds away more than those that it overlaps."""
+        """Keep a run if it folds away more than those that it overlaps."""
         count = len(self._firsts)
         place = count
         while place > 0 and self._ends[place - 1] > run.first:
             place -= 1
-        others = [self._at(other) for other in range(place, count)]
-        if others and _weight(run) <= sum(map(_weight, others)):
+        later = [self._at(other) for other in range(place, count)]
+        overlapped = [other for other in later if other.first < run.end]
+        behind = [other for other in later if other.first >= run.end]
+        if overlapped and _weight(run) <= sum(map(_weight, overlapped)):
             # What comes behind the others may still be a run.
-            rest = _cut(run, self._ends[count - 1], run.end)
-            if rest is not None:
-                self._append(rest)
-            return
+            kept = [*overlapped, _cut(run, overlapped[-1].end, run.end)]
+        elif overlapped:
+            before = _cut(overlapped[0], overlapped[0].first, run.first)
+            after = _cut(overlapped[-1], run.end, overlapped[-1].end)
+            kept = [before, run, after]
+        else:
+            kept = [run]
         for part in (self._firsts, self._ends, self._periods):
             del part[place:]
-        if others:
-            kept = _cut(others[0], others[0].first, run.first)
-            if kept is not None:
-                self._append(kept)
-        self._append(run)
+        for one in (*kept, *behind):
+            if one is not None:
+                self._append(one)
 
     def _append(self, run: Run) -> None:
         self._firsts.append(run.first)
