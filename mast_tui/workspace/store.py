@@ -15,6 +15,7 @@ from sqlalchemy import Connection
 from mast_tui.errors import WorkspaceError
 from mast_tui.gold.model import Decision
 from mast_tui.labels import AnnotatorKind
+from mast_tui.taxonomy.loader import load_mast
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import queries
@@ -281,6 +282,8 @@ class Workspace:
             WorkspaceError: The name cannot be one or looks like another, or the server refuses.
         """
         self._database.check_team_is_theirs()
+        if not self.taxonomies():
+            self.add_taxonomy(load_mast())
         if role is not Role.JUDGE:
             self.add_annotator(name, AnnotatorKind.HUMAN)
         return self._database.add_member(Member(name, role, assisted))
@@ -326,6 +329,14 @@ class Workspace:
         """
         with self._database.reading() as connection:
             kept = taxonomy_register.kept_hash(connection, taxonomy)
+        member = self.member
+        if member is not None and member.role is not Role.LEAD:
+            if kept is None:
+                raise WorkspaceError(
+                    f"taxonomy {taxonomy.ref} is not in this workspace, and the lead adds one; ask "
+                    f"the lead to run: mast-tui --taxonomy FILE --workspace {self.name}"
+                )
+            return
         if kept is None or (in_use and kept != taxonomy.content_hash):
             with self._database.writing() as connection:
                 taxonomy_register.put_in_force(connection, taxonomy)

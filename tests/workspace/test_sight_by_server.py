@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -42,7 +43,8 @@ from mast_tui.workspace.events.types import (
     StudySet,
     VerdictSet,
 )
-from mast_tui.workspace.records import Asked, Role, SpanIndex
+from mast_tui.workspace.ids import IdSource
+from mast_tui.workspace.records import Asked, Role, SpanIndex, TraceRecord
 from mast_tui.workspace.registers.tags import all_tags
 from mast_tui.workspace.schema import STATE_TABLES, guidelines, passes, studies
 from tests.postgres import ASKED, PostgresServer
@@ -106,7 +108,7 @@ class Team:
             connection.prepare_threshold = None
             if TEAM.get(name) is Role.ANNOTATOR:
                 connection.execute("SET search_path = seen, public")
-            asked(connection, "SELECT seen.check_write('', '', '', 1)")  # loads the language
+            asked(connection, "SELECT seen.check_writer()")  # loads the language
             yield connection
 
 
@@ -234,9 +236,53 @@ ACTIVITY: Final = (
     "SET LOCAL row_security = off; SELECT * FROM seen.labels",
     "SET LOCAL search_path = public; SELECT * FROM labels",
 )
+APPEND: Final = (
+    "SELECT seen.append_event(ROW(%(id)s, %(annotator)s, coalesce(%(seq)s::bigint, (SELECT seq + 1 "
+    "FROM seen.last_event(NULL, NULL)), 1), '2026-11-28T00:00:00Z', %(kind)s, %(trace)s, 'mast@3', "
+    "%(pass_number)s::bigint, %(payload)s, %(replaces)s, 'a', NULL, NULL, "
+    "'0123456789abcdef0123456789abcdef')::public.events)"
+)
+"""An event of one's own, by SQL; by itself it has the next counter."""
+
+
+def append_sql(
+    name: str,
+    kind: str,
+    payload: str = "{}",
+    *,
+    trace: str = TRACE,
+    pass_number: int | None = 1,
+    seq: int | None = None,
+    event_id: str | None = None,
+    replaces: str = "[]",
+) -> sql.Composed:
+    """Return a statement that adds an event."""
+    values = {
+        "id": event_id or new_event_id(),
+        "annotator": name,
+        "seq": seq,
+        "kind": kind,
+        "trace": trace,
+        "pass_number": pass_number,
+        "payload": payload,
+        "replaces": replaces,
+    }
+    template = re.sub(r"%[(](\w+)[)]s", r"{\1}", APPEND)
+    return sql.SQL(template).format(**{key: sql.Literal(value) for key, value in values.items()})
+
+
+def new_event_id() -> str:
+    return IdSource().new()
+
+
 WRITES: Final = (
-    "INSERT INTO seen.events VALUES (%(id)s, %(me)s, 900, '', 'spans_read', 'run-1', 'mast@3', 1, "
-    "'{}', '[]', 'a', NULL, NULL, NULL)",
+    "SELECT seen.append_event(ROW(%(id)s, %(me)s, 900, '2026-11-28T00:00:00Z', 'spans_read', "
+    "'run-1', 'mast@3', 1, '{}', '[]', 'a', NULL, NULL, NULL)::public.events)",
+    "SELECT seen.register_trace(ROW(%(me)s, 'x', NULL, NULL, NULL, NULL, false, NULL, NULL, NULL, "
+    "NULL, NULL, NULL, 'unknown', NULL, NULL, NULL, NULL)::public.traces)",
+    "SELECT seen.keep_span_index(ROW('run-1', 'k0', 7, NULL)::public.span_indices)",
+    "SELECT seen.set_setting(ROW('open_codes.tags:mast:' || %(me)s, '[]')::public.settings)",
+    "SELECT public.take_turns(ARRAY[%(me)s])",
     "INSERT INTO seen.verdicts VALUES (%(me)s, 'run-1', 'mast@3', 1, 'a-mode', 'absent')",
     "INSERT INTO seen.decisions VALUES (%(me)s, 'run-1', 'mast@3', 'item', '', '{}')",
     "UPDATE seen.labels SET note = 'x' WHERE annotator = 'bob' OR trace_id = 'run-2'",
@@ -347,19 +393,26 @@ def test_once_revealed_a_trace_is_seen_and_what_was_said_of_it_stands(team: Team
         with pytest.raises(WorkspaceError, match="what you said before you saw"):
             session.workspace.append([NewEvent("mira", "run-2", MAST.ref, 1, LabelAdded(said))])
     with team.sql("mira") as mira:
-        for statement in (
-            "UPDATE labels SET note = 'else' WHERE annotator = 'mira'",
-            "UPDATE passes SET finished_at = NULL WHERE annotator = 'mira'",
-            "DELETE FROM verdicts WHERE annotator = 'mira'",
-            "INSERT INTO verdicts VALUES ('mira', 'run-2', 'mast@3', 1, 'm', 'absent')",
+        for kind, payload in (
+            ("label_added", {"label": {"id": "new", "mode": "m", "target": {}}}),
+            ("label_removed", {"label": {"id": own.id, "mode": "m", "target": {}}}),
+            ("verdict_set", {"mode": "m", "before": None, "after": "absent"}),
+            ("pass_unfinished", {"was": {"open_modes": "leave"}}),
+            ("pass_withdrawn", {"kind": "blind"}),
         ):
-            assert "what you said before you saw" in asked(mira, statement), statement
-        # Not by a label of the same name in the next pass, either.
-        mira.execute(
-            "INSERT INTO labels (annotator, id, trace_id, taxonomy, pass_number, mode, note, "
-            "origin, saw_suggestions, created_at) "
-            f"VALUES ('mira', '{own.id}', 'run-2', 'mast@3', 2, 'm', '', 'manual', false, '')"
-        )
+            statement = append_sql("mira", kind, json.dumps(payload), trace="run-2")
+            assert "what you said before you saw" in asked(mira, statement), kind
+        # Not by a label of the same name in the next pass, either, and that is no blind one.
+        payload = json.dumps({"kind": "blind"})
+        blind = append_sql("mira", "pass_started", payload, trace="run-2", pass_number=2)
+        assert "is a second look" in asked(mira, blind)
+        mira.execute("BEGIN")
+        payload = json.dumps({"kind": "second_look"})
+        mira.execute(append_sql("mira", "pass_started", payload, trace="run-2", pass_number=2))
+        payload = json.dumps({"label": {"id": own.id, "mode": "m", "target": {}}})
+        moved = append_sql("mira", "label_added", payload, trace="run-2", pass_number=2)
+        assert "a label of another pass has this id" in asked(mira, moved)
+        mira.execute("ROLLBACK")
     with team.session("mira", SECOND) as session:
         session.toggle_label(MODES[4], Target("k0", "k0"), suggestions_on_screen=False)
         assert [one.kind for one in session.workspace.passes(annotator="mira")] == [
@@ -380,21 +433,25 @@ def tags_seen(workspace: Workspace) -> set[tuple[str, str]]:
 def test_nothing_is_revealed_before_a_finish(at_work: Team) -> None:
     work(at_work, "noa", finish=False)
     with at_work.sql("noa") as noa:
-        for pass_number in ("1", "2", "NULL"):
-            said = asked(
-                noa,
-                "INSERT INTO events VALUES ('x', 'noa', 900, '', 'revealed', 'run-1', 'mast@3', "
-                f"{pass_number}, '{{}}', '[]', 'a', NULL, NULL, NULL)",
-            )
-            assert "once you have finished" in said
+        for pass_number, refusal in (
+            (1, "once you have finished"),
+            (0, "a pass begins before"),
+            (-1, "a pass begins before"),
+            (2, "a pass begins before"),
+            (None, "a pass begins before"),
+        ):
+            reveal = append_sql("noa", "revealed", '{"what": "all"}', pass_number=pass_number)
+            assert refusal in asked(noa, reveal), pass_number
         assert "bob" not in asked(noa, "SELECT annotator FROM labels")
 
 
 def test_nobody_writes_in_the_name_of_a_member(at_work: Team) -> None:
     bobs = "WHERE annotator = 'bob'"
-    added = (
-        "INSERT INTO events VALUES ('x', 'bob', 900, '', 'spans_read', 'run-1', 'mast@3', 9, "
-        "'{}', '[]', 'a', NULL, NULL, NULL)"
+    payload = json.dumps({"kind": "second_look"})
+    added = append_sql("bob", "pass_started", payload, pass_number=2, seq=None)
+    directly = (
+        "INSERT INTO public.events VALUES ('x', 'bob', 900, '', 'spans_read', 'run-1', 'mast@3', "
+        "9, '{}', '[]', 'a', NULL, NULL, NULL)"
     )
     with at_work.sql("postgres") as owner:
         before = rows_of_bob(owner)
@@ -414,12 +471,13 @@ def test_nobody_writes_in_the_name_of_a_member(at_work: Team) -> None:
                             ),
                         ):
                             asked(attacker, statement, given)
-                refused = asked(attacker, added)
-                assert "own name" in refused or "row-level security" in refused
+                assert "own name" in asked(attacker, added)
+                refused = asked(attacker, directly)
+                assert "permission denied" in refused or "row-level security" in refused
         assert rows_of_bob(owner) == before
         with at_work.sql("bob") as bob:  # whose name it is
             bob.execute("BEGIN")
-            assert "INSERT 0 1" in asked(bob, added)
+            assert "SELECT 1" in asked(bob, added)
             bob.execute("ROLLBACK")
 
 
@@ -532,7 +590,7 @@ def test_a_newer_version_keeps_to_it(team: Team, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(migration._STEPS, schema.SCHEMA_VERSION, step)
     for module in (migration, postgresql, opening):
         monkeypatch.setattr(module, "SCHEMA_VERSION", new)
-    with pytest.raises(WorkspaceError, match="lets this user not do that"):
+    with pytest.raises(WorkspaceError, match="of an earlier version of mast-tui; whoever made it"):
         Workspace.open(team.url("mira"))
     Workspace.open(team.url("postgres")).close()
     work(team, "mira")
@@ -593,6 +651,7 @@ def test_a_member_is_taken_in_with_a_password_that_nobody_keeps(
     monkeypatch.setenv("PGPASSWORD", password)
     with closing(Workspace.open(theirs)) as workspace:
         assert workspace.member == (name, Role.ANNOTATOR, False)
+        workspace.register_trace(TraceRecord(TRACE))
         started(workspace, label(workspace, annotator=name), annotator=name)
         with pytest.raises(WorkspaceError, match="up to who made the workspace"):
             workspace.add_member("eve", Role.LEAD)

@@ -13,7 +13,13 @@ from sqlalchemy import Connection, RowMapping, bindparam, or_, select
 
 from mast_tui.traces.model import Outcome, TraceIdentity
 from mast_tui.workspace import schema
-from mast_tui.workspace.database import Insertion, traces_folder_of
+from mast_tui.workspace.database import (
+    Insertion,
+    Values,
+    call_function,
+    reads_registers,
+    traces_folder_of,
+)
 from mast_tui.workspace.events.rows import Row
 from mast_tui.workspace.paths import found_trace_path, stored_trace_path
 from mast_tui.workspace.records import TraceRecord
@@ -51,8 +57,10 @@ def register(connection: Connection, record: TraceRecord) -> str:
     folder = traces_folder_of(connection)
     if known is None:
         trace_id = _free_id(connection, record.trace_id)
-        _INSERT.write(connection, [tuple(to_row(record, trace_id, folder).values())])
+        _add(connection, [tuple(to_row(record, trace_id, folder).values())])
         return trace_id
+    if reads_registers(connection):
+        return known.trace_id
     joined = with_news(known, record, folder)
     if joined != known:
         values = to_row(joined, known.trace_id, folder)
@@ -61,6 +69,13 @@ def register(connection: Connection, record: TraceRecord) -> str:
             schema.traces.update().where(schema.traces.c.id == known.trace_id).values(values)
         )
     return known.trace_id
+
+
+def _add(connection: Connection, rows: Sequence[Values]) -> None:
+    if reads_registers(connection):
+        call_function(connection, "register_trace", _TABLE, rows)
+    else:
+        _INSERT.write(connection, rows)
 
 
 def register_unknown(
@@ -86,7 +101,7 @@ def register_unknown(
     if fresh:
         folder = traces_folder_of(connection)
         rows = [tuple(to_row(one, one.trace_id, folder).values()) for one in fresh]
-        _INSERT.write(connection, rows)
+        _add(connection, rows)
     return tuple(one for one in records if unseen.get(one.trace_id) is not one)
 
 
