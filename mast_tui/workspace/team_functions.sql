@@ -422,7 +422,7 @@ BEGIN
   INSERT INTO public.traces SELECT trace.* ON CONFLICT DO NOTHING;
 END $$;
 
--- Keep the index of a span; one that is kept stays.
+-- Keep the index of a span; one that is kept stays, until one who reads everything brings another.
 CREATE FUNCTION seen.keep_span_index(place public.span_indices) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '500ms'
 AS $$
@@ -432,11 +432,7 @@ BEGIN
     OR NOT EXISTS (SELECT FROM public.traces t WHERE t.id = place.trace_id) THEN
     RAISE 'this is no span of a trace' USING ERRCODE = 'MAST1';
   END IF;
-  INSERT INTO public.span_indices AS kept SELECT place.*
-    ON CONFLICT (trace_id, span_key) DO UPDATE
-    SET span_index = coalesce(kept.span_index, excluded.span_index),
-      text_chars = coalesce(kept.text_chars, excluded.text_chars)
-    WHERE kept.span_index IS NULL OR kept.text_chars IS NULL;
+  INSERT INTO public.span_indices SELECT place.* ON CONFLICT DO NOTHING;
 END $$;
 
 -- Keep a setting of the caller's own; the tags that they give can be read by others.

@@ -127,14 +127,16 @@ def at_work(postgres: PostgresServer) -> Team:
     return team
 
 
-def work(team: Team, name: str, trace: Any = FIRST, *, finish: bool = True) -> None:
+def work(
+    team: Team, name: str, trace: Any = FIRST, *, finish: bool = True, note: str = SECRET
+) -> None:
     """Label, answer, note, finish, and look."""
     with team.session(name, trace) as session:
         session.toggle_label(MODES[0], Target("k0", "k0"), suggestions_on_screen=False)
         (made,) = session.labels
-        session.edit_label(made.id, note=SECRET)
+        session.edit_label(made.id, note=note)
         session.set_verdict(MODES[1], VerdictValue.UNSURE)
-        session.note_span("k0", SECRET)
+        session.note_span("k0", note)
         if finish:
             session.finish(open_modes="absent")
 
