@@ -19,7 +19,7 @@ from mast_tui.taxonomy.loader import load_mast
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import queries
-from mast_tui.workspace.checking import Difference, differences
+from mast_tui.workspace.checking import CheckResult, Difference, check_rows, damaged_events
 from mast_tui.workspace.copying import copy_rows
 from mast_tui.workspace.database import Database
 from mast_tui.workspace.events import append as recording
@@ -213,9 +213,15 @@ class Workspace:
         self._database.check()
 
     def differences(self) -> tuple[Difference, ...]:
-        """Where the state tables are not what follows from the events."""
+        """Return where the state tables are not what follows from the events."""
+        return self.check_rows().differences
+
+    def check_rows(self) -> CheckResult:
+        """Return what a check of all rows finds; raises ``WorkspaceError`` for an annotator."""
         self._database.check_sees_all()
-        return differences(self._database)
+        return check_rows(self._database)
+
+    damaged_events = reading(damaged_events)
 
     event_count = reading(queries.event_count)
 

@@ -38,7 +38,7 @@ from mast_tui.workspace.database import (
 from mast_tui.workspace.events import chain
 from mast_tui.workspace.events.codec import DECISION, GUIDELINE, KIND_NAMES, STUDY
 from mast_tui.workspace.events.model import Event, NewEvent, payload_text
-from mast_tui.workspace.events.rows import event_of, event_to_row, label_values
+from mast_tui.workspace.events.rows import event_of, event_to_row, label_values, readable_events
 from mast_tui.workspace.events.types import (
     Decided,
     Fact,
@@ -400,7 +400,7 @@ def last_seq(
 def known_facts(connection: Connection, ids: Sequence[str]) -> dict[str, Fact]:
     """What the events of these ids say that are here, by id."""
     rows = known_rows(connection, ids)
-    return {name: event_of(row).fact for name, row in rows.items()}
+    return {event.id: event.fact for event in readable_events(rows.values())}
 
 
 def known_rows(connection: Connection, ids: Sequence[str]) -> dict[str, Any]:
@@ -508,7 +508,7 @@ def _replay(connection: Connection, annotator: str | None) -> None:
     if annotator is not None:
         statement = statement.where(schema.events.c.annotator == annotator)
     for batch in connection.execute(statement).mappings().partitions(_FOLLOWED_AT_ONCE):
-        follow(connection, map(event_of, batch))
+        follow(connection, readable_events(batch))
 
 
 _OWN: Final = {

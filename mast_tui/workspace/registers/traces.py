@@ -34,6 +34,7 @@ _FACTS: Final = (
     *("score", "spans", "path", "record"),
 )
 
+_OUTCOMES: Final = frozenset(Outcome)
 _TABLE: Final = schema.traces
 _NAMED: Final = (
     select(_TABLE)
@@ -120,6 +121,16 @@ def find(connection: Connection, record: TraceRecord) -> TraceRecord | None:
     if grown is not None:
         return grown
     return next((r for r in records if r.identity is None), None)
+
+
+def unreadable(connection: Connection) -> tuple[tuple[str, str], ...]:
+    """Return the ids of traces whose outcome is no word for one, each with what is wrong."""
+    rows = connection.execute(select(_TABLE.c.id, _TABLE.c.outcome).order_by(_TABLE.c.id))
+    return tuple(
+        (trace_id, f"{outcome!r} is no outcome; it is read as {Outcome.UNKNOWN.value!r}")
+        for trace_id, outcome in rows
+        if outcome not in _OUTCOMES
+    )
 
 
 def traces(connection: Connection, trace_id: str | None = None) -> tuple[TraceRecord, ...]:
@@ -261,7 +272,7 @@ def of_row(row: RowMapping | Row, folder: Path | None) -> TraceRecord:
         system=row["system"],
         model=row["model"],
         benchmark=row["benchmark"],
-        outcome=Outcome(row["outcome"]),
+        outcome=Outcome(row["outcome"]) if row["outcome"] in _OUTCOMES else Outcome.UNKNOWN,
         score=row["score"],
         version=row["version"],
         started=row["started"],
