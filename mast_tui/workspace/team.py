@@ -274,6 +274,8 @@ def _tables() -> Iterator[str]:
     yield "revealed_in xid8 NOT NULL DEFAULT pg_current_xact_id();"
     yield 'CREATE TABLE IF NOT EXISTS team.settings (name TEXT COLLATE "C",'
     yield 'key TEXT COLLATE "C", value TEXT NOT NULL, PRIMARY KEY (name, key));'
+    # Until version 10 a pass could have any number, so that one could be revealed before the first.
+    yield "DELETE FROM team.revealed WHERE pass_number < 1;"
     yield "INSERT INTO team.revealed SELECT DISTINCT annotator, trace_id, taxonomy, pass_number"
     yield f"FROM public.events WHERE kind = '{EventKind.REVEALED.value}'"
     yield "AND trace_id IS NOT NULL AND taxonomy IS NOT NULL AND pass_number >= 1"
