@@ -20,14 +20,15 @@ BEGIN
 END $$;
 
 -- Take the turn to write in these names; '' is the turn to write anything but events. A turn ends
--- with the transaction. Annotators take their own turn only, so that no one waits for them.
+-- with the transaction. Members take turns in names only in which they write, and annotators never
+-- that of the registers, so that no one waits for them.
 CREATE OR REPLACE FUNCTION public.take_turns(names text[]) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   taken bigint;
 BEGIN
-  IF names IS DISTINCT FROM ARRAY[session_user::text] AND EXISTS (SELECT FROM team.members m
-    WHERE m.name = session_user::text AND m.role = 'annotator') THEN
+  IF EXISTS (SELECT FROM team.members m, unnest(names) n WHERE m.name = session_user::text
+    AND n <> m.name AND (m.role = 'annotator' OR n <> '' AND NOT seen.may_write(n))) THEN
     RAISE 'you write in your own name alone, which is %', session_user USING ERRCODE = 'MAST1';
   END IF;
   PERFORM FROM public.turns t WHERE t.name = ANY(names) ORDER BY t.name FOR UPDATE;

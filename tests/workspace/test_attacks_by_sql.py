@@ -312,7 +312,7 @@ STATEMENTS: Final = [
     "SET search_path = pg_temp, seen; CREATE TEMP TABLE members AS SELECT 'mira' AS name, true AS "
     "assisted; SELECT * FROM seen.labels",
 ]
-FALSE_EVENTS: Final = [
+FALSE_EVENTS: Final[list[tuple[str, dict[str, Any]]]] = [
     ("seq -1", {"kind": "spans_read", "seq": -1}),
     ("seq far ahead", {"kind": "spans_read", "seq": 9223372036854775807}),
     ("seq again", {"kind": "spans_read", "seq": 1}),

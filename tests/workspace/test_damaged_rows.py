@@ -22,8 +22,14 @@ EVENT: Final = (
     "replaces, action) VALUES ('{id}', 'alice', {seq}, '2026-11-28T00:00:00Z', '{kind}', 'run-1', "
     "'mast@3', 1, '{payload}', '{replaces}', 'a')"
 )
-VALID: Final = {"id": "x", "seq": 9, "kind": "spans_read", "payload": "{}", "replaces": "[]"}
-DAMAGED_EVENTS: Final = {
+VALID: Final[dict[str, object]] = {
+    "id": "x",
+    "seq": 9,
+    "kind": "spans_read",
+    "payload": "{}",
+    "replaces": "[]",
+}
+DAMAGED_EVENTS: Final[dict[str, dict[str, object]]] = {
     "payload": {"payload": "not json"},
     "list": {"payload": "[]"},
     "kind": {"kind": "nonsense"},

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -25,6 +26,7 @@ from mast_tui.labels import AnnotatorKind, Finding, Label, PassKind, Target, Ver
 from mast_tui.session import Session, resolve_sight, working_person
 from mast_tui.session.open_codes import OpenCode, give_tag
 from mast_tui.study import Study
+from mast_tui.traces.model import Outcome
 from mast_tui.workspace import (
     NewEvent,
     RunTrace,
@@ -395,24 +397,25 @@ def test_once_revealed_a_trace_is_seen_and_what_was_said_of_it_stands(team: Team
         with pytest.raises(WorkspaceError, match="what you said before you saw"):
             session.workspace.append([NewEvent("mira", "run-2", MAST.ref, 1, LabelAdded(said))])
     with team.sql("mira") as mira:
-        for kind, payload in (
-            ("label_added", {"label": {"id": "new", "mode": "m", "target": {}}}),
-            ("label_removed", {"label": {"id": own.id, "mode": "m", "target": {}}}),
-            ("verdict_set", {"mode": "m", "before": None, "after": "absent"}),
-            ("pass_unfinished", {"was": {"open_modes": "leave"}}),
-            ("pass_withdrawn", {"kind": "blind"}),
-        ):
-            statement = append_sql("mira", kind, json.dumps(payload), trace="run-2")
+        facts: dict[str, dict[str, Any]] = {
+            "label_added": {"label": {"id": "new", "mode": "m", "target": {}}},
+            "label_removed": {"label": {"id": own.id, "mode": "m", "target": {}}},
+            "verdict_set": {"mode": "m", "before": None, "after": "absent"},
+            "pass_unfinished": {"was": {"open_modes": "leave"}},
+            "pass_withdrawn": {"kind": "blind"},
+        }
+        for kind, fact in facts.items():
+            statement = append_sql("mira", kind, json.dumps(fact), trace="run-2")
             assert "what you said before you saw" in asked(mira, statement), kind
         # Not by a label of the same name in the next pass, either, and that is no blind one.
-        payload = json.dumps({"kind": "blind"})
-        blind = append_sql("mira", "pass_started", payload, trace="run-2", pass_number=2)
-        assert "is a second look" in asked(mira, blind)
+        blind = '{"kind": "blind"}'
+        began = append_sql("mira", "pass_started", blind, trace="run-2", pass_number=2)
+        assert "is a second look" in asked(mira, began)
         mira.execute("BEGIN")
-        payload = json.dumps({"kind": "second_look"})
-        mira.execute(append_sql("mira", "pass_started", payload, trace="run-2", pass_number=2))
-        payload = json.dumps({"label": {"id": own.id, "mode": "m", "target": {}}})
-        moved = append_sql("mira", "label_added", payload, trace="run-2", pass_number=2)
+        again = '{"kind": "second_look"}'
+        mira.execute(append_sql("mira", "pass_started", again, trace="run-2", pass_number=2))
+        same_id = json.dumps({"label": {"id": own.id, "mode": "m", "target": {}}})
+        moved = append_sql("mira", "label_added", same_id, trace="run-2", pass_number=2)
         assert "a label of another pass has this id" in asked(mira, moved)
         mira.execute("ROLLBACK")
     with team.session("mira", SECOND) as session:
@@ -702,3 +705,52 @@ def test_a_file_has_no_team(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     code, _, told = command(capsys, "team", "add", "mira", "--role", "lead", "--workspace", path)
     assert code == 1
     assert "a team has its workspace on a server" in told
+
+
+# Registers
+
+
+def test_traces_and_taxonomies_are_changed_by_the_lead_alone(team: Team) -> None:
+    other = replace(MAST, id="other")
+    changed = TraceRecord(
+        TRACE, FIRST.identity, Path("/elsewhere/run-1.json"), outcome=Outcome.SUCCEEDED, spans=99
+    )
+    new = TraceRecord("run-9", path=Path("/runs/run-9.json"), outcome=Outcome.FAILED)
+    with team.workspace("lea") as lea:
+        before = lea.traces()
+        for name in ("mira", "carol", "runner"):
+            with team.workspace(name) as member:
+                assert member.register_trace(changed) == TRACE
+                assert member.register_unknown_traces([changed, replace(new, trace_id=f"{name}-9")])
+                with pytest.raises(WorkspaceError, match="is not in this workspace, and the lead"):
+                    member.add_taxonomy(other)
+                member.add_taxonomy(replace(MAST, content_hash="another text"))
+            with team.sql(name) as attacker:
+                for statement in (
+                    "UPDATE public.traces SET outcome = 'succeeded'",
+                    "INSERT INTO public.traces SELECT * FROM public.traces",
+                    "UPDATE public.taxonomies SET document = '{'",
+                    "INSERT INTO public.taxonomies VALUES ('zz@1', 'h', '{}')",
+                    "INSERT INTO public.taxonomy_revisions VALUES ('zz@1', '', 'h', '{}')",
+                    "UPDATE public.annotators SET kind = 'judge'",
+                    "DELETE FROM public.traces",
+                ):
+                    assert asked(attacker, statement).startswith("42501 "), (name, statement)
+        assert [one for one in lea.traces() if one.trace_id in {TRACE, "run-2"}] == list(before)
+        assert {one.trace_id for one in lea.traces()} >= {"mira-9", "carol-9", "runner-9"}
+        assert lea.register_trace(changed) == TRACE
+        assert lea.traces(TRACE)[0].outcome is Outcome.SUCCEEDED
+        lea.add_taxonomy(other)
+        assert {one.ref for one in lea.taxonomies()} == {MAST.ref, other.ref}
+
+
+def test_a_first_member_finds_the_taxonomy_that_comes_with_the_program(
+    postgres: PostgresServer,
+) -> None:
+    database = postgres.new_database()
+    with closing(Workspace.create_on_server(postgres.url(database))) as owner:
+        owner.add_member("mira", Role.ANNOTATOR)
+    with closing(Workspace.open(postgres.url(database, user="mira"))) as workspace:
+        session = Session.open(workspace, FIRST, MAST, "mira", blind=True)
+        session.toggle_label(MODES[0], Target("k0", "k0"), suggestions_on_screen=False)
+        assert len(session.labels) == 1
