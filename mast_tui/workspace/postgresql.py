@@ -311,10 +311,11 @@ class Server(Database):
         self._can_wait = list(whose) == [self._keeps_for]
         # Sooner than this side gives up, so that no lock is waited for in vain.
         patience = self._answers_within if self._can_wait else None
-        seconds = None if patience is None else patience / 2
         beginning = ["BEGIN"]
-        if whose or not sees_own_only(self._writer):  # annotators change no register by themselves
-            beginning.append(_turns(whose, seconds))
+        if patience is not None:
+            beginning.append(f"SET LOCAL lock_timeout = '{patience / 2}s'")
+        if not sees_own_only(self._writer):  # the functions that annotators call take their turns
+            beginning.append(_turns(whose))
         if whose:
             self._beginning, self._held.statements = beginning, []
             return transaction
@@ -968,20 +969,12 @@ def _begin_reading(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
 
-def _turns(whose: Collection[str], seconds: float | None) -> str:
-    """Return a statement that takes turns, in the order of their names.
-
-    Args:
-        whose: The annotators whose events are added; none where anything else may be written.
-        seconds: How long it may wait, None for as long as any statement.
-    """
+def _turns(whose: Collection[str]) -> str:
+    """Return a statement that takes the turns of these annotators, or that of the registers."""
     # In hexadecimal digits, as the statement is prepared, where some characters mean a parameter.
     names = [name.encode("utf-8", "surrogatepass").hex() for name in sorted(whose or ("",))]
     listed = ", ".join(f"convert_from(decode('{name}', 'hex'), 'UTF8')" for name in names)
-    turns = f"public.take_turns(ARRAY[{listed}])"
-    if seconds is None:
-        return f"SELECT {turns}"
-    return f"SELECT set_config('lock_timeout', '{seconds}s', true), {turns}"
+    return f"SELECT public.take_turns(ARRAY[{listed}])"
 
 
 def _is_lost(error: BaseException | None) -> bool:
