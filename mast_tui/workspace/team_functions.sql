@@ -253,12 +253,18 @@ BEGIN
 END $$;
 
 -- Put a label in the place of one with its id.
-CREATE FUNCTION seen.put_label(event public.events, label jsonb, raw json) RETURNS void
+CREATE FUNCTION seen.put_label(event public.events, label jsonb) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
   target jsonb := label -> 'target';
   evidence jsonb := label -> 'evidence';
+  named text[];
 BEGIN
+  IF evidence ? 'named' THEN
+    -- As the payload has it, in ASCII; of a change the label after it comes first.
+    named := regexp_match(event.payload,
+      '"named":\[("(?:[^"\\]|\\.)*"),("(?:[^"\\]|\\.)*")\]');
+  END IF;
   INSERT INTO public.labels AS kept (annotator, id, trace_id, taxonomy, pass_number, mode,
     first_key, last_key, quote, char_start, char_end, note, confidence, severity, origin,
     suggestion, saw_suggestions, created_at, evidence_key, evidence_quote, evidence_start,
@@ -267,13 +273,11 @@ BEGIN
     label ->> 'mode', target ->> 'first', coalesce(target ->> 'last', target ->> 'first'),
     target ->> 'quote', (target ->> 'start')::bigint, (target ->> 'end')::bigint,
     coalesce(label ->> 'note', ''), (label ->> 'confidence')::float8, label ->> 'severity',
-    -- What is suggested is a judge's.
     coalesce(label ->> 'origin', 'manual'), label ->> 'suggestion',
     coalesce((label ->> 'saw_suggestions')::boolean, false), coalesce(label ->> 'created_at', ''),
     evidence ->> 'key', evidence ->> 'quote', (evidence ->> 'start')::bigint,
     (evidence ->> 'end')::bigint, evidence ->> 'match',
-    '[' || (raw #> '{evidence,named,0}')::text || ', ' || (raw #> '{evidence,named,1}')::text
-      || ']',
+    '[' || named[1] || ', ' || named[2] || ']',
     (label ->> 'decisive')::boolean, evidence ->> 'wording', nullif(label ->> 'remedy', ''))
   ON CONFLICT (annotator, id) DO UPDATE SET mode = excluded.mode, first_key = excluded.first_key,
     last_key = excluded.last_key, quote = excluded.quote, char_start = excluded.char_start,
@@ -329,9 +333,9 @@ LANGUAGE plpgsql AS $$
 BEGIN
   CASE event.kind
     WHEN 'label_added' THEN
-      PERFORM seen.put_label(event, payload -> 'label', event.payload::json -> 'label');
+      PERFORM seen.put_label(event, payload -> 'label');
     WHEN 'label_changed' THEN
-      PERFORM seen.put_label(event, payload -> 'after', event.payload::json -> 'after');
+      PERFORM seen.put_label(event, payload -> 'after');
     WHEN 'label_removed' THEN
       PERFORM seen.remove_label(event, payload #>> '{label,id}');
     WHEN 'verdict_set' THEN
@@ -473,6 +477,6 @@ END $$;
 
 -- Parts of "append_event", which check nothing themselves.
 REVOKE EXECUTE ON FUNCTION seen.check_event(public.events), seen.check_pass(public.events, jsonb),
-  seen.put_label(public.events, jsonb, json), seen.remove_label(public.events, text),
+  seen.put_label(public.events, jsonb), seen.remove_label(public.events, text),
   seen.change_pass(public.events, jsonb), seen.follow_event(public.events, jsonb),
   public.take_turns(text[]) FROM PUBLIC;

@@ -284,7 +284,7 @@ STATEMENTS: Final = [
     "INSERT INTO public.events SELECT * FROM seen.events LIMIT 1",
     "TRUNCATE public.labels",
     "SELECT seen.put_label(ROW('x', 'mira', 1, '', '', 'run-1', 'mast@3', 1, '', '', '', NULL, "
-    "NULL, NULL)::public.events, '{}', '{}')",
+    "NULL, NULL)::public.events, '{}')",
     # Locks
     "SELECT pg_advisory_lock(1296126804)",
     "SELECT pg_advisory_xact_lock(1296126804)",
