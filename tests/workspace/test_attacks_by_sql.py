@@ -11,7 +11,9 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from mast_tui.workspace import schema
+from mast_tui.workspace import WorkspaceError, schema
+from mast_tui.workspace.database import driver_of
+from mast_tui.workspace.records import Role, TraceRecord
 from tests.postgres import PostgresServer
 from tests.workspace.test_sight_by_server import (
     IMPORTED,
@@ -400,3 +402,30 @@ def test_an_id_of_another_annotators_event_is_refused(team: Team) -> None:
     with team.sql(ME) as mira:
         assert "an event of another" in asked(mira, event("spans_read", event_id=bobs))
         assert asked(mira, event("spans_read", event_id=new_event_id())).startswith("SELECT 1")
+
+
+def test_an_open_transaction_keeps_no_one_from_changing_the_team(team: Team) -> None:
+    with team.sql(ME) as mira, team.workspace("postgres") as owner:
+        mira.execute("BEGIN")
+        mira.execute(event("spans_read"))
+        for query in READ_ALL:
+            mira.execute(query.encode())
+        driver_of(owner._database._writer).execute("SET lock_timeout = '1s'")
+        owner.add_member("zora", Role.ANNOTATOR)
+        owner.add_member(ME, Role.ANNOTATOR, assisted=True)
+        owner.add_member(ME, Role.ANNOTATOR)
+        owner.remove_member("zora")
+        mira.execute("ROLLBACK")
+
+
+def test_a_new_trace_that_someone_is_registering_is_waited_for_shortly(team: Team) -> None:
+    row = KNOWN_TRACE.replace("'run-1'", "'run-5'")
+    with team.sql(ME) as mira:
+        mira.execute("BEGIN")
+        assert asked(mira, f"SELECT seen.register_trace({row})").startswith("SELECT 1")
+        with team.workspace("bob") as bob, pytest.raises(WorkspaceError, match="another program"):
+            bob.register_trace(TraceRecord("run-5"))
+        check_others_can_work(team)
+        mira.execute("ROLLBACK")
+    with team.workspace("bob") as bob:
+        assert bob.register_trace(TraceRecord("run-5")) == "run-5"
