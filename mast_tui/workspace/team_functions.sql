@@ -209,18 +209,22 @@ END $$;
 CREATE FUNCTION seen.check_pass(event public.events, payload jsonb) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
+  is_known boolean;
   last_pass bigint;
   last_revealed bigint;
   pass_kind text := CASE event.kind WHEN 'pass_started' THEN payload ->> 'kind'
     WHEN 'pass_kind_set' THEN payload ->> 'after' END;
 BEGIN
-  IF NOT EXISTS (SELECT FROM public.traces t WHERE t.id = event.trace_id)
-    OR NOT EXISTS (SELECT FROM public.taxonomies t WHERE t.ref = event.taxonomy) THEN
+  SELECT EXISTS (SELECT FROM public.traces t WHERE t.id = event.trace_id)
+      AND EXISTS (SELECT FROM public.taxonomies t WHERE t.ref = event.taxonomy),
+    (SELECT max(r.pass_number) FROM team.revealed r WHERE r.annotator = event.annotator
+      AND r.trace_id = event.trace_id AND r.taxonomy = event.taxonomy),
+    (SELECT max(p.number) FROM public.passes p WHERE p.annotator = event.annotator
+      AND p.trace_id = event.trace_id AND p.taxonomy = event.taxonomy)
+    INTO is_known, last_revealed, last_pass;
+  IF NOT is_known THEN
     RAISE 'the workspace has no such trace or taxonomy' USING ERRCODE = 'MAST1';
   END IF;
-  SELECT max(r.pass_number) INTO last_revealed FROM team.revealed r
-    WHERE r.annotator = event.annotator AND r.trace_id = event.trace_id
-    AND r.taxonomy = event.taxonomy;
   IF event.pass_number <= last_revealed THEN
     RAISE 'what you said before you saw what others say stands; a change opens the next pass'
       USING ERRCODE = 'MAST1';
@@ -229,9 +233,6 @@ BEGIN
     RAISE 'a pass that begins after you saw what others say is a second look'
       USING ERRCODE = 'MAST1';
   END IF;
-  SELECT max(p.number) INTO last_pass FROM public.passes p
-    WHERE p.annotator = event.annotator AND p.trace_id = event.trace_id
-    AND p.taxonomy = event.taxonomy;
   IF (event.pass_number BETWEEN 1 AND coalesce(last_pass, 0)
     OR event.kind = 'pass_started' AND event.pass_number = coalesce(last_pass, 0) + 1)
     IS NOT TRUE
