@@ -127,8 +127,9 @@ def test_the_server_derives_what_python_derives(postgres: PostgresServer, tmp_pa
         with closing(Workspace.open(postgres.url(database, user="mira"))) as workspace:
             facts = facts_of(workspace)
             for number, fact in facts:
-                about = (TRACE, MAST.ref) if number is not None else (None, None)
-                workspace.append([NewEvent("mira", *about, number, fact)])
+                of_pass = NewEvent("mira", TRACE, MAST.ref, number, fact)
+                of_no_trace = NewEvent("mira", None, None, None, fact)
+                workspace.append([of_no_trace if number is None else of_pass])
                 assert not owner.differences(), fact
             half = SpanNoteSet("k0", "", "half \ud800")
             with pytest.raises(WorkspaceError, match="half a character"):
