@@ -89,7 +89,8 @@ def check_command(mend: bool, common: CommonOptions, as_json: bool) -> None:
     """
     place = open_workspace(common)
     place.check()
-    differing, edited = place.differences(), place.edited_histories()
+    differing, damaged = place.check_rows()
+    edited = place.edited_histories()
     if mend and differing:
         place.rebuild({one.annotator for one in differing})
     counts = _counts(place)
@@ -99,6 +100,7 @@ def check_command(mend: bool, common: CommonOptions, as_json: bool) -> None:
                 **counts,
                 "differences": [one._asdict() for one in differing],
                 "edited": [{"annotator": one.annotator, "seq": one.seq} for one in edited],
+                "damaged": [row._asdict() for row in damaged],
                 "mended": mend and bool(differing),
             }
         )
@@ -111,9 +113,11 @@ def check_command(mend: bool, common: CommonOptions, as_json: bool) -> None:
             )
         for event in edited:
             print_line(f"the history of {event.annotator} was edited, from event {event.seq} on")
-        if not differing and not edited:
+        for row in damaged:
+            print_line(f"damaged in {row.table}, and passed over: {row.name}: {row.problem}")
+        if not differing and not edited and not damaged:
             click.echo("All of it is as it was recorded.")
-    if edited or (differing and not mend):
+    if edited or damaged or (differing and not mend):
         raise click.exceptions.Exit(1)
 
 

@@ -1,4 +1,4 @@
-"""Whether the state tables say what follows from the events."""
+"""The check of a workspace: its state tables against its events, and rows that cannot be read."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import NamedTuple
 
-from sqlalchemy import Connection, Table, select
+from sqlalchemy import Connection, RowMapping, Table, select
 
+from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.workspace import schema
 from mast_tui.workspace.database import Database
 from mast_tui.workspace.events.append import follow
+from mast_tui.workspace.events.model import Event
 from mast_tui.workspace.events.rows import event_of
+from mast_tui.workspace.registers import taxonomies, traces
 from mast_tui.workspace.sqlite_file import SqliteFile
 
 _AT_ONCE = 6000
@@ -25,24 +28,83 @@ class Difference(NamedTuple):
     rows: int
 
 
-def differences(database: Database) -> tuple[Difference, ...]:
-    """Make the state tables anew, in memory, and hold them against those that are kept."""
+class DamagedRow(NamedTuple):
+    """A row that cannot be read or is not as it was kept, which everything else passes over."""
+
+    table: str
+    name: str
+    problem: str
+
+
+class CheckResult(NamedTuple):
+    """What a check finds: both are empty where the workspace is whole."""
+
+    differences: tuple[Difference, ...]
+    damaged: tuple[DamagedRow, ...]
+
+
+def check_rows(database: Database) -> CheckResult:
+    """Make the state tables anew, in memory, compare them with those kept, and read all registers.
+
+    Args:
+        database: The workspace, which is only read.
+
+    Returns:
+        The rows that differ, and the events and register rows that are damaged.
+    """
     with (
         database.reading() as kept,
         closing(SqliteFile(None, create=True)) as scratch,
         scratch.writing(whole=True) as anew,
     ):
-        return tuple(_differences(kept, anew))
+        damaged = list[DamagedRow]()
+        differences = tuple(_differences(kept, anew, damaged))
+        damaged += _damaged_registers(kept)
+        return CheckResult(differences, tuple(damaged))
 
 
-def _differences(kept: Connection, anew: Connection) -> Iterator[Difference]:
+def damaged_events(connection: Connection) -> tuple[DamagedRow, ...]:
+    """Return the events that cannot be read."""
+    damaged = list[DamagedRow]()
+    statement = select(schema.events).order_by(schema.events.c.annotator, schema.events.c.seq)
+    rows = connection.execute(statement.execution_options(stream_results=True)).mappings()
+    for batch in rows.partitions(_AT_ONCE):
+        for row in batch:
+            _read_event(row, damaged)
+    return tuple(damaged)
+
+
+def _read_event(row: RowMapping, damaged: list[DamagedRow]) -> Event | None:
+    try:
+        return event_of(row)
+    except ValueError as error:
+        name = f"{row['annotator']}, step {row['seq']}, {row['id']}"
+        damaged.append(DamagedRow("events", name, str(error)))
+        return None
+
+
+def _damaged_registers(kept: Connection) -> Iterator[DamagedRow]:
+    for ref, problem in taxonomies.unreadable(kept):
+        yield DamagedRow("taxonomies", ref, problem)
+    for trace_id, problem in traces.unreadable(kept):
+        yield DamagedRow("traces", trace_id, problem)
+    table = schema.annotators
+    for name, kind in kept.execute(select(table.c.name, table.c.kind).order_by(table.c.name)):
+        is_judge = annotator_kind(name) is AnnotatorKind.JUDGE
+        if kind not in set(AnnotatorKind) or is_judge != (kind == AnnotatorKind.JUDGE):
+            yield DamagedRow("annotators", name, f"{kind!r} is not the kind of this name")
+
+
+def _differences(
+    kept: Connection, anew: Connection, damaged: list[DamagedRow]
+) -> Iterator[Difference]:
     events = schema.events
-    everybody = {
+    annotators = {
         name
         for table in (events, *schema.STATE_TABLES)
         for name in kept.execute(select(table.c.annotator).distinct()).scalars()
     }
-    for annotator in sorted(everybody):
+    for annotator in sorted(annotators):
         own = (
             select(events)
             .where(events.c.annotator == annotator)
@@ -50,7 +112,8 @@ def _differences(kept: Connection, anew: Connection) -> Iterator[Difference]:
             .execution_options(stream_results=True)
         )
         for batch in kept.execute(own).mappings().partitions(_AT_ONCE):
-            follow(anew, map(event_of, batch))
+            read = (_read_event(row, damaged) for row in batch)
+            follow(anew, (event for event in read if event is not None))
         for table in schema.STATE_TABLES:
             differing = _rows(kept, table, annotator) ^ _rows(anew, table, annotator)
             keys = {row[: len(table.primary_key)] for row in differing}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from itertools import chain, groupby
@@ -401,13 +401,51 @@ NOT_LATEST: Final = "another program was first"
 
 
 OWN_ONLY: Final[Mapping[str, bool]] = {"own_only": True}
-"""The option of connections on which the tables are views (``workspace.team``): what is inserted
-takes the place of a row with the same key by itself."""
+"""The option of an annotator's connections: the tables are views (``workspace.team``), and are
+written by functions."""
+
+READS_REGISTERS: Final[Mapping[str, bool]] = {"reads_registers": True}
+"""The option of connections of members who are no lead: traces and taxonomies that are there stay
+as they are."""
 
 
 def sees_own_only(connection: Connection) -> bool:
     """Whether the server shows only what an annotator may see."""
     return "own_only" in connection.get_execution_options()
+
+
+def reads_registers(connection: Connection) -> bool:
+    """Return whether the server keeps the registers of traces and taxonomies from being changed."""
+    return "reads_registers" in connection.get_execution_options()
+
+
+def call_function(
+    connection: Connection, function: str, table: Table, rows: Sequence[Values]
+) -> None:
+    """Call a function of a team's server, which takes a row of a table.
+
+    Args:
+        connection: An open transaction.
+        function: Its name in the schema ``seen``.
+        table: The table whose rows it takes.
+        rows: The values of each, in the order of the table's columns.
+    """
+    values = ", ".join(f"%s::{_kind_on_server(column)}" for column in table.columns)
+    send(connection, f"SELECT seen.{function}(ROW({values})::public.{table.name})", rows)
+
+
+def take_turns(connection: Connection, annotators: Iterable[str]) -> None:
+    """Keep other programs from adding events of these annotators until the transaction ends.
+
+    A file is written by one program at a time anyhow.
+
+    Args:
+        connection: An open transaction.
+        annotators: Whose events and state are about to be changed.
+    """
+    if is_on_server(connection):
+        names = sorted(set(annotators))
+        connection.exec_driver_sql("SELECT public.take_turns(%s::text[])", (names,))
 
 
 class Among:
@@ -487,9 +525,8 @@ class Insertion:
         driver.executemany(self._one, few)
 
     def _write_to_server(self, connection: Connection, rows: Sequence[Values]) -> None:
-        known = self._where_known if sees_own_only(connection) else ""
         if len(rows) == 1:
-            send(connection, self._single.removesuffix(known), [tuple(rows[0])])
+            send(connection, self._single, [tuple(rows[0])])
             return
         for start in range(0, len(rows), _SERVER_ROWS):
             columns = zip(*rows[start : start + _SERVER_ROWS], strict=True)
@@ -500,7 +537,7 @@ class Insertion:
                 else list(column)
                 for place, column in enumerate(columns)
             )
-            send(connection, self._lists.removesuffix(known), [tuple(lists)])
+            send(connection, self._lists, [tuple(lists)])
 
     @cached_property
     def _floats(self) -> Collection[int]:

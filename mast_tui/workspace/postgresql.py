@@ -1,8 +1,9 @@
 """A workspace in a PostgreSQL database, for many programs on many machines at once.
 
 Beside the tables of every workspace it has ``workspace_version``, one row that says what it is.
-Whoever writes takes a lock of the server first: one for all that is written, or, to add events of
-an annotator, one for that annotator, as all that follows from them is theirs alone. To add them
+Whoever writes takes a turn first, which is a row of the table ``turns``: the one without a name for
+registers, or, to add events of an annotator, the one of that annotator, as all that follows from
+them is theirs alone. A row can be locked by those only who may write in its name. To add events
 takes one round trip: what gives nothing back is held until something is asked, and what they come
 after is mostly known from the time before, so that the server need only be told to look whether
 that is still so.
@@ -12,7 +13,6 @@ A text on a server can hold no NUL, so one is kept as two other characters (``_K
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import time
@@ -51,17 +51,19 @@ from mast_tui.workspace.database import (
     LOOK_FOR_SERVER,
     NOT_LATEST,
     OWN_ONLY,
+    READS_REGISTERS,
     Database,
     Held,
     NotLatest,
     Values,
     driver_of,
+    sees_own_only,
 )
 from mast_tui.workspace.migration import migrate
 from mast_tui.workspace.opening import check_version
 from mast_tui.workspace.outbox import Outbox
 from mast_tui.workspace.presence import Presence
-from mast_tui.workspace.records import Member
+from mast_tui.workspace.records import Member, Role
 from mast_tui.workspace.schema import APPLICATION_ID, SCHEMA_VERSION, metadata
 from mast_tui.workspace.sqlite_file import SqliteFile, make_file
 from mast_tui.writes import (
@@ -89,13 +91,26 @@ _TELL_EVERY: Final = 0.5
 _CHANNEL: Final = "mast_tui"
 _WHEREABOUTS: Final = "mast_tui_presence"
 _TELL: Final = f"NOTIFY {_CHANNEL}"
-_LOCK: Final = 0x4D415354
-"""The lock of all that is written, and the first half of each annotator's."""
-
 _MAINTENANCE: Final = "postgres"
 """The database from which others are made."""
 
-_AT_CONNECT: Final = f"SET lock_timeout = '{_LOCK_SECONDS}s'; SET jit = off"
+_AT_CONNECT: Final = (
+    f"SET lock_timeout = '{_LOCK_SECONDS}s'; SET jit = off; SET search_path = public"
+)
+"""What each connection begins with. The server's own search path begins with the schema that is
+named like the user: for the user ``team`` that is the one of the team's tables."""
+
+_TURNS: Final = """
+CREATE TABLE IF NOT EXISTS public.turns (name TEXT COLLATE "C" PRIMARY KEY);
+CREATE OR REPLACE FUNCTION public.take_turns(names text[]) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  INSERT INTO public.turns SELECT n FROM unnest(names) n ORDER BY n ON CONFLICT DO NOTHING;
+  PERFORM FROM public.turns t WHERE t.name = ANY(names) ORDER BY t.name FOR UPDATE;
+END $$;
+REVOKE EXECUTE ON FUNCTION public.take_turns(text[]) FROM PUBLIC;
+"""
+"""The turns of those who write. A team has a function of its own, which checks whose turn it is."""
 
 
 class _Escaped(StrDumperUnknown):
@@ -187,15 +202,23 @@ class Server(Database):
             try:
                 self._prepare(create=create)
                 self.member = team.member(self._writer)
-                if self.member is not None and not self.member.sees_all:
-                    self._readers.update_execution_options(**OWN_ONLY)
-                    self._writers.update_execution_options(**OWN_ONLY)
-                    self._writer.execution_options(**OWN_ONLY)
-                    driver_of(self._writer).execute(team.AT_CONNECT, prepare=False)
+                self._set_up_member()
             except BaseException:
                 self._writer.close()
                 self._writers.dispose()
                 raise
+
+    def _set_up_member(self) -> None:
+        member = self.member
+        if member is None:
+            return
+        options = {} if member.role is Role.LEAD else dict(READS_REGISTERS)
+        if not member.sees_all:
+            options |= OWN_ONLY
+            driver_of(self._writer).execute(team.AT_CONNECT, prepare=False)
+        self._readers.update_execution_options(**options)
+        self._writers.update_execution_options(**options)
+        self._writer.execution_options(**options)
 
     @property
     def name(self) -> str:
@@ -289,7 +312,11 @@ class Server(Database):
         self._can_wait = list(whose) == [self._keeps_for]
         # Sooner than this side gives up, so that no lock is waited for in vain.
         patience = self._answers_within if self._can_wait else None
-        beginning = ["BEGIN", _locks(whose, None if patience is None else patience / 2)]
+        beginning = ["BEGIN"]
+        if patience is not None:
+            beginning.append(f"SET LOCAL lock_timeout = '{patience / 2}s'")
+        if not sees_own_only(self._writer):  # the functions that annotators call take their turns
+            beginning.append(_turns(whose))
         if whose:
             self._beginning, self._held.statements = beginning, []
             return transaction
@@ -588,22 +615,36 @@ class Server(Database):
             self._create_tables()
         version = self._checked_version()
         if version < SCHEMA_VERSION:
+            self._check_owner()
             with self._preparing():
                 there = team.lift(self._writer)
                 # Another program may have been quicker while this one waited for its turn.
                 migrate(self._writer, self._checked_version())
+                self._writer.exec_driver_sql(_TURNS)
                 if there:
                     team.keep(self._writer)
                 self._writer.exec_driver_sql(
-                    f"UPDATE workspace_version SET schema_version = {SCHEMA_VERSION}"
+                    f"UPDATE public.workspace_version SET schema_version = {SCHEMA_VERSION}"
                 )
+
+    def _check_owner(self) -> None:
+        """Raise ``WorkspaceError`` for a user who may not change the tables of an old workspace."""
+        owns = (
+            "SELECT pg_has_role(session_user, relowner, 'USAGE') FROM pg_class "
+            "WHERE oid = 'public.workspace_version'::regclass"
+        )
+        if not driver_of(self._writer).execute(owns).fetchone()[0]:
+            raise WorkspaceError(
+                f"{self.name}: the workspace is of an earlier version of mast-tui; whoever made it "
+                "brings it up to date with: mast-tui team list --workspace URL"
+            )
 
     def _versions(self) -> tuple[int, int] | None:
         driver = driver_of(self._writer)
-        if driver.execute("SELECT to_regclass('workspace_version')").fetchone()[0] is None:
+        if driver.execute("SELECT to_regclass('public.workspace_version')").fetchone()[0] is None:
             return None
-        found: tuple[int, int] | None = driver.execute("SELECT * FROM workspace_version").fetchone()
-        return found or (0, 0)
+        row = driver.execute("SELECT * FROM public.workspace_version").fetchone()
+        return row or (0, 0)
 
     def _checked_version(self) -> int:
         application_id, version = self._versions() or (0, 0)
@@ -612,6 +653,7 @@ class Server(Database):
 
     @contextmanager
     def _preparing(self) -> Iterator[None]:
+        self._make_turns()
         transaction = self._begin_at_once(())
         try:
             yield
@@ -621,20 +663,29 @@ class Server(Database):
             self._take_back(transaction)
             raise
 
+    def _make_turns(self) -> None:
+        """Make the table of turns, by which programs that prepare tables wait for each other."""
+        driver = driver_of(self._writer)
+        if driver.execute("SELECT to_regclass('public.turns')").fetchone()[0] is None:
+            driver.execute(_TURNS, prepare=False)
+
     def _create_tables(self) -> None:
         with self._preparing():
             if self._versions() is not None:
                 return
-            tables = "SELECT count(*) FROM pg_tables WHERE schemaname = current_schema()"
+            tables = (
+                "SELECT count(*) FROM pg_tables WHERE schemaname = 'public' "
+                "AND tablename <> 'turns'"
+            )
             if self._writer.exec_driver_sql(tables).scalar_one():
                 check_version(self.name, application_id=0, version=0)
             metadata.create_all(self._writer, checkfirst=False)
             self._writer.exec_driver_sql(
-                "CREATE TABLE workspace_version "
+                "CREATE TABLE public.workspace_version "
                 "(application_id BIGINT NOT NULL, schema_version BIGINT NOT NULL)"
             )
             self._writer.exec_driver_sql(
-                f"INSERT INTO workspace_version VALUES ({APPLICATION_ID}, {SCHEMA_VERSION})"
+                f"INSERT INTO public.workspace_version VALUES ({APPLICATION_ID}, {SCHEMA_VERSION})"
             )
 
     # The team
@@ -922,25 +973,12 @@ def _begin_reading(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
 
-def _locks(whose: Collection[str], seconds: float | None) -> str:
-    """A statement that takes what keeps others from writing the same.
-
-    Annotators are locked in the order of their names, so that nobody waits in a circle.
-
-    Args:
-        whose: The annotators whose events are added; none where anything may be written.
-        seconds: How long it may wait, None for as long as anybody.
-    """
-    if not whose:
-        return f"SELECT pg_advisory_xact_lock({_LOCK})"
-    locks = [f"pg_advisory_xact_lock_shared({_LOCK})"]
-    if seconds is not None:
-        locks.insert(0, f"set_config('lock_timeout', '{seconds}s', true)")
-    for name in sorted(whose):
-        digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()
-        number = int.from_bytes(digest[:4], "big", signed=True)
-        locks.append(f"pg_advisory_xact_lock({_LOCK}, {number})")
-    return f"SELECT {', '.join(locks)}"
+def _turns(whose: Collection[str]) -> str:
+    """Return a statement that takes the turns of these annotators, or that of the registers."""
+    # In hexadecimal digits, as the statement is prepared, where some characters mean a parameter.
+    names = [name.encode("utf-8", "surrogatepass").hex() for name in sorted(whose or ("",))]
+    listed = ", ".join(f"convert_from(decode('{name}', 'hex'), 'UTF8')" for name in names)
+    return f"SELECT public.take_turns(ARRAY[{listed}])"
 
 
 def _is_lost(error: BaseException | None) -> bool:

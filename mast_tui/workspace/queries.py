@@ -37,9 +37,9 @@ from mast_tui.workspace.events.fields import Fields
 from mast_tui.workspace.events.model import Event
 from mast_tui.workspace.events.rows import (
     PASS_COLUMNS,
-    event_of,
     label_of,
     pass_of,
+    readable_events,
     review_of,
     span_note_of,
     verdict_of,
@@ -240,7 +240,8 @@ def reads(
         table.c.kind == EventKind.SPANS_READ.value,
         of_it if pass_number in retests else up_to_it,
     )
-    facts = [event_of(row).fact for row in connection.execute(statement).mappings()]
+    rows = connection.execute(statement).mappings()
+    facts = [event.fact for event in readable_events(rows)]
     read = [fact for fact in facts if isinstance(fact, SpansRead)]
     return SpansRead(
         tuple(sorted({key for fact in read for key in fact.keys})),
@@ -260,10 +261,9 @@ def look_again(
         .order_by(table.c.seq, table.c.id)
     )
     found: dict[str, tuple[str, ...]] = {}
-    for row in connection.execute(statement).mappings():
-        fact = event_of(row).fact
-        assert isinstance(fact, LookAgainSet)
-        found[row["trace_id"]] = fact.after
+    for event in readable_events(connection.execute(statement).mappings()):
+        if isinstance(event.fact, LookAgainSet) and event.trace_id is not None:
+            found[event.trace_id] = event.fact.after
     return {trace_id: modes for trace_id, modes in found.items() if modes}
 
 
@@ -392,7 +392,7 @@ def events(
     pass_number: int | None,
     after: tuple[str, int, str] | None,
 ) -> tuple[Event, ...]:
-    """The next events by annotator, counter and id.
+    """Return the next events by annotator, counter and id, without those that cannot be read.
 
     Args:
         connection: Sees one state throughout.
@@ -405,10 +405,14 @@ def events(
     statement = select(table).where(*_conditions(table, wanted)).order_by(*order)
     if pass_number is not None:
         statement = statement.where(table.c.pass_number == pass_number)
-    if after is not None:
-        statement = statement.where(tuple_(*order) > after)
-    rows = connection.execute(statement.limit(_EVENTS_AT_ONCE)).mappings()
-    return tuple(map(event_of, rows))
+    while True:
+        later = statement if after is None else statement.where(tuple_(*order) > after)
+        rows = connection.execute(later.limit(_EVENTS_AT_ONCE)).mappings().all()
+        found = tuple(readable_events(rows))
+        if found or not rows:
+            return found
+        last = rows[-1]
+        after = (last["annotator"], last["seq"], last["id"])
 
 
 def events_on_traces(
@@ -435,6 +439,6 @@ def events_on_traces(
             # Ordered as an index is; by ``seq`` first all events of the annotator would be read.
             .order_by(table.c.trace_id, table.c.seq, table.c.id)
         )
-        for event in map(event_of, connection.execute(statement).mappings()):
+        for event in readable_events(connection.execute(statement).mappings()):
             found[event.trace_id or ""].append(event)
     return found

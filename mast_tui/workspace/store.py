@@ -15,10 +15,11 @@ from sqlalchemy import Connection
 from mast_tui.errors import WorkspaceError
 from mast_tui.gold.model import Decision
 from mast_tui.labels import AnnotatorKind
+from mast_tui.taxonomy.loader import load_mast
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import queries
-from mast_tui.workspace.checking import Difference, differences
+from mast_tui.workspace.checking import CheckResult, Difference, check_rows, damaged_events
 from mast_tui.workspace.copying import copy_rows
 from mast_tui.workspace.database import Database
 from mast_tui.workspace.events import append as recording
@@ -212,9 +213,15 @@ class Workspace:
         self._database.check()
 
     def differences(self) -> tuple[Difference, ...]:
-        """Where the state tables are not what follows from the events."""
+        """Return where the state tables are not what follows from the events."""
+        return self.check_rows().differences
+
+    def check_rows(self) -> CheckResult:
+        """Return what a check of all rows finds; raises ``WorkspaceError`` for an annotator."""
         self._database.check_sees_all()
-        return differences(self._database)
+        return check_rows(self._database)
+
+    damaged_events = reading(damaged_events)
 
     event_count = reading(queries.event_count)
 
@@ -281,6 +288,8 @@ class Workspace:
             WorkspaceError: The name cannot be one or looks like another, or the server refuses.
         """
         self._database.check_team_is_theirs()
+        if not self.taxonomies():
+            self.add_taxonomy(load_mast())
         if role is not Role.JUDGE:
             self.add_annotator(name, AnnotatorKind.HUMAN)
         return self._database.add_member(Member(name, role, assisted))
@@ -326,6 +335,14 @@ class Workspace:
         """
         with self._database.reading() as connection:
             kept = taxonomy_register.kept_hash(connection, taxonomy)
+        member = self.member
+        if member is not None and member.role is not Role.LEAD:
+            if kept is None:
+                raise WorkspaceError(
+                    f"taxonomy {taxonomy.ref} is not in this workspace, and the lead adds one; ask "
+                    f"the lead to run: mast-tui --taxonomy FILE --workspace {self.name}"
+                )
+            return
         if kept is None or (in_use and kept != taxonomy.content_hash):
             with self._database.writing() as connection:
                 taxonomy_register.put_in_force(connection, taxonomy)

@@ -1,17 +1,19 @@
-"""Who is in the team of a workspace on a server, and what the server lets each of them see.
+"""The members of a team on a server, and what the server lets each of them see and write.
 
 Whoever made the workspace owns its tables, and nothing here binds them. The schema ``team`` keeps
 the members; a member is a role of the server with the same name. All but annotators read the tables
 themselves, and policies let them write in their own name only.
 
 Policies do not do for annotators: ``EXPLAIN ANALYZE`` counts the rows that one left out, for any
-condition that an index answers. So annotators have no right to the tables at all. The schema
-``seen``, in which theirs are looked for first, has a view in the place of each table: it gets its
-rows from functions that run as the owner and give only what may be seen, and what is written to
-it goes through triggers.
+condition that an index answers. So annotators have no right to the tables of what people say. The
+schema ``seen``, in which theirs are looked for first, has a view in the place of each table: it
+gets its rows from functions that run as the owner and return only what may be seen. They write by
+calling the functions in ``team_functions.sql``, which check each event and derive the state tables
+from it.
 
 Others are seen on a trace once ``revealed`` is recorded of it, which takes a finish; from then on
-the server takes nothing more for that pass.
+the server takes nothing more for that pass. A reveal counts once its transaction is committed: in
+the same transaction it could be read and taken back.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Collection, Iterator, Mapping
+from importlib.resources import files
 from typing import Any, Final
 
 import psycopg
@@ -42,18 +45,9 @@ _LONGEST: Final = 63
 _MADE_HERE: Final = "a member of a team of mast-tui"
 """The comment on a role that a team made, which a team may drop again."""
 
-_REFUSED: Final = "MAST1"
-"""SQLSTATE of what the triggers refuse."""
-
 _OF_PEOPLE: Final = (schema.events, *schema.STATE_TABLES)
 _SHARED: Final = (schema.taxonomies, schema.taxonomy_revisions, schema.traces, schema.annotators)
-"""What all members read and add to."""
-
-_WRITTEN: Final = (
-    *(schema.labels, schema.verdicts, schema.reviews, schema.span_notes),
-    *(schema.passes, schema.sights),
-)
-"""What annotators write beside events."""
+"""What all members read, and the lead changes."""
 
 _LEADS: Final = (EventKind.STUDY_SET,)
 _ADJUDICATORS: Final = (*_LEADS, EventKind.DECIDED, EventKind.GUIDELINE_SET)
@@ -208,23 +202,21 @@ def _take_rights(driver: Any, name: str) -> None:
 def _rights(role: Role) -> Iterator[str]:
     """What a role may do, as far as policies and triggers let it."""
     yield "USAGE ON SCHEMA public, team, seen"
-    yield "SELECT ON workspace_version, team.members"
-    yield f"SELECT, INSERT, UPDATE ON {_names(_SHARED)}"
+    yield f"SELECT ON public.workspace_version, team.members, {_names(_SHARED)}"
+    yield "EXECUTE ON FUNCTION public.take_turns(text[])"
     if role is Role.ANNOTATOR:
         yield f"SELECT ON {_names(_hidden(), 'seen')}"
-        yield "INSERT ON seen.events"
-        yield f"INSERT, UPDATE, DELETE ON {_names((*_WRITTEN, schema.settings), 'seen')}"
-        yield f"INSERT ON {_names((schema.span_indices,), 'seen')}"
         return
     yield f"SELECT ON {_names(schema.metadata.sorted_tables)}"
     yield f"INSERT, UPDATE ON {_names((schema.settings, schema.span_indices))}"
-    yield "INSERT ON events"
+    yield "INSERT ON public.events, public.annotators"
     yield f"INSERT, UPDATE, DELETE ON {_names(schema.STATE_TABLES)}"
     if role is not Role.ADJUDICATOR:
         yield f"INSERT, UPDATE ON {_names((schema.runs, schema.run_traces, schema.asked))}"
-        yield "USAGE ON SEQUENCE asked_id_seq"
+        yield "USAGE ON SEQUENCE public.asked_id_seq"
     if role is Role.LEAD:
-        yield "UPDATE, DELETE ON events"
+        yield f"INSERT, UPDATE ON {_names(_SHARED)}"
+        yield "UPDATE, DELETE ON public.events"
         yield f"INSERT, UPDATE, DELETE ON {_names((schema.imports, schema.imported_events))}"
 
 
@@ -256,6 +248,7 @@ def keep(connection: Connection) -> None:
     driver.execute(script)
     driver.execute(f"COMMENT ON SCHEMA seen IS '{stamp}'")
     for one in members(connection):
+        _take_rights(driver, one.name)
         _give_rights(driver, one)
 
 
@@ -276,11 +269,16 @@ def _tables() -> Iterator[str]:
     yield 'CREATE TABLE IF NOT EXISTS team.revealed (annotator TEXT COLLATE "C",'
     yield 'trace_id TEXT COLLATE "C", taxonomy TEXT COLLATE "C", pass_number BIGINT,'
     yield "PRIMARY KEY (annotator, trace_id, taxonomy, pass_number));"
+    # The id of the transaction that revealed it, also within a savepoint.
+    yield "ALTER TABLE team.revealed ADD COLUMN IF NOT EXISTS"
+    yield "revealed_in xid8 NOT NULL DEFAULT pg_current_xact_id();"
     yield 'CREATE TABLE IF NOT EXISTS team.settings (name TEXT COLLATE "C",'
     yield 'key TEXT COLLATE "C", value TEXT NOT NULL, PRIMARY KEY (name, key));'
+    # Until version 10 a pass could have any number, so that one could be revealed before the first.
+    yield "DELETE FROM team.revealed WHERE pass_number < 1;"
     yield "INSERT INTO team.revealed SELECT DISTINCT annotator, trace_id, taxonomy, pass_number"
     yield f"FROM public.events WHERE kind = '{EventKind.REVEALED.value}'"
-    yield "AND trace_id IS NOT NULL AND taxonomy IS NOT NULL AND pass_number IS NOT NULL"
+    yield "AND trace_id IS NOT NULL AND taxonomy IS NOT NULL AND pass_number >= 1"
     yield "ON CONFLICT DO NOTHING;"
     yield "WITH mine AS (DELETE FROM team.settings WHERE"
     yield f"{_is_tags_of('name', 'key')} RETURNING key, value)"
@@ -293,14 +291,11 @@ def _script() -> Iterator[str]:
     yield "DROP SCHEMA IF EXISTS seen CASCADE; CREATE SCHEMA seen;"
     yield "REVOKE CREATE ON SCHEMA public FROM PUBLIC;"
     yield from _policies()
-    yield _SEES_JUDGES + _EVENTS_BESIDE + _LAST_EVENT + _CHECK + _DROP_LABEL
+    yield _COMMITTED_REVEALS
+    yield _SEES_JUDGES + _EVENTS_BESIDE + _LAST_EVENT
     for table in _hidden():
         yield from _view(table)
-    for table in _WRITTEN:
-        yield from _triggers(table)
-    yield _EVENTS_INSERT
-    yield _SETTINGS_INSERT
-    yield _SPAN_INDICES_INSERT
+    yield files("mast_tui.workspace").joinpath("team_functions.sql").read_text("utf-8")
 
 
 def _policies() -> Iterator[str]:
@@ -344,9 +339,16 @@ def _quoted(kinds: Collection[EventKind]) -> str:
 
 # What annotators see
 
+_COMMITTED_REVEALS: Final = """
+CREATE VIEW seen.committed_reveals AS SELECT annotator, trace_id, taxonomy FROM team.revealed
+  WHERE revealed_in IS DISTINCT FROM pg_current_xact_id_if_assigned();
+"""
+"""The works on which others were shown. A reveal of another transaction is in it once that is
+committed; one of this transaction can still be taken back, also by a savepoint, and is not."""
+
 _NAMES: Final = f"""
   (SELECT CASE
-    WHEN EXISTS (SELECT FROM team.revealed v
+    WHEN EXISTS (SELECT FROM seen.committed_reveals v
       WHERE v.annotator = me.name AND v.trace_id = trace AND v.taxonomy = under)
     THEN ARRAY(SELECT a.name FROM public.annotators a)
     WHEN me.assisted
@@ -362,7 +364,7 @@ CREATE FUNCTION seen.sees_judges() RETURNS boolean LANGUAGE sql STABLE {_AS_OWNE
   SELECT EXISTS (SELECT FROM team.members WHERE name = {_ME} AND assisted)
 $$;
 """
-_REVEALED_TRACES: Final = f"SELECT trace_id FROM team.revealed WHERE annotator = {_ME}"
+_REVEALED_TRACES: Final = f"SELECT trace_id FROM seen.committed_reveals WHERE annotator = {_ME}"
 _OF_JUDGES: Final = f"seen.sees_judges() OR r.trace_id IN ({_REVEALED_TRACES})"
 
 
@@ -374,7 +376,7 @@ def _is_tags_of(who: str, key: str) -> str:
 _TAGS_OF_OTHERS: Final = f"""
   SELECT s.key, (SELECT json_agg(one)::text FROM json_array_elements(s.value::json) one
     WHERE (SELECT two::text FROM json_array_elements(one) WITH ORDINALITY AS of_it(two, number)
-      WHERE number = 2) IN (SELECT to_json(v.trace_id)::text FROM team.revealed v
+      WHERE number = 2) IN (SELECT to_json(v.trace_id)::text FROM seen.committed_reveals v
       WHERE v.annotator = {_ME}
       AND starts_with(v.taxonomy, split_part(s.key, ':', 2) || '@'))) AS tags
   FROM public.settings s
@@ -469,157 +471,6 @@ LANGUAGE sql STABLE {_AS_OWNER}
 AS $$ SELECT e.* FROM public.events e WHERE e.annotator = {_ME} AND e.id = ANY(ids) $$;
 """
 """What one's next event follows; without a trace it is not told what was last on one."""
-
-# What annotators write
-
-_CHECK: Final = f"""
-CREATE FUNCTION seen.check_write(whose text, trace text, under text, pass bigint) RETURNS void
-LANGUAGE plpgsql {_AS_OWNER} AS $$
-BEGIN
-  IF NOT EXISTS (SELECT FROM team.members m WHERE m.name = {_ME} AND m.name = whose) THEN
-    RAISE 'you write in your own name alone, which is %', session_user USING ERRCODE = '{_REFUSED}';
-  END IF;
-  IF current_setting('transaction_isolation') <> 'read committed' THEN
-    -- It would not know of what was revealed since it began.
-    RAISE 'labels are written in transactions that are READ COMMITTED'
-      USING ERRCODE = '{_REFUSED}';
-  END IF;
-  IF EXISTS (SELECT FROM team.revealed r WHERE r.annotator = whose AND r.trace_id = trace
-    AND r.taxonomy = under AND r.pass_number >= pass) THEN
-    RAISE 'what you said before you saw what others say stands; a change opens the next pass'
-      USING ERRCODE = '{_REFUSED}';
-  END IF;
-END $$;
-"""
-_DROP_LABEL: Final = f"""
-CREATE FUNCTION seen.drop_label(whose text, label text) RETURNS void
-LANGUAGE plpgsql {_AS_OWNER} AS $$
-DECLARE old public.labels;
-BEGIN
-  SELECT * INTO old FROM public.labels l WHERE l.annotator = {_ME} AND l.id = label;
-  PERFORM seen.check_write(whose, old.trace_id, old.taxonomy, old.pass_number);
-  DELETE FROM public.labels l WHERE l.annotator = whose AND l.id = label;
-END $$;
-"""
-"""As a label is known by its id alone, which the view would look for in every trace."""
-
-_EVENTS: Final = [f'"{column.name}"' for column in schema.events.columns]
-_EVENTS_INSERT: Final = f"""
-CREATE FUNCTION seen.events_insert() RETURNS trigger LANGUAGE plpgsql {_AS_OWNER} AS $$
-BEGIN
-  PERFORM seen.check_write(NEW.annotator, NEW.trace_id, NEW.taxonomy, NEW.pass_number);
-  IF NEW.kind IN ({_quoted(_ADJUDICATORS)}) THEN
-    RAISE 'an annotator cannot do that' USING ERRCODE = '{_REFUSED}';
-  ELSIF NEW.kind = '{EventKind.REVEALED}' THEN
-    IF NOT EXISTS (SELECT FROM public.events e WHERE e.annotator = NEW.annotator
-      AND e.trace_id = NEW.trace_id AND e.taxonomy = NEW.taxonomy
-      AND e.pass_number = NEW.pass_number AND e.kind = '{EventKind.PASS_FINISHED}') THEN
-      RAISE 'what others say is shown once you have finished' USING ERRCODE = '{_REFUSED}';
-    END IF;
-    INSERT INTO team.revealed
-      VALUES (NEW.annotator, NEW.trace_id, NEW.taxonomy, NEW.pass_number);
-  END IF;
-  INSERT INTO public.events ({", ".join(_EVENTS)})
-    VALUES ({", ".join(f"NEW.{name}" for name in _EVENTS)});
-  RETURN NEW;
-END $$;
-CREATE TRIGGER adds INSTEAD OF INSERT ON seen.events
-  FOR EACH ROW EXECUTE FUNCTION seen.events_insert();
-"""
-_SETTINGS_INSERT: Final = f"""
-CREATE FUNCTION seen.settings_insert() RETURNS trigger LANGUAGE plpgsql {_AS_OWNER} AS $$
-BEGIN
-  PERFORM seen.check_write({_ME}, NULL, NULL, NULL);
-  IF {_is_tags_of(_ME, "NEW.key")} THEN
-    -- It is what others can read: a list of lists.
-    PERFORM two FROM json_array_elements(NEW.value::json) one, json_array_elements(one) two;
-    INSERT INTO public.settings VALUES (NEW.key, NEW.value)
-      ON CONFLICT (key) DO UPDATE SET value = excluded.value;
-    RETURN NEW;
-  END IF;
-  INSERT INTO team.settings VALUES ({_ME}, NEW.key, NEW.value)
-    ON CONFLICT (name, key) DO UPDATE SET value = excluded.value;
-  RETURN NEW;
-END $$;
-CREATE TRIGGER adds INSTEAD OF INSERT ON seen.settings
-  FOR EACH ROW EXECUTE FUNCTION seen.settings_insert();
-"""
-_SPAN_INDICES_INSERT: Final = f"""
-CREATE FUNCTION seen.span_indices_insert() RETURNS trigger LANGUAGE plpgsql {_AS_OWNER} AS $$
-BEGIN
-  PERFORM seen.check_write({_ME}, NULL, NULL, NULL);
-  INSERT INTO public.span_indices AS kept
-    VALUES (NEW.trace_id, NEW.span_key, NEW.span_index, NEW.text_chars)
-    ON CONFLICT (trace_id, span_key) DO UPDATE SET span_index = excluded.span_index,
-      text_chars = coalesce(excluded.text_chars, kept.text_chars);
-  RETURN NEW;
-END $$;
-CREATE TRIGGER adds INSTEAD OF INSERT ON seen.span_indices
-  FOR EACH ROW EXECUTE FUNCTION seen.span_indices_insert();
-"""
-
-
-def _triggers(table: Table) -> Iterator[str]:
-    """Have a row in the place of one with the same key, as the app does elsewhere."""
-    name = table.name
-    every = [f'"{column.name}"' for column in table.columns]
-    keys = [f'"{column.name}"' for column in table.primary_key]
-    rest = [column for column in every if column not in keys]
-    work = [
-        f'"{column}"' if column in table.c else f"NULL::{kind}"
-        for column, kind in (("trace_id", "text"), ("taxonomy", "text"))
-    ]
-    number = next((f'"{one}"' for one in ("pass_number", "number") if one in table.c), None)
-    sets = {column: f"excluded.{column}" for column in rest}
-    where = ""
-    if table is schema.labels:  # a row of a pass that stands is not moved to another
-        same = [*work, str(number)]
-        where = f"WHERE ({_of('o', same)}) = ({_of('excluded', same)})"
-    if table is schema.passes:  # it stays as it began, unless it was withdrawn
-        sets = {
-            f'"{column}"': f"CASE WHEN o.withdrawn THEN excluded.{column} ELSE o.{column} END"
-            for column in ("kind", "started_at", "withheld")
-        } | {'"withdrawn"': "FALSE"}
-    told = ", ".join(f"{column} = {value}" for column, value in sets.items())
-    added = (
-        f"INSERT INTO public.{name} AS o ({', '.join(every)}) VALUES ({_of('NEW', every)}) "
-        f"ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {told} {where}"
-    )
-    same_key = " AND ".join(f"{key} = OLD.{key}" for key in keys)
-    changed = (
-        f"UPDATE public.{name} SET ({', '.join(every)}) = ROW ({_of('NEW', every)}) "
-        f"WHERE {same_key}"
-    )
-    old = _checked("OLD", work, number)
-    if table is schema.passes:  # that something was revealed is told of a pass that stands
-        others = [column for column in every if column != '"revealed_at"']
-        alike = f"({_of('NEW', others)}) IS NOT DISTINCT FROM ({_of('OLD', others)})"
-        old = f"IF NOT ({alike}) THEN {old} {_checked('NEW', work, number)} END IF;"
-        new = "PERFORM seen.check_write(NEW.annotator, NULL, NULL, NULL);"
-    else:
-        new = _checked("NEW", work, number)
-    dropped = f"DELETE FROM public.{name} WHERE {same_key}"
-    yield from _trigger(name, "INSERT", _checked("NEW", work, number), added, "NEW")
-    yield from _trigger(name, "UPDATE", f"{old} {new}", changed, "NEW")
-    yield from _trigger(name, "DELETE", _checked("OLD", work, number), dropped, "OLD")
-
-
-def _trigger(name: str, on: str, checks: str, does: str, gives: str) -> Iterator[str]:
-    yield f"CREATE FUNCTION seen.{name}_{on.lower()}() RETURNS trigger LANGUAGE plpgsql"
-    yield f"{_AS_OWNER} AS $$ BEGIN {checks} {does}; RETURN {gives}; END $$;"
-    yield f"CREATE TRIGGER on_{on.lower()} INSTEAD OF {on} ON seen.{name}"
-    yield f"FOR EACH ROW EXECUTE FUNCTION seen.{name}_{on.lower()}();"
-
-
-def _checked(row: str, work: Collection[str], number: str | None) -> str:
-    about = [column if "::" in column else f"{row}.{column}" for column in work]
-    last = "NULL" if number is None else f"{row}.{number}"
-    return f"PERFORM seen.check_write({row}.annotator, {', '.join(about)}, {last});"
-
-
-def _of(row: str, columns: Collection[str]) -> str:
-    return ", ".join(f"{row}.{column}" for column in columns)
-
 
 # What the server tells of itself
 

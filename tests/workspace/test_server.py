@@ -300,7 +300,7 @@ class Told:
 @contextmanager
 def somebody_writes(url: str) -> Iterator[None]:
     with psycopg.connect(url) as connection:
-        connection.execute(f"SELECT pg_advisory_xact_lock({postgresql._LOCK})")
+        connection.execute("SELECT public.take_turns(ARRAY['alice'])")
         yield
 
 

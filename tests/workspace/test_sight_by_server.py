@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -24,6 +26,7 @@ from mast_tui.labels import AnnotatorKind, Finding, Label, PassKind, Target, Ver
 from mast_tui.session import Session, resolve_sight, working_person
 from mast_tui.session.open_codes import OpenCode, give_tag
 from mast_tui.study import Study
+from mast_tui.traces.model import Outcome
 from mast_tui.workspace import (
     NewEvent,
     RunTrace,
@@ -42,7 +45,8 @@ from mast_tui.workspace.events.types import (
     StudySet,
     VerdictSet,
 )
-from mast_tui.workspace.records import Asked, Role, SpanIndex
+from mast_tui.workspace.ids import IdSource
+from mast_tui.workspace.records import Asked, Role, SpanIndex, TraceRecord
 from mast_tui.workspace.registers.tags import all_tags
 from mast_tui.workspace.schema import STATE_TABLES, guidelines, passes, studies
 from tests.postgres import ASKED, PostgresServer
@@ -106,7 +110,7 @@ class Team:
             connection.prepare_threshold = None
             if TEAM.get(name) is Role.ANNOTATOR:
                 connection.execute("SET search_path = seen, public")
-            asked(connection, "SELECT seen.check_write('', '', '', 1)")  # loads the language
+            asked(connection, "SELECT seen.check_writer()")  # loads the language
             yield connection
 
 
@@ -125,14 +129,16 @@ def at_work(postgres: PostgresServer) -> Team:
     return team
 
 
-def work(team: Team, name: str, trace: Any = FIRST, *, finish: bool = True) -> None:
+def work(
+    team: Team, name: str, trace: Any = FIRST, *, finish: bool = True, note: str = SECRET
+) -> None:
     """Label, answer, note, finish, and look."""
     with team.session(name, trace) as session:
         session.toggle_label(MODES[0], Target("k0", "k0"), suggestions_on_screen=False)
         (made,) = session.labels
-        session.edit_label(made.id, note=SECRET)
+        session.edit_label(made.id, note=note)
         session.set_verdict(MODES[1], VerdictValue.UNSURE)
-        session.note_span("k0", SECRET)
+        session.note_span("k0", note)
         if finish:
             session.finish(open_modes="absent")
 
@@ -234,9 +240,53 @@ ACTIVITY: Final = (
     "SET LOCAL row_security = off; SELECT * FROM seen.labels",
     "SET LOCAL search_path = public; SELECT * FROM labels",
 )
+APPEND: Final = (
+    "SELECT seen.append_event(ROW(%(id)s, %(annotator)s, coalesce(%(seq)s::bigint, (SELECT seq + 1 "
+    "FROM seen.last_event(NULL, NULL)), 1), '2026-11-28T00:00:00Z', %(kind)s, %(trace)s, 'mast@3', "
+    "%(pass_number)s::bigint, %(payload)s, %(replaces)s, 'a', NULL, NULL, "
+    "'0123456789abcdef0123456789abcdef')::public.events)"
+)
+"""An event of one's own, by SQL; by itself it has the next counter."""
+
+
+def append_sql(
+    name: str,
+    kind: str,
+    payload: str = "{}",
+    *,
+    trace: str = TRACE,
+    pass_number: int | None = 1,
+    seq: int | None = None,
+    event_id: str | None = None,
+    replaces: str = "[]",
+) -> sql.Composed:
+    """Return a statement that adds an event."""
+    values = {
+        "id": event_id or new_event_id(),
+        "annotator": name,
+        "seq": seq,
+        "kind": kind,
+        "trace": trace,
+        "pass_number": pass_number,
+        "payload": payload,
+        "replaces": replaces,
+    }
+    template = re.sub(r"%[(](\w+)[)]s", r"{\1}", APPEND)
+    return sql.SQL(template).format(**{key: sql.Literal(value) for key, value in values.items()})
+
+
+def new_event_id() -> str:
+    return IdSource().new()
+
+
 WRITES: Final = (
-    "INSERT INTO seen.events VALUES (%(id)s, %(me)s, 900, '', 'spans_read', 'run-1', 'mast@3', 1, "
-    "'{}', '[]', 'a', NULL, NULL, NULL)",
+    "SELECT seen.append_event(ROW(%(id)s, %(me)s, 900, '2026-11-28T00:00:00Z', 'spans_read', "
+    "'run-1', 'mast@3', 1, '{}', '[]', 'a', NULL, NULL, NULL)::public.events)",
+    "SELECT seen.register_trace(ROW(%(me)s, 'x', NULL, NULL, NULL, NULL, false, NULL, NULL, NULL, "
+    "NULL, NULL, NULL, 'unknown', NULL, NULL, NULL, NULL)::public.traces)",
+    "SELECT seen.keep_span_index(ROW('run-1', 'k0', 7, NULL)::public.span_indices)",
+    "SELECT seen.set_setting(ROW('open_codes.tags:mast:' || %(me)s, '[]')::public.settings)",
+    "SELECT public.take_turns(ARRAY[%(me)s])",
     "INSERT INTO seen.verdicts VALUES (%(me)s, 'run-1', 'mast@3', 1, 'a-mode', 'absent')",
     "INSERT INTO seen.decisions VALUES (%(me)s, 'run-1', 'mast@3', 'item', '', '{}')",
     "UPDATE seen.labels SET note = 'x' WHERE annotator = 'bob' OR trace_id = 'run-2'",
@@ -347,19 +397,27 @@ def test_once_revealed_a_trace_is_seen_and_what_was_said_of_it_stands(team: Team
         with pytest.raises(WorkspaceError, match="what you said before you saw"):
             session.workspace.append([NewEvent("mira", "run-2", MAST.ref, 1, LabelAdded(said))])
     with team.sql("mira") as mira:
-        for statement in (
-            "UPDATE labels SET note = 'else' WHERE annotator = 'mira'",
-            "UPDATE passes SET finished_at = NULL WHERE annotator = 'mira'",
-            "DELETE FROM verdicts WHERE annotator = 'mira'",
-            "INSERT INTO verdicts VALUES ('mira', 'run-2', 'mast@3', 1, 'm', 'absent')",
-        ):
-            assert "what you said before you saw" in asked(mira, statement), statement
-        # Not by a label of the same name in the next pass, either.
-        mira.execute(
-            "INSERT INTO labels (annotator, id, trace_id, taxonomy, pass_number, mode, note, "
-            "origin, saw_suggestions, created_at) "
-            f"VALUES ('mira', '{own.id}', 'run-2', 'mast@3', 2, 'm', '', 'manual', false, '')"
-        )
+        facts: dict[str, dict[str, Any]] = {
+            "label_added": {"label": {"id": "new", "mode": "m", "target": {}}},
+            "label_removed": {"label": {"id": own.id, "mode": "m", "target": {}}},
+            "verdict_set": {"mode": "m", "before": None, "after": "absent"},
+            "pass_unfinished": {"was": {"open_modes": "leave"}},
+            "pass_withdrawn": {"kind": "blind"},
+        }
+        for kind, fact in facts.items():
+            statement = append_sql("mira", kind, json.dumps(fact), trace="run-2")
+            assert "what you said before you saw" in asked(mira, statement), kind
+        # Not by a label of the same name in the next pass, either, and that is no blind one.
+        blind = '{"kind": "blind"}'
+        began = append_sql("mira", "pass_started", blind, trace="run-2", pass_number=2)
+        assert "is a second look" in asked(mira, began)
+        mira.execute("BEGIN")
+        again = '{"kind": "second_look"}'
+        mira.execute(append_sql("mira", "pass_started", again, trace="run-2", pass_number=2))
+        same_id = json.dumps({"label": {"id": own.id, "mode": "m", "target": {}}})
+        moved = append_sql("mira", "label_added", same_id, trace="run-2", pass_number=2)
+        assert "a label of another pass has this id" in asked(mira, moved)
+        mira.execute("ROLLBACK")
     with team.session("mira", SECOND) as session:
         session.toggle_label(MODES[4], Target("k0", "k0"), suggestions_on_screen=False)
         assert [one.kind for one in session.workspace.passes(annotator="mira")] == [
@@ -380,21 +438,25 @@ def tags_seen(workspace: Workspace) -> set[tuple[str, str]]:
 def test_nothing_is_revealed_before_a_finish(at_work: Team) -> None:
     work(at_work, "noa", finish=False)
     with at_work.sql("noa") as noa:
-        for pass_number in ("1", "2", "NULL"):
-            said = asked(
-                noa,
-                "INSERT INTO events VALUES ('x', 'noa', 900, '', 'revealed', 'run-1', 'mast@3', "
-                f"{pass_number}, '{{}}', '[]', 'a', NULL, NULL, NULL)",
-            )
-            assert "once you have finished" in said
+        for pass_number, refusal in (
+            (1, "once you have finished"),
+            (0, "a pass begins before"),
+            (-1, "a pass begins before"),
+            (2, "a pass begins before"),
+            (None, "a pass begins before"),
+        ):
+            reveal = append_sql("noa", "revealed", '{"what": "all"}', pass_number=pass_number)
+            assert refusal in asked(noa, reveal), pass_number
         assert "bob" not in asked(noa, "SELECT annotator FROM labels")
 
 
 def test_nobody_writes_in_the_name_of_a_member(at_work: Team) -> None:
     bobs = "WHERE annotator = 'bob'"
-    added = (
-        "INSERT INTO events VALUES ('x', 'bob', 900, '', 'spans_read', 'run-1', 'mast@3', 9, "
-        "'{}', '[]', 'a', NULL, NULL, NULL)"
+    payload = json.dumps({"kind": "second_look"})
+    added = append_sql("bob", "pass_started", payload, pass_number=2, seq=None)
+    directly = (
+        "INSERT INTO public.events VALUES ('x', 'bob', 900, '', 'spans_read', 'run-1', 'mast@3', "
+        "9, '{}', '[]', 'a', NULL, NULL, NULL)"
     )
     with at_work.sql("postgres") as owner:
         before = rows_of_bob(owner)
@@ -414,12 +476,13 @@ def test_nobody_writes_in_the_name_of_a_member(at_work: Team) -> None:
                             ),
                         ):
                             asked(attacker, statement, given)
-                refused = asked(attacker, added)
-                assert "own name" in refused or "row-level security" in refused
+                assert "own name" in asked(attacker, added)
+                refused = asked(attacker, directly)
+                assert "permission denied" in refused or "row-level security" in refused
         assert rows_of_bob(owner) == before
         with at_work.sql("bob") as bob:  # whose name it is
             bob.execute("BEGIN")
-            assert "INSERT 0 1" in asked(bob, added)
+            assert "SELECT 1" in asked(bob, added)
             bob.execute("ROLLBACK")
 
 
@@ -532,7 +595,7 @@ def test_a_newer_version_keeps_to_it(team: Team, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(migration._STEPS, schema.SCHEMA_VERSION, step)
     for module in (migration, postgresql, opening):
         monkeypatch.setattr(module, "SCHEMA_VERSION", new)
-    with pytest.raises(WorkspaceError, match="lets this user not do that"):
+    with pytest.raises(WorkspaceError, match="of an earlier version of mast-tui; whoever made it"):
         Workspace.open(team.url("mira"))
     Workspace.open(team.url("postgres")).close()
     work(team, "mira")
@@ -593,6 +656,7 @@ def test_a_member_is_taken_in_with_a_password_that_nobody_keeps(
     monkeypatch.setenv("PGPASSWORD", password)
     with closing(Workspace.open(theirs)) as workspace:
         assert workspace.member == (name, Role.ANNOTATOR, False)
+        workspace.register_trace(TraceRecord(TRACE))
         started(workspace, label(workspace, annotator=name), annotator=name)
         with pytest.raises(WorkspaceError, match="up to who made the workspace"):
             workspace.add_member("eve", Role.LEAD)
@@ -641,3 +705,52 @@ def test_a_file_has_no_team(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     code, _, told = command(capsys, "team", "add", "mira", "--role", "lead", "--workspace", path)
     assert code == 1
     assert "a team has its workspace on a server" in told
+
+
+# Registers
+
+
+def test_traces_and_taxonomies_are_changed_by_the_lead_alone(team: Team) -> None:
+    other = replace(MAST, id="other")
+    changed = TraceRecord(
+        TRACE, FIRST.identity, Path("/elsewhere/run-1.json"), outcome=Outcome.SUCCEEDED, spans=99
+    )
+    new = TraceRecord("run-9", path=Path("/runs/run-9.json"), outcome=Outcome.FAILED)
+    with team.workspace("lea") as lea:
+        before = lea.traces()
+        for name in ("mira", "carol", "runner"):
+            with team.workspace(name) as member:
+                assert member.register_trace(changed) == TRACE
+                assert member.register_unknown_traces([changed, replace(new, trace_id=f"{name}-9")])
+                with pytest.raises(WorkspaceError, match="is not in this workspace, and the lead"):
+                    member.add_taxonomy(other)
+                member.add_taxonomy(replace(MAST, content_hash="another text"))
+            with team.sql(name) as attacker:
+                for statement in (
+                    "UPDATE public.traces SET outcome = 'succeeded'",
+                    "INSERT INTO public.traces SELECT * FROM public.traces",
+                    "UPDATE public.taxonomies SET document = '{'",
+                    "INSERT INTO public.taxonomies VALUES ('zz@1', 'h', '{}')",
+                    "INSERT INTO public.taxonomy_revisions VALUES ('zz@1', '', 'h', '{}')",
+                    "UPDATE public.annotators SET kind = 'judge'",
+                    "DELETE FROM public.traces",
+                ):
+                    assert asked(attacker, statement).startswith("42501 "), (name, statement)
+        assert [one for one in lea.traces() if one.trace_id in {TRACE, "run-2"}] == list(before)
+        assert {one.trace_id for one in lea.traces()} >= {"mira-9", "carol-9", "runner-9"}
+        assert lea.register_trace(changed) == TRACE
+        assert lea.traces(TRACE)[0].outcome is Outcome.SUCCEEDED
+        lea.add_taxonomy(other)
+        assert {one.ref for one in lea.taxonomies()} == {MAST.ref, other.ref}
+
+
+def test_a_first_member_finds_the_taxonomy_that_comes_with_the_program(
+    postgres: PostgresServer,
+) -> None:
+    database = postgres.new_database()
+    with closing(Workspace.create_on_server(postgres.url(database))) as owner:
+        owner.add_member("mira", Role.ANNOTATOR)
+    with closing(Workspace.open(postgres.url(database, user="mira"))) as workspace:
+        session = Session.open(workspace, FIRST, MAST, "mira", blind=True)
+        session.toggle_label(MODES[0], Target("k0", "k0"), suggestions_on_screen=False)
+        assert len(session.labels) == 1

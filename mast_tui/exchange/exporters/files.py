@@ -168,6 +168,8 @@ def add_workspace(workspace: Workspace, outputs: Outputs, output: Path, say: Say
             f"{event.annotator}'s events were edited outside of mast-tui, at or before step "
             f"{event.seq}; who imports this is asked for --replace"
         )
+    for row in workspace.damaged_events():
+        say(f"an event cannot be read and is left out: {row.name}: {row.problem}")
     return {"traces": len(workspace.traces()), "lines": len(lines)}
 
 

@@ -28,15 +28,17 @@ from mast_tui.workspace.database import (
     Latest,
     NotLatest,
     Values,
+    call_function,
     change_rows,
     is_on_server,
     sees_own_only,
     send,
+    take_turns,
 )
 from mast_tui.workspace.events import chain
 from mast_tui.workspace.events.codec import DECISION, GUIDELINE, KIND_NAMES, STUDY
 from mast_tui.workspace.events.model import Event, NewEvent, payload_text
-from mast_tui.workspace.events.rows import event_of, event_to_row, label_values
+from mast_tui.workspace.events.rows import event_of, event_to_row, label_values, readable_events
 from mast_tui.workspace.events.types import (
     Decided,
     Fact,
@@ -75,13 +77,9 @@ _LAST: Final = select(func.max(schema.events.c.seq)).where(
 )
 _LAST_AND_LINK: Final = _LAST.add_columns(chain.LAST_LINK)
 _OWN_LAST: Final = text("SELECT * FROM seen.last_event(:trace_id, :taxonomy)")
-_CHECK, _OWN_CHECK = (
-    f"SELECT CAST(CASE WHEN (SELECT seq = %s AND chain = %s FROM {last}) THEN '0' "
-    f"ELSE '{NOT_LATEST}' END AS int)"
-    for last in (
-        "events WHERE annotator = %s ORDER BY seq DESC, id DESC LIMIT 1",
-        "seen.last_event(NULL, NULL)",
-    )
+_CHECK: Final = (
+    "SELECT CAST(CASE WHEN (SELECT seq = %s AND chain = %s FROM events WHERE annotator = %s "
+    f"ORDER BY seq DESC, id DESC LIMIT 1) THEN '0' ELSE '{NOT_LATEST}' END AS int)"
 )
 _OWN_BY_ID: Final = text("SELECT * FROM seen.own_events(:ids)")
 _AMONG: Final = Among(schema.events.c.id)
@@ -99,6 +97,7 @@ _LAST_OF_WORK: Final = (
     .limit(1)
 )
 _LAST_OF_BOTH: Final = _LAST_AND_LINK.add_columns(_LAST_SEQ_OF_WORK.scalar_subquery())
+_ANNOTATORS: Final = select(schema.events.c.annotator).distinct()
 _READ_ALL: Final = select(schema.events).order_by(
     schema.events.c.annotator, schema.events.c.seq, schema.events.c.id
 )
@@ -157,6 +156,8 @@ def append(
     while True:
         try:
             with database.writing(whose=whose) as connection:
+                if within:
+                    take_turns(connection, whose)
                 # Whether they were committed is not known where the connection was lost meanwhile.
                 recorded = _as_kept(connection, recorded) or _record(
                     connection, events, workspace.new_id, action, undoes, redoes, known_seq, latest
@@ -341,13 +342,26 @@ def _record(
         made_void = json.dumps(replaces) if replaces else "[]"
         said_of = (own_id, name, seq, at, KIND_NAMES[type(fact)], *work, payload)
         rows.append((*said_of, made_void, action, undoes, redoes, chained))
-    _INSERT.write(connection, rows)
-    follow(connection, recorded)
+    if sees_own_only(connection):
+        _check_texts(recorded)
+        call_function(connection, "append_event", schema.events, rows)
+    else:
+        _INSERT.write(connection, rows)
+        follow(connection, recorded)
     return tuple(recorded)
+
+
+def _check_texts(events: Iterable[Event]) -> None:
+    """Raise ``UnicodeEncodeError`` for half a character, which no server keeps."""
+    for event in events:
+        payload = payload_text(event.fact)
+        if "\\ud" in payload:
+            json.dumps(json.loads(payload), ensure_ascii=False).encode()
 
 
 def insert(connection: Connection, events: Sequence[Event]) -> None:
     """Add events that were recorded elsewhere as they are; the caller sees to what follows."""
+    take_turns(connection, (event.annotator for event in events))
     for start in range(0, len(events), _AT_ONCE):
         batch = events[start : start + _AT_ONCE]
         _INSERT.write(connection, [tuple(event_to_row(event).values()) for event in batch])
@@ -386,7 +400,7 @@ def last_seq(
 def known_facts(connection: Connection, ids: Sequence[str]) -> dict[str, Fact]:
     """What the events of these ids say that are here, by id."""
     rows = known_rows(connection, ids)
-    return {name: event_of(row).fact for name, row in rows.items()}
+    return {event.id: event.fact for event in readable_events(rows.values())}
 
 
 def known_rows(connection: Connection, ids: Sequence[str]) -> dict[str, Any]:
@@ -442,10 +456,11 @@ def _last(
 
 
 def _check_latest(connection: Connection, latest: Latest) -> None:
-    """Have a server refuse all that comes behind where this is not the last event any more."""
-    if sees_own_only(connection):
-        send(connection, _OWN_CHECK, [(latest.seq, latest.chain)])
-    else:
+    """Have a server refuse all that comes behind where this is not the last event any more.
+
+    For annotators the function that adds an event does.
+    """
+    if not sees_own_only(connection):
         send(connection, _CHECK, [(latest.seq, latest.chain, latest.annotator)])
 
 
@@ -475,11 +490,14 @@ def follow(connection: Connection, events: Iterable[Event]) -> None:
 def rebuild(connection: Connection, annotators: Iterable[str] | None = None) -> None:
     """Make the state tables anew from the events: those of some annotators, or all."""
     if annotators is None:
+        take_turns(connection, connection.execute(_ANNOTATORS).scalars())
         for table in schema.STATE_TABLES:
             connection.execute(delete(table))
         _replay(connection, None)
         return
-    for annotator in sorted(set(annotators)):
+    whose = sorted(set(annotators))
+    take_turns(connection, whose)
+    for annotator in whose:
         for table in schema.STATE_TABLES:
             connection.execute(delete(table).where(table.c.annotator == annotator))
         _replay(connection, annotator)
@@ -490,7 +508,7 @@ def _replay(connection: Connection, annotator: str | None) -> None:
     if annotator is not None:
         statement = statement.where(schema.events.c.annotator == annotator)
     for batch in connection.execute(statement).mappings().partitions(_FOLLOWED_AT_ONCE):
-        follow(connection, map(event_of, batch))
+        follow(connection, readable_events(batch))
 
 
 _OWN: Final = {
@@ -635,9 +653,7 @@ class _State:
         for table, rows in self._rows.items():
             gone = [key for key, values in rows.items() if values is None]
             put = [(*key, *values) for key, values in rows.items() if values is not None]
-            apart = table is schema.labels and sees_own_only(self._connection)
-            drop = "SELECT seen.drop_label(?, ?)" if apart else _DELETES[table]
-            change_rows(self._connection, drop, gone)
+            change_rows(self._connection, _DELETES[table], gone)
             _UPSERTS[table].write(self._connection, put)
         self._rows.clear()
         self._write_passes()
@@ -659,9 +675,8 @@ class _State:
     def _write_passes(self) -> None:
         begun = defaultdict[tuple[str, ...], list[Values]](list)
         changed = defaultdict[tuple[str, ...], list[Values]](list)
-        apart = sees_own_only(self._connection)  # a view cannot tell which columns have changed
         for key, values in self._begun.items():
-            later = {} if apart else self._changed.pop(key, {})
+            later = self._changed.pop(key, {})
             row = map((values | later).get, _PASS[len(_PASS_KEY) :])
             begun[tuple(later)].append((*key, *row))
         for key, values in self._changed.items():

@@ -28,7 +28,7 @@ from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.workspace import schema
 from mast_tui.workspace.events.codec import KIND_NAMES, fact_to_dict
 from mast_tui.workspace.events.model import IMPORT_PREFIX, Event, NewEvent, payload_text
-from mast_tui.workspace.events.rows import event_of
+from mast_tui.workspace.events.rows import readable_events
 from mast_tui.workspace.events.types import GuidelineSet, StudySet
 
 LENGTH: Final = 32
@@ -236,13 +236,8 @@ def make_anew(connection: Connection, annotator: str) -> None:
 
 
 def _read(connection: Connection, annotator: str) -> Iterator[Event]:
-    """One person's events by counter and id, without those that cannot be read."""
-    for row in connection.execute(_READ, {"name": annotator}).mappings():
-        try:
-            yield event_of(row)
-        except ValueError:
-            # A damaged row keeps nobody out of the rest; the next event no longer fits then.
-            continue
+    """Read one person's events by counter and id; the one after an unreadable one does not fit."""
+    return readable_events(connection.execute(_READ, {"name": annotator}).mappings())
 
 
 @lru_cache(maxsize=1000)

@@ -10,7 +10,7 @@ from mast_tui.errors import MastError
 
 Word = TypeVar("Word", bound=StrEnum)
 
-_GREATEST: Final = (1 << 53) - 1
+GREATEST_WHOLE: Final = (1 << 53) - 1
 """What every reader of JSON takes for a whole number, and every database keeps."""
 
 
@@ -51,7 +51,7 @@ class Fields:
         value = self._fields.get(name)
         if not isinstance(value, int) or isinstance(value, bool):
             raise self._wrong(name, "a whole number")
-        if not -_GREATEST <= value <= _GREATEST:
+        if not -GREATEST_WHOLE <= value <= GREATEST_WHOLE:
             raise self._wrong(name, "a whole number of at most 53 bits")
         return value
 

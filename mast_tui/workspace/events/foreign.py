@@ -16,7 +16,7 @@ from mast_tui.workspace.events import chain, changes
 from mast_tui.workspace.events.append import follow, insert, known_rows, rebuild
 from mast_tui.workspace.events.in_force import InForce, entries_in_force, replaced_by
 from mast_tui.workspace.events.model import Event, payload_text
-from mast_tui.workspace.events.rows import event_of, event_to_row
+from mast_tui.workspace.events.rows import event_of, event_to_row, readable_events
 from mast_tui.workspace.events.types import Decided, GuidelineSet, StudySet
 from mast_tui.workspace.records import (
     EventConflict,
@@ -267,7 +267,7 @@ def conflicts(
     return tuple(
         EventConflict(annotator, seq, tuple(row["id"] for row in rows))
         for (annotator, seq), rows in groups.items()
-        if len({_said(event_of(row)) for row in rows}) > 1
+        if len({_said(event) for event in readable_events(rows)}) > 1
     )
 
 

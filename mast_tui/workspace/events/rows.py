@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from sqlalchemy import RowMapping
@@ -25,7 +25,7 @@ from mast_tui.labels import (
     label_origin,
 )
 from mast_tui.workspace.events.codec import fact_from, kind_of, named_from
-from mast_tui.workspace.events.fields import Fields
+from mast_tui.workspace.events.fields import GREATEST_WHOLE, Fields
 from mast_tui.workspace.events.model import Event, payload_text
 from mast_tui.workspace.events.types import EventKind
 
@@ -159,7 +159,9 @@ def event_to_row(event: Event) -> Row:
 
 
 def event_of(row: RowMapping) -> Event:
-    """The event in a row of ``events``; raises ``ValueError`` where it cannot be read."""
+    """Return the event in a row of ``events``; raises ``ValueError`` where it cannot be read."""
+    if not 1 <= row["seq"] <= GREATEST_WHOLE:
+        raise ValueError(f"an event counts from 1, and this one is number {row['seq']}")
     return Event(
         id=row["id"],
         annotator=row["annotator"],
@@ -179,6 +181,23 @@ def event_of(row: RowMapping) -> Event:
         action=row["action"],
         undoes=row["undoes"],
         redoes=row["redoes"],
-        replaces=tuple(json.loads(row["replaces"])),
+        replaces=_replaces_of(row["replaces"]),
         chain=row["chain"],
     )
+
+
+def _replaces_of(ids: str) -> tuple[str, ...]:
+    return () if ids == "[]" else Fields({"replaces": json.loads(ids)}, "event").texts("replaces")
+
+
+def readable_events(rows: Iterable[RowMapping]) -> Iterator[Event]:
+    """Yield the events in rows of ``events``, without those that cannot be read.
+
+    One damaged row keeps no one from the rest; ``workspace check`` names it.
+    """
+    for row in rows:
+        try:
+            event = event_of(row)
+        except ValueError:
+            continue
+        yield event

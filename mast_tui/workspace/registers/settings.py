@@ -10,7 +10,7 @@ from sqlalchemy.dialects.sqlite import insert
 from mast_tui.errors import WorkspaceError
 from mast_tui.labels import AnnotatorKind, annotator_kind, check_unlike, checked_person
 from mast_tui.workspace import schema
-from mast_tui.workspace.database import sees_own_only
+from mast_tui.workspace.database import call_function, sees_own_only
 from mast_tui.workspace.records import AnnotatorInfo
 
 
@@ -107,7 +107,10 @@ def get_setting(connection: Connection, key: str) -> str | None:
 
 def set_setting(connection: Connection, key: str, value: str) -> None:
     """Keep a setting."""
+    if sees_own_only(connection):
+        call_function(connection, "set_setting", schema.settings, [(key, value)])
+        return
     statement = insert(schema.settings).values(key=key, value=value)
-    if not sees_own_only(connection):
-        statement = statement.on_conflict_do_update(index_elements=["key"], set_={"value": value})
-    connection.execute(statement)
+    connection.execute(
+        statement.on_conflict_do_update(index_elements=["key"], set_={"value": value})
+    )

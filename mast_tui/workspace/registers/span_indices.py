@@ -14,9 +14,9 @@ from typing import Final
 from sqlalchemy import Connection, bindparam, select
 
 from mast_tui.workspace import schema
-from mast_tui.workspace.database import Insertion
+from mast_tui.workspace.database import Insertion, call_function, sees_own_only
 from mast_tui.workspace.events.columns import rows_of
-from mast_tui.workspace.events.rows import event_of
+from mast_tui.workspace.events.rows import readable_events
 from mast_tui.workspace.events.types import EventKind, span_keys
 from mast_tui.workspace.records import SpanIndex
 
@@ -63,7 +63,9 @@ def keep_span_indices(connection: Connection, indices: Mapping[str, Indices]) ->
         for trace_id, of_trace in sorted(indices.items())
         for key, index in sorted(of_trace.items())
     ]
-    if rows:
+    if rows and sees_own_only(connection):
+        call_function(connection, "keep_span_index", _TABLE, rows)
+    elif rows:
         _UPSERT.write(connection, rows)
 
 
@@ -76,7 +78,8 @@ def referred_spans(connection: Connection, trace_id: str) -> dict[str, bool]:
     for first, last, quote in rows_of(connection, _LABELS_OF_TRACE.params(trace_id=trace_id)):
         keys.setdefault(last, False)
         keys[first] = keys.get(first, False) or quote is not None
-    for row in connection.execute(_EVENTS_OF_TRACE, {"trace_id": trace_id}).mappings():
-        for key, quoted in span_keys(event_of(row).fact).items():
+    rows = connection.execute(_EVENTS_OF_TRACE, {"trace_id": trace_id}).mappings()
+    for event in readable_events(rows):
+        for key, quoted in span_keys(event.fact).items():
             keys[key] = keys.get(key, False) or quoted
     return keys

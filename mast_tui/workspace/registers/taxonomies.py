@@ -116,12 +116,23 @@ def in_force(connection: Connection, taxonomy: Taxonomy) -> Taxonomy:
 
 
 def taxonomies(connection: Connection, ref: str | None = None) -> tuple[Taxonomy, ...]:
-    """The taxonomies that are kept, by name, as they are worded: all, or the one named."""
+    """Return the taxonomies that are kept, by name, as they are worded: all, or the one named.
+
+    Of all, those that cannot be read are left out: ``unreadable`` names them.
+
+    Args:
+        connection: A connection to the workspace.
+        ref: The name of the taxonomy, None for all.
+
+    Raises:
+        WorkspaceError: The one named cannot be read.
+    """
     table = schema.taxonomies
     statement = select(table.c.ref, table.c.document).order_by(table.c.ref)
     if ref is not None:
         statement = statement.where(table.c.ref == ref)
-    return tuple(_read(name, document) for name, document in connection.execute(statement))
+    rows = connection.execute(statement).all()
+    return tuple(_read(*row) for row in rows if ref is not None or _is_readable(*row))
 
 
 def revisions(connection: Connection, ref: str | None = None) -> tuple[Revision, ...]:
@@ -133,7 +144,36 @@ def revisions(connection: Connection, ref: str | None = None) -> tuple[Revision,
     if ref is not None:
         statement = statement.where(table.c.ref == ref)
     rows = connection.execute(statement).all()
-    return tuple(Revision(_read(name, document), since) for name, since, document in rows)
+    return tuple(
+        Revision(_read(name, document), since)
+        for name, since, document in rows
+        if ref is not None or _is_readable(name, document)
+    )
+
+
+def unreadable(connection: Connection) -> tuple[tuple[str, str], ...]:
+    """Return the names of taxonomies that are not as they were kept, each with what is wrong."""
+    table, texts = schema.taxonomies, schema.taxonomy_revisions
+    kept = connection.execute(select(table.c.ref, table.c.content_hash, table.c.document)).all()
+    revised = connection.execute(
+        select(texts.c.ref, texts.c.content_hash, texts.c.document).order_by(
+            texts.c.since, texts.c.content_hash
+        )
+    ).all()
+    problems = dict[str, str]()
+    for ref, content_hash, document in (*kept, *revised):
+        try:
+            taxonomy = _read(ref, document)
+        except WorkspaceError as error:
+            problems.setdefault(ref, str(error))
+            continue
+        if (taxonomy.ref, taxonomy.content_hash) != (ref, content_hash):
+            problems.setdefault(ref, "its text is not the one whose hash was kept with it")
+    last = {row[0]: row[1] for row in revised}
+    for ref, content_hash, _ in kept:
+        if last.get(ref) != content_hash:
+            problems.setdefault(ref, "its text is not the last one that was put in force")
+    return tuple(sorted(problems.items()))
 
 
 def with_places(connection: Connection, taxonomy: Taxonomy) -> Taxonomy:
@@ -197,10 +237,21 @@ def revision_words(read: Sequence[RevisionJson]) -> str:
     )
 
 
+def _is_readable(name: str, document: str) -> bool:
+    try:
+        _read(name, document)
+    except WorkspaceError:
+        return False
+    return True
+
+
 def _read(name: str, document: str) -> Taxonomy:
     try:
-        return from_dict(json.loads(document), name)
-    except TaxonomyError as error:
+        values = json.loads(document)
+        if not isinstance(values, dict):
+            raise TaxonomyError(f"{name}: this is no taxonomy")
+        return from_dict(values, name)
+    except (TaxonomyError, ValueError) as error:
         raise WorkspaceError(f"a taxonomy in the workspace cannot be read: {error}") from error
 
 

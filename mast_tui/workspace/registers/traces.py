@@ -13,7 +13,13 @@ from sqlalchemy import Connection, RowMapping, bindparam, or_, select
 
 from mast_tui.traces.model import Outcome, TraceIdentity
 from mast_tui.workspace import schema
-from mast_tui.workspace.database import Insertion, traces_folder_of
+from mast_tui.workspace.database import (
+    Insertion,
+    Values,
+    call_function,
+    reads_registers,
+    traces_folder_of,
+)
 from mast_tui.workspace.events.rows import Row
 from mast_tui.workspace.paths import found_trace_path, stored_trace_path
 from mast_tui.workspace.records import TraceRecord
@@ -28,6 +34,7 @@ _FACTS: Final = (
     *("score", "spans", "path", "record"),
 )
 
+_OUTCOMES: Final = frozenset(Outcome)
 _TABLE: Final = schema.traces
 _NAMED: Final = (
     select(_TABLE)
@@ -51,8 +58,10 @@ def register(connection: Connection, record: TraceRecord) -> str:
     folder = traces_folder_of(connection)
     if known is None:
         trace_id = _free_id(connection, record.trace_id)
-        _INSERT.write(connection, [tuple(to_row(record, trace_id, folder).values())])
+        _add(connection, [tuple(to_row(record, trace_id, folder).values())])
         return trace_id
+    if reads_registers(connection):
+        return known.trace_id
     joined = with_news(known, record, folder)
     if joined != known:
         values = to_row(joined, known.trace_id, folder)
@@ -61,6 +70,13 @@ def register(connection: Connection, record: TraceRecord) -> str:
             schema.traces.update().where(schema.traces.c.id == known.trace_id).values(values)
         )
     return known.trace_id
+
+
+def _add(connection: Connection, rows: Sequence[Values]) -> None:
+    if reads_registers(connection):
+        call_function(connection, "register_trace", _TABLE, rows)
+    else:
+        _INSERT.write(connection, rows)
 
 
 def register_unknown(
@@ -86,7 +102,7 @@ def register_unknown(
     if fresh:
         folder = traces_folder_of(connection)
         rows = [tuple(to_row(one, one.trace_id, folder).values()) for one in fresh]
-        _INSERT.write(connection, rows)
+        _add(connection, rows)
     return tuple(one for one in records if unseen.get(one.trace_id) is not one)
 
 
@@ -105,6 +121,16 @@ def find(connection: Connection, record: TraceRecord) -> TraceRecord | None:
     if grown is not None:
         return grown
     return next((r for r in records if r.identity is None), None)
+
+
+def unreadable(connection: Connection) -> tuple[tuple[str, str], ...]:
+    """Return the ids of traces whose outcome is no word for one, each with what is wrong."""
+    rows = connection.execute(select(_TABLE.c.id, _TABLE.c.outcome).order_by(_TABLE.c.id))
+    return tuple(
+        (trace_id, f"{outcome!r} is no outcome; it is read as {Outcome.UNKNOWN.value!r}")
+        for trace_id, outcome in rows
+        if outcome not in _OUTCOMES
+    )
 
 
 def traces(connection: Connection, trace_id: str | None = None) -> tuple[TraceRecord, ...]:
@@ -246,7 +272,7 @@ def of_row(row: RowMapping | Row, folder: Path | None) -> TraceRecord:
         system=row["system"],
         model=row["model"],
         benchmark=row["benchmark"],
-        outcome=Outcome(row["outcome"]),
+        outcome=Outcome(row["outcome"]) if row["outcome"] in _OUTCOMES else Outcome.UNKNOWN,
         score=row["score"],
         version=row["version"],
         started=row["started"],

@@ -1,0 +1,431 @@
+"""Attacks of a blind annotator with SQL, by themselves and in transactions that are taken back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any, Final
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from mast_tui.workspace import WorkspaceError, schema
+from mast_tui.workspace.database import driver_of
+from mast_tui.workspace.records import Role, TraceRecord
+from tests.postgres import PostgresServer
+from tests.workspace.test_sight_by_server import (
+    IMPORTED,
+    JUDGE,
+    SECRET,
+    TABLES,
+    Team,
+    append_sql,
+    asked,
+    everybody_works,
+    new_event_id,
+    work,
+)
+
+pytestmark = pytest.mark.slow
+
+ME: Final = "mira"
+NOBODYS_BUSINESS: Final = (SECRET, JUDGE, "'bob'", "'carol'", IMPORTED)
+"""What no row that mira reads may hold."""
+READ_ALL: Final = [
+    *(f"SELECT * FROM seen.{name}" for name in TABLES),
+    *("SELECT * FROM seen.runs", "SELECT * FROM seen.asked", "SELECT * FROM seen.settings"),
+]
+LABELS_AS_TEXT: Final = "(SELECT string_agg(l::text, ' ') FROM seen.labels l)"
+
+
+def payload(kind: str) -> str:
+    """Return what a valid event of a kind says."""
+    label = {"id": "of-mira", "mode": "step_repetition", "target": {"first": "k0"}}
+    return json.dumps(
+        {
+            "pass_started": {"kind": "blind"},
+            "pass_finished": {"open_modes": "leave"},
+            "revealed": {"what": "others"},
+            "label_added": {"label": label},
+            "spans_read": {"keys": ["k0"]},
+        }[kind]
+    )
+
+
+def event(kind: str, **values: Any) -> sql.Composed:
+    return append_sql(ME, kind, values.pop("payload", None) or payload(kind), **values)
+
+
+def reveal(*, trace: str = "run-2", pass_number: int | None = 1) -> list[sql.Composed]:
+    """Return what begins, finishes and reveals a pass."""
+    kinds = ("pass_started", "pass_finished", "revealed")
+    return [event(kind, trace=trace, pass_number=pass_number) for kind in kinds]
+
+
+@pytest.fixture(scope="module")
+def team(postgres: PostgresServer) -> Team:
+    """A team in which all have worked; mira has labelled one trace and finished none."""
+    team = Team(postgres)
+    everybody_works(team)
+    work(team, ME, finish=False, note="of mira")
+    return team
+
+
+def everything(team: Team) -> dict[str, set[str]]:
+    """Return all rows that are not mira's, by table."""
+    rows: dict[str, set[str]] = {}
+    with team.sql("postgres") as owner:
+        for table in schema.metadata.sorted_tables:
+            own = f"WHERE annotator <> '{ME}'" if "annotator" in table.c else ""
+            query = f"SELECT t::text FROM public.{table.name} t {own}"
+            rows[table.name] = {row[0] for row in owner.execute(query.encode())}
+        rows["members"] = {row[0] for row in owner.execute("SELECT m::text FROM team.members m")}
+    return rows
+
+
+def check_nothing_is_seen(mira: psycopg.Connection[Any], *answers: str) -> None:
+    for answer in (*answers, *(asked(mira, query) for query in READ_ALL)):
+        for hidden in NOBODYS_BUSINESS:
+            assert hidden not in answer, (hidden, answer)
+
+
+def check_others_can_work(team: Team) -> None:
+    """Others read and write without waiting for longer than a second for any lock."""
+    with team.sql("bob") as bob, team.sql("lea") as lea:
+        for connection in (bob, lea):
+            connection.execute("SET lock_timeout = '1s'")
+            connection.execute("BEGIN")
+        again = append_sql("bob", "pass_started", '{"kind": "second_look"}', pass_number=2)
+        assert "SELECT 1" in asked(bob, again)
+        assert "SELECT 1" in asked(bob, f"SELECT seen.register_trace({KNOWN_TRACE})")
+        for statement in (
+            "SELECT public.take_turns(ARRAY['', 'lea'])",
+            "SELECT count(*) FROM public.labels",
+            "UPDATE public.taxonomies SET document = document",
+            "UPDATE public.traces SET spans = 2 WHERE id = 'run-1'",
+        ):
+            refused = asked(lea, statement)
+            assert "lock timeout" not in refused
+            assert "denied" not in refused
+        for connection in (bob, lea):
+            connection.execute("ROLLBACK")
+
+
+# Reveals that are taken back
+
+
+@contextmanager
+def in_transaction(mira: psycopg.Connection[Any]) -> Iterator[None]:
+    mira.execute("BEGIN")
+    yield
+    mira.execute("ROLLBACK")
+
+
+@contextmanager
+def in_released_savepoint(mira: psycopg.Connection[Any]) -> Iterator[None]:
+    mira.execute("BEGIN")
+    mira.execute("SAVEPOINT a")
+    mira.execute("SAVEPOINT b")
+    with ExitStack() as stack:
+        stack.callback(mira.execute, "ROLLBACK")
+        yield
+    # What was written within the savepoint carries an id of its own.
+
+
+@contextmanager
+def in_savepoint_taken_back(mira: psycopg.Connection[Any]) -> Iterator[None]:
+    mira.execute("BEGIN")
+    mira.execute("SAVEPOINT a")
+    yield
+    mira.execute("ROLLBACK TO a")
+    check_nothing_is_seen(mira)
+    mira.execute("COMMIT")
+
+
+REVEALS: Final = {
+    "pass 1": reveal(),
+    "pass 0": reveal(pass_number=0),
+    "pass -1": reveal(pass_number=-1),
+    "pass 2": reveal(pass_number=2),
+    "no pass": reveal(pass_number=None),
+    "both traces": [*reveal(), event("pass_finished"), event("revealed")],
+}
+
+
+@pytest.mark.parametrize("around", [in_transaction, in_released_savepoint, in_savepoint_taken_back])
+@pytest.mark.parametrize("name", REVEALS)
+def test_a_reveal_that_is_taken_back_shows_nothing(team: Team, name: str, around: Any) -> None:
+    before = everything(team)
+    with team.sql(ME) as mira:
+        with around(mira):
+            answers = []
+            for number, statement in enumerate(REVEALS[name]):
+                mira.execute(f"SAVEPOINT s{number}")  # a refused statement does not end it all
+                answer = asked(mira, statement)
+                answers.append(answer)
+                kept = "RELEASE" if answer.startswith("SELECT") else "ROLLBACK TO"
+                mira.execute(f"{kept} s{number}".encode())
+            if name == "pass 1":
+                assert all(answer.startswith("SELECT 1") for answer in answers)
+            check_nothing_is_seen(mira, *answers)
+            cursor = "DECLARE c CURSOR WITH HOLD FOR SELECT * FROM seen.labels, seen.events"
+            check_nothing_is_seen(mira, asked(mira, cursor), asked(mira, "FETCH ALL FROM c"))
+            check_others_can_work(team)
+        check_nothing_is_seen(mira)
+    assert everything(team) == before
+    with team.sql("postgres") as owner:
+        assert owner.execute(
+            "SELECT count(*) FROM team.revealed WHERE annotator = 'mira'"
+        ).fetchone() == (0,)
+
+
+EXCEPTION_BLOCKS: Final = {
+    "read in the block": "DO $$ BEGIN {reveal} RAISE EXCEPTION 'seen %', {labels}; END $$",
+    "read in the handler": (
+        "DO $$ BEGIN {reveal} RAISE EXCEPTION 'back'; EXCEPTION WHEN OTHERS THEN "
+        "RAISE EXCEPTION 'seen % %', SQLERRM, {labels}; END $$"
+    ),
+    "read behind an inner block": (
+        "DO $$ BEGIN BEGIN {reveal} EXCEPTION WHEN OTHERS THEN NULL; END; "
+        "RAISE EXCEPTION 'seen %', {labels}; END $$"
+    ),
+    "read in an inner block": (
+        "DO $$ BEGIN {reveal} BEGIN RAISE EXCEPTION 'seen %', {labels}; "
+        "EXCEPTION WHEN division_by_zero THEN NULL; END; END $$"
+    ),
+    "read by a function of one's own": (
+        "CREATE FUNCTION pg_temp.peek() RETURNS text LANGUAGE sql VOLATILE AS $$ "
+        "SELECT string_agg(l::text, ' ') FROM seen.labels l $$; "
+        "DO $$ BEGIN {reveal} RAISE EXCEPTION 'seen %', pg_temp.peek(); END $$"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EXCEPTION_BLOCKS)
+def test_a_block_that_takes_a_reveal_back_shows_nothing(team: Team, name: str) -> None:
+    before = everything(team)
+    with team.sql(ME) as mira:
+        performed = " ".join(
+            statement.as_string(mira).replace("SELECT seen.append", "PERFORM seen.append", 1) + ";"
+            for statement in REVEALS["pass 1"]
+        )
+        block = EXCEPTION_BLOCKS[name].format(reveal=performed, labels=LABELS_AS_TEXT)
+        answer = asked(mira, block)
+        assert "seen" in answer
+        check_nothing_is_seen(mira, answer)
+    assert everything(team) == before
+
+
+def test_a_reveal_within_one_statement_shows_nothing(team: Team) -> None:
+    before = everything(team)
+    with team.sql(ME) as mira:
+        mira.execute("BEGIN")
+        for statement in REVEALS["pass 1"][:2]:
+            mira.execute(statement)
+        last = REVEALS["pass 1"][2].as_string(mira).removeprefix("SELECT ")
+        both = f"WITH r AS MATERIALIZED (SELECT {last}) SELECT l.* FROM r, seen.labels l"
+        check_nothing_is_seen(mira, asked(mira, both), asked(mira, "SELECT * FROM seen.labels"))
+        mira.execute("ROLLBACK")
+    assert everything(team) == before
+
+
+# Single statements
+
+KNOWN_TRACE: Final = (
+    "ROW('run-1', 'run-1', NULL, NULL, NULL, NULL, false, '/etc/passwd', NULL, NULL, NULL, NULL, "
+    "NULL, 'succeeded', NULL, NULL, NULL, NULL)::public.traces"
+)
+NO_TRACE: Final = KNOWN_TRACE.replace("'run-1'", "'new'").replace("succeeded", "nonsense")
+STATEMENTS: Final = [
+    # What the lead keeps
+    "UPDATE public.taxonomies SET document = '{'",
+    "INSERT INTO public.taxonomies VALUES ('zz@1', 'h', '{}')",
+    "DELETE FROM public.taxonomies",
+    "UPDATE public.taxonomies SET document = replace(document, 'a requirement', 'NO requirement')",
+    "INSERT INTO public.taxonomy_revisions VALUES ('mast@3', '2027', 'h', '{}')",
+    "DELETE FROM public.taxonomy_revisions",
+    "UPDATE public.traces SET outcome = 'succeeded', path = '/etc/passwd'",
+    "UPDATE public.traces SET id = id || 'x'",
+    "DELETE FROM public.traces",
+    "INSERT INTO public.traces SELECT 'x', t.base_id FROM public.traces t",
+    "UPDATE public.annotators SET kind = 'judge' WHERE name = 'mira'",
+    "INSERT INTO public.annotators VALUES ('eve', 'human')",
+    "DELETE FROM public.annotators",
+    f"SELECT seen.register_trace({KNOWN_TRACE})",
+    f"SELECT seen.register_trace({NO_TRACE})",
+    "SELECT seen.keep_span_index(ROW('run-1', 'k0', 7, 1)::public.span_indices)",
+    "SELECT seen.keep_span_index(ROW('run-1', 'k0', -7, NULL)::public.span_indices)",
+    "INSERT INTO public.span_indices VALUES ('run-1', 'k0', 7, NULL)",
+    "DELETE FROM seen.span_indices",
+    "SELECT seen.set_setting(ROW('open_codes.tags:mast:bob', '[]')::public.settings)",
+    "SELECT seen.set_setting(ROW('open_codes.tags:mast:mira', '[1]')::public.settings)",
+    "SELECT seen.set_setting(ROW('open_codes.tags:mast:mira', 'x')::public.settings)",
+    "INSERT INTO public.settings VALUES ('a', 'b')",
+    "UPDATE public.workspace_version SET schema_version = 99",
+    "DELETE FROM public.workspace_version",
+    # The team
+    "UPDATE team.members SET role = 'lead', assisted = true",
+    "INSERT INTO team.members VALUES ('eve', 'lead', true)",
+    "DELETE FROM team.members",
+    "INSERT INTO team.revealed VALUES ('mira', 'run-1', 'mast@3', 1)",
+    "SELECT * FROM team.revealed",
+    "SELECT * FROM seen.committed_reveals",
+    "SELECT * FROM team.settings",
+    "GRANT lea TO mira",
+    # State without events
+    "DELETE FROM labels",
+    "DELETE FROM seen.labels",
+    "UPDATE seen.labels SET note = 'x'",
+    "INSERT INTO seen.verdicts VALUES ('mira', 'run-1', 'mast@3', 1, 'm', 'absent')",
+    "DELETE FROM seen.verdicts",
+    "UPDATE seen.passes SET finished_at = NULL",
+    "DELETE FROM seen.events",
+    "INSERT INTO seen.events SELECT * FROM seen.events LIMIT 1",
+    "INSERT INTO public.events SELECT * FROM seen.events LIMIT 1",
+    "TRUNCATE public.labels",
+    "SELECT seen.put_label(ROW('x', 'mira', 1, '', '', 'run-1', 'mast@3', 1, '', '', '', NULL, "
+    "NULL, NULL)::public.events, '{}')",
+    # Locks
+    "SELECT pg_advisory_lock(1296126804)",
+    "SELECT pg_advisory_xact_lock(1296126804)",
+    "SELECT pg_advisory_lock(1296126804, 1)",
+    "SELECT public.take_turns(ARRAY[''])",
+    "SELECT public.take_turns(ARRAY['bob'])",
+    "SELECT public.take_turns(ARRAY['mira', 'bob', ''])",
+    "SELECT public.take_turns(ARRAY['mira'])",
+    "SELECT * FROM public.turns FOR UPDATE",
+    "INSERT INTO public.turns VALUES ('bob')",
+    "SELECT * FROM public.traces FOR SHARE",
+    "SELECT * FROM public.taxonomies FOR KEY SHARE",
+    "SELECT * FROM team.members FOR UPDATE",
+    "LOCK TABLE public.labels IN ACCESS EXCLUSIVE MODE",
+    "LOCK TABLE public.traces IN SHARE MODE",
+    "LOCK TABLE public.events",
+    "LOCK TABLE seen.labels IN EXCLUSIVE MODE",
+    # Around what the server checks
+    "SET ROLE postgres",
+    "SET SESSION AUTHORIZATION bob",
+    "CREATE FUNCTION seen.mine() RETURNS int LANGUAGE sql AS 'SELECT 1'",
+    "CREATE TABLE public.mine (id int)",
+    "ALTER TABLE public.labels DISABLE ROW LEVEL SECURITY",
+    "DROP SCHEMA seen CASCADE",
+    "SET search_path = pg_temp, seen; CREATE TEMP TABLE members AS SELECT 'mira' AS name, true AS "
+    "assisted; SELECT * FROM seen.labels",
+]
+FALSE_EVENTS: Final[list[tuple[str, dict[str, Any]]]] = [
+    ("seq -1", {"kind": "spans_read", "seq": -1}),
+    ("seq far ahead", {"kind": "spans_read", "seq": 9223372036854775807}),
+    ("seq again", {"kind": "spans_read", "seq": 1}),
+    ("kind", {"kind": "spans_read", "payload": "{}"}),
+    ("payload no JSON", {"kind": "spans_read", "payload": "not json"}),
+    ("payload a list", {"kind": "spans_read", "payload": "[]"}),
+    ("payload with a bare NUL", {"kind": "spans_read", "payload": '{"keys": ["\\u0000", 5]}'}),
+    ("label a number", {"kind": "label_added", "payload": '{"label": 5}'}),
+    ("label without a target", {"kind": "label_added", "payload": '{"label": {"id": "x"}}'}),
+    (
+        "severity",
+        {
+            "kind": "label_added",
+            "payload": '{"label": {"id": "x", "mode": "m", "target": {}, "severity": "worst"}}',
+        },
+    ),
+    (
+        "confidence",
+        {
+            "kind": "label_added",
+            "payload": '{"label": {"id": "x", "mode": "m", "target": {}, "confidence": 7}}',
+        },
+    ),
+    (
+        "quote without a span",
+        {
+            "kind": "label_added",
+            "payload": '{"label": {"id": "x", "mode": "m", "target": {"quote": "q"}}}',
+        },
+    ),
+    ("replaces", {"kind": "spans_read", "replaces": "x"}),
+    ("replaces no texts", {"kind": "spans_read", "replaces": "[5]"}),
+    ("trace", {"kind": "spans_read", "trace": "nowhere"}),
+    ("pass 0", {"kind": "spans_read", "pass_number": 0}),
+    ("pass that has not begun", {"kind": "spans_read", "pass_number": 7}),
+    ("no pass", {"kind": "spans_read", "pass_number": None}),
+    ("id that is no id", {"kind": "spans_read", "event_id": "x"}),
+    ("id of an import", {"kind": "spans_read", "event_id": IMPORTED}),
+    ("id with SQL", {"kind": "spans_read", "event_id": "'; DROP TABLE labels; --"}),
+]
+FALSE_KINDS: Final = ("nonsense", "decided", "judged", "study_set", "guideline_set", "")
+SINGLE: Final = [
+    *((text, sql.SQL(text)) for text in STATEMENTS),
+    *((name, event(**values)) for name, values in FALSE_EVENTS),
+    *((f"kind {kind!r}", append_sql(ME, kind)) for kind in FALSE_KINDS),
+    ("in bob's name", append_sql("bob", "spans_read", '{"keys": []}')),
+]
+
+
+def test_single_statements_change_and_show_nothing(team: Team) -> None:
+    """Each is run by itself, and in a transaction that stays open while others work."""
+    assert len(SINGLE) >= 60
+    before = everything(team)
+    for name, statement in SINGLE:
+        with team.sql(ME) as mira:
+            check_nothing_is_seen(mira, asked(mira, statement))
+        assert everything(team) == before, name
+        with team.sql(ME) as mira:
+            mira.execute("BEGIN")
+            answer = asked(mira, statement)
+            check_others_can_work(team)
+            mira.execute("ROLLBACK")
+            check_nothing_is_seen(mira, answer)
+    with team.workspace("lea") as lea:
+        assert not lea.differences()
+        assert not lea.edited_histories()
+        assert list(lea.events())
+        assert lea.taxonomies()
+
+
+def test_events_that_no_program_could_read_are_refused(team: Team) -> None:
+    with team.sql(ME) as mira:
+        before = asked(mira, "SELECT * FROM seen.events")
+        for name, statement in SINGLE[len(STATEMENTS) :]:
+            assert not asked(mira, statement).startswith("SELECT 1"), name
+        assert asked(mira, "SELECT * FROM seen.events") == before
+
+
+def test_an_id_of_another_annotators_event_is_refused(team: Team) -> None:
+    """Files hold an event under its id alone, so that no copy could be made."""
+    with team.sql("postgres") as owner:
+        (bobs,) = owner.execute(
+            "SELECT id FROM public.events WHERE annotator = 'bob' LIMIT 1"
+        ).fetchone() or ("",)
+    with team.sql(ME) as mira:
+        assert "an event of another" in asked(mira, event("spans_read", event_id=bobs))
+        assert asked(mira, event("spans_read", event_id=new_event_id())).startswith("SELECT 1")
+
+
+def test_an_open_transaction_keeps_no_one_from_changing_the_team(team: Team) -> None:
+    with team.sql(ME) as mira, team.workspace("postgres") as owner:
+        mira.execute("BEGIN")
+        mira.execute(event("spans_read"))
+        for query in READ_ALL:
+            mira.execute(query.encode())
+        driver_of(owner._database._writer).execute("SET lock_timeout = '1s'")
+        owner.add_member("zora", Role.ANNOTATOR)
+        owner.add_member(ME, Role.ANNOTATOR, assisted=True)
+        owner.add_member(ME, Role.ANNOTATOR)
+        owner.remove_member("zora")
+        mira.execute("ROLLBACK")
+
+
+def test_a_new_trace_that_someone_is_registering_is_waited_for_shortly(team: Team) -> None:
+    row = KNOWN_TRACE.replace("'run-1'", "'run-5'")
+    with team.sql(ME) as mira:
+        mira.execute("BEGIN")
+        assert asked(mira, f"SELECT seen.register_trace({row})").startswith("SELECT 1")
+        with team.workspace("bob") as bob, pytest.raises(WorkspaceError, match="another program"):
+            bob.register_trace(TraceRecord("run-5"))
+        check_others_can_work(team)
+        mira.execute("ROLLBACK")
+    with team.workspace("bob") as bob:
+        assert bob.register_trace(TraceRecord("run-5")) == "run-5"

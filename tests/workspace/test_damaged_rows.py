@@ -1,0 +1,132 @@
+"""Rows that cannot be read: they are named and passed over, and nothing else fails."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+import pytest
+from sqlalchemy import text
+
+from mast_tui.labels import AnnotatorKind
+from mast_tui.session import Session
+from mast_tui.workspace import Workspace, WorkspaceError
+from tests.workspace.build import MAST, TRACE, label, started, trace_of
+from tests.workspace.test_server import command
+
+EVENT: Final = (
+    "INSERT INTO events (id, annotator, seq, at, kind, trace_id, taxonomy, pass_number, payload, "
+    "replaces, action) VALUES ('{id}', 'alice', {seq}, '2026-11-28T00:00:00Z', '{kind}', 'run-1', "
+    "'mast@3', 1, '{payload}', '{replaces}', 'a')"
+)
+VALID: Final[dict[str, object]] = {
+    "id": "x",
+    "seq": 9,
+    "kind": "spans_read",
+    "payload": "{}",
+    "replaces": "[]",
+}
+DAMAGED_EVENTS: Final[dict[str, dict[str, object]]] = {
+    "payload": {"payload": "not json"},
+    "list": {"payload": "[]"},
+    "kind": {"kind": "nonsense"},
+    "label": {"kind": "label_added", "payload": json.dumps({"label": 5})},
+    "replaces": {"replaces": "x"},
+    "replaces a number": {"replaces": "5"},
+    "below": {"seq": -1},
+    "above": {"seq": 9223372036854775807},
+}
+DAMAGED_REGISTERS: Final = {
+    "UPDATE taxonomies SET document = '{'": ("taxonomies", MAST.ref),
+    "UPDATE taxonomies SET document = replace(document, 'a requirement', 'NO requirement')": (
+        "taxonomies",
+        MAST.ref,
+    ),
+    "UPDATE taxonomies SET content_hash = 'x'": ("taxonomies", MAST.ref),
+    "UPDATE taxonomy_revisions SET document = '5'": ("taxonomies", MAST.ref),
+    "INSERT INTO taxonomies VALUES ('zz@1', 'h', '{}')": ("taxonomies", "zz@1"),
+    "UPDATE annotators SET kind = 'judge' WHERE name = 'alice'": ("annotators", "alice"),
+    "UPDATE traces SET outcome = 'nonsense'": ("traces", TRACE),
+}
+
+
+@pytest.fixture(params=["file", pytest.param("server", marks=pytest.mark.slow)])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """A workspace with work of alice in it."""
+    if request.param == "file":
+        path = str(tmp_path / "w.db")
+        fill(path)
+        yield path
+        return
+    server = request.getfixturevalue("postgres")
+    name = server.take()
+    fill(server.url(name))
+    yield server.url(name)
+    server.give_back(name)
+
+
+def fill(place: str) -> None:
+    with closing(Workspace.open(place)) as workspace:
+        workspace.add_taxonomy(MAST)
+        Session.open(workspace, trace_of("one"), MAST, "alice", blind=True)
+        workspace.add_annotator("alice", AnnotatorKind.HUMAN)
+        started(workspace, label(workspace))
+
+
+def run_sql(place: str, statement: str) -> None:
+    with (
+        closing(Workspace.open(place)) as workspace,
+        workspace._database.writing() as connection,
+    ):
+        connection.execute(text(statement.replace(":", "\\:")))
+
+
+@pytest.mark.parametrize("name", DAMAGED_EVENTS)
+def test_an_event_that_cannot_be_read_is_named_and_skipped(
+    place: str, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    values = VALID | DAMAGED_EVENTS[name]
+    statement = EVENT
+    for field, value in values.items():
+        statement = statement.replace(f"{{{field}}}", str(value))
+    run_sql(place, statement)
+    for option in ([], ["--mend"]):
+        assert command("workspace", "check", "--json", "--workspace", place, *option) == 1
+        damaged = json.loads(capsys.readouterr().out)["damaged"]
+        assert [(row["table"], row["name"].endswith(", x")) for row in damaged] == [
+            ("events", True)
+        ]
+    out = tmp_path / "all.jsonl"
+    assert command("export", "--format", "jsonl", "-o", str(out), "--workspace", place) == 0
+    assert "an event cannot be read and is left out: alice" in capsys.readouterr().err
+    assert '"x"' not in out.read_text()
+    copy = str(tmp_path / "copy.db")
+    assert command("import", str(out), "--format", "jsonl", "--workspace", copy) == 0
+    with closing(Workspace.open(place)) as workspace, closing(Workspace.open(copy)) as other:
+        assert len(workspace.labels()) == len(other.labels()) == 1
+        assert len(list(workspace.events())) == len(list(other.events())) == 2
+
+
+@pytest.mark.parametrize("statement", DAMAGED_REGISTERS)
+def test_a_register_row_that_is_not_as_it_was_kept_is_named(
+    place: str, statement: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_sql(place, statement)
+    assert command("workspace", "check", "--json", "--workspace", place) == 1
+    damaged = json.loads(capsys.readouterr().out)["damaged"]
+    assert [(row["table"], row["name"]) for row in damaged] == [DAMAGED_REGISTERS[statement]]
+    assert command("workspace", "check", "--workspace", place) == 1
+    assert "damaged in " in capsys.readouterr().out
+
+
+def test_a_taxonomy_that_cannot_be_read_keeps_no_one_from_the_others(place: str) -> None:
+    run_sql(place, "INSERT INTO taxonomies VALUES ('zz@1', 'h', '{}')")
+    run_sql(place, "INSERT INTO taxonomy_revisions VALUES ('zz@1', '', 'h', '[')")
+    with closing(Workspace.open(place)) as workspace:
+        assert [one.ref for one in workspace.taxonomies()] == [MAST.ref]
+        assert {one.taxonomy.ref for one in workspace.revisions()} == {MAST.ref}
+        with pytest.raises(WorkspaceError, match="cannot be read"):
+            workspace.taxonomy("zz@1")

@@ -1,0 +1,142 @@
+"""The owner of a server: set up as the example has it, and with one of an earlier version."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+import psycopg
+import pytest
+import yaml
+from psycopg import sql
+
+from mast_tui.session import Session
+from mast_tui.workspace import Workspace, WorkspaceError
+from mast_tui.workspace.records import Role
+from tests.postgres import PostgresServer
+from tests.workspace.build import MAST, TRACE, trace_of
+from tests.workspace.test_server import command
+from tests.workspace.test_sight_by_server import (
+    FIRST,
+    SECOND,
+    SECRET,
+    TEAM,
+    Team,
+    asked,
+    everybody_works,
+    work,
+)
+
+pytestmark = pytest.mark.slow
+
+EXAMPLE: Final = Path(__file__).parents[2] / "docs" / "examples" / "team.yaml"
+VERSION_9: Final = Path(__file__).with_name("team_of_version_9.sql")
+"""What version 9 has run for a team, after the tables were made."""
+SHARED: Final = "public.taxonomies, public.taxonomy_revisions, public.traces, public.annotators"
+WRITTEN: Final = ("labels", "verdicts", "reviews", "span_notes", "passes", "sights", "settings")
+
+
+def test_the_owner_of_the_example_works_backs_up_and_copies(
+    postgres: PostgresServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = yaml.safe_load(EXAMPLE.read_text())["services"]["labels"]["environment"]
+    owner, database = settings["POSTGRES_USER"], settings["POSTGRES_DB"]
+    postgres.run(f"CREATE ROLE {owner} SUPERUSER LOGIN")
+    url = postgres.url(database, user=owner)
+    assert command("workspace", "create", url) == 0
+    for name in ("mira", "bob"):
+        assert command("team", "add", name, "--role", "annotator", "--workspace", url) == 0
+    for name in ("mira", "bob"):
+        with closing(Workspace.open(postgres.url(database, user=name))) as workspace:
+            Session.open(workspace, trace_of("one"), MAST, name, blind=True)
+            workspace.set_setting("place", name)
+    with closing(Workspace.open(url)) as workspace:
+        workspace.set_setting("place", "the owner's")
+        assert workspace.get_setting("place") == "the owner's"
+        Session.open(workspace, trace_of("one"), MAST, "owner", blind=True)
+    for words in (
+        ("backup", str(tmp_path / "b.db"), "--workspace", url),
+        ("copy", url, str(tmp_path / "f.db")),
+        ("check", "--workspace", url),
+    ):
+        assert command("workspace", *words) == 0, capsys.readouterr().err
+    with closing(Workspace.open(tmp_path / "b.db", create=False)) as backup:
+        assert [one.trace_id for one in backup.traces()] == [TRACE]
+        assert backup.get_setting("place") == "the owner's"
+    postgres.run(f"DROP DATABASE {database}")
+
+
+def as_version_9(team: Team) -> None:
+    """Give a server the functions and rights that version 9 gave it."""
+    with team.sql("postgres") as owner:
+        owner.execute(
+            "DROP SCHEMA seen CASCADE; DROP FUNCTION public.take_turns; DROP TABLE public.turns"
+        )
+        owner.execute("ALTER TABLE team.revealed DROP COLUMN revealed_in")
+        owner.execute(VERSION_9.read_text().encode())
+        for name, role in TEAM.items():
+            member = sql.Identifier(name)
+            rights = ["USAGE ON SCHEMA public, team, seen", f"SELECT, INSERT, UPDATE ON {SHARED}"]
+            if role is Role.ANNOTATOR:
+                views = ", ".join(f"seen.{table}" for table in WRITTEN)
+                rights += [
+                    "SELECT ON ALL TABLES IN SCHEMA seen",
+                    "INSERT ON seen.events, seen.span_indices",
+                    f"INSERT, UPDATE, DELETE ON {views}",
+                ]
+            for right in rights:
+                owner.execute(sql.SQL(f"GRANT {right} TO {{}}").format(member))
+        owner.execute("UPDATE public.workspace_version SET schema_version = 9")
+
+
+def test_the_owner_brings_a_server_of_version_9_up_to_date(
+    postgres: PostgresServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    team = Team(postgres)
+    everybody_works(team)
+    work(team, "mira", FIRST, finish=False, note="of mira")
+    as_version_9(team)
+    revealed = (
+        "INSERT INTO events VALUES (gen_random_uuid()::text, 'mira', {seq}, '2026-11-28T00:00:00Z',"
+        " '{kind}', 'run-2', 'mast@3', 0, '{payload}', '[]', 'a', NULL, NULL, NULL)"
+    )
+    with psycopg.connect(team.url("mira"), autocommit=True) as mira:
+        mira.execute("SET search_path = seen, public")
+        # What version 9 let an annotator do.
+        for seq, kind, payload in (
+            (101, "pass_finished", '{"open_modes": "leave"}'),
+            (102, "revealed", '{"what": "all"}'),
+        ):
+            mira.execute(revealed.format(seq=seq, kind=kind, payload=payload).encode())
+        assert SECRET in asked(mira, "SELECT * FROM labels WHERE trace_id = 'run-2'")
+        assert "UPDATE" in asked(mira, "UPDATE public.taxonomies SET document = document")
+        mira.execute(
+            "INSERT INTO events VALUES ('x', 'mira', -1, 'x', 'nonsense', 'run-1', 'mast@3', 1, "
+            "'not json', 'x', 'a', NULL, NULL, NULL)"
+        )
+    with pytest.raises(WorkspaceError, match="whoever made it brings it up to date with"):
+        Workspace.open(team.url("mira"))
+    assert command("team", "list", "--json", "--workspace", team.url("postgres")) == 0
+    assert len(json.loads(capsys.readouterr().out)["members"]) == len(TEAM)
+    with team.sql("mira") as mira:
+        assert SECRET not in asked(mira, "SELECT * FROM seen.labels")
+        for statement in (
+            "UPDATE public.taxonomies SET document = '{'",
+            "UPDATE public.traces SET outcome = 'succeeded'",
+            "DELETE FROM seen.labels",
+            "INSERT INTO seen.events SELECT * FROM seen.events",
+        ):
+            assert asked(mira, statement).startswith(("42501 ", "55000 ")), statement
+    with team.session("mira", FIRST) as session:
+        assert [one.note for one in session.labels] == ["of mira"]
+    work(team, "mira", SECOND, note="of mira")
+    with team.session("bob", FIRST) as session:  # who was shown others' before
+        assert session.others
+    with team.workspace("lea") as lea:
+        assert not lea.differences()
+        damaged = lea.check_rows().damaged
+        assert [row.name for row in damaged] == ["mira, step -1, x"]
+    with closing(Workspace.open(team.url("postgres"))) as owner:
+        assert owner.add_member("mira", Role.ADJUDICATOR) is None
