@@ -97,6 +97,9 @@ class TestKeysWhileATraceIsRead:
         async with stage(trace, workspace=tmp_path / "w.db") as on:
             for key in ("j", "1", "3"):
                 on.app.post_message(events.Key(key, key))
+            on.app.post_message(
+                events.MouseMove(None, 5, 5, 1, 1, 0, False, False, False, screen_x=5, screen_y=5)
+            )
             await on.pilot.pause()
             assert on.app.input_queue.blocked
             self._read(on)

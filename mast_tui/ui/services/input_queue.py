@@ -126,7 +126,7 @@ class InputQueue:
 
     async def put(self, event: InputEvent) -> None:
         """Deliver an event, or keep it until those before it are handled."""
-        if isinstance(event, events.MouseMove) and self.idle:
+        if isinstance(event, events.MouseMove) and (self.idle or self.blocked):
             await self._send(event)
             return
         if self._reading_is_given_up(event):
