@@ -7,13 +7,18 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Final
 
+import pytest
+
+from mast_tui.workspace import Workspace
+from mast_tui.workspace.records import Role
 from tests.browser.chromium import browser
 from tests.browser.visitor import DOOR, Visitor, labelled
+from tests.postgres import ASKED, PostgresServer
 
 TRACE: Final = Path(__file__).parents[2] / "sample_traces" / "cart-valkey-noeviction.jsonl"
 
@@ -236,3 +241,29 @@ def test_the_page_fits_a_phone(tmp_path: Path, program: str) -> None:
         )
         columns, _lines = visitor.size()
         assert columns >= 50
+
+
+@pytest.mark.slow
+def test_a_member_signs_in_with_their_own_password_and_labels_under_their_own_name(
+    tmp_path: Path, program: str, postgres: PostgresServer
+) -> None:
+    database = postgres.new_database()
+    with closing(Workspace.create_on_server(postgres.url(database))) as owner:
+        for name in ("ann", "ben"):
+            owner.add_member(name, Role.ANNOTATOR)
+            postgres.run(f"ALTER ROLE {name} PASSWORD 'secret of {name}'")
+            postgres.run(f"GRANT {ASKED} TO {name}")  # the server asks for it
+        workspace = ("--workspace", postgres.url(database, user="ben"))
+        with (
+            served(tmp_path, *workspace) as (address, _),
+            browser(program, tmp_path / "profile", offline=False) as page,
+        ):
+            visitor = Visitor(page)
+            visitor.enter(address, "ann")
+            assert "The password of ann is missing" in page.value("document.body.innerText")
+            page.value("document.querySelector('input[name=password]').value = 'secret of ann'")
+            page.loading(lambda: page.value(DOOR))
+            visitor.sees("44 spans")
+            visitor.press("1", "1")
+            visitor.sees("specification on #1")
+            assert [label.annotator for label in owner.labels()] == ["ann"]
