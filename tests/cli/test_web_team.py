@@ -37,24 +37,28 @@ TOKEN: Final = "long-enough-a-token"
 SOCKET: Final = "/ws/page-of-visitor1"
 
 LABELLING_APP = """
-import os, sys
+import sys
 from contextlib import closing
+from pathlib import Path
+from mast_tui.cli.shared.asking import typed_password
 from mast_tui.workspace import Workspace
 from tests.workspace.build import MAST, TRACE, label, started, trace_of
 from mast_tui.session import Session
 arguments = sys.argv[1:]
 url = arguments[arguments.index("--workspace") + 1]
 name = arguments[arguments.index("--annotator") + 1]
-with closing(Workspace.open(url)) as workspace:
+password = typed_password(url)
+exposed = " ".join([*arguments, Path("/proc/self/environ").read_text()])
+with closing(Workspace.open(url, password=password)) as workspace:
     started(workspace, label(workspace, annotator=name), annotator=name)
-    said = f"{workspace.member.name} {os.environ['PGPASSWORD'] in ' '.join(arguments)}".encode()
+    said = f"{workspace.member.name} {password in exposed}".encode()
 out = sys.stdout.buffer
 out.write(b"__GANGLION__\\nD" + len(said).to_bytes(4, "big") + said)
 out.flush()
 sys.stdin.buffer.read()
 """
-"""An app that labels as its member, and draws the member and whether its arguments have the
-password."""
+"""An app that labels as its member, and draws the member and whether its arguments or its
+environment have the password."""
 
 
 def new_team(postgres: PostgresServer) -> str:
@@ -143,6 +147,7 @@ async def test_only_the_right_password_of_the_named_member_gets_in(url: str) -> 
             ("webbob", ""),  # the file of who runs the server has it
             ("webmira", ""),
             ("webbob", "\0"),
+            ("webbob", "x" * 100_000),
         ):
             status, page = await enter(client, name=name, password=password)
             assert status == 403

@@ -211,6 +211,7 @@ class PageApps:
         key: PageKey,
         command: Sequence[str],
         variables: Mapping[str, str],
+        password: str | None,
         *,
         width: int,
         height: int,
@@ -221,6 +222,7 @@ class PageApps:
             key: The page.
             command: The program of a new app and its arguments.
             variables: The variables that a new app gets beside those of the server.
+            password: The password of a new app's workspace.
             width: The columns of a new app's screen.
             height: The lines of a new app's screen.
 
@@ -236,7 +238,9 @@ class PageApps:
                 await self._end(next(iter(self._kept)), SHUTDOWN_GRACE)
             if self._closed or len(self._apps) >= RUNNING_APPS:
                 return None
-            process = await AppProcess.start(command, width, height, variables)
+            process = await AppProcess.start(
+                command, variables, password, width=width, height=height
+            )
             app = PageApp(process, width, height)
             self._apps[key] = app
             app.output.add_done_callback(lambda _: self._end_soon(key))

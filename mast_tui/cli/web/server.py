@@ -338,6 +338,7 @@ class Server:
             return self._door(
                 f"{outside}. Continue?", people=people, outside=visitor.name, token=token
             )
+        self._visitors.pop(request.cookies.get(self.cookie, ""), None)
         key = secrets.token_urlsafe(24)
         self._visitors[key] = visitor
         answer = _to_page()
@@ -406,10 +407,12 @@ class Server:
             raise web.HTTPNotFound(text="The app has ended.")
         workspace = () if visitor.workspace is None else ("--workspace", visitor.workspace)
         command = (*self._command, *workspace, "--annotator", visitor.name, "--", *self._paths)
-        variables = {**_full_addresses(self._paths), **visitor.variables}
+        variables = _full_addresses(self._paths)
         width = _size(request, "width", 80)
         height = _size(request, "height", 24)
-        app = await self.apps.open(key, command, variables, width=width, height=height)
+        app = await self.apps.open(
+            key, command, variables, visitor.password, width=width, height=height
+        )
         if app is None:
             raise web.HTTPServiceUnavailable(text=f"{RUNNING_APPS} visitors are here already.")
         socket = web.WebSocketResponse(

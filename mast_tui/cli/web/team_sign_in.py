@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Final
@@ -15,8 +14,8 @@ from mast_tui.labels import checked_person
 from mast_tui.session import outside_words
 from mast_tui.workspace import Workspace
 
-_PASSWORD_VARIABLE: Final = "PGPASSWORD"
-"""The variable from which an app's connection takes the password, before ``~/.pgpass``."""
+_LONGEST_PASSWORD: Final = 1024
+"""The most characters of a password, so that it fits into a pipe."""
 
 
 @dataclass(frozen=True)
@@ -26,12 +25,12 @@ class Visitor:
     Attributes:
         name: The name under which the visitor labels.
         workspace: The path or URL of the workspace of the visitor's apps, None for the nearest.
-        variables: The variables of the visitor's apps, among them the member's password.
+        password: The password of the member; None if libpq is to look for one.
     """
 
     name: str
     workspace: str | None
-    variables: Mapping[str, str] = field(default_factory=dict, repr=False)
+    password: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -92,8 +91,8 @@ class TeamSignIn:
                 member, or the database accepts the member without a password.
         """
         name = checked_person(name)
-        if "\0" in password:
-            raise WrongSecret("No password has a NUL in it.")
+        if "\0" in password or len(password) > _LONGEST_PASSWORD:
+            raise WrongSecret(f"A password has at most {_LONGEST_PASSWORD} characters, and no NUL.")
         # Without a password libpq would look for that of who runs the server.
         typed = password or secrets.token_urlsafe()
         try:
@@ -120,7 +119,7 @@ class TeamSignIn:
         Raises:
             MastError: The workspace cannot be opened as this member.
         """
-        return Visitor(self._open(name, None).visitor.name, self.member_url(name))
+        return self._open(name, None).visitor
 
     def _open(self, name: str, password: str | None) -> SignedIn:
         url = self.member_url(name)
@@ -131,8 +130,7 @@ class TeamSignIn:
                     "who made the workspace adds members with mast-tui team add"
                 )
             outside = outside_words(name, workspace.study(self._taxonomy))
-        variables = {} if password is None else {_PASSWORD_VARIABLE: password}
-        return SignedIn(Visitor(name, url, variables), outside)
+        return SignedIn(Visitor(name, url, password), outside)
 
     def _asks_for_password(self, name: str) -> bool:
         """Return whether the database refuses a password that is certainly wrong."""
