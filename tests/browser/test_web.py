@@ -7,13 +7,18 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-from tests.browser.chromium import browser
+import pytest
+
+from mast_tui.workspace import Workspace
+from mast_tui.workspace.records import Role
+from tests.browser.chromium import Page, browser
 from tests.browser.visitor import DOOR, Visitor, labelled
+from tests.postgres import ASKED, PostgresServer
 
 TRACE: Final = Path(__file__).parents[2] / "sample_traces" / "cart-valkey-noeviction.jsonl"
 
@@ -174,6 +179,14 @@ def test_an_app_ends_with_a_server_that_was_killed(tmp_path: Path) -> None:
         app.wait()
 
 
+def _wait_for_focus(page: Page, selector: str) -> None:
+    """Wait until the focus is in the element that a CSS selector names."""
+    page.value(
+        f"(async () => {{ while (!document.activeElement.matches({selector!r})) "
+        "await new Promise((again) => setTimeout(again, 20)) })()"
+    )
+
+
 def test_enter_begins_wherever_the_focus_is(tmp_path: Path, program: str) -> None:
     for place, options in enumerate(((), ("--annotator", "carol"))):
         folder = tmp_path / str(place)
@@ -184,8 +197,8 @@ def test_enter_begins_wherever_the_focus_is(tmp_path: Path, program: str) -> Non
         ):
             visitor = Visitor(page)
             page.open(address)
-            focused = page.value("document.activeElement.tagName")
-            assert focused == ("BUTTON" if options else "INPUT")
+            # Chromium moves the focus when it first draws the page, which may be after its load.
+            _wait_for_focus(page, "button" if options else "input")
             if not options:
                 page.value("document.querySelector('input[name=name]').value = 'carol'")
             page.value("document.activeElement.blur()")
@@ -236,3 +249,30 @@ def test_the_page_fits_a_phone(tmp_path: Path, program: str) -> None:
         )
         columns, _lines = visitor.size()
         assert columns >= 50
+
+
+@pytest.mark.slow
+def test_a_member_signs_in_with_their_own_password_and_labels_under_their_own_name(
+    tmp_path: Path, program: str, postgres: PostgresServer
+) -> None:
+    database = postgres.new_database()
+    with closing(Workspace.create_on_server(postgres.url(database))) as owner:
+        for name in ("ann", "ben"):
+            owner.add_member(name, Role.ANNOTATOR)
+            postgres.run(f"ALTER ROLE {name} PASSWORD 'secret of {name}'")
+            postgres.run(f"GRANT {ASKED} TO {name}")  # the server asks for it
+        workspace = ("--workspace", postgres.url(database, user="ben"))
+        with (
+            served(tmp_path, *workspace) as (address, _),
+            browser(program, tmp_path / "profile", offline=False) as page,
+        ):
+            visitor = Visitor(page)
+            visitor.enter(address, "ann")
+            assert "The password of ann is missing" in page.value("document.body.innerText")
+            _wait_for_focus(page, "input[name=password]")
+            page.value("document.querySelector('input[name=password]').value = 'secret of ann'")
+            page.loading(lambda: page.value(DOOR))
+            visitor.sees("44 spans")
+            visitor.press("1", "1")
+            visitor.sees("specification on #1")
+            assert [label.annotator for label in owner.labels()] == ["ann"]

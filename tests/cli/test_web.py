@@ -150,6 +150,7 @@ async def test_an_app_needs_a_visitor_who_came_by_the_door(tmp_path: Path) -> No
         guess = await client.post(
             "/enter", data={"name": "carol", "token": "guess"}, headers=own(client)
         )
+        assert guess.status == 403
         assert "This is not the token" in await guess.text()
         assert not list(client.session.cookie_jar)
         right = await client.post(

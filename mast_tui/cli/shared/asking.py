@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sized
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -17,6 +18,9 @@ from mast_tui.workspace import Workspace, WorkspaceError, find_workspace
 if TYPE_CHECKING:
     from mast_tui.session import Viewer
     from mast_tui.taxonomy.model import Taxonomy
+
+PASSWORD_PIPE: Final = "MAST_TUI_PASSWORD_PIPE"
+"""The variable with the number of the pipe from which an app reads its password."""
 
 
 def workspace_there(common: CommonOptions) -> Workspace | None:
@@ -128,15 +132,24 @@ def _why_no_outcomes(common: CommonOptions) -> str | None:
 def typed_password(url: str) -> str | None:
     """Ask for the password of a workspace's server, before a screen takes the terminal.
 
+    The web server hands over what its visitor has typed through a pipe, whose number is in
+    ``PASSWORD_PIPE``: other programs of this user can read arguments and environments.
+
     Args:
-        url: Where it is.
+        url: The workspace's URL.
 
     Returns:
-        What was typed; None where the server wants none, or one was found.
+        The typed password; None if the server wants none, or libpq has found one.
 
     Raises:
         WorkspaceError: The workspace cannot be opened.
     """
+    pipe = os.environ.pop(PASSWORD_PIPE, None)
+    if pipe is not None:
+        with os.fdopen(int(pipe), encoding="utf-8") as file:
+            from_pipe = file.read()
+        Workspace.open(url, password=from_pipe).close()
+        return from_pipe
     workspace, password = open_on_server(url, Workspace.open)
     workspace.close()
     return password

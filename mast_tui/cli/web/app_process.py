@@ -6,12 +6,14 @@ import asyncio
 import os
 import signal
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from typing import Final
 
 import orjson
+
+from mast_tui.cli.shared.asking import PASSWORD_PIPE
 
 DRAWING: Final = b"D"
 """The kind of a packet with output for the terminal in the page, or with its input."""
@@ -43,15 +45,22 @@ class AppProcess:
 
     @classmethod
     async def start(
-        cls, command: Sequence[str], width: int, height: int, variables: Mapping[str, str]
+        cls,
+        command: Sequence[str],
+        variables: Mapping[str, str],
+        password: str | None,
+        *,
+        width: int,
+        height: int,
     ) -> AppProcess:
         """Start an app.
 
         Args:
             command: The program and its arguments.
+            variables: Variables of its environment beside those of this process.
+            password: The password of its workspace, which it gets through a pipe.
             width: The columns of its screen.
             height: The lines of its screen.
-            variables: Variables of its environment beside those of this process.
         """
         environment = {
             **os.environ,
@@ -64,9 +73,17 @@ class AppProcess:
             "COLUMNS": str(width),
             "ROWS": str(height),
         }
-        process = await asyncio.create_subprocess_exec(
-            *command, stdin=PIPE, stdout=PIPE, env=environment, start_new_session=True
-        )
+        with _password_pipe(password) as pipes:
+            for pipe in pipes:
+                environment[PASSWORD_PIPE] = str(pipe)
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                stdin=PIPE,
+                stdout=PIPE,
+                env=environment,
+                start_new_session=True,
+                pass_fds=pipes,
+            )
         return cls(process)
 
     async def packets(self) -> AsyncIterator[tuple[bytes, bytes]]:
@@ -107,3 +124,19 @@ class AppProcess:
         """Kill the app with all processes of its group."""
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
+
+
+@contextmanager
+def _password_pipe(password: str | None) -> Iterator[tuple[int, ...]]:
+    """Yield the end of a pipe from which a password can be read; nothing without a password."""
+    if password is None:
+        yield ()
+        return
+    read, write = os.pipe()
+    try:
+        # It is short enough to fit into the pipe before anyone reads it.
+        os.write(write, password.encode())
+        os.close(write)
+        yield (read,)
+    finally:
+        os.close(read)

@@ -62,7 +62,8 @@ def web_command(
     """Show the app in a browser, to yourself or to a team.
 
     Every visitor gets an own app on the same traces and the same workspace, and labels under the
-    name that they give. Visitors can do what the app can do here: read and write files in your
+    name that they give. On a team's database they sign in with the name and the password of a
+    member. Visitors can do what the app can do here: read and write files in your
     name. Without --token only this machine gets in.
     """
     if common.taxonomy is not None and not common.taxonomy.is_file():
@@ -80,6 +81,7 @@ def web_command(
         annotator=None if common.annotator is None else checked_person(common.annotator),
         workspace=common.workspace,
         taxonomy=load_chosen_taxonomy(common.taxonomy).ref,
+        only_this_machine=host in HERE and url is None,
     )
     return server.run(host, port, print_line)
 
@@ -117,9 +119,9 @@ def _token() -> str:
 
 
 def _options(common: CommonOptions) -> Iterator[str]:
-    """The options of each visitor's app; the annotator is the visitor."""
+    """Yield the options that all visitors' apps have."""
     for name, value in common._asdict().items():
-        if value and name != "annotator":
+        if value and name not in ("annotator", "workspace"):
             yield f"--{name}"
             if value is not True:
                 yield str(value)

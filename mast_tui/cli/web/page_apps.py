@@ -188,12 +188,10 @@ class PageApps:
     """All apps of a server by their pages.
 
     Args:
-        environment: The variables that each app gets beside those of the server.
         kept_seconds: How long an app waits for a lost connection.
     """
 
-    def __init__(self, environment: Mapping[str, str], kept_seconds: float = KEPT_SECONDS) -> None:
-        self._environment = environment
+    def __init__(self, kept_seconds: float = KEPT_SECONDS) -> None:
         self._kept_seconds = kept_seconds
         self._apps: dict[PageKey, PageApp] = {}
         self._kept: dict[PageKey, asyncio.TimerHandle] = {}
@@ -209,13 +207,22 @@ class PageApps:
         return key in self._apps and not self._apps[key].is_ending()
 
     async def open(
-        self, key: PageKey, command: Sequence[str], width: int, height: int
+        self,
+        key: PageKey,
+        command: Sequence[str],
+        variables: Mapping[str, str],
+        password: str | None,
+        *,
+        width: int,
+        height: int,
     ) -> PageApp | None:
         """Return the app of a page, started if there is none yet.
 
         Args:
             key: The page.
             command: The program of a new app and its arguments.
+            variables: The variables that a new app gets beside those of the server.
+            password: The password of a new app's workspace.
             width: The columns of a new app's screen.
             height: The lines of a new app's screen.
 
@@ -231,7 +238,9 @@ class PageApps:
                 await self._end(next(iter(self._kept)), SHUTDOWN_GRACE)
             if self._closed or len(self._apps) >= RUNNING_APPS:
                 return None
-            process = await AppProcess.start(command, width, height, self._environment)
+            process = await AppProcess.start(
+                command, variables, password, width=width, height=height
+            )
             app = PageApp(process, width, height)
             self._apps[key] = app
             app.output.add_done_callback(lambda _: self._end_soon(key))

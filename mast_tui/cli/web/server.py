@@ -24,6 +24,7 @@ from aiohttp import web
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from mast_tui.cli.web.address import HERE
+from mast_tui.cli.web.guess_limit import GuessLimit, TooManySignIns, WrongSecret
 from mast_tui.cli.web.page_apps import (
     KEPT_SECONDS,
     RUNNING_APPS,
@@ -31,6 +32,7 @@ from mast_tui.cli.web.page_apps import (
     PageKey,
     limited_size,
 )
+from mast_tui.cli.web.team_sign_in import SignedIn, TeamSignIn, Visitor
 from mast_tui.configuration import read_configuration
 from mast_tui.errors import MastError
 from mast_tui.labels import checked_person
@@ -38,10 +40,12 @@ from mast_tui.session import outside_words, unlike_others
 from mast_tui.study import Study
 from mast_tui.traces.io.url_secrets import ADDRESSES, ENVIRONMENT
 from mast_tui.workspace import Workspace
-from mast_tui.workspace.paths import default_workspace_path, samples_workspace_path, suggested_name
-
-_AFTER_WRONG: Final = 1.0
-"""Seconds that the answer to a wrong token takes, so that none is found by trying."""
+from mast_tui.workspace.paths import (
+    default_workspace_path,
+    is_url,
+    samples_workspace_path,
+    suggested_name,
+)
 
 _CLOSE_SECONDS: Final = 1.0
 """Seconds that a page has to confirm the end of its socket, and requests to end."""
@@ -73,14 +77,20 @@ class Server:
     """The web server: the sign-in page, and an app for each page of a visitor.
 
     Args:
-        command: The command of an app, before the visitor's name and the paths.
+        command: The command of an app, before the workspace, the visitor's name and the paths.
         paths: The files and folders that each app opens.
         token: The token that visitors must know, None for no token.
         url: The address that visitors type if there is a proxy.
         annotator: The name under which all visitors label; None asks each visitor.
-        workspace: The path or URL of the workspace, None for the nearest one.
+        workspace: The path or URL of the workspace, None for the nearest one. With a URL each
+            visitor signs in as a member of the team, with the password of that member.
         taxonomy: The visitors' taxonomy as ``id@version``; its study names the annotators.
+        only_this_machine: Whether no other machine reaches the server, by a proxy neither.
         kept_seconds: How long an app waits for a lost connection.
+
+    Raises:
+        MastError: All visitors of a team's workspace would be one member on other machines too,
+            or the workspace's URL cannot be used.
     """
 
     def __init__(
@@ -93,6 +103,7 @@ class Server:
         annotator: str | None,
         workspace: str | None,
         taxonomy: str,
+        only_this_machine: bool = False,
         kept_seconds: float = KEPT_SECONDS,
     ) -> None:
         self._command = command
@@ -104,9 +115,20 @@ class Server:
         self._taxonomy = taxonomy
         self.cookie = f"mast_tui_{secrets.token_hex(4)}"
         """Browsers share cookies among the ports of a machine: each server has one of its own."""
-        self._names: dict[str, str] = {}
-        """The visitors' names by their cookies."""
-        self.apps = PageApps(_full_addresses(paths), kept_seconds)
+        self._visitors: dict[str, Visitor] = {}
+        """The visitors by their cookies."""
+        self._team: TeamSignIn | None = None
+        if workspace is not None and is_url(workspace):
+            if annotator is not None and (token is not None or not only_this_machine):
+                raise MastError(
+                    f"--annotator {annotator} would make every visitor the member {annotator} of "
+                    "the team; leave it out, so that each signs in with their own password. "
+                    "It is for this machine's own address without --token and --url"
+                )
+            self._team = TeamSignIn(workspace, taxonomy, trusts_database=only_this_machine)
+        self._guesses = GuessLimit()
+        self._report: Callable[[str], None] = lambda _: None
+        self.apps = PageApps(kept_seconds)
         self._pages = Environment(
             loader=FileSystemLoader(Path(__file__).with_name("templates")),
             autoescape=True,
@@ -124,6 +146,7 @@ class Server:
         Raises:
             OSError: The server cannot listen there.
         """
+        self._report = report
         asyncio.run(self._serve(host, port, report))
         return 0
 
@@ -204,23 +227,33 @@ class Server:
         own = {request.host} if self._url is None else {request.host, self._url.netloc}
         return origin.scheme in ("http", "https") and origin.netloc in own
 
-    def _name(self, request: web.Request) -> str | None:
-        return self._names.get(request.cookies.get(self.cookie, ""))
+    def _visitor(self, request: web.Request) -> Visitor | None:
+        return self._visitors.get(request.cookies.get(self.cookie, ""))
+
+    def _client(self, request: web.Request) -> str:
+        """Return the address of the client, for which a proxy of this machine vouches."""
+        address = request.remote or ""
+        forwarded = request.headers.get("X-Forwarded-For")
+        if self._url is not None and forwarded is not None and address in HERE:
+            return forwarded.rpartition(",")[2].strip()
+        return address
 
     async def _page(self, request: web.Request) -> web.Response:
-        name = self._name(request)
-        if name is None:
+        visitor = self._visitor(request)
+        if visitor is None:
             return await self._first_door()
         secure = self._url is not None and self._url.scheme == "https"
         host = request.host if self._url is None else self._url.netloc
         page = secrets.token_urlsafe(12)
         socket = f"{'wss' if secure else 'ws'}://{host}/ws/{page}"
-        return self._html("app.html.j2", socket=socket, page_key=page, name=name)
+        return self._html("app.html.j2", socket=socket, page_key=page, name=visitor.name)
 
     async def _first_door(self) -> web.Response:
         """Return the sign-in page; who is in the study is shown only without a token."""
         if self._token is not None or self._annotator is not None:
             return self._door()
+        if self._team is not None:
+            return self._door(name=self._team.url_user)
         try:
             study = await asyncio.to_thread(self._study)
         except MastError as error:
@@ -237,6 +270,7 @@ class Server:
         people: Sequence[str] = (),
         outside: str | None = None,
         token: str = "",
+        status: int = 200,
     ) -> web.Response:
         """Return the sign-in page.
 
@@ -246,8 +280,11 @@ class Server:
             people: The names to choose from.
             outside: A name outside the study that the visitor can confirm.
             token: The token that the visitor has given already.
+            status: The HTTP status.
         """
-        return self._html(
+        asks_token = self._token is not None and not token
+        expected = "" if self._team is None or asks_token else self._team.url_user
+        answer = self._html(
             "door.html.j2",
             wrong=wrong,
             name=name,
@@ -255,8 +292,12 @@ class Server:
             outside=outside,
             token=token,
             asks_name=self._annotator is None,
-            asks_token=self._token is not None and not token,
+            asks_password=self._team is not None and self._annotator is None,
+            asks_token=asks_token,
+            expected=expected,
         )
+        answer.set_status(status)
+        return answer
 
     def _html(self, page: str, **values: object) -> web.Response:
         text = self._pages.get_template(page).render(**values)
@@ -264,24 +305,42 @@ class Server:
 
     async def _enter(self, request: web.Request) -> web.StreamResponse:
         form = await request.post()
-        name, token = str(form.get("name", "")), str(form.get("token", ""))
-        if self._token is not None and not hmac.compare_digest(
-            token.encode("utf-8", "replace"), self._token.encode("utf-8", "replace")
-        ):
-            await asyncio.sleep(_AFTER_WRONG)
-            return self._door("This is not the token that the server was started with.", name)
+        name = str(form.get("name", ""))
+        token = str(form.get("token", ""))
+        password = str(form.get("password", ""))
+        client = self._client(request)
         people: Sequence[str] = ()
         try:
-            study = await asyncio.to_thread(self._study)
-            people = () if study is None else study.participants
-            name = await asyncio.to_thread(self._checked, self._annotator or name)
+            async with self._guesses.turn(client):
+                if not self._is_token(token):
+                    raise WrongSecret("This is not the token that the server was started with.")
+                if self._team is not None:
+                    signed_in = await self._sign_in_member(self._team, name, password)
+            if self._team is None:
+                study = await asyncio.to_thread(self._study)
+                people = () if study is None else study.participants
+                name = await asyncio.to_thread(self._checked, self._annotator or name)
+                outside = None if self._annotator is not None else outside_words(name, study)
+                signed_in = SignedIn(Visitor(name, self._workspace), outside)
+        except WrongSecret as error:
+            self._report(f"A sign-in from {client} was refused: wrong token, name or password")
+            known_token = token if self._is_token(token) else ""
+            return self._door(str(error), name, token=known_token, status=403)
+        except TooManySignIns:
+            # Nothing in this answer may depend on the token, which was not checked in its turn.
+            wrong = "Too many sign-ins from your address wait; try again in half a minute."
+            return self._door(wrong, name, status=429)
         except MastError as error:
             return self._door(str(error), name, people=people, token=token)
-        outside = None if self._annotator is not None else outside_words(name, study)
-        if outside is not None and form.get("outside") != name:
-            return self._door(f"{outside}. Continue?", people=people, outside=name, token=token)
+        visitor = signed_in.visitor
+        outside = signed_in.outside
+        if outside is not None and form.get("outside") != visitor.name:
+            return self._door(
+                f"{outside}. Continue?", people=people, outside=visitor.name, token=token
+            )
+        self._visitors.pop(request.cookies.get(self.cookie, ""), None)
         key = secrets.token_urlsafe(24)
-        self._names[key] = name
+        self._visitors[key] = visitor
         answer = _to_page()
         answer.set_cookie(
             self.cookie,
@@ -291,6 +350,17 @@ class Server:
             secure=self._url is not None and self._url.scheme == "https",
         )
         return answer
+
+    def _is_token(self, token: str) -> bool:
+        return self._token is None or hmac.compare_digest(
+            token.encode("utf-8", "replace"), self._token.encode("utf-8", "replace")
+        )
+
+    async def _sign_in_member(self, team: TeamSignIn, name: str, password: str) -> SignedIn:
+        if self._annotator is not None:
+            visitor = await asyncio.to_thread(team.check_annotator, self._annotator)
+            return SignedIn(visitor, None)
+        return await asyncio.to_thread(team.check, name, password)
 
     def _study(self) -> Study | None:
         """Return the study that visitors work in."""
@@ -314,7 +384,7 @@ class Server:
 
     async def _leave(self, request: web.Request) -> web.Response:
         visitor = request.cookies.get(self.cookie, "")
-        self._names.pop(visitor, None)
+        self._visitors.pop(visitor, None)
         await self.apps.end_of_visitor(visitor)
         answer = _to_page()
         answer.del_cookie(self.cookie)
@@ -329,16 +399,20 @@ class Server:
 
     async def _connect(self, request: web.Request) -> web.StreamResponse:
         """Connect a page to its app; only the page's first connection starts one."""
-        name = self._name(request)
-        if name is None:
+        visitor = self._visitor(request)
+        if visitor is None:
             raise web.HTTPForbidden(text="Open the page first.")
         key = self._page_key(request)
         if "again" in request.query and key not in self.apps:
             raise web.HTTPNotFound(text="The app has ended.")
-        command = (*self._command, "--annotator", name, "--", *self._paths)
+        workspace = () if visitor.workspace is None else ("--workspace", visitor.workspace)
+        command = (*self._command, *workspace, "--annotator", visitor.name, "--", *self._paths)
+        variables = _full_addresses(self._paths)
         width = _size(request, "width", 80)
         height = _size(request, "height", 24)
-        app = await self.apps.open(key, command, width, height)
+        app = await self.apps.open(
+            key, command, variables, visitor.password, width=width, height=height
+        )
         if app is None:
             raise web.HTTPServiceUnavailable(text=f"{RUNNING_APPS} visitors are here already.")
         socket = web.WebSocketResponse(
