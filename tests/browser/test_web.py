@@ -227,7 +227,7 @@ def test_a_lost_connection_keeps_the_open_trace_and_a_half_typed_note(
         after = Visitor(page)
         page.offline(False)
         after.sees("half")
-        assert not page.value("document.body.classList.contains('-lost')")
+        page.until(lambda: not page.value("document.body.classList.contains('-lost')"))
         after.press(*"way", "enter")
         after.sees("halfway")
         assert labelled(workspace) == [("carol", "step_repetition")]

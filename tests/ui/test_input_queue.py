@@ -84,6 +84,21 @@ async def test_keys_wait_for_the_place_at_which_a_trace_is_opened_again(tmp_path
         assert on.labels == {("1.3", 5, 5)}
 
 
+async def test_enter_in_the_library_waits_for_the_first_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_trace(tmp_path / "runs" / "a.json")
+    begin = TraceService.begin
+    monkeypatch.setattr(TraceService, "begin", lambda _self: None)
+    async with stage(tmp_path / "runs", workspace=tmp_path / "w.db") as on:
+        on.app.post_message(events.Key("enter", "\r"))
+        await on.pilot.pause()
+        assert on.app.input_queue.blocked
+        begin(on.app.traces)
+        await on.trace_shown()
+        assert on.number == 1
+
+
 class TestKeysWhileATraceIsRead:
     """A trace that is shown later than the screen it is shown on."""
 

@@ -15,6 +15,7 @@ from textual.widgets import Input, Static
 
 from mast_tui.safe_text import one_line
 from mast_tui.traces.same_runs import same_runs
+from mast_tui.ui.actions.action import moves
 from mast_tui.ui.actions.registry import Where, key_while_typing
 from mast_tui.ui.context import Judged, ShowSideBySide, ShowTrace
 from mast_tui.ui.dialogs.finder import Choice, Finder
@@ -60,6 +61,12 @@ FILTER_WORDS: Final = "a name, task or model; unread; with suggestions; failed â
 
 MOST_LEFT_OUT: Final = 5
 """How many files that hold no trace are named where there is no other."""
+
+
+ON_ROWS: Final = frozenset(
+    ("library.open", "library.compare", *(action.id for action in moves(Where.LIBRARY)))
+)
+"""The actions that work on the row under the cursor."""
 
 
 class LibraryScreen(ListScreen):
@@ -118,6 +125,10 @@ class LibraryScreen(ListScreen):
     def table(self) -> LibraryList:
         """The traces."""
         return self.query_one(LibraryList)
+
+    def awaits_content(self, action: str | None) -> bool:
+        """Check if an action works on a row, and no trace has been read yet."""
+        return action in ON_ROWS and not self.table.row_count and not self.mast.catalog.complete
 
     def refresh_rows(self) -> None:
         """Take in which traces have come, changed or gone since this was done the last time."""
