@@ -45,16 +45,18 @@ def first_keys(taxonomy: Taxonomy, key_of: KeyOf, *, blind: bool) -> tuple[tuple
 
 
 class WelcomeScreen(ModalScreen[bool]):
-    """Any key closes it, and gives back True. A key that was pressed before this could be seen
-    closes it too, but then does what it was meant to do, and False is given back."""
+    """The first keys, shown until any key is pressed; it returns True.
+
+    A key that was pressed before the screen came closes it too. It then does what it was meant to
+    do, and the screen returns False.
+    """
 
     CSS_PATH = DIALOGS
     dialog_keys: ClassVar = (("any key", "begins"),)
 
-    _seen_since: float | None = None
-
     def __init__(self, taxonomy: Taxonomy, *, blind: bool) -> None:
         super().__init__()
+        self._shown_at: float | None = None
         self._taxonomy = taxonomy
         self._blind = blind
 
@@ -76,16 +78,13 @@ class WelcomeScreen(ModalScreen[bool]):
             )
 
     def on_mount(self) -> None:
-        """Remember when it is on screen."""
-        self.call_after_refresh(self._drawn)
-
-    def _drawn(self) -> None:
-        self._seen_since = monotonic()
+        """Note the time: the screen is drawn right after this."""
+        self._shown_at = monotonic()
 
     def on_key(self, event: events.Key) -> None:
         """Close."""
         event.stop()
-        seen = self._seen_since is not None and event.time >= self._seen_since
+        seen = self._shown_at is not None and event.time >= self._shown_at
         self.dismiss(seen)
         if not seen:
             context_of(self).put_back(event)
