@@ -23,10 +23,10 @@ from mast_tui.errors import MastError
 from mast_tui.session import set_study
 from mast_tui.study import Study
 from mast_tui.workspace import Workspace
-from mast_tui.workspace.records import Role
+from mast_tui.workspace.records import Role, TraceRecord
 from tests.cli.conftest import Cli
 from tests.postgres import ASKED, PostgresServer
-from tests.workspace.build import MAST
+from tests.workspace.build import MAST, trace_of
 
 pytestmark = pytest.mark.slow
 
@@ -66,6 +66,7 @@ def new_team(postgres: PostgresServer) -> str:
     database = postgres.new_database()
     with closing(Workspace.create_on_server(postgres.url(database))) as owner:
         owner.add_taxonomy(MAST)
+        owner.register_trace(TraceRecord.of(trace_of("a step")))
         for name in (*MEMBERS, TRUSTED):
             owner.add_member(name, Role.ANNOTATOR)
     for name, password in MEMBERS.items():

@@ -176,8 +176,7 @@ async def test_leaving_a_trace_ends_the_reading_of_its_document(
         await until(pilot, lambda: WORDS in title(app))
         assert trace.spans.waiting == WORDS
         await pilot.press("escape")
-        await settle(pilot)
-        assert processes.begun[0].failed == STOPPED
+        await until(pilot, lambda: processes.begun[0].failed == STOPPED)
         assert trace.spans.waiting is None
         assert not trace.loaded.complete
         assert not trace.advance()  # it is asked for again, and read
