@@ -8,6 +8,7 @@ import pytest
 
 from mast_tui.configuration import configuration_path
 from mast_tui.labels import PassKind, VerdictValue
+from tests import waiting
 from tests.ui.stage import MAST, SLUGS, Stage, stage, write_trace
 from tests.ui.test_annotate_reading import LONG, repeating
 
@@ -92,7 +93,10 @@ async def test_after_the_last_trace_it_is_said_what_can_be_done_next(tmp_path: P
         assert on.session.finished
         assert "next trace" in on.message
         assert "all your traces" not in on.message
-        await on.press(">", "D")
+        await on.press(">")
+        for _ in waiting.until(lambda: not on.session.unread()):
+            await on.pilot.pause()
+        await on.press("D")
         assert on.session.finished
         assert "all your traces are finished: F6 exports · K shows agreement" in on.message
 
