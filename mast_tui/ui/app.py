@@ -591,6 +591,7 @@ class MastApp(TextualApp):
         for screen in self.screen_stack:
             if isinstance(screen, NeedsWorkspace):
                 screen.workspace_failed()
+        self.input_queue.resume()
 
     def workspace_changed(self) -> None:
         """Tell the screens that another program has written to the workspace."""

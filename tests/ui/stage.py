@@ -157,7 +157,7 @@ class Stage:
     async def send(self, *keys: str) -> None:
         """Press keys, and wait only until they are through."""
         for key in keys:
-            self.app.post_message(_event(key))
+            self.app.post_message(key_event(key))
         # On a busy machine the app may not have heard of any of them yet.
         heard = asyncio.Event()
         self.app.call_later(heard.set)
@@ -241,7 +241,7 @@ class Stage:
 _CHARACTERS = {"space": " ", "enter": "\r", "tab": "\t", "escape": "\x1b", "backspace": "\x7f"}
 
 
-def _event(key: str) -> events.Key:
+def key_event(key: str) -> events.Key:
     """What the terminal's driver makes of a key, given by its name or as a character."""
     if len(key) > 1:
         return events.Key(key, _CHARACTERS.get(key))

@@ -23,7 +23,16 @@ from mast_tui.workspace import Workspace
 from tests import waiting
 from tests.taxonomy.rewording import reworded
 from tests.ui.settle import settle
-from tests.ui.stage import MAST, SMALL, Message, stage, write_trace
+from tests.ui.stage import (
+    CODES,
+    MAST,
+    SMALL,
+    Message,
+    Stage,
+    key_event,
+    stage,
+    write_trace,
+)
 
 pytestmark = pytest.mark.usefixtures("every_frame")
 
@@ -54,17 +63,54 @@ async def test_keys_that_come_before_the_workspace_wait_in_order(
 ) -> None:
     async with stage(small, settled=False) as on:
         await on.trace_shown()
-        await on.send("j", "1", "3", "j", "2", "6", "u", "k", "f")
-        await on.send("v", "k", "1", "1")
+        await on.send("j", "j", "k")
         assert on.annotate.session is None
         assert "opening the workspace" in on.lines[0]
-        # What moves does so at once.
-        assert on.number == 1
+        # What moves does so at once, but not behind a label.
+        assert on.number == 2
+        post(on, *"13j26ukfvk11")
+        for _ in waiting.until(lambda: on.app.input_queue.blocked):
+            await on.pilot.pause(0)
+        assert on.number == 2
         gate.set()
         await settle(on.pilot)
         # The labels are where the cursor stood, the undo came after the second of them.
         assert on.labels == {("1.3", 2, 2), ("1.1", 1, 2)}
         assert {label.severity for label in on.session.labels} == {Severity.FATAL, None}
+
+
+@pytest.mark.parametrize(
+    ("keys", "labels"),
+    [
+        (["m", *"13 24", "enter", *"j25"], {("2.5", "/1", "")}),
+        ([*"11mabc", "enter", *"j13"], {("1.1", "/0", "abc"), ("1.3", "/1", "")}),
+        ([*"00none here", "enter", *"j13"], {("0.0", "/0", "none here"), ("1.3", "/1", "")}),
+    ],
+)
+async def test_early_words_go_into_the_note_that_an_early_key_asks_for(
+    small: Path,
+    gate: threading.Event,
+    keys: list[str],
+    labels: set[tuple[str, str, str]],
+) -> None:
+    async with stage(small, settled=False) as on:
+        await on.trace_shown()
+        post(on, *keys)
+        for _ in waiting.until(lambda: on.app.input_queue.blocked):
+            await on.pilot.pause(0)
+        gate.set()
+        await settle(on.pilot)
+        await on.press()
+        assert labels == {
+            (CODES.get(one.mode, "0.0"), str(one.target.first)[-2:], one.note)
+            for one in on.session.labels
+        }
+
+
+def post(on: Stage, *keys: str) -> None:
+    """Have keys arrive at once, and wait for none."""
+    for key in keys:
+        on.app.post_message(key_event(key))
 
 
 async def test_early_keys_stay_with_the_trace_on_which_they_were_pressed(
@@ -76,16 +122,15 @@ async def test_early_keys_stay_with_the_trace_on_which_they_were_pressed(
     async with stage(tmp_path / "runs", settled=False) as on:
         for _ in waiting.until(lambda: len(on.app.catalog.traces) >= 2 and on.app.trace_queue.ids):
             await on.pilot.pause(0)
-        await on.send("enter", "j", "1", "3", "2", "6", "u", "2", "6", "f", "]", "D")
-        await on.send(">", "j", "j", "3", "1", "escape")
+        post(on, "enter", *"j1326u26>jj31")
+        for _ in waiting.until(lambda: on.app.input_queue.blocked):
+            await on.pilot.pause(0)
         gate.set()
         await settle(on.pilot)
-        # What cannot be done without showing it is not done, and that is said.
-        assert any("2 keys" in note.message for note in on.app._notifications)
-        await on.press("enter")
-        assert on.labels == {("1.3", 2, 2), ("2.6", 2, 2)}
-        await on.press(">")
+        await on.press()
         assert on.labels == {("3.1", 3, 3)}
+        await on.press("<")
+        assert on.labels == {("1.3", 2, 2), ("2.6", 2, 2)}
 
 
 async def test_keys_before_there_is_a_trace_do_no_harm(tmp_path: Path) -> None:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from mast_tui.errors import ChangedMeanwhile, MastError
 from mast_tui.safe_text import one_line
-from mast_tui.traces.model import Trace
-from mast_tui.ui.wording import counted
 from mast_tui.writes import HeldKeys
 
 if TYPE_CHECKING:
@@ -20,18 +17,6 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """What a key has asked for on a trace before there was a session on it.
-
-    With ``here`` it only makes sense while that trace is on screen.
-    """
-
-    trace: Trace
-    work: Callable[[Session], object]
-    here: bool
-
-
 class SessionCommands:
     """Runs what keys ask of the session, and shows what it did; every command is on disk first."""
 
@@ -39,20 +24,17 @@ class SessionCommands:
         self._screen = screen
         self._state = screen.state
         self._hints = screen.hints
-        self._waiting: list[Waiting] = []
-        self._unseen: Session | None = None
+        self._waiting: list[Callable[[Session], object]] = []
 
     @property
-    def on_screen(self) -> bool:
-        """Whether what is done is shown: not so for a trace that was left meanwhile."""
-        return self._unseen is None
+    def waiting(self) -> bool:
+        """Whether something that a key has asked for waits for the workspace."""
+        return bool(self._waiting)
 
-    def with_session(self, work: Callable[[Session], object], *, here: bool = False) -> None:
-        """Do ``work`` with the session, now or as soon as the workspace is open, in order.
+    def with_session(self, work: Callable[[Session], object]) -> None:
+        """Do ``work`` with the session, now or as soon as the workspace is open.
 
-        Args:
-            work: What to do. Where the trace has been left by then, it is done without being shown.
-            here: Leave it undone in that case, and say so.
+        All input that follows waits with it.
         """
         state = self._state
         if state.trace is None:
@@ -60,7 +42,7 @@ class SessionCommands:
         if state.session is None and self._screen.context.refused is not None:
             self._hints.say("No workspace is open, so nothing can be labelled", error=True)
         elif state.session is None:
-            self._waiting.append(Waiting(state.trace, work, here))
+            self._waiting.append(work)
             self._hints.say("Opening the workspace; keys wait their turn")
         else:
             self._screen.context.writes.do(partial(self.attempt, work, state.session))
@@ -84,13 +66,13 @@ class SessionCommands:
         Returns:
             What it did, or None where it was refused or did nothing.
         """
-        session = self._unseen or self._state.session
+        session = self._state.session
         assert session is not None
         finished = session.finished
         change = self.attempt(command, session)
         if session.finished is not finished:
             self._screen.finish_changed()
-        if change is not None and self.on_screen and session is self._state.session:
+        if change is not None and session is self._state.session:
             self._screen.session_changed()
             if not self._screen.typing:
                 self._hints.say(one_line(change.message))
@@ -101,13 +83,8 @@ class SessionCommands:
 
         Args:
             command: What to run.
-            session: What to run it with: that of this screen, or of a trace that was left.
-
-        Raises:
-            MastError: On a trace that was left, where whoever serves it says so.
+            session: What to run it with.
         """
-        if not self.on_screen:
-            return command(session)
         try:
             return command(session)
         except MastError as error:
@@ -126,43 +103,17 @@ class SessionCommands:
         self._screen.context.writes.do(partial(self.attempt, command, session), HeldKeys.NOTHING)
 
     def session_ready(self, session: Session) -> bool:
-        """Do what keys have asked for before there was a session on the trace on screen.
+        """Do what keys have asked for before there was a session.
 
         Returns:
             Whether there was anything.
         """
-        steps = self._waiting_on(session.trace)
+        steps = self._waiting
+        self._waiting = []
         for step in steps:
-            self._screen.context.writes.do(partial(step.work, session))
+            self._screen.context.writes.do(partial(self.attempt, step, session))
         return bool(steps)
-
-    def serve_unseen(self, session: Session) -> None:
-        """Do what keys have asked for on a trace that was left before the workspace was open."""
-        undone = 0
-        for step in self._waiting_on(session.trace):
-            if step.here:
-                undone += 1
-                continue
-            self._screen.context.writes.do(partial(self._serve, session, step))
-        if undone:
-            self._screen.context.show_error(
-                f"{session.trace.path.name} was left before the workspace was open: "
-                f"{counted(undone, 'key')} pressed there did nothing"
-            )
 
     def forget(self) -> None:
         """Leave undone what keys have asked for: there will be no session."""
         self._waiting = []
-
-    def _waiting_on(self, trace: Trace) -> list[Waiting]:
-        """What keys have asked for on a trace; it waits no longer."""
-        found = [step for step in self._waiting if step.trace is trace]
-        self._waiting = [step for step in self._waiting if step.trace is not trace]
-        return found
-
-    def _serve(self, session: Session, step: Waiting) -> None:
-        self._unseen = session
-        try:
-            self._screen.context.guarded(partial(step.work, session))
-        finally:
-            self._unseen = None

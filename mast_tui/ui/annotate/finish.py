@@ -183,7 +183,7 @@ class Finish:
     def end_pass(self) -> None:
         """Finish the trace; asks once where spans were not read."""
         if self._state.has_spans:
-            self._commands.with_session(self._finish, here=True)
+            self._commands.with_session(self._finish)
 
     def _finish(self, session: Session) -> None:
         if session.finished:
@@ -268,7 +268,7 @@ class Finish:
     def reveal(self) -> None:
         """After finishing: others' labels, the outcome, and what else was hidden."""
         if self._state.has_spans:
-            self._commands.with_session(self._reveal, here=True)
+            self._commands.with_session(self._reveal)
 
     def _reveal(self, session: Session) -> None:
         if not session.finished:

@@ -294,8 +294,6 @@ class Labelling:
     def _open_code(self, session: Session, mode: Mode, target: Target) -> None:
         """Label what is none of the modes, and ask at once what it is; again, it is taken off."""
         self._label(mode, target)
-        if not self._commands.on_screen:
-            return
         own = (x for x in session.labels if x.mode == mode.slug and x.target == target)
         label = next(own, None)
         if label is not None and not label.note:
@@ -339,8 +337,6 @@ class Labelling:
         labels = [label for label in session.labels if label.mode == mode.slug]
         if not labels:
             self._commands.changed(lambda s: s.set_verdict(mode.slug, value))
-            return
-        if not self._commands.on_screen:
             return
 
         def answered(answer: str | None) -> None:
@@ -395,9 +391,6 @@ class Labelling:
         self._commands.with_session(lambda _: self._step(back=back))
 
     def _step(self, *, back: bool) -> None:
-        if not self._commands.on_screen:
-            self._commands.changed(lambda s: s.undo() if back else s.redo())
-            return
         self._hints.clear()
         change = self._commands.changed(lambda s: s.undo() if back else s.redo())
         if change is None:
@@ -436,12 +429,9 @@ class Labelling:
         if picked is not None:
             self._commands.with_session(lambda session: self._act_on(session, what, picked))
         elif self._state.has_spans:
-            # The cursor may have gone on before there is a workspace to look for labels in.
-            index, whole = self._state.index, self._state.selection.whole
-            self._commands.with_session(
-                lambda session: self._choose(session, what, index, whole),
-                here=what in ("note", "edit"),
-            )
+            index = self._state.index
+            whole = self._state.selection.whole
+            self._commands.with_session(lambda session: self._choose(session, what, index, whole))
 
     def _act_on(self, session: Session, what: Chooses, entry: Entry) -> None:
         """Do with something in the list of what was said what a key does with a label."""
@@ -464,8 +454,6 @@ class Labelling:
 
     def _choose(self, session: Session, what: Chooses, index: int, whole: bool) -> None:
         labels = self._state.labels_on(session, index, whole=whole)
-        if not self._commands.on_screen and len(labels) != 1:
-            return
         if not labels and what == "note" and not whole:
             self._note_span(session, index)
             return

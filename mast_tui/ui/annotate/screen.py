@@ -210,7 +210,13 @@ class AnnotateScreen(Screen[None], RenderCache):
         return self.state.session
 
     def awaits_content(self, action: str | None) -> bool:
-        """Check if an action works on the trace while that is still being read."""
+        """Check if input has to wait for the trace, or for what a key before it has asked for.
+
+        Before the workspace is open a key can ask for a note, a dialog or another place, so all
+        that follows waits with it.
+        """
+        if self.commands.waiting:
+            return True
         of_this_screen = action is not None and action.startswith(f"{self.where}.")
         return of_this_screen and self.trace is None
 
@@ -277,7 +283,6 @@ class AnnotateScreen(Screen[None], RenderCache):
     def attach(self, session: Session) -> None:
         """Show the labels of the trace, and do what keys have asked for meanwhile."""
         if session.trace is not self.trace or self not in self.app.screen_stack:
-            self.commands.serve_unseen(session)
             return
         self.state.session = session
         if not self._ready:
@@ -1152,7 +1157,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         if not trace.loaded.complete:
             self.hints.say("Still reading this trace; run the judge when it is all there")
             return
-        self.commands.with_session(lambda _: self.context.judge_traces([trace]), here=True)
+        self.commands.with_session(lambda _: self.context.judge_traces([trace]))
 
     # Keys: finding and filtering
 

@@ -217,7 +217,7 @@ class Suggestions:
 
     def go(self, step: int) -> None:
         """Go to the next or previous suggestion that waits, at its evidence."""
-        self._commands.with_session(lambda session: self._go_to_next(session, step), here=True)
+        self._commands.with_session(lambda session: self._go_to_next(session, step))
 
     def _go_to_next(self, session: Session, step: int, *, after: int | None = None) -> bool:
         """Put the cursor on the evidence of the next suggestion; False where none waits."""
@@ -294,7 +294,7 @@ class Suggestions:
 
     def answer(self, *, accept: bool) -> None:
         """Accept the suggestion under the cursor, or reject it, and go on to the next."""
-        self._commands.with_session(partial(self._answer, accept=accept), here=True)
+        self._commands.with_session(partial(self._answer, accept=accept))
 
     def _answer(self, session: Session, *, accept: bool) -> None:
         suggestion = self.here()
@@ -336,7 +336,7 @@ class Suggestions:
         Args:
             begun: Called when its place is marked.
         """
-        self._commands.with_session(lambda s: self._begin_edit(s, begun), here=True)
+        self._commands.with_session(lambda s: self._begin_edit(s, begun))
 
     def _begin_edit(self, session: Session, begun: Callable[[], None]) -> None:
         suggestion = self.here()
@@ -406,7 +406,7 @@ class Suggestions:
                 self._timeline.go_to(index)
                 self._screen.show_span()
 
-        self._commands.with_session(look, here=True)
+        self._commands.with_session(look)
 
     # The panel
 
@@ -468,7 +468,7 @@ class Suggestions:
 
     def answer_many(self) -> None:
         """Ask which suggestions to answer together, and how."""
-        self._commands.with_session(self._ask_many, here=True)
+        self._commands.with_session(self._ask_many)
 
     def _ask_many(self, session: Session) -> None:
         pending = self.pending
@@ -526,7 +526,7 @@ class Suggestions:
         """Answer, on a trace that was opened, what somebody wants answered on each: once, as one
         change for each answer, and never on a finished trace."""
         if self._standing_answers:
-            self._commands.with_session(self._answer_as_asked, here=True)
+            self._commands.with_session(self._answer_as_asked)
 
     def _answer_as_asked(self, session: Session) -> None:
         here = session is self._state.session

@@ -76,7 +76,11 @@ class AwaitsContent(Protocol):
     """A screen that may be shown before what its actions work on has been read."""
 
     def awaits_content(self, action: str | None) -> bool:
-        """Check if an action has nothing to work on yet, given its id."""
+        """Check if input has to wait until more has been read.
+
+        Args:
+            action: The id of the action that is bound to a key; None for all other input.
+        """
         ...
 
 
@@ -113,6 +117,8 @@ class InputQueue:
         self._number = 0
         self._path: list[DOMNode] = []
         self._mounted: Screen[object] | None = None
+        self._unread: Screen[object] | None = None
+        """The screen whose content the next event waits for."""
         self._check: TimerHandle | None = None
 
     @property
@@ -129,8 +135,10 @@ class InputQueue:
         if isinstance(event, events.MouseMove) and (self.idle or self.blocked):
             await self._send(event)
             return
-        if self._reading_is_given_up(event):
+        if self._unread is not None and not self._waits_for_unread(event):
+            # The user, or a dialog, has gone on: nothing waits for the content any more.
             self._waiting.clear()
+            self._unread = None
             self.blocked = False
             self._busy = False
         self._waiting.append(event)
@@ -146,26 +154,44 @@ class InputQueue:
 
     def resume(self) -> None:
         """Deliver the event that waited, now that something was saved or read."""
-        if self.blocked:
-            self.blocked = False
-            self._app.call_later(self._deliver_next)
+        if not self.blocked:
+            return
+        self.blocked = False
+        if self._is_interrupted():
+            self._waiting.clear()
+        self._unread = None
+        # What was saved or read may have opened a dialog, which gets the next key.
+        self._app.call_later(self._follow, self._number, [])
 
-    def _awaits_content(self, event: InputEvent) -> bool:
-        """Check if an event is a key for a trace that has not been read yet."""
-        screen = self._app.screen
-        if not isinstance(event, events.Key) or not isinstance(screen, AwaitsContent):
+    def _awaits_content(self, event: InputEvent, screen: Screen[object]) -> bool:
+        """Check if an event is meant for something on a screen that has not been read yet."""
+        if not isinstance(screen, AwaitsContent):
             return False
+        if not isinstance(event, events.Key):
+            return screen.awaits_content(None)
         active = screen.active_bindings.get(event.key)
-        return active is not None and screen.awaits_content(active.binding.id)
+        if active is None:
+            return screen.awaits_content(None)
+        return not active.binding.priority and screen.awaits_content(active.binding.id)
 
-    def _reading_is_given_up(self, event: InputEvent) -> bool:
-        """Check if keys wait for a trace, and the user asks for something else now."""
-        waits = self.blocked and self._awaits_content(self._waiting[0])
-        return waits and not self._awaits_content(event)
+    def _waits_for_unread(self, event: InputEvent) -> bool:
+        """Check if an event waits for the content that those before it wait for."""
+        screen = self._app.screen
+        return screen is self._unread and self._awaits_content(event, screen)
+
+    def _is_interrupted(self) -> bool:
+        """Check if a dialog has come while events wait for content that is not there yet.
+
+        A dialog that the content has opened is meant to get the events.
+        """
+        unread = self._unread
+        if unread is None or self._app.screen is unread:
+            return False
+        return self._awaits_content(self._waiting[0], unread)
 
     def _must_wait(self, event: InputEvent) -> bool:
         """Check if an event has to wait until something is read or earlier changes are saved."""
-        if self._awaits_content(event):
+        if self._awaits_content(event, self._app.screen):
             return True
         holds = self._writes.holds
         if holds is HeldKeys.NOTHING:
@@ -188,6 +214,8 @@ class InputQueue:
             return
         if self._must_wait(self._waiting[0]):
             self.blocked = True
+            if self._awaits_content(self._waiting[0], self._app.screen):
+                self._unread = self._app.screen
             self.input_priority.end()
             return
         self._number += 1
