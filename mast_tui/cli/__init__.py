@@ -12,7 +12,10 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from mast_tui.cli.command_line import app_words, split_words
-from mast_tui.cli.shared.terminal import replace_unencodable_characters
+from mast_tui.cli.shared.terminal import (
+    replace_closed_streams,
+    replace_unencodable_characters,
+)
 from mast_tui.cli.start import start
 from mast_tui.ui.crashes import excepthook
 
@@ -20,6 +23,7 @@ from mast_tui.ui.crashes import excepthook
 def main(args: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and leave with its exit code: 0 done, 1 bad data, 2 wrong usage."""
     sys.excepthook = excepthook
+    replace_closed_streams()
     replace_unencodable_characters()
     asked_to_complete = os.environ.get("_MAST_TUI_COMPLETE")
     given = tuple(sys.argv[1:] if args is None else args)

@@ -56,7 +56,8 @@ def status_command(
             "conflicts": sum(_concerns(one, row.name) for _, one in conflicts),
         }
         for row in report.annotators
-        if common.annotator in (None, row.name) and not _only_organises(row, study)
+        if row.name == common.annotator
+        or (common.annotator is None and not _only_organises(row, study))
     ]
     if common.annotator is not None and not rows:
         raise click.ClickException(f"no annotator {common.annotator!r} in this workspace")
@@ -130,7 +131,7 @@ def _study(
 
 
 def _only_organises(row: AnnotatorStatus, study: Study | None) -> bool:
-    """Whether somebody has set a study up and labels nothing."""
+    """Check if somebody has a part in the study but labels nothing, such as an adjudicator."""
     if study is None or row.name in study.annotators:
         return False
     return not row.finished and not row.open

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from mast_tui.labels import AnnotatorKind
 from mast_tui.taxonomy.loader import load_mast
+from mast_tui.workspace import Workspace
 from tests.cli.conftest import Cli
 
 CODES = [mode.code for mode in load_mast().modes]
@@ -146,6 +149,17 @@ def test_a_person_sees_figures_of_what_they_have_finished_only(cli: Cli, tmp_pat
     assert cli("status", "--annotator", "carol", "--json").json["conflicts"]["left"] == 1
     nobody = cli("agree", "--annotator", "dave", "--json").json
     assert nobody["annotators"] == []
+
+
+def test_the_status_of_an_adjudicator_who_labels_nothing(cli: Cli, tmp_path: Path) -> None:
+    cli("import", wide(tmp_path, TWO_PEOPLE), "--format", "csv-wide", "--allow-new")
+    with closing(Workspace.open(tmp_path / ".mast-tui" / "workspace.db")) as place:
+        place.add_annotator("dee", AnnotatorKind.HUMAN)
+    cli("study", "set", "--annotators", "alice,bob", "--adjudicators", "dee")
+    assert "dee" not in [one["name"] for one in cli("status", "--json").json["annotators"]]
+    (row,) = cli("status", "--annotator", "dee", "--json").json["annotators"]
+    assert (row["name"], row["finished"], row["open"]) == ("dee", 0, 0)
+    assert "no annotator 'eve'" in cli("status", "--annotator", "eve").err
 
 
 def test_the_disputed_places_of_a_mode_count_as_one_conflict(cli: Cli, tmp_path: Path) -> None:

@@ -139,3 +139,18 @@ def test_replacements_are_as_wide_as_what_they_replace(
         replace_unencodable_characters()
         stream.write(text)
     assert path.read_text("latin-1") == shown
+
+
+@pytest.mark.parametrize("stream", ["1", "2"])
+def test_a_command_ends_well_without_a_stream(stream: str, tmp_path: Path) -> None:
+    program = f"{sys.executable} -m mast_tui inspect {SAMPLE}"
+    done = subprocess.run(
+        ["bash", "-c", f"{program} {stream}>&-"],
+        cwd=tmp_path,
+        env={**os.environ, "HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "unexpected" not in done.stderr

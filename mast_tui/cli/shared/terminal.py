@@ -72,6 +72,17 @@ def is_utf8(stream: TextIO) -> bool:
         return False
 
 
+def replace_closed_streams() -> None:
+    """Let what is written to a stream that was closed before the start (``>&-``) go nowhere.
+
+    Python has None in its place. The next file to be opened would get the stream's number, too.
+    """
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
+
+
 def replace_unencodable_characters() -> None:
     """Have stdout and stderr replace the characters that their encoding does not have.
 
