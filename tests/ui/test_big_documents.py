@@ -70,7 +70,7 @@ def processes(monkeypatch: pytest.MonkeyPatch) -> Processes:
     """In the place of those that would be begun for big documents."""
     found = Processes()
     for module in (
-        "mast_tui.ui.services.prefetch",
+        "mast_tui.ui.services.traces",
         "mast_tui.traces.scan.scanning",
         "mast_tui.traces.scan.unread",
     ):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.ui.trace_view.trail import Trail
+from mast_tui.ui.trace_view.timeline import Trail
 from tests.ui.stage import finding, read_trace, stage, suggest, write_trace
 
 

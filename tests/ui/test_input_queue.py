@@ -106,7 +106,7 @@ class TestKeysWhileATraceIsRead:
     def _slow_reading(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Have the first screen open without the trace."""
         monkeypatch.setattr(TraceService, "begin", lambda _self: None)
-        monkeypatch.setattr("mast_tui.ui.services.prefetch.Prefetch.first_spans", lambda *_: None)
+        monkeypatch.setattr("mast_tui.ui.services.traces.Prefetch.first_spans", lambda *_: None)
 
     async def test_they_wait_for_it(self, trace: Path, tmp_path: Path) -> None:
         async with stage(trace, workspace=tmp_path / "w.db") as on:

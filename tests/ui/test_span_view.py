@@ -12,8 +12,7 @@ from textual.pilot import Pilot
 
 from mast_tui.ui.text.highlighting import Part
 from mast_tui.ui.text.layout import CHUNK_CHARS
-from mast_tui.ui.text.shown_text import COUNTED_CHARS
-from mast_tui.ui.trace_view.span_view import SpanView
+from mast_tui.ui.trace_view.span_view import COUNTED_CHARS, SpanView
 from mast_tui.ui.wording import plain_title
 from tests import waiting
 from tests.ui.counting_text import CountingText

@@ -23,8 +23,8 @@ from mast_tui.ui.app import MastApp
 from mast_tui.ui.dialogs.help import HelpScreen
 from mast_tui.ui.library.screen import LibraryScreen
 from mast_tui.ui.options import AppOptions
-from mast_tui.ui.services import prefetch
-from mast_tui.ui.services.prefetch import Prefetch
+from mast_tui.ui.services import traces as trace_service
+from mast_tui.ui.services.traces import Prefetch
 from mast_tui.ui.styles import DIALOGS
 from mast_tui.ui.trace_view.first_spans import FirstSpans, FirstStrip
 from mast_tui.ui.widgets.title_bar import TitleBar
@@ -135,7 +135,7 @@ async def test_the_first_frame_tells_all_that_was_counted_before(
     whole.spans.read_in_background()
     read_fully(whole)
     whole.spans.stop_background_read()
-    monkeypatch.setattr(prefetch, "read_file", partial(read_one, big=big))
+    monkeypatch.setattr(trace_service, "read_file", partial(read_one, big=big))
     early = OnlyAFirstLook(options(rollout), load_mast())
     async with early.run_test(size=(120, 40)) as pilot:
         await pilot.pause()

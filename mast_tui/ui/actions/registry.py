@@ -10,20 +10,23 @@ from textual.binding import Binding, BindingType
 
 from mast_tui.ui.actions.action import Action as Action
 from mast_tui.ui.actions.action import Where as Where
-from mast_tui.ui.actions.adjudicate import ADJUDICATE
-from mast_tui.ui.actions.annotate import ANNOTATE
-from mast_tui.ui.actions.everywhere import EVERYWHERE
-from mast_tui.ui.actions.judge_runs import COMPARISON, RUN, RUNS
-from mast_tui.ui.actions.library import LIBRARY
-from mast_tui.ui.actions.open_codes import OPEN_CODES
-from mast_tui.ui.actions.reports import (
+from mast_tui.ui.actions.tables import (
+    ADJUDICATE,
     AGREEMENT,
     AGREEMENT_TRACES,
+    ANNOTATE,
+    COMPARISON,
+    EVERYWHERE,
+    GUIDELINES,
+    LIBRARY,
+    OPEN_CODES,
+    RUN,
+    RUNS,
+    SIDE_BY_SIDE,
     SIGNATURE_TRACES,
     SIGNATURES,
+    STUDY,
 )
-from mast_tui.ui.actions.side_by_side import SIDE_BY_SIDE
-from mast_tui.ui.actions.study import GUIDELINES, STUDY
 
 Keymap = Mapping[str, tuple[str, ...]]
 """Keys that a person has set, by action id."""

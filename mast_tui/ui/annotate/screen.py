@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, ClassVar, Final
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -20,14 +21,13 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Input
 
+from mast_tui.errors import ChangedMeanwhile, MastError
 from mast_tui.labels import Label, Target
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.following import LOOK_EVERY
 from mast_tui.traces.model import Outcome, Span, SpanKind, Trace
 from mast_tui.ui.actions.registry import Where, bindings_for
-from mast_tui.ui.annotate.arrival import Arrival
-from mast_tui.ui.annotate.commands import SessionCommands
 from mast_tui.ui.annotate.copying import Copying
 from mast_tui.ui.annotate.filter import Filter
 from mast_tui.ui.annotate.finish import Finish
@@ -35,7 +35,6 @@ from mast_tui.ui.annotate.following import Following
 from mast_tui.ui.annotate.labelling import Chooses, Labelling
 from mast_tui.ui.annotate.marking import Marking
 from mast_tui.ui.annotate.my_labels import MyLabels
-from mast_tui.ui.annotate.panes import Panes
 from mast_tui.ui.annotate.reading import Reading
 from mast_tui.ui.annotate.search import Search
 from mast_tui.ui.annotate.state import AnnotateState, Entry, NotedSpan
@@ -50,6 +49,13 @@ from mast_tui.ui.context import (
     context_of,
 )
 from mast_tui.ui.screens.base_screen import BaseScreen
+from mast_tui.ui.services.view_settings import (
+    LEAST_SHARE,
+    MOST_SHARE,
+    SHARE,
+    ViewSettings,
+    remembered_settings,
+)
 from mast_tui.ui.styles import ANNOTATE, HIGH, WIDE, WIDEST
 from mast_tui.ui.text.highlighting import Part
 from mast_tui.ui.textual_internals import RenderCache
@@ -65,9 +71,297 @@ from mast_tui.ui.widgets.taxonomy_panel import ModeState, TaxonomyPanel, definit
 from mast_tui.ui.widgets.title_bar import TitleBar, sight_words
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import duration, origin_title, plain_title, trace_title
+from mast_tui.writes import HeldKeys
 
 if TYPE_CHECKING:
-    from mast_tui.session import Session
+    from mast_tui.session import Change, Session
+    from mast_tui.ui.services.open_workspace import OpenWorkspace
+
+STEP: Final = 10
+SHARES: Final = (SHARE, 60, MOST_SHARE, LEAST_SHARE)
+"""Through which one key goes round."""
+
+
+class Panes:
+    """Divides the screen, and remembers how for the next start.
+
+    While one reads, the text of a span has the window, with the suggestion under it where there
+    is one; all keys go on to work on the span under the timeline's cursor.
+    """
+
+    def __init__(self, screen: AnnotateScreen) -> None:
+        self._screen = screen
+        self._settings = ViewSettings()
+
+    def restore(self) -> None:
+        """Divide the screen as it was at the end of the last start."""
+        self._settings = remembered_settings()
+        self._divide()
+        self._screen.timeline.show_bar(self._settings.time_bar)
+
+    # The text alone
+
+    @property
+    def reading(self) -> bool:
+        """Whether the text of a span has the window."""
+        return self._screen.has_class("-reading")
+
+    def read(self) -> None:
+        """Give the window to the text."""
+        self._screen.add_class("-reading")
+        self._screen.set_focus(self._screen.span_view)
+        self._screen.show_span()
+        key_of = self._screen.context.key_of
+        self._screen.hints.say(
+            f"{key_of('annotate.down')} {key_of('annotate.up')} scroll · "
+            f"{key_of('annotate.next_span')} {key_of('annotate.previous_span')} other spans · "
+            f"{key_of('annotate.read')} goes back"
+        )
+
+    def leave(self) -> bool:
+        """Go back to the timeline, which stands where it stood; False where one is there."""
+        if not self.reading:
+            return False
+        self._screen.remove_class("-reading")
+        timeline = self._screen.timeline
+        self._screen.call_after_refresh(self._back, timeline)
+        return True
+
+    def _back(self, timeline: Timeline) -> None:
+        if timeline.is_attached and not self.reading:
+            self._screen.set_focus(timeline)
+            timeline.show_row(timeline.cursor, centre=True)
+            self._screen.show_span()
+
+    # The two side by side
+
+    def move_split(self, step: int) -> None:
+        """Give the text more of the height, or less."""
+        share = self._settings.text_share + step * STEP
+        self._set_share(share // STEP * STEP if step > 0 else -(-share // STEP) * STEP)
+
+    def next_split(self) -> None:
+        """Give the text more of the height; after most of it, little."""
+        share = self._settings.text_share
+        larger = [one for one in SHARES if one > share]
+        self._set_share(min(larger) if larger else LEAST_SHARE)
+
+    def drag_split(self, y: int) -> None:
+        """Put the border above the text on this line of the screen."""
+        top, bottom = self._screen.timeline.region.y, self._screen.span_view.region.bottom
+        if bottom > top:
+            self._set_share(round(100 * (bottom - y) / (bottom - top)))
+
+    def _set_share(self, share: int) -> None:
+        if self.reading:
+            key = self._screen.context.key_of("annotate.read")
+            self._screen.hints.say(f"The text has the window; {key} goes back")
+            return
+        share = max(LEAST_SHARE, min(share, MOST_SHARE))
+        if share != self._settings.text_share:
+            self._settings = self._settings._replace(text_share=share)
+            self._settings.remember()
+            self._divide()
+        self._screen.hints.say(f"{share} % of the height for the text")
+
+    def _divide(self) -> None:
+        share = self._settings.text_share
+        self._screen.timeline.styles.height = f"{100 - share}fr"
+        self._screen.span_view.styles.height = f"{share}fr"
+
+    # The time bar
+
+    def toggle_bar(self) -> None:
+        """Show in each row when the step was, or leave its columns to the text."""
+        shown = not self._settings.time_bar
+        self._settings = self._settings._replace(time_bar=shown)
+        self._settings.remember()
+        self._screen.timeline.show_bar(shown)
+        where = "shown where the timeline is wide and the trace has times" if shown else "hidden"
+        self._screen.hints.say(f"The bar of when each step was is {where}")
+
+
+Result = TypeVar("Result")
+
+
+class SessionCommands:
+    """Runs what keys ask of the session, and shows what it did; every command is on disk first."""
+
+    def __init__(self, screen: AnnotateScreen) -> None:
+        self._screen = screen
+        self._state = screen.state
+        self._hints = screen.hints
+        self._waiting: list[Callable[[Session], object]] = []
+
+    @property
+    def waiting(self) -> bool:
+        """Whether something that a key has asked for waits for the workspace."""
+        return bool(self._waiting)
+
+    def with_session(self, work: Callable[[Session], object]) -> None:
+        """Do ``work`` with the session, now or as soon as the workspace is open.
+
+        All input that follows waits with it.
+        """
+        state = self._state
+        if state.trace is None:
+            return
+        if state.session is None and self._screen.context.refused is not None:
+            self._hints.say("No workspace is open, so nothing can be labelled", error=True)
+        elif state.session is None:
+            self._waiting.append(work)
+            self._hints.say("Opening the workspace; keys wait their turn")
+        else:
+            self._screen.context.writes.do(partial(self.attempt, work, state.session))
+
+    def change(
+        self, command: Callable[[Session], Change | None], holds: HeldKeys = HeldKeys.ALL
+    ) -> None:
+        """Run one command of the session in its turn, and show what it did.
+
+        Args:
+            command: What to run.
+            holds: Which keys wait for it.
+        """
+        self._screen.context.writes.do(partial(self.changed, command), holds)
+
+    def changed(self, command: Callable[[Session], Change | None]) -> Change | None:
+        """Run one command of the session and show what it did; errors are said in words.
+
+        Only called once the session is there, and as a part of what is done in its turn.
+
+        Returns:
+            What it did, or None where it was refused or did nothing.
+        """
+        session = self._state.session
+        assert session is not None
+        finished = session.finished
+        change = self.attempt(command, session)
+        if session.finished is not finished:
+            self._screen.finish_changed()
+        if change is not None and session is self._state.session:
+            self._screen.session_changed()
+            if not self._screen.typing:
+                self._hints.say(one_line(change.message))
+        return change
+
+    def attempt(self, command: Callable[[Session], Result], session: Session) -> Result | None:
+        """Run ``command``; what the session or the workspace refuses is said in the last line.
+
+        Args:
+            command: What to run.
+            session: What to run it with.
+        """
+        try:
+            return command(session)
+        except MastError as error:
+            if isinstance(error, ChangedMeanwhile) and session is self._state.session:
+                self._screen.session_changed()
+            self._hints.say(one_line(str(error)), error=True)
+            return None
+
+    def note(self, command: Callable[[Session], object], session: Session) -> None:
+        """Run a command that no key has asked for and nobody waits for, in its turn.
+
+        Args:
+            command: What to run.
+            session: What to run it with.
+        """
+        self._screen.context.writes.do(partial(self.attempt, command, session), HeldKeys.NOTHING)
+
+    def session_ready(self, session: Session) -> bool:
+        """Do what keys have asked for before there was a session.
+
+        Returns:
+            Whether there was anything.
+        """
+        steps = self._waiting
+        self._waiting = []
+        for step in steps:
+            self._screen.context.writes.do(partial(self.attempt, step, session))
+        return bool(steps)
+
+    def forget(self) -> None:
+        """Leave undone what keys have asked for: there will be no session."""
+        self._waiting = []
+
+
+class Arrival:
+    """Goes to a span as soon as it is known, unless somebody has moved on by themselves meanwhile.
+
+    Where one stands in each trace is kept in the workspace for each annotator.
+    """
+
+    def __init__(self, screen: AnnotateScreen) -> None:
+        self._screen = screen
+        self._state = screen.state
+        self._wanted: TraceLocation | None = None
+        self._kept = 0
+        """The span that is kept in the workspace, or the first."""
+
+    def begin(self) -> None:
+        """Begin with another trace."""
+        self._wanted, self._kept = None, 0
+
+    def at(self, wanted: TraceLocation) -> None:
+        """Go to a place with what is looked for there."""
+        self._wanted = wanted
+        self.grown()
+
+    def opened(self, workspace: OpenWorkspace) -> None:
+        """Go where one was, now that this is known; where one was sent to comes before that."""
+        trace = self._state.trace
+        if trace is None or self._wanted is not None or self._state.index:
+            return
+        name = _setting(workspace, trace.identity.trace_id)
+        key = self._screen.context.guarded(partial(workspace.workspace.get_setting, name))
+        if key is not None:
+            self.at(TraceLocation(trace.identity.trace_id, key=key))
+
+    def grown(self) -> None:
+        """More spans are known."""
+        wanted, trace = self._wanted, self._state.trace
+        if wanted is None or trace is None or not self._state.has_spans:
+            return
+        index = None if wanted.key is None else trace.index_of(wanted.key)
+        if index is None and wanted.position is not None and wanted.position < len(trace):
+            index = wanted.position
+        if self._moved_on:
+            self._wanted = None
+        elif index is not None:
+            self._wanted, self._kept = None, index
+            self._screen.timeline.go_to(index)
+            self._screen.show_span()
+            if wanted.find is not None:
+                self._screen.search.look_for(wanted.find)
+
+    @property
+    def _moved_on(self) -> bool:
+        if self._wanted is not None and self._wanted.find is not None:
+            return False  # whoever chose it is on the way there
+        return self._state.index != self._kept or self._screen.typing or self._screen.search.is_open
+
+    def keep(self) -> None:
+        """Keep in the workspace where one stands."""
+        trace, opened = self._state.trace, self._screen.context.opened
+        if trace is None or opened is None or not self._state.has_spans or self._wanted:
+            return
+        index = self._state.index
+        if index == self._kept:
+            return
+        self._kept = index
+        if opened.workspace.away:
+            return  # it is not worth waiting for
+        name = _setting(opened, trace.identity.trace_id)
+        write = partial(opened.workspace.set_setting, name, trace.span(index).key)
+        self._screen.context.writes.do(
+            partial(self._screen.context.guarded, write), HeldKeys.NOTHING
+        )
+
+
+def _setting(opened: OpenWorkspace, trace_id: str) -> str:
+    return f"place of {opened.annotator} in {trace_id}"
+
 
 PLACED_EVERY: Final = 4
 """Reports of what was read after which marks are placed anew, if any waits for its span."""

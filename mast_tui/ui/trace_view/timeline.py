@@ -27,9 +27,55 @@ from mast_tui.ui.trace_view.background_index import BackgroundIndex, TraceFacts,
 from mast_tui.ui.trace_view.folding import Fold, Run, Steps, TimelineRows, run_at, step_signature
 from mast_tui.ui.trace_view.gutter import NO_MARKS, Mark, MarkKind, Marks
 from mast_tui.ui.trace_view.sub_agents import steps_of_sub_agent, steps_under
-from mast_tui.ui.trace_view.trail import Trail
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import offset, words_within
+
+KEPT: Final = 200
+"""Places that are remembered."""
+
+
+class Trail:
+    """Places from which one has gone far; beside them one step is none."""
+
+    def __init__(self) -> None:
+        """Begin with no place."""
+        self._places: list[int] = []
+        self._at = 0
+        """Which of the places one is at; behind the last where one has not gone back."""
+
+    def left(self, here: int, there: int) -> None:
+        """Take in that one goes from one span to another, further than to the next."""
+        if abs(here - there) < 2:
+            return
+        del self._places[self._at :]
+        self._add(here)
+
+    def back(self, here: int) -> int | None:
+        """The place that one came from, None for the first; ``here`` is gone forward to."""
+        if self._at == len(self._places):
+            self._add(here)
+            self._at -= 1
+        return self._step(here, -1)
+
+    def forward(self, here: int) -> int | None:
+        """The place that one has gone back from, None for the last."""
+        return self._step(here, 1)
+
+    def _add(self, place: int) -> None:
+        if self._places[-1:] != [place]:
+            self._places.append(place)
+        del self._places[:-KEPT]
+        self._at = len(self._places)
+
+    def _step(self, here: int, step: int) -> int | None:
+        at = self._at + step
+        while 0 <= at < len(self._places):
+            if self._places[at] != here:
+                self._at = at
+                return self._places[at]
+            at += step
+        return None
+
 
 BAR_CELLS: Final = 8
 BAR_FROM_WIDTH: Final = 64
