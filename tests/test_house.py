@@ -105,7 +105,7 @@ FIRST_SPANS = """
 import asyncio, json, sys
 from pathlib import Path
 from mast_tui.taxonomy.loader import load_mast
-from mast_tui.traces.samples import samples_folder
+from mast_tui.traces.library import samples_folder
 from mast_tui.ui.app import MastApp
 from mast_tui.ui.options import AppOptions
 

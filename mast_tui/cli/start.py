@@ -14,7 +14,7 @@ from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 from mast_tui.traces.io.named_paths import paths_of
 from mast_tui.traces.io.url_secrets import ADDRESSES
-from mast_tui.traces.samples import samples_folder
+from mast_tui.traces.library import samples_folder
 from mast_tui.ui.options import AppOptions
 
 if TYPE_CHECKING:

@@ -18,6 +18,20 @@ if TYPE_CHECKING:
     from mast_tui.traces.scan.scanning import Scan
 
 
+def samples_folder() -> Path:
+    """The folder of the sample traces: inside an installed package, or beside it in a checkout.
+
+    Raises ``FileNotFoundError`` where the installation has lost them.
+    """
+    package = Path(__file__).resolve().parent.parent
+    for folder in (package / "sample_traces", package.parent / "sample_traces"):
+        if folder.is_dir():
+            return folder
+    raise FileNotFoundError(
+        f"the sample traces are missing from {package}: install mast-tui again, or name a trace"
+    )
+
+
 def read_file(path: Path, named: bool) -> FileReport:
     """What came of one file; ``named`` says that somebody asked for just this file.
 

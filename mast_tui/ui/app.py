@@ -55,9 +55,13 @@ from mast_tui.ui.context import (
     TraceLocation,
 )
 from mast_tui.ui.crashes import log_error
-from mast_tui.ui.input_priority import InputPriority, switch_threads_often
 from mast_tui.ui.options import AppOptions
-from mast_tui.ui.services.input_queue import InputEvent, InputQueue
+from mast_tui.ui.services.input_queue import (
+    InputEvent,
+    InputPriority,
+    InputQueue,
+    switch_threads_often,
+)
 from mast_tui.ui.services.trace_scan import FilesRead
 from mast_tui.ui.services.traces import ListsTraces, TraceQueue, TraceService
 from mast_tui.ui.services.workspace import WorkspaceService
@@ -96,7 +100,7 @@ SCREENS: Final[Mapping[type[object], str]] = {
     ShowGuidelines: "mast_tui.ui.study.guidelines:GuidelinesScreen",
     ShowHelp: "mast_tui.ui.dialogs.help:HelpScreen",
     ShowPalette: "mast_tui.ui.dialogs.finder:Palette",
-    ShowThemes: "mast_tui.ui.dialogs.themes:ThemeChoice",
+    ShowThemes: "mast_tui.ui.dialogs.finder:ThemeChoice",
     ShowExportFormats: "mast_tui.ui.dialogs.export:ExportFormats",
     ShowExport: "mast_tui.ui.dialogs.export:ExportForm",
 }
@@ -389,7 +393,7 @@ class MastApp(TextualApp):
     ) -> None:
         """Ask a question that one key answers, and give that to ``answered``."""
         # Start-up: whoever asks is there before the first spans are, and seldom asks.
-        from mast_tui.ui.dialogs.question import Ask
+        from mast_tui.ui.dialogs.dialog import Ask
 
         self.ask(Ask(title, question, answers, default=default), answered)
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.traces.model import Trace
     from mast_tui.ui.actions.registry import Keymap, Where
-    from mast_tui.ui.input_priority import InputPriority
     from mast_tui.ui.options import AppOptions
+    from mast_tui.ui.services.input_queue import InputPriority
     from mast_tui.ui.services.judging import UnderWay
     from mast_tui.ui.services.open_workspace import OpenWorkspace
     from mast_tui.ui.services.trace_catalog import Catalog

@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 
 from mast_tui.exchange.jsonl import merge_content, read_jsonl
-from mast_tui.traces.samples import samples_folder
+from mast_tui.traces.library import samples_folder
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.records import MergeRefused
 from tests.attack.imports import Known, guarded, overruled, takeover

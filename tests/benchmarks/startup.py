@@ -23,7 +23,7 @@ from statistics import median
 from time import perf_counter
 from typing import Final
 
-from mast_tui.traces.samples import samples_folder
+from mast_tui.traces.library import samples_folder
 from tests.benchmarks.starts import (
     TRIVIAL_TEXT,
     environment,

@@ -15,7 +15,7 @@ import pytest
 from mast_tui.exchange.jsonl import merge_content, read_jsonl, workspace_lines
 from mast_tui.labels import Label, PassKind, Target, VerdictValue
 from mast_tui.study import Study
-from mast_tui.traces.samples import samples_folder
+from mast_tui.traces.library import samples_folder
 from mast_tui.workspace import NewEvent, PersonChanges, Workspace
 from mast_tui.workspace.events.types import (
     Fact,

@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 
 from mast_tui.labels import Origin
-from mast_tui.traces.samples import samples_folder
+from mast_tui.traces.library import samples_folder
 from mast_tui.workspace import Workspace
 from tests.cli.conftest import Cli
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from mast_tui.traces.library import read_file, read_fully
-from mast_tui.traces.samples import samples_folder
+from mast_tui.traces.library import read_file, read_fully, samples_folder
 from tests.cli.conftest import Cli
 from tests.cli.test_judge import write_run
 

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from mast_tui.cli.lint.formats import FORMATS
-from mast_tui.traces.samples import samples_folder
+from mast_tui.traces.library import samples_folder
 from tests.cli.conftest import Cli
 from tests.cli.test_lint_formats import commands
 from tests.waiting import PATIENCE

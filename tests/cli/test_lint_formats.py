@@ -22,7 +22,7 @@ from mast_tui.cli.lint.findings import LintedTrace, LintReport, PlacedFinding
 from mast_tui.cli.lint.formats import FORMATS
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.file_places import FilePlace
-from mast_tui.traces.samples import samples_folder
+from mast_tui.traces.library import samples_folder
 from tests.cli.conftest import Cli
 
 MAST: Final = load_mast()

@@ -13,7 +13,7 @@ from sarif_kit.validate import validation_errors
 
 from mast_tui.labels import Evidence, Finding, Match
 from mast_tui.taxonomy.loader import load_mast
-from mast_tui.traces.samples import samples_folder
+from mast_tui.traces.library import samples_folder
 from mast_tui.workspace import Workspace, store_judgement
 from tests.cli.conftest import Cli
 from tests.cli.test_judge import write_run

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.traces.samples import samples_folder
+from mast_tui.traces.library import samples_folder
 from tests.cli.conftest import Cli
 
 LINE = f"workspace: {Path('..', '.mast-tui', 'workspace.db')} (found in a parent folder)\n"

@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from mast_tui.traces.samples import samples_folder
+from mast_tui.traces.library import samples_folder
 from tests.cli.conftest import Cli
 
 SAMPLES: Final = samples_folder()

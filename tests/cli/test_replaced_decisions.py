@@ -18,8 +18,8 @@ from mast_tui.gold.overlaps import item_id
 from mast_tui.labels import Finding, PassKind, Target, VerdictValue
 from mast_tui.study import Study
 from mast_tui.taxonomy.loader import from_dict, to_dict
+from mast_tui.traces.library import samples_folder
 from mast_tui.traces.model import Outcome
-from mast_tui.traces.samples import samples_folder
 from mast_tui.workspace import NewEvent, PersonChanges, TraceRecord, Workspace
 from mast_tui.workspace.events.types import (
     Decided,

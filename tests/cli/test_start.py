@@ -10,7 +10,7 @@ import pytest
 from mast_tui.cli import main
 from mast_tui.cli.command_line import split_words
 from mast_tui.cli.dispatch import run
-from mast_tui.traces.samples import samples_folder
+from mast_tui.traces.library import samples_folder
 from mast_tui.ui import app
 from mast_tui.ui.options import AppOptions
 

@@ -24,7 +24,7 @@ from mast_tui.cli.lint.gate import gate_of
 from mast_tui.cli.lint.watch import NotRead, RunningTraces
 from mast_tui.judges.rules import RULES, RulesJudge
 from mast_tui.taxonomy.loader import load_mast
-from mast_tui.traces.samples import samples_folder
+from mast_tui.traces.library import samples_folder
 from tests.cli.conftest import Cli
 from tests.traces.rollouts import Record, call, message, meta, output
 from tests.traces.test_runs import CHILD, MAIN, said, spawned

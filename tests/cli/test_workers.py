@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.judges.rules import RulesJudge
-from mast_tui.traces.samples import samples_folder
+from mast_tui.traces.library import samples_folder
 from tests.cli.conftest import Cli
 from tests.cli.test_exam import write_set
 from tests.cli.test_judge import write_run

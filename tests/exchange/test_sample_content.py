@@ -16,9 +16,8 @@ from mast_tui.figures.source.agreement import study_from_workspace
 from mast_tui.judges.rules import RULES, RulesJudge
 from mast_tui.labels import AnnotatorKind
 from mast_tui.taxonomy.loader import load_mast
-from mast_tui.traces.library import read_fully, scan
+from mast_tui.traces.library import read_fully, samples_folder, scan
 from mast_tui.traces.model import Trace
-from mast_tui.traces.samples import samples_folder
 from mast_tui.workspace import Workspace
 
 pytestmark = pytest.mark.slow

@@ -8,7 +8,7 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from mast_tui.traces.samples import samples_folder
+from mast_tui.traces.library import samples_folder
 from tests.terminal.screen import TIMEOUT, Terminal, settings
 
 TRACE = samples_folder() / "shipping-quote-hpa-stuck.jsonl"

@@ -18,7 +18,7 @@ import pexpect
 import pytest
 from pexpect.fdpexpect import fdspawn
 
-from mast_tui.traces.samples import samples_folder
+from mast_tui.traces.library import samples_folder
 from tests import waiting
 from tests.terminal.screen import TIMEOUT, Terminal, settings
 

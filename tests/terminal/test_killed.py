@@ -15,8 +15,7 @@ import pytest
 
 from mast_tui.labels import Label
 from mast_tui.taxonomy.loader import load_mast
-from mast_tui.traces.library import read_file, read_fully
-from mast_tui.traces.samples import samples_folder
+from mast_tui.traces.library import read_file, read_fully, samples_folder
 from mast_tui.workspace import Workspace
 from tests import waiting
 from tests.terminal.forking import Apps

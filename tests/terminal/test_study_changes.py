@@ -23,9 +23,8 @@ from mast_tui.session import Session
 from mast_tui.study import assigned
 from mast_tui.taxonomy.loader import from_dict, load_mast, load_taxonomy, to_dict
 from mast_tui.taxonomy.model import OPEN_SLUG, Mode, Taxonomy
-from mast_tui.traces.library import read_file, read_fully
+from mast_tui.traces.library import read_file, read_fully, samples_folder
 from mast_tui.traces.model import Trace
-from mast_tui.traces.samples import samples_folder
 from mast_tui.workspace import Workspace
 from tests.terminal.screen import Terminal
 

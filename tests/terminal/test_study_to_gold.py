@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from mast_tui.traces.samples import samples_folder
+from mast_tui.traces.library import samples_folder
 from tests.terminal.screen import Terminal
 from tests.terminal.test_whole_way import command
 

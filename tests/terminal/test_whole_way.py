@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.traces.samples import samples_folder
+from mast_tui.traces.library import samples_folder
 from tests.terminal.screen import Terminal
 
 TRACE = "ad-restart-loop.jsonl"

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mast_tui.traces.identity import identity_by_content
 from mast_tui.traces.index.document import StepList, StepSpans
+from mast_tui.traces.keys import identity_by_content
 from mast_tui.traces.model import Role, SpanKind, Trace
 from tests.traces.checks import check_sound
 

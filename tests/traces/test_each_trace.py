@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from mast_tui.traces.library import read_fully
+from mast_tui.traces.library import read_fully, samples_folder
 from mast_tui.traces.model import Trace
-from mast_tui.traces.samples import samples_folder
 from mast_tui.traces.scan.each_trace import each_trace
 from tests.pickled_workers import PickledWorkers
 from tests.traces.checks import CORPUS, needs_corpus, write_json

@@ -14,9 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.traces.byte_prefilter import Prefilter
-from mast_tui.traces.library import read_fully, scan
+from mast_tui.traces.library import read_fully, samples_folder, scan
 from mast_tui.traces.readers.codex.reader import CodexParser
-from mast_tui.traces.samples import samples_folder
 from mast_tui.traces.scan.big_documents import BigDocuments
 from mast_tui.traces.scan.file_reader import read_one
 from mast_tui.traces.search import file_search, search_processes

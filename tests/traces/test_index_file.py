@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from mast_tui.traces.index import line_ranges, lines
 from mast_tui.traces.index.blocks import Block, blocks_in, write_block
 from mast_tui.traces.index.line_ranges import DigestFeed
-from mast_tui.traces.index.lines import LineParser, LineSpans
-from mast_tui.traces.index.parser_state import parser_in
+from mast_tui.traces.index.lines import LineParser, LineSpans, parser_in
 from mast_tui.traces.index.span_table import SpanTable
 from mast_tui.traces.index.span_totals import SpanTotals
 from mast_tui.traces.library import read_file, read_fully
@@ -462,9 +461,9 @@ def test_a_block_of_another_place_is_not_taken(
     "state",
     [
         pickle.dumps(os.system),
-        b"cmast_tui.traces.index.parser_state\npickle\n.",
-        b"cmast_tui.traces.index.parser_state\nOrderedDict\n.",
-        b"cmast_tui.traces.index.parser_state\nparser_in\n.",
+        b"cmast_tui.traces.index.lines\npickle\n.",
+        b"cmast_tui.traces.index.lines\nOrderedDict\n.",
+        b"cmast_tui.traces.index.lines\nparser_in\n.",
     ],
 )
 def test_a_state_that_is_none_of_a_parser_is_refused(state: bytes) -> None:

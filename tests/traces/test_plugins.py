@@ -16,7 +16,7 @@ import pytest
 from mast_tui.traces.library import scan
 from mast_tui.traces.model import FileReport
 from mast_tui.traces.readers.plugins import GROUP, plugins
-from mast_tui.traces.scan.cache_version import cache_version
+from mast_tui.traces.scan.document_cache import cache_version
 from tests.traces.checks import write_json, write_json_lines
 from tests.traces.rollouts import message, meta, write
 

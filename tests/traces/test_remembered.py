@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.traces.index.lru import LruCache
+from mast_tui.traces.index.lines import LruCache
 
 ROOM = 20
 STEPS = st.lists(st.tuples(st.integers(0, 8), st.text("x", max_size=30)), max_size=60)

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mast_tui.traces.byte_prefilter import Prefilter, folded
-from mast_tui.traces.identity import identity_by_content
 from mast_tui.traces.index.line_index import LineIndex, MemoryContent
 from mast_tui.traces.index.lines import LineSpans
 from mast_tui.traces.index.multi_file_trace import Member, joined
+from mast_tui.traces.keys import identity_by_content
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import SpanKind, Thread, Trace
 from mast_tui.traces.readers.codex.reader import CodexParser

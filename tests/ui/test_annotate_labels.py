@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.labels import Severity
-from mast_tui.traces.samples import samples_folder
+from mast_tui.traces.library import samples_folder
 from mast_tui.ui.library.screen import LibraryScreen
 from tests.ui.stage import CODES, PLAN, stage, write_trace
 

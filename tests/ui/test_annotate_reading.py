@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.traces.samples import samples_folder
+from mast_tui.traces.library import samples_folder
 from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.library.screen import LibraryScreen
 from tests.ui.stage import SMALL, Message, Stage, call, result, stage, write_trace

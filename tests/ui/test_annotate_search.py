@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.traces.search.text_search import pattern_in
-from mast_tui.ui.annotate.hits import Hits
-from mast_tui.ui.annotate.search import matcher_for
+from mast_tui.ui.annotate.search import Hits, matcher_for
 from tests.ui.stage import Stage, stage, write_trace
 
 TWICE = "The pod fails. Another pod fails. No third one does."

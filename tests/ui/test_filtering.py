@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mast_tui.labels import Target
 from mast_tui.traces.model import Span, SpanColumns, SpanKind, SpanStatus
-from mast_tui.ui.annotate.hits import Hits
+from mast_tui.ui.annotate.search import Hits
 from mast_tui.ui.annotate.span_filter import (
     EVERYTHING,
     Marked,

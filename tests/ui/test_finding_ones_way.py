@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from mast_tui.configuration import configuration_path, read_configuration
-from mast_tui.ui.dialogs.finder import ChoiceList, Finder, Palette
-from mast_tui.ui.dialogs.question import Ask
-from mast_tui.ui.dialogs.themes import ThemeChoice
+from mast_tui.ui.dialogs.dialog import Ask
+from mast_tui.ui.dialogs.finder import ChoiceList, Finder, Palette, ThemeChoice
 from mast_tui.ui.library.screen import LibraryScreen
 from tests.ui.stage import stage, write_trace
 

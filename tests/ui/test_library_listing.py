@@ -11,7 +11,7 @@ import pytest
 
 from mast_tui.ui.library import rows as library_rows
 from mast_tui.ui.library.rows import LibraryRow, Listing, Sort, State
-from mast_tui.ui.trace_names import distinct_names, names_under, natural
+from mast_tui.ui.wording import distinct_names, names_under, natural
 
 
 def row(name: str, **fields: object) -> LibraryRow:

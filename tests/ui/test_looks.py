@@ -14,7 +14,7 @@ from mast_tui.judges.rules import RULES, RulesJudge
 from mast_tui.judges.runner import run_judge
 from mast_tui.session import set_study
 from mast_tui.study import Study
-from mast_tui.traces.samples import samples_folder
+from mast_tui.traces.library import samples_folder
 from mast_tui.ui.annotate import screen as annotate
 from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.app import MastApp

@@ -10,7 +10,7 @@ from textual.geometry import Offset
 from mast_tui.traces.library import read_file
 from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus
 from mast_tui.ui.services.view_settings import ViewSettings, remembered_settings
-from mast_tui.ui.trace_view.span_text import opens_at
+from mast_tui.ui.trace_view.span_view import opens_at
 from tests.traces.checks import CORPUS, needs_corpus
 from tests.ui.stage import Message, Stage, finding, read_trace, stage, suggest, write_trace
 

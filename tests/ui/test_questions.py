@@ -12,10 +12,10 @@ from textual.screen import ModalScreen
 from mast_tui.labels import Severity
 from mast_tui.ui.actions.action import moves as moves_of
 from mast_tui.ui.actions.registry import ACTIONS, Where
+from mast_tui.ui.dialogs.dialog import Ask
 from mast_tui.ui.dialogs.finder import ModeFinder
 from mast_tui.ui.dialogs.help import HelpScreen
 from mast_tui.ui.dialogs.note import NoteScreen
-from mast_tui.ui.dialogs.question import Ask
 from tests.ui.stage import MAST, Stage, finding, read_trace, stage, suggest, write_trace
 
 LEAVING: Final = ("escape", "ctrl+q", "ctrl+z")

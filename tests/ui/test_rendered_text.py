@@ -23,8 +23,7 @@ from mast_tui.ui.text.highlighting import (
     Highlighter,
 )
 from mast_tui.ui.text.layout import BLOCK_CHARS, Row, TextLayout
-from mast_tui.ui.trace_view.span_text import written_as
-from mast_tui.ui.trace_view.span_view import ShownText, SpanView
+from mast_tui.ui.trace_view.span_view import ShownText, SpanView, written_as
 from tests.traces.checks import CORPUS, needs_corpus
 from tests.ui.counting_text import CountingText
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from mast_tui.labels import WHOLE_TRACE, Target
 from mast_tui.ui.annotate.state import PLAIN, Selection, target_of
-from mast_tui.ui.text.word_motions import QuoteCursor
+from mast_tui.ui.text.layout import QuoteCursor
 from mast_tui.ui.trace_view.folding import Run
 from tests.ui.build import SmallTrace
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.exchange.importers.sample_content import fill_samples_workspace
-from mast_tui.traces.samples import samples_folder
+from mast_tui.traces.library import samples_folder
 from mast_tui.ui.reports.signature_traces import SignatureTracesScreen
 from mast_tui.ui.reports.signatures import SignaturesScreen
 from mast_tui.ui.services.open_workspace import remember_welcome

@@ -13,9 +13,8 @@ from textual.css.stylesheet import Stylesheet
 from mast_tui.gc_tuning import collect_again
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.index.lines import LineSpans
-from mast_tui.traces.library import read_fully
+from mast_tui.traces.library import read_fully, samples_folder
 from mast_tui.traces.model import Spans
-from mast_tui.traces.samples import samples_folder
 from mast_tui.traces.scan.big_documents import BigDocuments
 from mast_tui.traces.scan.file_reader import read_one
 from mast_tui.ui.annotate.screen import AnnotateScreen

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from mast_tui.traces.model import Role, Span, SpanKind
-from mast_tui.ui.trace_view.folding import Steps
-from mast_tui.ui.trace_view.sub_agents import SubAgentFinder, steps_of_sub_agent, steps_under
+from mast_tui.ui.trace_view.folding import Steps, SubAgentFinder, steps_of_sub_agent, steps_under
 from tests.ui.long_trace import GlancedTrace, LongTrace
 
 CALL, RESULT, SAYS = SpanKind.TOOL_CALL, SpanKind.TOOL_RESULT, SpanKind.MESSAGE

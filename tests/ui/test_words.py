@@ -7,7 +7,7 @@ import re
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mast_tui.ui.text.word_motions import QuoteCursor, next_word, previous_word, word_at
+from mast_tui.ui.text.layout import QuoteCursor, next_word, previous_word, word_at
 
 texts = st.text(st.sampled_from("ab1_é界 .,()\n\t"), max_size=200)
 WORD = re.compile(r"\w+|[^\w\s]+")

@@ -14,10 +14,10 @@ from mast_tui import writes
 from mast_tui.labels import Target
 from mast_tui.session import Session
 from mast_tui.ui.annotate import screen as annotate
-from mast_tui.ui.annotate.reading import PASSED_OVER
-from mast_tui.ui.dialogs.question import Ask
-from mast_tui.ui.input_priority import InputPriority
+from mast_tui.ui.annotate.finish import PASSED_OVER
+from mast_tui.ui.dialogs.dialog import Ask
 from mast_tui.ui.services import workspace as watch
+from mast_tui.ui.services.input_queue import InputPriority
 from mast_tui.workspace import Workspace
 from tests.ui.settle import settle
 from tests.ui.stage import MAST, SLUGS, Stage, finding, read_trace, stage, suggest, write_trace

@@ -7,7 +7,7 @@ from typing import Final
 
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.jsonl import merge_content, read_jsonl
-from mast_tui.traces.samples import samples_folder
+from mast_tui.traces.library import samples_folder
 from mast_tui.workspace import Workspace, WorkspaceError
 
 CONTENT: Final = "workspace.jsonl"

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import io
+import pickle
 from abc import abstractmethod
 from array import array
 from bisect import bisect_left, bisect_right
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import gt
-from typing import Final, NamedTuple, Protocol
+from threading import Lock
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from mast_tui.traces.byte_prefilter import Prefilter
 from mast_tui.traces.index.blocks import Block
 from mast_tui.traces.index.line_index import LineIndex
-from mast_tui.traces.index.lru import LruCache
-from mast_tui.traces.index.parser_state import parser_in, state_of
 from mast_tui.traces.index.span_table import SpanTable
 from mast_tui.traces.index.span_totals import SpanTotals
 from mast_tui.traces.model import (
@@ -28,6 +30,84 @@ from mast_tui.traces.model import (
     TraceMeta,
 )
 from mast_tui.traces.preview import call_preview, preview
+
+_TABLE: Final = "table"
+_OURS: Final = "mast_tui.traces."
+
+
+def state_of(parser: LineParser) -> bytes:
+    """All of a parser but its table."""
+    table = parser.table
+    found = io.BytesIO()
+
+    class WithoutTable(pickle.Pickler):
+        def persistent_id(self, value: object, /) -> str | None:
+            return _TABLE if value is table else None
+
+    WithoutTable(found, protocol=5).dump(parser)
+    return found.getvalue()
+
+
+def parser_in(state: bytes, table: SpanTable) -> LineParser:
+    """The parser whose state it is, at work on another table.
+
+    Raises:
+        pickle.UnpicklingError: The state names something that is no part of a parser.
+    """
+
+    class WithTable(pickle.Unpickler):
+        def persistent_load(self, _name: str, /) -> SpanTable:
+            return table
+
+        def find_class(self, module: str, name: str, /) -> Any:
+            if (module, name) == ("collections", "OrderedDict"):
+                return OrderedDict
+            if module.startswith(_OURS) and "." not in name:
+                found = super().find_class(module, name)
+                # What a module of ours has only imported is no part of a parser.
+                if isinstance(found, type) and found.__module__ == module:
+                    return found
+            raise pickle.UnpicklingError(f"no part of a parser: {module}.{name}")
+
+    parser: LineParser = WithTable(io.BytesIO(state)).load()
+    return parser
+
+
+Value = TypeVar("Value")
+
+
+class LruCache(Generic[Value]):
+    """Values by the index of their span; what was asked for longest ago goes first.
+
+    ``room`` is how much is kept, in what ``size`` counts; without it each value counts as one. The
+    last value is kept however big it is. Any thread may ask and add.
+    """
+
+    def __init__(self, room: int, size: Callable[[Value], int] = lambda _value: 1) -> None:
+        self._room = room
+        self._size = size
+        self._taken = 0
+        self._values: OrderedDict[int, Value] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, index: int) -> Value | None:
+        """The value, or None where it is not kept."""
+        with self._lock:
+            value = self._values.get(index)
+            if value is not None:
+                self._values.move_to_end(index)
+            return value
+
+    def add(self, index: int, value: Value) -> None:
+        """Keep a value, and let go what there is no room for any more."""
+        with self._lock:
+            old = self._values.pop(index, None)
+            self._taken += self._size(value) - (0 if old is None else self._size(old))
+            self._values[index] = value
+            while self._taken > self._room and len(self._values) > 1:
+                _index, dropped = self._values.popitem(last=False)
+                self._taken -= self._size(dropped)
+
 
 FIRST_SLICE: Final = 128 * 1024
 """How much of a file is read before its trace is handed out, in bytes: enough for a screen."""

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Protocol
 
-from mast_tui.traces.identity import identity_by_content
 from mast_tui.traces.index.span_table import list_problem
 from mast_tui.traces.io.json_values import InvalidJSON, load_json
 from mast_tui.traces.io.source import Source
+from mast_tui.traces.keys import identity_by_content
 from mast_tui.traces.model import FileReport, Problem, TraceIdentity
 
 CUT_OFF: Final = "the last line is cut off; everything before it was read"

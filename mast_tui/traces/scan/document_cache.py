@@ -13,12 +13,24 @@ from contextlib import suppress
 from io import FileIO
 from pathlib import Path
 from typing import Final, NamedTuple
+from zlib import crc32
 
+from mast_tui import __version__
 from mast_tui.traces.index.store import BROKEN, FORMAT, CachedDocument, known_of, open_cached
 from mast_tui.traces.io.opened_file import OpenedFile, Stamp
 from mast_tui.traces.io.private_files import make_private
 from mast_tui.traces.io.regular_files import open_regular
-from mast_tui.traces.scan.cache_version import cache_version
+from mast_tui.traces.readers.plugins import entry_files
+
+_FORMAT: Final = 6
+"""Goes up with what the caches hold, or what a reader tells of a file, between two releases."""
+
+
+def cache_version() -> int:
+    """A number below 2**31 that changes with our version and with the readers of others."""
+    brought = [(entry.name, entry.stat().st_mtime_ns) for entry in entry_files()]
+    return crc32(repr((__version__, _FORMAT, brought)).encode()) >> 1
+
 
 MOST_BYTES: Final = 2 << 30
 """How much is kept in all; what was used longest ago goes first."""

@@ -23,7 +23,7 @@ import orjson
 from mast_tui.traces.io.private_files import make_private, open_private
 from mast_tui.traces.io.remote import trace_path
 from mast_tui.traces.model import FileReport, Problem, Thread, Trace, TraceSummary
-from mast_tui.traces.scan.cache_version import cache_version
+from mast_tui.traces.scan.document_cache import cache_version
 from mast_tui.traces.scan.sub_agents import thread_of
 from mast_tui.traces.scan.unread import FileToRead, unread_trace
 

@@ -13,11 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from mast_tui.traces.identity import identity_by_content
 from mast_tui.traces.index.document import StepList, StepSpans
 from mast_tui.traces.io.decoding import decode
 from mast_tui.traces.io.json_values import as_text, dump_text
 from mast_tui.traces.io.regular_files import is_regular
+from mast_tui.traces.keys import identity_by_content
 from mast_tui.traces.model import (
     AnswerKey,
     FileReport,

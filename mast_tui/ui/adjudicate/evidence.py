@@ -8,8 +8,7 @@ from mast_tui.traces.model import Span, Trace
 from mast_tui.ui.adjudicate.items import ItemView
 from mast_tui.ui.text.highlighting import Part
 from mast_tui.ui.trace_view.gutter import Mark, MarkKind, marks_by_span
-from mast_tui.ui.trace_view.span_text import SpanText, written_as
-from mast_tui.ui.trace_view.span_view import SpanView
+from mast_tui.ui.trace_view.span_view import SpanText, SpanView, written_as
 from mast_tui.ui.trace_view.timeline import Timeline
 from mast_tui.ui.widgets.sides_panel import SidesPanel
 from mast_tui.ui.wording import origin_title, plain_title

@@ -41,14 +41,14 @@ from mast_tui.ui.adjudicate.items import (
 )
 from mast_tui.ui.adjudicate.queue import Queue
 from mast_tui.ui.context import ShowGuidelines
+from mast_tui.ui.dialogs.dialog import Ask
 from mast_tui.ui.dialogs.finder import ModeFinder
 from mast_tui.ui.dialogs.note import NoteScreen
-from mast_tui.ui.dialogs.question import Ask
 from mast_tui.ui.screens.base_screen import BaseScreen
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.styles import ADJUDICATE, ANNOTATE, BASE_SCREEN
-from mast_tui.ui.trace_view.span_text import SpanText
+from mast_tui.ui.trace_view.span_view import SpanText
 from mast_tui.ui.widgets.sides_panel import MOST_SIDE_KEYS, SidesPanel
 from mast_tui.ui.widgets.title_bar import ADJUDICATOR, TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines

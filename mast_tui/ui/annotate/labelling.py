@@ -13,8 +13,8 @@ from mast_tui.ui.actions.action import Where, moves
 from mast_tui.ui.annotate.marking import LABELS, Marking
 from mast_tui.ui.annotate.state import PLAIN, Entry, NotedSpan
 from mast_tui.ui.annotate.suggestions import Suggestions
+from mast_tui.ui.dialogs.dialog import Ask
 from mast_tui.ui.dialogs.note import NoteScreen
-from mast_tui.ui.dialogs.question import Ask
 from mast_tui.ui.wording import counted
 from mast_tui.writes import HeldKeys
 

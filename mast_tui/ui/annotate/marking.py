@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from mast_tui.labels import Target
 from mast_tui.ui.annotate.state import PLAIN, Selection
-from mast_tui.ui.text.word_motions import QuoteCursor
+from mast_tui.ui.text.layout import QuoteCursor
 
 if TYPE_CHECKING:
     from mast_tui.ui.annotate.screen import AnnotateScreen

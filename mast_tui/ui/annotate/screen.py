@@ -30,12 +30,11 @@ from mast_tui.traces.model import Outcome, Span, SpanKind, Trace
 from mast_tui.ui.actions.registry import Where, bindings_for
 from mast_tui.ui.annotate.copying import Copying
 from mast_tui.ui.annotate.filter import Filter
-from mast_tui.ui.annotate.finish import Finish
+from mast_tui.ui.annotate.finish import Finish, Reading
 from mast_tui.ui.annotate.following import Following
 from mast_tui.ui.annotate.labelling import Chooses, Labelling
 from mast_tui.ui.annotate.marking import Marking
 from mast_tui.ui.annotate.my_labels import MyLabels
-from mast_tui.ui.annotate.reading import Reading
 from mast_tui.ui.annotate.search import Search
 from mast_tui.ui.annotate.state import AnnotateState, Entry, NotedSpan
 from mast_tui.ui.annotate.suggestions import Suggestions
@@ -59,23 +58,22 @@ from mast_tui.ui.services.view_settings import (
 from mast_tui.ui.styles import ANNOTATE, HIGH, WIDE, WIDEST
 from mast_tui.ui.text.highlighting import Part
 from mast_tui.ui.textual_internals import RenderCache
-from mast_tui.ui.trace_names import distinct_names
 from mast_tui.ui.trace_view.folding import Fold, Run
 from mast_tui.ui.trace_view.gutter import Mark, MarkKeeper, MarkKind, Marks, Noted, Pointing
 from mast_tui.ui.trace_view.overview import Overview
-from mast_tui.ui.trace_view.span_text import SpanText, opens_at, written_as
-from mast_tui.ui.trace_view.span_view import SpanView
+from mast_tui.ui.trace_view.span_view import SpanText, SpanView, opens_at, written_as
 from mast_tui.ui.trace_view.timeline import Timeline
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.taxonomy_panel import ModeState, TaxonomyPanel, definition_of
 from mast_tui.ui.widgets.title_bar import TitleBar, sight_words
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import duration, origin_title, plain_title, trace_title
+from mast_tui.ui.wording import distinct_names, duration, origin_title, plain_title, trace_title
 from mast_tui.writes import HeldKeys
 
 if TYPE_CHECKING:
     from mast_tui.session import Change, Session
     from mast_tui.ui.services.open_workspace import OpenWorkspace
+
 
 STEP: Final = 10
 SHARES: Final = (SHARE, 60, MOST_SHARE, LEAST_SHARE)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Literal
 from mast_tui.labels import WHOLE_TRACE, Label, Target, VerdictValue
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
-from mast_tui.ui.annotate.hits import Hits
-from mast_tui.ui.text.word_motions import QuoteCursor
+from mast_tui.ui.annotate.search import Hits
+from mast_tui.ui.text.layout import QuoteCursor
 from mast_tui.ui.trace_view.folding import Fold
-from mast_tui.ui.trace_view.span_text import SpanText
+from mast_tui.ui.trace_view.span_view import SpanText
 from mast_tui.ui.trace_view.timeline import Timeline
 from mast_tui.ui.wording import place_words
 

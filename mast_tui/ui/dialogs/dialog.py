@@ -6,7 +6,9 @@ from abc import abstractmethod
 from typing import ClassVar, TypeVar
 
 from textual import events
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
@@ -14,7 +16,7 @@ from textual.widgets import Static
 from mast_tui.ui.screens.base_screen import MovesLines
 from mast_tui.ui.styles import DIALOGS
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import plain_lines
+from mast_tui.ui.wording import plain_lines, plain_title
 
 Result = TypeVar("Result")
 
@@ -104,3 +106,41 @@ class LinesDialog(MovesLines, Dialog[None]):
     def action_close(self) -> None:
         """Close, whatever is looked for."""
         self.dismiss(None)
+
+
+class Ask(KeyDialog[str]):
+    """Gives back the key of the answer, or None after Escape. Texts are never markup."""
+
+    def __init__(
+        self,
+        title: str,
+        question: str,
+        answers: tuple[tuple[str, str], ...],
+        *,
+        default: str | None = None,
+    ) -> None:
+        super().__init__()
+        self._title = title
+        self._question = question
+        self._answers = answers
+        self.default = default
+
+    @property
+    def dialog_keys(self) -> tuple[tuple[str, str], ...]:
+        """The answers, and how to give none."""
+        return (*self._answers, ("Esc", "leaves"))
+
+    def compose(self) -> ComposeResult:
+        """The question and its answers."""
+        with Vertical(classes="dialog") as box:
+            box.border_title = plain_title(self._title)
+            yield Static(plain_lines(self._question), classes="question")
+            for key, words in self._answers:
+                yield KeyRow(key, f" {words}{'  ↵' * (key == self.default)}")
+
+    def take(self, key: str) -> bool:
+        """Give an answer back."""
+        known = key in dict(self._answers)
+        if known:
+            self.dismiss(key)
+        return known

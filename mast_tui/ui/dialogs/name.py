@@ -16,9 +16,8 @@ from textual.widgets.input import Selection
 
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
-from mast_tui.ui.dialogs.dialog import Dialog
+from mast_tui.ui.dialogs.dialog import Ask, Dialog
 from mast_tui.ui.dialogs.finder import Choice, ChoiceList
-from mast_tui.ui.dialogs.question import Ask
 from mast_tui.ui.widgets.text_line import TextLine
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import plain_title

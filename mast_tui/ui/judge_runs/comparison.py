@@ -33,7 +33,7 @@ from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.registry import KeyOf, Where
 from mast_tui.ui.context import TraceLocation
-from mast_tui.ui.screens.trace_opening import OpensTraces
+from mast_tui.ui.screens.table_screen import OpensTraces
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.styles import BASE_SCREEN, RUNS

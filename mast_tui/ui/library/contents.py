@@ -21,10 +21,9 @@ from mast_tui.traces.search.query import Hit, NotSearched, Query
 from mast_tui.traces.search.search_processes import ManyFilesSearch
 from mast_tui.ui.actions.registry import key_while_typing
 from mast_tui.ui.context import ShowTrace, TraceLocation
-from mast_tui.ui.trace_names import names_under
 from mast_tui.ui.widgets.text_line import TextLine
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import counted, last_cells, name_within, shortened
+from mast_tui.ui.wording import counted, last_cells, name_within, names_under, shortened
 
 if TYPE_CHECKING:
     from mast_tui.ui.library.screen import LibraryScreen

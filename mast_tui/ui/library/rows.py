@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from mast_tui.traces.model import Outcome, Trace
-from mast_tui.ui.trace_names import natural
+from mast_tui.ui.wording import natural
 
 if TYPE_CHECKING:
     from mast_tui.session import LibraryEntry

@@ -33,13 +33,12 @@ from mast_tui.ui.library.trace_list import LibraryList
 from mast_tui.ui.screens.base_screen import ListScreen
 from mast_tui.ui.services.trace_catalog import Catalog, OneByOne
 from mast_tui.ui.styles import LIBRARY
-from mast_tui.ui.trace_names import names_under
 from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.text_line import TextLine
 from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import counted, joined, plain_title
+from mast_tui.ui.wording import counted, joined, names_under, plain_title
 from mast_tui.writes import HeldKeys
 
 if TYPE_CHECKING:

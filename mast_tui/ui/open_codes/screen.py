@@ -36,11 +36,10 @@ from mast_tui.session.open_codes import (
 from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.ui.actions.registry import KeyOf, Where
 from mast_tui.ui.context import TraceLocation
+from mast_tui.ui.dialogs.dialog import Ask
 from mast_tui.ui.dialogs.finder import Choice, Finder
 from mast_tui.ui.dialogs.note import NoteScreen
-from mast_tui.ui.dialogs.question import Ask
-from mast_tui.ui.screens.table_screen import TableScreen
-from mast_tui.ui.screens.trace_opening import OpensTraces
+from mast_tui.ui.screens.table_screen import OpensTraces, TableScreen
 from mast_tui.ui.services.model_judge import model_name, unless_cancelled
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_loader import TraceLoader

@@ -50,8 +50,7 @@ from mast_tui.ui.reports.screen import (
 )
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.suggestion_wording import judge_name
-from mast_tui.ui.trace_names import trace_names
-from mast_tui.ui.wording import counted, joined
+from mast_tui.ui.wording import counted, joined, trace_names
 
 PassChoice = Literal["first", "last"]
 

@@ -22,11 +22,10 @@ from mast_tui.gold import Order
 from mast_tui.reports.model import Behind, Note, Report, Row, Section, Table
 from mast_tui.safe_text import one_line
 from mast_tui.ui.context import Destination, ReportToWrite, TraceLocation
-from mast_tui.ui.dialogs.question import Ask
+from mast_tui.ui.dialogs.dialog import Ask
 from mast_tui.ui.reports.cells import choosable, notes_words, row_title, row_words
 from mast_tui.ui.reports.lines import ReportLines
-from mast_tui.ui.screens.table_screen import DetailScreen
-from mast_tui.ui.screens.trace_opening import OpensTraces
+from mast_tui.ui.screens.table_screen import DetailScreen, OpensTraces
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.styles import BASE_SCREEN, REPORTS
 from mast_tui.ui.trace_view.span_view import TITLE_FRAME, SpanView

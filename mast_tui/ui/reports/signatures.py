@@ -56,8 +56,7 @@ from mast_tui.ui.reports.signature_traces import (
 )
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.suggestion_wording import judge_name
-from mast_tui.ui.trace_names import trace_names
-from mast_tui.ui.wording import counted
+from mast_tui.ui.wording import counted, trace_names
 from mast_tui.workspace import Workspace
 
 GOLD: Final = "gold"

@@ -19,7 +19,7 @@ from mast_tui.ui.services.trace_scan import (
     Found,
     StillReading,
 )
-from mast_tui.ui.trace_names import names_under, natural
+from mast_tui.ui.wording import names_under, natural
 
 if TYPE_CHECKING:
     from mast_tui.traces.scan.document_process import DocumentProcess

@@ -11,7 +11,7 @@ from mast_tui.gold import Order
 from mast_tui.labels import Target
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace
-from mast_tui.ui.trace_names import trace_names
+from mast_tui.ui.wording import trace_names
 from mast_tui.workspace import TraceRecord, Workspace
 
 

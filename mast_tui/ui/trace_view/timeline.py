@@ -22,11 +22,19 @@ from textual.worker import get_current_worker
 from mast_tui.safe_text import COLOUR_SEQUENCE, one_line
 from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus, Trace
 from mast_tui.ui.context import HasInputQueue
-from mast_tui.ui.input_priority import InputPriority
+from mast_tui.ui.services.input_queue import InputPriority
 from mast_tui.ui.trace_view.background_index import BackgroundIndex, TraceFacts, index_more
-from mast_tui.ui.trace_view.folding import Fold, Run, Steps, TimelineRows, run_at, step_signature
+from mast_tui.ui.trace_view.folding import (
+    Fold,
+    Run,
+    Steps,
+    TimelineRows,
+    run_at,
+    step_signature,
+    steps_of_sub_agent,
+    steps_under,
+)
 from mast_tui.ui.trace_view.gutter import NO_MARKS, Mark, MarkKind, Marks
-from mast_tui.ui.trace_view.sub_agents import steps_of_sub_agent, steps_under
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import offset, words_within
 

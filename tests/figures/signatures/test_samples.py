@@ -20,9 +20,8 @@ from mast_tui.figures.signatures.model import Rules, SignatureInput
 from mast_tui.figures.signatures.onset import chains
 from mast_tui.figures.signatures.onset import onsets as onsets_of
 from mast_tui.taxonomy.loader import load_mast
-from mast_tui.traces.library import read_file, read_fully
+from mast_tui.traces.library import read_file, read_fully, samples_folder
 from mast_tui.traces.model import Trace
-from mast_tui.traces.samples import samples_folder
 from mast_tui.workspace import TraceRecord, Workspace
 
 LISTS = ("planted.jsonl", "clean.jsonl", "workspace.jsonl")

@@ -23,7 +23,7 @@ from typing import Any
 
 import pytest
 
-from mast_tui.traces.samples import samples_folder
+from mast_tui.traces.library import samples_folder
 from tests.cli.conftest import Cli, cli
 
 __all__ = ["cli"]

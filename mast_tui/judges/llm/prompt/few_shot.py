@@ -18,9 +18,8 @@ from mast_tui.judges.llm.prompt.redaction import Redaction
 from mast_tui.labels import Target, VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode, Taxonomy
-from mast_tui.traces.library import read_file, read_fully
+from mast_tui.traces.library import read_file, read_fully, samples_folder
 from mast_tui.traces.model import Span, Trace
-from mast_tui.traces.samples import samples_folder
 from mast_tui.workspace import TraceRecord, Workspace
 
 EXAMPLES: Final = 4

@@ -16,8 +16,12 @@ from mast_tui.traces.io.json_values import as_text, canonical_bytes
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import AnswerKey, FileReport, Problem, Trace, TraceMeta
 from mast_tui.traces.readers.answer_keys import answer_key_of
-from mast_tui.traces.readers.atif.fields import (
+from mast_tui.traces.readers.atif.steps import (
+    Located,
+    Scope,
+    TrajectorySpans,
     agent_name,
+    by_id,
     field,
     ids_of,
     is_trajectory,
@@ -25,7 +29,6 @@ from mast_tui.traces.readers.atif.fields import (
     results_of,
     steps_of,
 )
-from mast_tui.traces.readers.atif.steps import Located, Scope, TrajectorySpans, by_id
 from mast_tui.traces.readers.document_traces import (
     Record,
     records_by_line,

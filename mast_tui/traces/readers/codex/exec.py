@@ -25,9 +25,9 @@ from mast_tui.traces.model import (
     TraceMeta,
 )
 from mast_tui.traces.readers.base import CUT_OFF, identity_of
-from mast_tui.traces.readers.codex.lines import RewordedLines
 from mast_tui.traces.readers.codex.records import (
     AGENT,
+    RewordedLines,
     answer_of_mcp,
     receivers_of,
     status_of_word,

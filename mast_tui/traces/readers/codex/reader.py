@@ -30,11 +30,11 @@ from mast_tui.traces.preview import preview, task_of_text
 from mast_tui.traces.readers.base import identity_of, record_on
 from mast_tui.traces.readers.codex.calls import CallBook, TokenBook
 from mast_tui.traces.readers.codex.digest import Digest, digest_line, digest_of, message_of
-from mast_tui.traces.readers.codex.lines import RewordedLines
 from mast_tui.traces.readers.codex.records import (
     AGENT,
     RECORD_TYPES,
     Entry,
+    RewordedLines,
     agent_of,
     entry_of,
     payload_of,

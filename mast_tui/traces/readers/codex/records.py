@@ -9,18 +9,16 @@ from these reports only.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from itertools import compress
+from operator import eq
+from typing import ClassVar, Final
 
-from mast_tui.traces.io.json_values import (
-    as_count,
-    as_number,
-    as_text,
-    content_text,
-    dump_text,
-)
-from mast_tui.traces.model import Role, SpanKind, SpanStatus, Thread
+from mast_tui.traces.byte_prefilter import Prefilter
+from mast_tui.traces.index.span_table import SpanTable
+from mast_tui.traces.io.json_values import as_count, as_number, as_text, content_text, dump_text
+from mast_tui.traces.model import Role, Shape, SpanKind, SpanStatus, Thread
 from mast_tui.traces.readers.json_fields import (
     Fields,
     fields_at,
@@ -35,6 +33,26 @@ from mast_tui.traces.readers.json_fields import (
 )
 from mast_tui.traces.result_status import status_of_code, status_of_result
 from mast_tui.traces.times import unix_seconds
+
+
+class RewordedLines(SpanTable):
+    """A table in which some spans' texts are the reader's own words rather than their lines'.
+
+    Those are logs, and calls and results that share a line.
+    """
+
+    reworded: ClassVar[frozenset[SpanKind]] = frozenset({SpanKind.LOG})
+
+    def rows_with(self, prefilter: Prefilter, first: int, end: int) -> Sequence[int]:
+        """Also those that the reader tells in its own words."""
+        begin = max(first - 1, 0)
+        lines = self.lines[0][begin : end + 1]
+        calls = list(compress(range(begin, end), map(eq, lines, lines[1:])))
+        shared = {one for call in calls for one in (call, call + 1) if first <= one < end}
+        return sorted({*super().rows_with(prefilter, first, end), *shared})
+
+    def _tells(self, shape: Shape, prefilter: Prefilter) -> bool:
+        return shape[0] in self.reworded or super()._tells(shape, prefilter)
 
 
 @dataclass(slots=True)  # Not frozen: many are made, and freezing costs time.
