@@ -17,10 +17,10 @@ DIALOGS: Final = _HERE / "dialogs" / "dialogs.tcss"
 FIRST_SPANS: Final = _HERE / "trace_view" / "first_spans.tcss"
 GUIDELINES: Final = _HERE / "study" / "guidelines.tcss"
 LIBRARY: Final = _HERE / "library" / "library.tcss"
-OPEN_CODES: Final = _HERE / "open_codes" / "open_codes.tcss"
+OPEN_CODES: Final = _HERE / "open_codes.tcss"
 REPORTS: Final = _HERE / "reports" / "reports.tcss"
 RUNS: Final = _HERE / "judge_runs" / "runs.tcss"
-SIDE_BY_SIDE: Final = _HERE / "side_by_side" / "side_by_side.tcss"
+SIDE_BY_SIDE: Final = _HERE / "side_by_side.tcss"
 STUDY: Final = _HERE / "study" / "study.tcss"
 
 WIDE: Final = 100

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Tokens, Trace
 from mast_tui.traces.readers import claims
-from mast_tui.traces.readers.atif.reader import READER
+from mast_tui.traces.readers.atif import READER
 from tests.traces.checks import CORPUS, needs_corpus, read_file, read_one, told, write_json
 from tests.traces.checks import write_json_lines as write_lines
 

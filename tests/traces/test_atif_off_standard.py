@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.traces.readers.atif.reader import READER
+from mast_tui.traces.readers.atif import READER
 from tests.traces.checks import read_one, write_json
 from tests.traces.test_atif import Json, shape, user
 

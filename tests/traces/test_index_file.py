@@ -21,9 +21,9 @@ from mast_tui.traces.index.span_table import SpanTable
 from mast_tui.traces.index.span_totals import SpanTotals
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Growth, Trace
+from mast_tui.traces.readers import logs
 from mast_tui.traces.readers.codex import exec as codex_exec
 from mast_tui.traces.readers.codex import reader as codex
-from mast_tui.traces.readers.logs import reader as logs
 from mast_tui.traces.scan import document_process
 from mast_tui.traces.scan.big_documents import BigDocuments
 from mast_tui.traces.scan.document_cache import DocumentCache

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Outcome, Role, SpanKind
-from mast_tui.traces.readers.mast_data.reader import READER
+from mast_tui.traces.readers.mast_data import READER
 from tests.traces.checks import (
     CORPUS,
     SAMPLES,

@@ -11,11 +11,10 @@ import pytest
 
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport
-from mast_tui.traces.readers import recognise
+from mast_tui.traces.readers import mast_data, recognise
+from mast_tui.traces.readers import mast_data_parquet as mast_parquet
 from mast_tui.traces.readers.chat import reader as message_lists
-from mast_tui.traces.readers.mast_data import parquet as mast_parquet
-from mast_tui.traces.readers.mast_data import reader as mast_data
-from mast_tui.traces.readers.mast_data.parquet import READER
+from mast_tui.traces.readers.mast_data_parquet import READER
 from mast_tui.traces.scan.file_reader import read_one as read_path
 from tests.traces.checks import read_file, write_json_lines
 from tests.traces.test_frameworks import APPWORLD, MAGENTIC

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import SpanStatus, Tokens
 from mast_tui.traces.readers import claims
-from mast_tui.traces.readers.swe_agent.mini_swe_agent import READER
+from mast_tui.traces.readers.mini_swe_agent import READER
 from tests.traces.checks import read_file, read_one, told, write_json
 
 PROMPTS = [{"role": "system", "content": "be brief"}, {"role": "user", "content": "fix it"}]

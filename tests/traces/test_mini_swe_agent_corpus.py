@@ -8,7 +8,7 @@ import pytest
 
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.readers import claims
-from mast_tui.traces.readers.swe_agent.mini_swe_agent import READER
+from mast_tui.traces.readers.mini_swe_agent import READER
 from tests.traces.checks import CORPUS, needs_corpus, read_one
 
 RUN = CORPUS / "mini-swe-agent" / "github_issue.traj.json"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import AnswerKey, Outcome
 from mast_tui.traces.readers import claims
-from mast_tui.traces.readers.swe_agent.reader import READER
+from mast_tui.traces.readers.swe_agent import READER
 from tests.traces.checks import read_file, read_one, told, write_json
 
 PATCH = "diff --git a/x.py b/x.py\n+fixed\n"

@@ -9,7 +9,7 @@ import pytest
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Outcome
 from mast_tui.traces.readers import claims
-from mast_tui.traces.readers.swe_agent.reader import READER
+from mast_tui.traces.readers.swe_agent import READER
 from tests.traces.checks import CORPUS, needs_corpus, read_one
 
 RUNS = ("marshmallow-1867", "pydicom-1458")

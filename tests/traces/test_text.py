@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Trace
-from mast_tui.traces.readers.logs.reader import PARAGRAPH_LINES, READER
+from mast_tui.traces.readers.logs import PARAGRAPH_LINES, READER
 from tests.traces.checks import check_sound
 
 

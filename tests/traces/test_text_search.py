@@ -19,7 +19,7 @@ from mast_tui.traces.keys import identity_by_content
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import SpanKind, Thread, Trace
 from mast_tui.traces.readers.codex.reader import CodexParser
-from mast_tui.traces.readers.logs.reader import TextParser
+from mast_tui.traces.readers.logs import TextParser
 from mast_tui.traces.search import text_search
 from mast_tui.traces.search.text_search import SLICE_BYTES, Found, Matcher, Needle, TextSearch
 from tests.traces import claude_sessions as claude

@@ -95,7 +95,7 @@ def test_a_look_that_is_told_to_stop_stops_and_keeps_no_half_of_it(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # On a busy machine a part would be told before.
-    monkeypatch.setattr("mast_tui.ui.services.trace_scan.monotonic", lambda: 0.0)
+    monkeypatch.setattr("mast_tui.ui.services.folder_scan.monotonic", lambda: 0.0)
     asked = iter([False, False, True])
     look = scan_paths([runs], lambda: next(asked, True), forbidden)
     assert not any(isinstance(one, FilesRead) for one in look)

@@ -223,7 +223,7 @@ async def test_leaving_while_a_file_is_being_read_waits_for_nothing(
         finally:
             ended.set()
 
-    monkeypatch.setattr("mast_tui.ui.services.trace_scan.scan_paths", endless)
+    monkeypatch.setattr("mast_tui.ui.services.folder_scan.scan_paths", endless)
     async with stage(runs, settled=False) as on:
         for _ in waiting.until(begun.is_set):
             await on.pilot.pause(0)

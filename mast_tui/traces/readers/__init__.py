@@ -19,12 +19,12 @@ from mast_tui.traces.readers.plugins import PluginReader, plugins
 
 _MODULES: Final = names("""
     codex.reader codex.exec codex.otel_logs claude_code.reader claude_code.stream converted
-    inspect.reader mast_data.reader swe_agent.reader swe_agent.mini_swe_agent agentrx
-    atif.reader vendors.reader openhands.reader otel.reader otel.trail
+    inspect.reader mast_data swe_agent mini_swe_agent agentrx
+    atif vendors.reader openhands.reader otel.reader otel.trail
 """)
 """Readers of text that know their format by marks of its own, in the order they are tried in."""
 
-_BINARY: Final = ("inspect.reader", "mast_data.parquet")
+_BINARY: Final = ("inspect.reader", "mast_data_parquet")
 """Readers of files that are no text."""
 
 _BY_LINE: Final = ("codex.reader", "codex.exec")
@@ -33,7 +33,7 @@ _BY_LINE: Final = ("codex.reader", "codex.exec")
 _FALLBACK: Final = "chat.reader"
 """The reader of what many formats share, asked where none of the others knows the file."""
 
-_TEXT: Final = "logs.reader"
+_TEXT: Final = "logs"
 """The reader of plain text, asked last and only for what is meant to be read."""
 
 

@@ -16,12 +16,12 @@ from mast_tui.traces.io.json_values import replace_surrogates
 from mast_tui.traces.io.regular_files import open_regular
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem
+from mast_tui.traces.readers import mast_data
 from mast_tui.traces.readers.chat.containers import conversation_in
 from mast_tui.traces.readers.chat.reader import READER as MESSAGE_LISTS
 from mast_tui.traces.readers.chat.reader import format_of, traces_of
 from mast_tui.traces.readers.document_traces import Record, report_of
 from mast_tui.traces.readers.json_fields import Fields
-from mast_tui.traces.readers.mast_data import reader as mast_data
 
 MOST_BYTES: Final = 256 << 20
 """Size of a table, unpacked, from which on it is not read."""

@@ -29,7 +29,7 @@ from mast_tui.traces.readers.chat.pieces import (
 from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
 from mast_tui.traces.readers.json_fields import Fields, fields_at, fields_of, items_of
 from mast_tui.traces.readers.run_facts import facts_of_record
-from mast_tui.traces.readers.swe_agent.reader import add_ending
+from mast_tui.traces.readers.swe_agent import add_ending
 from mast_tui.traces.result_status import status_of_code
 from mast_tui.traces.times import unix_seconds
 

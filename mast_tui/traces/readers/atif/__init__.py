@@ -1,1 +1,0 @@
-"""ATIF, the trajectory format of Harbor."""

@@ -1,1 +1,0 @@
-"""MAST-Data, in JSON and Parquet."""

@@ -1,1 +1,0 @@
-"""SWE-agent and mini-SWE-agent trajectories."""
