@@ -1,35 +1,26 @@
-"""What a screen, or a part of one, may ask of the app, and the places to which it can send one.
+"""The app as screens know it: the places to go to, and what a screen can hear of.
 
-Screens import this, never the app and never each other; the app alone knows the screens.
+Screens import this, never the app and never each other; the app alone imports the screens. Types
+may name the app.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
 
 if TYPE_CHECKING:
     from textual.dom import DOMNode
-    from textual.events import Key
-    from textual.geometry import Size
-    from textual.screen import Screen
-    from textual.worker import Worker
 
     from mast_tui.adjudication.guidelines import Case
-    from mast_tui.configuration import Configuration
     from mast_tui.reports.model import Report
-    from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.traces.model import Trace
     from mast_tui.ui.actions.registry import Keymap, Where
-    from mast_tui.ui.options import AppOptions
+    from mast_tui.ui.app import MastApp as MastApp
     from mast_tui.ui.services.input_queue import InputPriority
-    from mast_tui.ui.services.judging import UnderWay
     from mast_tui.ui.services.open_workspace import OpenWorkspace
-    from mast_tui.ui.services.trace_catalog import Catalog
-    from mast_tui.ui.services.traces import TraceQueue
     from mast_tui.ui.widgets.hint_bar import HintBar
-    from mast_tui.writes import Writes
 
 Result = TypeVar("Result")
 Answer = TypeVar("Answer")
@@ -192,158 +183,6 @@ Destination = (
 )
 
 
-class AppContext(Protocol):
-    """The app, as screens know it."""
-
-    options: AppOptions
-    configuration: Configuration
-    writes: Writes
-    """What is written to the workspace, in order."""
-    trace_queue: TraceQueue
-    """The traces that one goes through."""
-
-    @property
-    def opened(self) -> OpenWorkspace | None:
-        """The workspace and who works in it, None until it is open."""
-
-    @property
-    def refused(self) -> str | None:
-        """Why there is no workspace, where one could not be opened."""
-
-    @property
-    def judge_at_work(self) -> UnderWay | None:
-        """The judge that is at work now."""
-
-    @property
-    def input_priority(self) -> InputPriority:
-        """Tells background threads to pause while input is handled."""
-
-    @property
-    def taxonomy(self) -> Taxonomy:
-        """The taxonomy that is labelled with."""
-
-    @property
-    def catalog(self) -> Catalog:
-        """The traces that were found."""
-
-    @property
-    def keys_set(self) -> dict[str, tuple[str, ...]]:
-        """Keys that the person has set, by the ids of actions."""
-
-    def key_of(self, action_id: str) -> str:
-        """Return how the key of an action is shown, as the user has set it."""
-
-    @property
-    def open_trace_id(self) -> str | None:
-        """The id of the trace that is open on an annotate screen, if any."""
-
-    def go(self, destination: Destination) -> None:
-        """Show another screen."""
-
-    def put_back(self, event: Key) -> None:
-        """Deliver a key again: it was meant for the screen below the one that received it."""
-
-    def when_ready(self, work: Callable[[OpenWorkspace], object]) -> None:
-        """Do ``work`` with the workspace, now or once it is open, in order."""
-
-    def guarded(self, step: Callable[[], Result]) -> Result | None:
-        """Do ``step``; what is refused is said in words, and None given back."""
-
-    def ask(self, screen: Screen[Answer], answered: Callable[[Answer | None], None]) -> None:
-        """Show a dialog above the open screen, and give its answer to ``answered``."""
-
-    def ask_key(
-        self,
-        title: str,
-        question: str,
-        answers: tuple[tuple[str, str], ...],
-        answered: Callable[[str | None], None],
-        *,
-        default: str,
-    ) -> None:
-        """Ask a question that one key answers, and give that to ``answered``."""
-
-    def say(self, words: str, *, seconds: float | None = None) -> None:
-        """Show a short message on whatever screen is open."""
-
-    def show_error(self, words: str) -> None:
-        """Say what went wrong, on whatever screen is open."""
-
-    def leave(self, code: int = 0) -> None:
-        """End the app."""
-
-    def waiting_words(self) -> str:
-        """What stands in place of the annotator while no workspace is open."""
-
-    def unsent_words(self) -> tuple[str, ...]:
-        """How much waits on this machine for the server; nothing where nothing does."""
-
-    def stop_reading(self) -> None:
-        """Nobody waits for the one file that was named any more."""
-
-    def queue_changed(self) -> None:
-        """What is to do has changed: let the library read its queue anew."""
-
-    def study_changed(self) -> None:
-        """A study was set up or changed: work as it says from now on, on the open trace too."""
-
-    def judge_traces(self, traces: Sequence[Trace]) -> None:
-        """Have a judge look at these traces; while one does, ask whether to cancel it."""
-
-
-class HostApp(AppContext, Protocol):
-    """The app, as the services know it that it owns."""
-
-    @property
-    def screen(self) -> Screen[Any]:
-        """The screen on top."""
-
-    @property
-    def screen_stack(self) -> list[Screen[Any]]:
-        """All screens that are open."""
-
-    @property
-    def size(self) -> Size:
-        """The size of the terminal."""
-
-    def call_later(self, callback: Callable[..., object], *args: object) -> bool:
-        """Call this on the app's thread, behind all messages that wait."""
-
-    def call_after_refresh(self, callback: Callable[..., object]) -> bool:
-        """Call this when the next frame is on screen."""
-
-    def run_worker(
-        self,
-        work: Coroutine[Any, Any, None] | Callable[[], None],
-        *,
-        group: str,
-        exclusive: bool,
-        thread: bool = False,
-    ) -> Worker[None]:
-        """Run this beside everything else, where it is told in a ``thread``; leaving ends it."""
-
-    def refresh_hints(self) -> None:
-        """Draw the last line of every screen anew."""
-
-    def traces_found(self) -> None:
-        """More traces are in the catalog."""
-
-    def open_workspace(self, *, trusted: bool = False) -> object:
-        """Have the workspace opened beside the screen."""
-
-    def workspace_ready(self) -> None:
-        """The workspace is open, and who works in it is known."""
-
-    def workspace_failed(self) -> None:
-        """There will be no workspace."""
-
-    def workspace_changed(self) -> None:
-        """Another program has written to the workspace."""
-
-    def presence_changed(self) -> None:
-        """Somebody has come to where one is, or left."""
-
-
 @runtime_checkable
 class HasInputQueue(Protocol):
     """An app with an input queue; widgets that are tested alone do without."""
@@ -357,9 +196,9 @@ class HasInputQueue(Protocol):
         """The number of keys, clicks and pastes that were delivered."""
 
 
-def context_of(node: DOMNode) -> AppContext:
-    """The app of a screen or widget, with what it shares."""
-    return cast("AppContext", node.app)
+def context_of(node: DOMNode) -> MastApp:
+    """Return the app of a screen or widget."""
+    return cast("MastApp", node.app)
 
 
 @dataclass

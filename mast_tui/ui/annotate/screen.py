@@ -39,7 +39,6 @@ from mast_tui.ui.annotate.search import Search
 from mast_tui.ui.annotate.state import AnnotateState, Entry, NotedSpan
 from mast_tui.ui.annotate.suggestions import Suggestions
 from mast_tui.ui.context import (
-    AppContext,
     Judged,
     ShowGuidelines,
     ShowLibrary,
@@ -72,6 +71,7 @@ from mast_tui.writes import HeldKeys
 
 if TYPE_CHECKING:
     from mast_tui.session import Change, Session
+    from mast_tui.ui.context import MastApp
     from mast_tui.ui.services.open_workspace import OpenWorkspace
 
 
@@ -665,7 +665,7 @@ class AnnotateScreen(Screen[None], RenderCache):
     # The app
 
     @property
-    def context(self) -> AppContext:
+    def context(self) -> MastApp:
         """The app, with what it shares."""
         return context_of(self)
 

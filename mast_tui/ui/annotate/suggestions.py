@@ -18,7 +18,7 @@ from mast_tui.traces.model import Span
 from mast_tui.ui.annotate.many import ManyAnswered, ManyScreen, Scope
 from mast_tui.ui.annotate.marking import Marking
 from mast_tui.ui.annotate.state import Selection
-from mast_tui.ui.context import AppContext, TraceLocation, context_of
+from mast_tui.ui.context import TraceLocation, context_of
 from mast_tui.ui.suggestion_wording import (
     Line,
     judge_name,
@@ -33,6 +33,7 @@ from mast_tui.ui.wording import plain_title
 if TYPE_CHECKING:
     from mast_tui.session import Change, Session, Suggestion
     from mast_tui.ui.annotate.screen import AnnotateScreen
+    from mast_tui.ui.context import MastApp
 
 
 RULES_JUDGE: Final = "rules"
@@ -91,7 +92,7 @@ class _Standing:
     by_index: Mapping[int, Sequence[Suggestion]]
 
 
-def no_suggestion_words(session: Session, context: AppContext) -> str:
+def no_suggestion_words(session: Session, context: MastApp) -> str:
     """Return why there is no suggestion to go to.
 
     Args:

@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -23,10 +23,13 @@ from textual.widgets import Input, Static
 
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
-from mast_tui.ui.context import AppContext, context_of
+from mast_tui.ui.context import context_of
 from mast_tui.ui.dialogs.dialog import Dialog
 from mast_tui.ui.widgets.text_line import TextLine
 from mast_tui.ui.wording import plain_lines, plain_title
+
+if TYPE_CHECKING:
+    from mast_tui.ui.context import MastApp
 
 Texts = Mapping[str, str]
 """What stands in the fields, by their names."""
@@ -163,7 +166,7 @@ class Form(Dialog[None]):
         """Do what the fields ask for; ``MastError`` refuses them."""
 
     @property
-    def mast(self) -> AppContext:
+    def mast(self) -> MastApp:
         """The app, with what it shares."""
         return context_of(self)
 

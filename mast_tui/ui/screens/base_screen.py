@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -14,11 +14,14 @@ from textual.widgets import Static
 
 from mast_tui.safe_text import one_line
 from mast_tui.ui.actions.registry import Where, bindings_for
-from mast_tui.ui.context import AppContext, ShowLibrary, context_of
+from mast_tui.ui.context import ShowLibrary, context_of
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.title_bar import ADJUDICATOR, TitleBar, sight_words
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.writes import Writes
+
+if TYPE_CHECKING:
+    from mast_tui.ui.context import MastApp
 
 
 class MovesLines:
@@ -65,7 +68,7 @@ class ListScreen(MovesLines, Screen[None]):
         super().__init_subclass__(**options)
 
     @property
-    def mast(self) -> AppContext:
+    def mast(self) -> MastApp:
         """The app, with what it shares."""
         return context_of(self)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from textual.worker import Worker, get_current_worker
 
@@ -22,7 +22,7 @@ from mast_tui.judges.runner import Progress, run_judge
 from mast_tui.judges.twins import TwinsJudge, comparable
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
-from mast_tui.ui.context import HearsJudge, HostApp, Judged
+from mast_tui.ui.context import HearsJudge, Judged
 from mast_tui.ui.dialogs.judge_choice import (
     RULES_KEY,
     TWINS_KEY,
@@ -39,6 +39,9 @@ from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.wording import counted
 from mast_tui.workspace import WorkspaceError
 from mast_tui.writes import HeldKeys
+
+if TYPE_CHECKING:
+    from mast_tui.ui.context import MastApp
 
 RULES: Final = "The rules judge"
 TWINS: Final = "The twins judge"
@@ -61,7 +64,7 @@ class UnderWay:
 class JudgeRuns:
     """One judge at a time; whatever screen is open, ``J`` there asks to cancel it."""
 
-    def __init__(self, app: HostApp, workspace: WorkspaceService) -> None:
+    def __init__(self, app: MastApp, workspace: WorkspaceService) -> None:
         self.at_work: UnderWay | None = None
         """The judge that is at work now."""
         self._app = app

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 from mast_tui.traces.library import read_file
 from mast_tui.traces.model import FileReport, Trace
 from mast_tui.traces.scan.big_documents import BIG_DOCUMENTS
-from mast_tui.ui.context import HostApp
 from mast_tui.ui.options import AppOptions
 from mast_tui.ui.services.trace_scan import (
     TOLD_SECONDS,
@@ -24,6 +23,7 @@ from mast_tui.ui.services.trace_scan import (
 
 if TYPE_CHECKING:
     from mast_tui.traces.scan.document_process import DocumentProcess
+    from mast_tui.ui.context import MastApp
     from mast_tui.ui.services.trace_catalog import Catalog
     from mast_tui.ui.services.workspace import WorkspaceService
 
@@ -138,7 +138,7 @@ class HearsReading(Protocol):
 class TraceService:
     """Looks under the paths that were given, and keeps what was found."""
 
-    def __init__(self, app: HostApp, options: AppOptions) -> None:
+    def __init__(self, app: MastApp, options: AppOptions) -> None:
         """Begin to read a single file at once; a folder waits for ``begin``.
 
         Args:

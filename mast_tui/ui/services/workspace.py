@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from mast_tui.configuration import Configuration
 from mast_tui.errors import MastError, WorkspaceError, WorkspaceGone
 from mast_tui.safe_text import one_line
-from mast_tui.ui.context import HostApp
 from mast_tui.ui.options import AppOptions
 from mast_tui.writes import HeldKeys, Writes
 
 if TYPE_CHECKING:
+    from mast_tui.ui.context import MastApp
     from mast_tui.ui.services.open_workspace import Opening, OpenWorkspace
     from mast_tui.workspace import Workspace
     from mast_tui.workspace.events.model import Event as Recorded
@@ -40,7 +40,7 @@ class WorkspaceWatcher:
     That ends with the process.
     """
 
-    def __init__(self, workspace: Workspace, service: WorkspaceService, app: HostApp) -> None:
+    def __init__(self, workspace: Workspace, service: WorkspaceService, app: MastApp) -> None:
         """Begin to look.
 
         Args:
@@ -146,7 +146,7 @@ class WorkspaceService:
     """One workspace, opened beside the screen, and whoever works in it."""
 
     def __init__(
-        self, app: HostApp, options: AppOptions, configuration: Configuration, writes: Writes
+        self, app: MastApp, options: AppOptions, configuration: Configuration, writes: Writes
     ) -> None:
         """Begin without a workspace.
 
