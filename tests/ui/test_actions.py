@@ -60,6 +60,8 @@ expression; ``v`` and a move stretch a range; one key goes through all places of
 
 def screen_class(where: Where) -> type[Screen[None]]:
     places = {
+        Where.OPEN_CODES: "open_codes",
+        Where.SIDE_BY_SIDE: "side_by_side",
         Where.AGREEMENT: "reports.agreement",
         Where.SIGNATURES: "reports.signatures",
         Where.AGREEMENT_TRACES: "reports.agreement_traces",
