@@ -117,7 +117,7 @@ TEXTS = {
         (":87", ["enter"]),
         ("↷ place mended: the judge named #88", "≈ reworded: “the agent” put in", "! decisive for"),
     ),
-    "missing": ("judged", ("[",), ("✗ quote not in the trace:", "“I will leave it”")),
+    "missing": ("judged", ("[",), ("✗ quote not in the trace:",)),
     "altered": (
         "altered",
         ("]",),
