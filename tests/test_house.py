@@ -16,6 +16,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from scripts import house
 from tests.waiting import PATIENCE
 
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -84,6 +85,90 @@ def test_the_layout_is_no_worse_than_what_was_reached() -> None:
     for what, most in CEILINGS.items():
         places = found[what]
         assert len(places) <= most, "\n".join([f"{len(places)} {what}:", *places])
+
+
+@pytest.mark.lint
+def test_no_file_reads_worse_than_recorded() -> None:
+    done = run(sys.executable, str(ROOT / "scripts" / "house.py"), "--check")
+    assert done.returncode == 0, f"\n{done.stdout}{done.stderr}"
+
+
+CLEAN: Final = '''"""A module."""'''
+POOR: Final = '''
+class Shape:
+    """Whether it fits."""
+
+    def area(self, width: int, height: int) -> int:
+        found, left = width, height
+        return found * left
+'''
+
+MEASURES: Final = {
+    "vague_names": "found",
+    "question_docstrings": "Whether it fits.",
+    "packed_assignments": "found, left = (width, height)",
+    "missing_args": "area",
+    "shared_class_names": "Shape, also in code/b.py",
+}
+"""For each measure of the language, the place in ``POOR`` that it counts."""
+
+
+@pytest.fixture
+def code(tmp_path: Path) -> Path:
+    """A folder with two files of poor language, which are recorded."""
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "a.py").write_text(POOR)
+    (tmp_path / "code" / "b.py").write_text(POOR)
+    house.write_record(tmp_path / "record.csv", house.measure_language(tmp_path, ["code"]))
+    return tmp_path
+
+
+def regressions(root: Path) -> str:
+    """Return the messages about all files that read worse than recorded."""
+    record = house.read_record(root / "record.csv")
+    return "\n".join(house.regressions(house.measure_language(root, ["code"]), record))
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_each_measure_of_the_language_names_its_places(code: Path, measure: str) -> None:
+    (file,) = [
+        file for path, file in house.measure_language(code, ["code"]).items() if "a.py" in path
+    ]
+    texts = [text.partition(": ")[2] for text in file.places[measure]]
+    assert texts == [MEASURES[measure]]
+    assert house.read_record(code / "record.csv")["code/a.py"][measure] == 1
+
+
+@pytest.mark.parametrize(
+    ("files", "worse"),
+    [
+        pytest.param({}, (), id="unchanged"),
+        pytest.param({"a.py": CLEAN}, (), id="better"),
+        pytest.param({"a.py": f"{POOR}\nwords = 1\n"}, ("a.py", "words", "at most 1"), id="worse"),
+        pytest.param({"c.py": "told = 1\n"}, ("c.py", "told", "at most 0"), id="new"),
+        pytest.param({"a.py": None, "c.py": POOR}, (), id="renamed"),
+        pytest.param({"a.py": None, "b.py": POOR.replace("area", "told")}, (), id="merged"),
+    ],
+)
+def test_a_file_may_not_read_worse(
+    code: Path, files: dict[str, str | None], worse: tuple[str, ...]
+) -> None:
+    for name, text in files.items():
+        path = code / "code" / name
+        if text is None:
+            path.unlink()
+        else:
+            path.write_text(text)
+    message = regressions(code)
+    assert bool(message) is bool(worse)
+    assert [text for text in worse if text not in message] == []
+
+
+def test_a_record_with_a_file_twice_counts_the_better_line(code: Path) -> None:
+    record = code / "record.csv"
+    record.write_text(record.read_text() + "code/a.py,0,1,1,1,1\n")
+    assert house.read_record(record)["code/a.py"]["vague_names"] == 0
+    assert "at most 0" in regressions(code)
 
 
 @pytest.mark.slow

@@ -59,7 +59,7 @@ def test_it_tells_what_the_page_on_the_commands_tells(page: str, heading: str) -
 def test_troff_finds_nothing_wrong_in_it(page: str) -> None:
     program = shutil.which("groff")
     if program is None:
-        pytest.skip("groff is not here")
+        pytest.skip("groff is not installed")
     done = subprocess.run(
         [program, "-Kutf8", "-man", "-ww", "-z"],
         input=page,

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import warnings
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from mast_tui.reports.render.html import render_html
 from mast_tui.reports.signatures import signatures_report
-from tests.browser.chromium import NAMES, Page, browser, chromium_path
+from tests.browser.chromium import Page, browser
 from tests.figures.signatures.small_report import HOSTILE, small_report
 from tests.reports.small_extras import small_extras
 
@@ -64,15 +60,8 @@ HEIGHT = 'document.querySelector("#group-plain").getBoundingClientRect().height'
 INK = 'getComputedStyle(document.querySelector("figure text")).fill'
 
 
-def test_the_page_stands_on_its_own_in_a_real_browser(tmp_path: Path) -> None:
+def test_the_page_stands_on_its_own_in_a_real_browser(tmp_path: Path, program: str) -> None:
     """One start of the browser for all of it."""
-    program = chromium_path()
-    if program is None:
-        missing = f"NOT TESTED in a browser: none of {', '.join(NAMES)} is installed"
-        # Where all tests must have run, none goes missing without a word.
-        assert "CI" not in os.environ, missing
-        warnings.warn(missing, stacklevel=1)
-        pytest.skip(missing)
     file = tmp_path / "report.html"
     file.write_text(render_html(signatures_report(small_report(), extras=small_extras())), "utf-8")
     inks = set()

@@ -16,8 +16,8 @@ from mast_tui.labels import Evidence, Finding, Match, QuoteCounts
 from mast_tui.traces.model import Trace
 from mast_tui.ui.services.open_workspace import remember_welcome
 from mast_tui.workspace import RunTrace, TraceRecord, Workspace, store_judgement
-from tests.ui.stage import MAST, SLUGS, finding, read_trace
-from tests.ui.test_looks import SAMPLE, app, pressing
+from tests.ui.stage import MAST, SLUGS, finding, read_trace, stage
+from tests.ui.test_looks import NARROW, SAMPLE, app, pressing
 
 Compare = Callable[..., bool]
 
@@ -106,26 +106,34 @@ def altered(tmp_path: Path) -> Path:
     return place
 
 
-WIDE, NARROW = (120, 40), (80, 24)
+def test_what_judges_found(snap_compare: Compare, judged: Path) -> None:
+    run = pressing("R", "vj=")
+    assert snap_compare(app(SAMPLE, workspace=judged), terminal_size=NARROW, run_before=run)
 
-SCENES = {
-    "mended": (WIDE, (":87", ["enter"])),
-    "not_found": (NARROW, ("[",)),
-    "comparison": (NARROW, ("R", "vj=")),
+
+TEXTS = {
+    "moved": (
+        "judged",
+        (":87", ["enter"]),
+        ("↷ place mended: the judge named #88", "≈ reworded: “the agent” put in", "! decisive for"),
+    ),
+    "missing": ("judged", ("[",), ("✗ quote not in the trace:",)),
+    "altered": (
+        "altered",
+        ("]",),
+        ("≠ altered: 2404 → 2402; rewrite →", "judge: “I'll work through INC-2404"),
+    ),
 }
+"""By the fate of a quote: the workspace, keys, and texts in the suggestion's pane."""
 
 
-@pytest.mark.parametrize("scene", SCENES)
-def test_what_judges_found(snap_compare: Compare, judged: Path, scene: str) -> None:
-    size, keys = SCENES[scene]
-    run = pressing(*keys)
-    assert snap_compare(app(SAMPLE, workspace=judged), terminal_size=size, run_before=run)
-
-
-@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
-def test_an_altered_quote(snap_compare: Compare, altered: Path, size: tuple[int, int]) -> None:
-    run = pressing("]")
-    assert snap_compare(app(SAMPLE, workspace=altered), terminal_size=size, run_before=run)
+@pytest.mark.parametrize("quote", TEXTS)
+async def test_quotes_of_suggestions(request: pytest.FixtureRequest, quote: str) -> None:
+    fixture, batches, texts = TEXTS[quote]
+    async with stage(SAMPLE, workspace=request.getfixturevalue(fixture)) as on:
+        for keys in batches:
+            await on.press(*keys)
+        assert [text for text in texts if text not in on.text] == []
 
 
 def test_the_choice_of_a_judge(

@@ -22,23 +22,23 @@ from mast_tui.ui.options import AppOptions
 from mast_tui.ui.services.open_workspace import remember_welcome
 from mast_tui.workspace import Workspace, WorkspaceError
 from tests.ui.settle import settle
-from tests.ui.stage import MAST, Stage, call, read_trace, result, write_trace
+from tests.ui.stage import MAST, Stage, call, read_trace, result, stage, write_trace
 
 Compare = Callable[..., bool]
 
 SAMPLE = samples_folder() / "ad-restart-loop.jsonl"
-pytestmark = pytest.mark.parametrize("size", [(120, 40), (80, 24)], ids=["wide", "narrow"])
+WIDE, NARROW = (120, 40), (80, 24)
 
 
 @pytest.fixture(autouse=True)
-def a_burst_ends_with_its_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However long the machine takes between two keys."""
+def _bursts_end_with_their_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep a burst of keys whole, however long the machine takes between two of them."""
     monkeypatch.setattr(annotate, "SPAN_WAIT", 3600.0)
 
 
 @pytest.fixture(autouse=True)
 def _no_settings_of_git(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever runs the tests may have some, by which a name would be offered."""
+    """Ignore the system's settings of git, by which a name would be offered."""
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
 
 
@@ -79,40 +79,86 @@ def judged(tmp_path: Path) -> Path:
 
 # A span that two keys in one batch pass by may be drawn between them, or not, and so count as read.
 SCENES: dict[str, tuple[Iterable[str], ...]] = {
-    "plain": (),
-    "labelled": ("j", "j", "13", "j", "26", "j", "j", "t15", "-32"),
-    "suggestion": ("]",),
-    "read": ("]", "z"),
-    "more_text": ("j", "ZZ"),
-    "range": (*"jjvjjj",),
-    "quote": ("j", "j", "wwv", "www"),
-    "first_digit": ("j1",),
-    "drawer": ("T",),
-    "folded": (":67", ["enter"], ["space"], "jj13"),
-    "search": ("/kubectl",),
-    "pattern": (["ctrl+t"], "kube(ctl|config)"),
-    "filter": ("Fco",),
-    "filtered": ("Fe", ["enter"]),
-    "help": ("?",),
-    "compare": (":78", ["enter"], "="),
-    "finder": ("l",),
-    "finder_typed": ("lrepet",),
-    "goto": (":fin",),
-    "note": ("13m", "seen before"),
-    "finish": ("D",),
-    "remove": ("132631", ["backspace"]),
-    "my_labels": ("j13cf", "m", "seen before", ["enter"], "jjvjj", "23", "jw", "v", "w11-32", "M"),
-    "edit": ("jjvjj", "23", "e", "j"),
-    "many": ("]", "X"),
+    "labelled-wide": ("j", "j", "13", "j", "26", "j", "j", "t15", "-32"),
+    "labelled-narrow": ("j", "j", "13", "j", "26", "j", "j", "t15", "-32"),
+    "suggestion-wide": ("]",),
+    "search-wide": ("/kubectl",),
+    "filter-wide": ("Fco",),
+    "help-wide": ("?",),
+    "compare-wide": (":78", ["enter"], "="),
+    "finder_typed-wide": ("lrepet",),
+    "note-wide": ("13m", "seen before"),
+    "finish-wide": ("D",),
+    "my_labels-wide": (
+        *("j13cf", "m", "seen before", ["enter"]),
+        *("jjvjj", "23", "jw", "v", "w11-32", "M"),
+    ),
+    "edit-wide": ("jjvjj", "23", "e", "j"),
 }
 
 
 @pytest.mark.parametrize("scene", SCENES)
-def test_the_annotate_screen(
-    snap_compare: Compare, judged: Path, size: tuple[int, int], scene: str
-) -> None:
+def test_the_annotate_screen(snap_compare: Compare, judged: Path, scene: str) -> None:
+    size = NARROW if scene.endswith("narrow") else WIDE
     run = pressing(*SCENES[scene])
     assert snap_compare(app(SAMPLE, workspace=judged), terminal_size=size, run_before=run)
+
+
+NARROW_TEXTS: list[tuple[tuple[Iterable[str], ...], tuple[str, ...]]] = [
+    (
+        (),
+        (
+            " ad-restart-loop · kestrel-70b · failed · 90 spans          alice · sugg. shown",
+            "│▌  1  0:00 ▕▏       ▏ system  You are an SRE agent. Tools: a shell with ku…  │░",
+            "│ 5 wait for an answer: ] goes to the next",
+            " 1 3 label  ] suggestion  a accept  x reject  v range  w quote  z read   ? help",
+        ),
+    ),
+    (("j1",), (" label 1▁  1 Disobey t…  2 Disobey r…  3 Step repe…",)),
+    ((["escape"], "jvjjj"), ("│┃  3  0:00", "│▌  6  0:13", " range #3 to #6: move its end · two")),
+    ((["escape"], "kkkwwv", "www"), (" quote: two digits label it · w b ← → ↑ ↓ stretch it",)),
+    (
+        (["escape"], "1323e"),
+        ("│▌  3  0:00", " Edit 2.3 Task derailment on #3? (1 of 2)"),
+    ),
+    (
+        (["escape"], "26", ["backspace"]),
+        ("1.3 ● 2.3 ● +1", "Remove 2.6 Reasoning-action mi… on #3? (1 of 3) · ⌫ = this one …"),
+    ),
+    ((["escape"], "uuu", "T"), ("╮·╭─ MAST ─", "│▌ 1.3 Step repetition", "◌1 ▇│")),
+    (("T", "]"), ("┌2.6 ◌", "╭─ Suggestion 1 of 5 ─", "╰─ a accept  x reject  e edit ─")),
+    (("z",), ("╭─ #11 message · codex · ┌2.6 ◌ ─", " ↓ ↑ scroll · ) ( other spans · z goes back")),
+    (
+        ("z", "X"),
+        ("╭─ Answer many suggestions ─", "j  ( ) ×5 all by rules@2+all", "│   x  reject 1"),
+    ),
+    ((["escape"], "ZZ"), (" 80 % of the height for the text",)),
+    (("Z", ":67", ["enter"], ["space"]), ("⋮                  ×1 the same again: shell",)),
+    (
+        (["space"], ["ctrl+t"], "kube(ctl|config)"),
+        ("─ /kube(ctl|config)/ · 33 matches ─", " of 33 · Enter keeps · Esc leaves"),
+    ),
+    (
+        (["escape"], "Fe", ["enter"]),
+        ("╭─ Timeline · errors · 4 of 90 ─", " Shown: errors · 4 of 90"),
+    ),
+    ((["escape"], "l"), ("╭─ Label with ─", "1.1 Disobey task specification  The task states")),
+    ((["escape"], ":fin"), ("╭─ Go to ─", "D       Finish the trace: your labels are frozen")),
+    (
+        (["escape"], "D"),
+        (" of 90 spans read ─", "14 modes without a verdict:", " o finishes  j all judged"),
+    ),
+]
+"""Keys pressed one after the other, and texts that they bring on a narrow screen."""
+
+
+async def test_the_annotate_screen_on_a_narrow_terminal(judged: Path) -> None:
+    async with stage(SAMPLE, workspace=judged, size=NARROW) as on:
+        for batches, texts in NARROW_TEXTS:
+            for keys in batches:
+                await on.press(*keys)
+            missing = [text for text in texts if text not in on.text]
+            assert not missing, f"after {batches} on screen:\n{on.text}"
 
 
 MEANT = """# Why it is slow
@@ -144,10 +190,8 @@ ZeroDivisionError: division by zero
 """
 
 
-@pytest.mark.parametrize("step", [1, 2, 3])
-def test_texts_as_they_are_meant(
-    snap_compare: Compare, tmp_path: Path, judged: Path, size: tuple[int, int], step: int
-) -> None:
+@pytest.mark.parametrize("step", [1, 3])
+def test_highlighted_texts(snap_compare: Compare, tmp_path: Path, judged: Path, step: int) -> None:
     inner = json.dumps({"code": "import pods\n\nprint(pods.ask(['a']))", "timeout": 3})
     steps = [
         {"role": "user", "content": MEANT},
@@ -156,92 +200,102 @@ def test_texts_as_they_are_meant(
     ]
     path = write_trace(tmp_path / "meant.json", steps)
     run = pressing("z", [")"] * (step - 1))
-    assert snap_compare(app(path, workspace=judged), terminal_size=size, run_before=run)
+    assert snap_compare(app(path, workspace=judged), terminal_size=WIDE, run_before=run)
 
 
-def test_the_answer_key(snap_compare: Compare, judged: Path, size: tuple[int, int]) -> None:
+def test_the_answer_key(snap_compare: Compare, judged: Path) -> None:
     opened = app(samples_folder() / "support_desk_exchange.json", workspace=judged)
-    assert snap_compare(opened, terminal_size=size, run_before=pressing("i", "/", "card"))
+    run = pressing("i", "/", "card")
+    assert snap_compare(opened, terminal_size=WIDE, run_before=run)
 
 
-def test_the_library(snap_compare: Compare, judged: Path, size: tuple[int, int]) -> None:
+def test_the_library(snap_compare: Compare, judged: Path) -> None:
     opened = app(samples_folder(), workspace=judged)
     run = pressing(["enter"], "j13", ["escape"], "jj")
-    assert snap_compare(opened, terminal_size=size, run_before=run)
+    assert snap_compare(opened, terminal_size=WIDE, run_before=run)
 
 
-def test_the_library_with_nothing_in_it(
-    snap_compare: Compare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
-) -> None:
-    remember_welcome()
-    folder = tmp_path / "empty"
-    folder.mkdir()
-    (folder / "notes.bin").write_bytes(bytes(range(256)))
-    monkeypatch.chdir(tmp_path)
-    opened = app(Path("empty"), workspace=tmp_path / "w.db")
-    assert snap_compare(opened, terminal_size=size, run_before=pressing())
-
-
-def test_a_file_that_holds_no_trace(
-    snap_compare: Compare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
-) -> None:
-    remember_welcome()
-    (tmp_path / "picture.bin").write_bytes(bytes(range(256)) * 9)
-    monkeypatch.chdir(tmp_path)
-    opened = app(Path("picture.bin"), workspace=tmp_path / "w.db")
-    assert snap_compare(opened, terminal_size=size, run_before=pressing())
-
-
-def test_a_file_of_which_a_part_is_broken(
-    snap_compare: Compare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
-) -> None:
-    remember_welcome()
-    lines = SAMPLE.read_text("utf-8").splitlines()[:12]
-    (tmp_path / "cut.jsonl").write_text("\n".join([*lines, '{"timestamp": "2026']), "utf-8")
-    monkeypatch.chdir(tmp_path)
-    opened = app(Path("cut.jsonl"), workspace=tmp_path / "w.db")
-    assert snap_compare(opened, terminal_size=size, run_before=pressing(["escape"]))
-
-
-def test_the_first_start(snap_compare: Compare, tmp_path: Path, size: tuple[int, int]) -> None:
+def test_the_first_start(snap_compare: Compare, tmp_path: Path) -> None:
     opened = app(SAMPLE, workspace=tmp_path / "w.db")
-    assert snap_compare(opened, terminal_size=size, run_before=pressing())
+    assert snap_compare(opened, terminal_size=WIDE, run_before=pressing())
 
 
-def test_the_question_for_a_name(
-    snap_compare: Compare, tmp_path: Path, size: tuple[int, int]
-) -> None:
+def test_the_question_for_a_name(snap_compare: Compare, tmp_path: Path) -> None:
     opened = app(SAMPLE, workspace=tmp_path / "w.db", annotator=None)
-    assert snap_compare(opened, terminal_size=size, run_before=pressing("judge:x", ["enter"]))
+    run = pressing("judge:x", ["enter"])
+    assert snap_compare(opened, terminal_size=WIDE, run_before=run)
 
 
-def test_the_question_for_a_name_in_a_study(
-    snap_compare: Compare, tmp_path: Path, size: tuple[int, int]
+async def test_the_library_on_a_narrow_terminal(tmp_path: Path) -> None:
+    async with stage(samples_folder(), workspace=tmp_path / "w.db", size=NARROW) as on:
+        assert on.lines[0].startswith(" Library · 16 traces   ")
+        assert on.lines[0].rstrip().endswith(" 0 of 16 finished")
+        assert on.lines[1].split() == ["trace", "model", "outcome", "spans", "labels", "sugg."]
+        assert "catalog-postgres-conn…ions.jsonl" in on.text
+
+
+CONTENTS = {
+    "empty": (
+        "no traces",
+        b"",
+        (),
+        ("Library · 0 traces ", "No traces in empty.", "mast-tui without a path opens the sample"),
+    ),
+    "picture.bin": (
+        "a file that holds no trace",
+        bytes(range(256)) * 9,
+        (),
+        ("Library · 0 traces · 1 not read", "No traces in picture.bin.", "no trace: binary file;"),
+    ),
+    "cut.jsonl": (
+        "a file with a broken end",
+        b"\n".join([*SAMPLE.read_bytes().splitlines()[:12], b'{"timestamp": "2026']),
+        ("escape",),
+        ("Library · 1 trace", "line 13: the last line is cut off; everything before it was read"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CONTENTS)
+async def test_the_library_of_unreadable_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    place = tmp_path / "w.db"
-    with closing(Workspace.open(place)) as workspace:
+    _, content, keys, texts = CONTENTS[name]
+    path = tmp_path / name
+    if content:
+        path.write_bytes(content)
+    else:
+        path.mkdir()
+    monkeypatch.chdir(tmp_path)
+    async with stage(Path(name), workspace=tmp_path / "w.db", size=NARROW) as on:
+        await on.press(*keys)
+        assert [text for text in texts if text not in on.text] == []
+
+
+async def test_the_question_for_a_name_in_a_study(tmp_path: Path) -> None:
+    path = tmp_path / "w.db"
+    with closing(Workspace.open(path)) as workspace:
         workspace.add_taxonomy(MAST)
         set_study(workspace, "dee", Study(MAST.ref, ("ada", "ben", "cho"), ("dee",)))
-    opened = app(SAMPLE, workspace=place, annotator=None)
-    assert snap_compare(opened, terminal_size=size, run_before=pressing(["j", "j"]))
+    async with stage(SAMPLE, workspace=path, annotator=None, size=NARROW) as on:
+        await on.press("j", "j")
+        texts = ("Who is labelling?", "│   ben  ", "In this study:", "│   dee  adjudicator ")
+        assert [text for text in texts if text not in on.text] == []
 
 
-def test_a_workspace_that_does_not_open(
-    snap_compare: Compare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
+async def test_a_workspace_that_does_not_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "mast_tui.ui.services.open_workspace.Opening.open",
-        Refusing("w.db is no workspace; name another file"),
-    )
-    opened = app(SAMPLE, workspace=tmp_path / "w.db")
-    assert snap_compare(opened, terminal_size=size, run_before=pressing())
+    def refuse(_: object, taxonomy: str) -> None:
+        raise WorkspaceError("w.db is no workspace; name another file")
 
-
-class Refusing:
-    """Opens nothing."""
-
-    def __init__(self, reason: str) -> None:
-        self.reason = reason
-
-    def __call__(self, taxonomy: str) -> None:
-        raise WorkspaceError(self.reason)
+    monkeypatch.setattr("mast_tui.ui.services.open_workspace.Opening.open", refuse)
+    async with stage(SAMPLE, workspace=tmp_path / "w.db", size=NARROW) as on:
+        texts = (
+            "reading only · no workspace",
+            "w.db is no workspace; name another file",
+            "You can read traces, but nothing can be labelled.",
+            "r  read on without labelling  ↵",
+            "Without a workspace there are none",
+        )
+        assert [text for text in texts if text not in on.text] == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ from mast_tui.ui.widgets.hint_bar import HintBar
 from tests import waiting
 from tests.ui.settle import settle
 from tests.ui.stage import SMALL, Message, Stage, call, result, stage, write_trace
-from tests.ui.test_looks import app
+from tests.ui.test_looks import WIDE, Compare, app
 
 OTHERWISE: tuple[Message, ...] = (
     *SMALL[:8],
@@ -132,10 +131,7 @@ async def test_one_run_alone_has_nothing_to_stand_beside(tmp_path: Path) -> None
         assert "no other run" in on.app.screen.query_one(HintBar).message
 
 
-@pytest.mark.parametrize("size", [(120, 40), (80, 24)], ids=["wide", "narrow"])
-def test_two_runs_side_by_side(
-    runs: Path, snap_compare: Callable[..., bool], size: tuple[int, int]
-) -> None:
+def test_two_runs_side_by_side(runs: Path, snap_compare: Compare) -> None:
     remember_welcome()
     shown = app(runs, workspace=runs.parent / "w.db")
 
@@ -143,4 +139,4 @@ def test_two_runs_side_by_side(
         await settle(pilot)
         await side_by_side(Stage(shown, pilot), "j")
 
-    assert snap_compare(shown, terminal_size=size, run_before=go_there)
+    assert snap_compare(shown, terminal_size=WIDE, run_before=go_there)

@@ -15,7 +15,7 @@ from mast_tui.ui.services.open_workspace import remember_welcome
 from mast_tui.workspace import Workspace
 from tests.ui.office import Office, said
 from tests.ui.stage import JUDGE, Stage, finding, stage, suggest
-from tests.ui.test_looks import Compare, app, pressing
+from tests.ui.test_looks import WIDE, Compare, app, pressing
 
 
 @pytest.fixture
@@ -201,14 +201,7 @@ async def test_a_judges_share_is_corrected_by_how_it_errs_beside_the_gold(office
         assert "Not corrected for the judge's errors" in screen(on).detail.text
 
 
-@pytest.mark.parametrize(
-    ("page", "size"),
-    [("1", (120, 40)), ("2", (80, 24)), ("3", (80, 24))],
-    ids=["modes", "onset", "together"],
-)
-def test_the_signatures_screen(
-    snap_compare: Compare, samples: Path, page: str, size: tuple[int, int]
-) -> None:
+def test_the_signatures_screen(snap_compare: Compare, samples: Path) -> None:
     opened = app(samples_folder(), workspace=samples, annotator="mira")
-    run = pressing("S", "vvvv", page, "j")
-    assert snap_compare(opened, terminal_size=size, run_before=run)
+    run = pressing("S", "vvvv", "1", "j")
+    assert snap_compare(opened, terminal_size=WIDE, run_before=run)
