@@ -13,6 +13,7 @@ from mast_tui.adjudication import traces_from_files
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.exam_consistency import consistency_document, judged_by, judges_named
 from mast_tui.cli.exam_input import (
+    PUBLISHED_SCORERS,
     SETS,
     Candidate,
     ExamSet,
@@ -269,6 +270,7 @@ def exam_document(
     """Score everybody, as ``--json`` prints it; what does not apply is None."""
     decisive, places = "decisive" in exam.scorings, "places" in exam.scorings
     questions = exam.questions
+    published = PUBLISHED_SCORERS.get(exam.name)
     return {
         "exam": exam.name,
         "taxonomy": exam.taxonomy.ref,
@@ -279,10 +281,12 @@ def exam_document(
         "modes": None if exam.modes is None else sorted(exam.modes),
         "scored_by": list(exam.scorings),
         "bootstrap": bootstrap_json(rounds, seed),
-        "baselines": baselines(questions) if decisive else None,
+        "baselines": baselines(questions, published) if decisive else None,
         "judges": {
             one.name: {
-                "decisive": decisive_figures(questions, one.answers) if decisive else None,
+                "decisive": decisive_figures(questions, one.answers, published)
+                if decisive
+                else None,
                 "places": places_figures(questions, one.answers, rounds=rounds, seed=seed)
                 if places
                 else None,

@@ -21,7 +21,15 @@ from mast_tui.exchange.importers.trail import read_trail
 from mast_tui.exchange.importers.who_and_when import MODE as DECISIVE_ERROR
 from mast_tui.exchange.importers.who_and_when import read_who_and_when
 from mast_tui.exchange.trace_files import read_traces, step_numbers, step_of_key
-from mast_tui.figures.exam import Answers, Decisive, Marks, Place, Question
+from mast_tui.figures.exam import (
+    Answers,
+    Decisive,
+    Marks,
+    Place,
+    Question,
+    StepScorer,
+    contains_digits,
+)
 from mast_tui.figures.judge.input import GOLD, JudgeInput, Reference
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.labels import Finding, QuoteCounts, Severity, VerdictValue
@@ -49,6 +57,9 @@ SETS: Final[Mapping[str, tuple[Callable[[Sequence[Path]], Incoming], tuple[str, 
     "mast-human": (read_mast_human, ("verdicts",)),
 }
 """The sets that are read from their own files: by what, and how their labels are scored."""
+
+PUBLISHED_SCORERS: Final[Mapping[str, StepScorer]] = {"who-and-when": contains_digits}
+"""The rules by which published scorers count a named step as right, where they are not exact."""
 
 
 @dataclass(frozen=True, slots=True)

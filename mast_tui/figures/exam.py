@@ -76,6 +76,8 @@ class DecisiveJson(TypedDict):
     ``step`` is by how many steps the named one may be off. ``named`` is in how many questions a
     step was named at all, ``not_asked`` how many of the set the judge has not looked at. ``agent``
     and ``category`` are over the questions that tell them; ``step_and_category`` wants both.
+    ``published_step`` is the share that the set's own scorer counts as right, None where the set
+    has no scorer of another rule than the exact one.
     """
 
     n: int
@@ -85,6 +87,7 @@ class DecisiveJson(TypedDict):
     agent: CoefficientJson
     category: CoefficientJson
     step_and_category: CoefficientJson
+    published_step: CoefficientJson | None
 
 
 class MatchJson(TypedDict):
@@ -134,17 +137,45 @@ class CaseJson(TypedDict):
 
 
 class BaselinesJson(TypedDict):
-    """What comes of naming any step, always the first, or always the last; over ``n`` traces."""
+    """The shares that are right by any step, always the first, or always the last.
+
+    They are over ``n`` traces; ``published_step`` is by the set's own scorer, see ``DecisiveJson``.
+    """
 
     n: int
     random: dict[str, float]
     first: dict[str, float]
     last: dict[str, float]
     agent: dict[str, float | None]
+    published_step: dict[str, float] | None
 
 
-def decisive_figures(questions: Sequence[Question], answers: Answers) -> DecisiveJson:
-    """Score the decisive step of each question that has one."""
+StepScorer = Callable[[int, int], bool]
+"""A function that says whether a named step is right, given the true step and the named one."""
+
+
+def contains_digits(true_step: int, named_step: int) -> bool:
+    """Return whether the digits of the true step are in those of the named one: 1 is in 15.
+
+    The published scorer of Who&When compares the numbers as texts in this way (``evaluate.py`` in
+    github.com/ag2ai/Agents_Failure_Attribution), so that it counts some wrong steps as right.
+    """
+    return str(true_step) in str(named_step)
+
+
+def decisive_figures(
+    questions: Sequence[Question], answers: Answers, published: StepScorer | None = None
+) -> DecisiveJson:
+    """Score the decisive step of each question that has one.
+
+    Args:
+        questions: The questions of the set.
+        answers: The answers of one judge.
+        published: The rule of the set's own scorer, where it is not the exact one.
+
+    Returns:
+        The shares that are right.
+    """
     asked = [q for q in questions if q.truth.decisive is not None]
     pairs = [
         (q.truth.decisive, answers.by_trace[q.trace_id].decisive)
@@ -181,6 +212,11 @@ def decisive_figures(questions: Sequence[Question], answers: Answers) -> Decisiv
         "step_and_category": share(
             hits(lambda true, named: true.step == named.step and same_category(true, named)),
             with_category,
+        ).to_json(),
+        "published_step": None
+        if published is None
+        else share(
+            hits(lambda true, named: published(true.step, named.step)), len(pairs)
         ).to_json(),
     }
 
@@ -249,8 +285,16 @@ def decisive_cases(questions: Sequence[Question], answers: Answers) -> list[Case
     return cases
 
 
-def baselines(questions: Sequence[Question]) -> BaselinesJson:
-    """Score judges that look at nothing, exactly: over the traces that are at hand."""
+def baselines(questions: Sequence[Question], published: StepScorer | None = None) -> BaselinesJson:
+    """Score judges that look at nothing, exactly: over the traces that are at hand.
+
+    Args:
+        questions: The questions of the set.
+        published: The rule of the set's own scorer, where it is not the exact one.
+
+    Returns:
+        The shares that are right.
+    """
     known = [
         (q.truth.decisive, q.agents) for q in questions if q.truth.decisive is not None and q.agents
     ]
@@ -258,12 +302,15 @@ def baselines(questions: Sequence[Question]) -> BaselinesJson:
     def mean(of_trace: Callable[[Decisive, tuple[str, ...]], float]) -> float:
         return sum(of_trace(true, agents) for true, agents in known) / len(known) if known else 0.0
 
-    def near(off: int, step: Callable[[int], Sequence[int]]) -> float:
+    def scored(is_right: StepScorer, step: Callable[[int], Sequence[int]]) -> float:
         return mean(
             lambda true, agents: _share_of(
-                [abs(one - true.step) <= off for one in step(len(agents))]
+                [is_right(true.step, named) for named in step(len(agents))]
             )
         )
+
+    def near(off: int, step: Callable[[int], Sequence[int]]) -> float:
+        return scored(lambda true, named: abs(named - true) <= off, step)
 
     ways: dict[str, Callable[[int], Sequence[int]]] = {
         "random": range,
@@ -288,6 +335,9 @@ def baselines(questions: Sequence[Question]) -> BaselinesJson:
             else None
             for way, step in ways.items()
         },
+        "published_step": None
+        if published is None
+        else {way: scored(published, step) for way, step in ways.items()},
     }
 
 

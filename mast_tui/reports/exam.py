@@ -36,6 +36,7 @@ _DECISIVE: Final = columns("""
     agent             | agent  | share | the agent of the decisive step      | 99
     category          | categ. | share | the category of the decisive step   | 90
     step_and_category | both   | share | the decisive step and its category  | 80
+    published_step    | publ.  | share | the step, by the published scorer   | 70
 """)
 _MATCH: Final = columns("""
     what      | what      | text   |                                                | 101
@@ -194,7 +195,7 @@ def _decisive(document: Values, judges: Values) -> Section | None:
     told = [
         column
         for column in _DECISIVE
-        if any(one.get(column.key, {}).get("value") is not None for one in scored.values())
+        if any((one.get(column.key) or {}).get("value") is not None for one in scored.values())
     ]
     rows = [
         Row(
@@ -223,10 +224,29 @@ def _decisive(document: Values, judges: Values) -> Section | None:
                 "judges that look at nothing: any step by chance, always the first, the last.",
                 "decisive",
             ),
+            *_published_note(scored),
             *_not_asked(scored),
         ),
     )
     return Section("decisive", "Decisive step", (table,))
+
+
+def _published_note(scored: Values) -> Iterator[Note]:
+    """Yield how the published scorer of the set counts, where it is not exact."""
+    differing = [
+        f"{name} ({one['published_step']['value']:.1%} instead of {one['step']['0']['value']:.1%})"
+        for name, one in scored.items()
+        if one["published_step"] is not None
+        and one["published_step"]["value"] != one["step"]["0"]["value"]
+    ]
+    if any(one["published_step"] is not None for one in scored.values()):
+        yield Note(
+            "publ.: the share that the set's own scorer counts as right. It looks for the digits "
+            "of the true step in those of the named one, so that step 1 is found in 15. Compare "
+            "it with published figures only; step is exact."
+            + (f" They differ for {', '.join(differing)}." if differing else ""),
+            "published_step",
+        )
 
 
 def _baselines(document: Values) -> Iterator[Row]:
@@ -243,6 +263,8 @@ def _baselines(document: Values) -> Iterator[Row]:
         cells |= {f"step_{off}": Estimate(value) for off, value in found[way].items()}
         if found["agent"][way] is not None:
             cells["agent"] = Estimate(found["agent"][way])
+        if found["published_step"] is not None:
+            cells["published_step"] = Estimate(found["published_step"][way])
         yield Row(way, cells)
 
 

@@ -10,6 +10,7 @@ from mast_tui.figures.exam import (
     Marks,
     Question,
     baselines,
+    contains_digits,
     decisive_cases,
     decisive_figures,
     level_figures,
@@ -44,6 +45,22 @@ def test_a_step_counts_by_how_far_it_is_off() -> None:
     assert found["step_and_category"]["value"] == 0.25
     off = {case["trace"]: case["off_by"] for case in decisive_cases(questions, answers)}
     assert off == {"p": 0, "q": 1, "r": 2, "s": None}
+
+
+def test_a_published_scorer_that_compares_digits_stands_beside_the_exact_one() -> None:
+    questions = [question(name, 1, "ab" * 9) for name in "pqr"]
+    answers = Answers({"p": named(1), "q": named(15), "r": named(2)})
+    found = decisive_figures(questions, answers, contains_digits)
+    assert found["step"]["0"]["value"] == pytest.approx(1 / 3)
+    assert found["published_step"] is not None
+    assert found["published_step"]["value"] == pytest.approx(2 / 3)
+    assert decisive_figures(questions, answers)["published_step"] is None
+    without_looking = baselines(questions, contains_digits)
+    # Of the steps 0 to 17 those with a 1 in them are 1 and 10 to 17.
+    assert without_looking["published_step"] == pytest.approx(
+        {"random": 9 / 18, "first": 0.0, "last": 1.0}
+    )
+    assert without_looking["last"]["0"] == 0.0
 
 
 def test_what_a_judge_was_not_asked_is_not_wrong() -> None:
