@@ -43,6 +43,7 @@ COLUMNS: Final = (
     "taxonomy",
     "created_at",
     "slug",
+    "merged",
 )
 FINISHED: Final = "finished"
 NOTE: Final = "note"
@@ -68,7 +69,8 @@ _FLAGS: Final = {
 class LongWork:
     """What one annotator says of one trace, ready to be written.
 
-    ``notes`` are those on spans, by the span's key.
+    ``notes`` are those on spans, by the span's key. ``merged`` has the ids of gold labels that
+    cover different places of several annotators.
     """
 
     annotator: str
@@ -78,6 +80,7 @@ class LongWork:
     verdicts: Mapping[str, VerdictValue]
     finished_at: str | None
     notes: Mapping[str, str] = field(default_factory=dict)
+    merged: frozenset[str] = frozenset()
 
     @property
     def not_present(self) -> dict[str, VerdictValue]:
@@ -327,6 +330,7 @@ def _label_row(work: LongWork, mode: Mode, label: Label) -> dict[str, str]:
         saw_suggestion="true" if label.saw_suggestions else "false",
         note="\n".join(filter(None, (label.note, label.remedy and f"Instead: {label.remedy}"))),
         created_at=label.created_at,
+        merged="true" if label.id in work.merged else "",
     )
 
 

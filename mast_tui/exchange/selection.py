@@ -105,6 +105,7 @@ def pseudonymous(work: Iterable[LongWork], pseudonyms: Pseudonyms) -> list[LongW
                 )
                 for label in one.labels
             ],
+            merged=frozenset(map(pseudonyms.id, one.merged)),
         )
         for one in work
     ]
@@ -200,9 +201,10 @@ def gold_entries(
 
 def _gold_as_work(trace_id: str, gold: GoldTrace, taxonomy: Taxonomy) -> LongWork:
     """Gold as if somebody called ``gold`` had said it; finished where nothing is left to decide."""
+    ids = [f"{label.mode}@{number}" for number, label in enumerate(gold.labels)]
     labels = [
         Label(
-            id=f"{label.mode}@{number}",
+            id=label_id,
             annotator=GOLD,
             trace_id=trace_id,
             taxonomy=taxonomy.ref,
@@ -214,8 +216,9 @@ def _gold_as_work(trace_id: str, gold: GoldTrace, taxonomy: Taxonomy) -> LongWor
             saw_suggestions=label.judge_seen,
             created_at=label.decided_at or "",
         )
-        for number, label in enumerate(gold.labels)
+        for label_id, label in zip(ids, gold.labels, strict=True)
     ]
+    merged = (label_id for label_id, label in zip(ids, gold.labels, strict=True) if label.merged)
     settled = {v.mode: v.value for v in gold.verdicts if v.value is not None}
     return LongWork(
         annotator=GOLD,
@@ -224,4 +227,5 @@ def _gold_as_work(trace_id: str, gold: GoldTrace, taxonomy: Taxonomy) -> LongWor
         labels=labels,
         verdicts=settled,
         finished_at=None if gold.conflicts else "",
+        merged=frozenset(merged),
     )

@@ -150,7 +150,9 @@ class GoldLabel:
     """One place where a mode shows, and whose labels stand behind it.
 
     ``merged`` says that the target covers different ones. ``labels`` are ids, ``notes`` pairs of
-    annotator and note; ``severity`` is what all who gave one agree on.
+    annotator and note; ``severity`` is what all who gave one agree on. ``severity_source`` is
+    ``unanimous`` where all annotators of the place gave it, ``majority`` where several did and
+    others left it open, and ``single`` where one did.
     """
 
     mode: str
@@ -161,6 +163,7 @@ class GoldLabel:
     annotators: tuple[str, ...] = ()
     notes: tuple[tuple[str, str], ...] = ()
     severity: Severity | None = None
+    severity_source: Source | None = None
     judge_seen: bool = False
     decided_by: str | None = None
     decided_at: str | None = None

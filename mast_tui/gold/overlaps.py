@@ -6,6 +6,7 @@ index by its key, and None where it does not know, as for traces that are not on
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -130,6 +131,21 @@ class Item:
     def targets(self) -> tuple[Target, ...]:
         """The different targets in it."""
         return tuple(dict.fromkeys(label.target for label in self.labels))
+
+
+def joins_separate_places(item: Item, order: Order = no_order) -> bool:
+    """Return whether an annotator marked places in an item that do not touch each other.
+
+    They are several failures to that annotator, which only another's wider place joins.
+
+    Args:
+        item: Labels of one mode that overlap, directly or through others.
+        order: The order of the trace's spans.
+    """
+    own = defaultdict(list)
+    for label in item.labels:
+        own[label.annotator].append(label)
+    return any(len(items_of_mode(labels, order)) > 1 for labels in own.values())
 
 
 def item_id(mode: str, target: Target) -> str:

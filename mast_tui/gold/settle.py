@@ -15,6 +15,8 @@ named any place share it:
 - one side alone named places: they are its own, ``single``;
 - all of them share the item: ``unanimous``, with the target that all have, or else the one that
   covers them all (``merged``); where ``boundaries`` are asked for, a conflict instead;
+- one of them marked places in it that do not touch each other, so that only another's wider place
+  joins them: a conflict, as nobody knows whether it is one failure or several;
 - some of them do not share it: a conflict, on request settled by ``majority``. It is not taken
   over as one side's own: the other read the same trace, named other places and not this one.
 
@@ -41,7 +43,15 @@ from mast_tui.gold.model import (
     Side,
     Source,
 )
-from mast_tui.gold.overlaps import Item, Order, in_reading_order, items_of_mode, no_order, overlap
+from mast_tui.gold.overlaps import (
+    Item,
+    Order,
+    in_reading_order,
+    items_of_mode,
+    joins_separate_places,
+    no_order,
+    overlap,
+)
 from mast_tui.labels import Label, Target, VerdictValue
 
 
@@ -285,6 +295,8 @@ def _common_place(item: Item, peers: set[str], rules: _Rules) -> Source | None:
         return Source.SINGLE
     if rules.boundaries and marked > 1 and len(item.targets) > 1:
         return Source.UNRESOLVED
+    if joins_separate_places(item, rules.order):
+        return Source.UNRESOLVED
     if marked == len(peers):
         return Source.UNANIMOUS
     if rules.majority and 2 * marked != len(peers):
@@ -326,7 +338,8 @@ def _gold_label(
 ) -> GoldLabel:
     decision = by if isinstance(by, Decision) else None
     names = tuple(dict.fromkeys(label.annotator for label in behind))
-    severities = {label.severity for label in behind if label.severity is not None}
+    graded = {label.annotator: label.severity for label in behind if label.severity is not None}
+    severity = next(iter(graded.values())) if len(set(graded.values())) == 1 else None
     seen = any(side.saw_judge(mode) for side in sides if side.annotator in names)
     return GoldLabel(
         mode,
@@ -335,13 +348,21 @@ def _gold_label(
         labels=tuple(label.id for label in behind),
         annotators=names,
         notes=tuple((label.annotator, label.note) for label in behind if label.note),
-        severity=severities.pop() if len(severities) == 1 else None,
+        severity=severity,
+        severity_source=None if severity is None else _severity_source(len(graded), len(names)),
         judge_seen=seen or (decision is not None and decision.judge_seen),
         decided_by=decision.decided_by if decision else None,
         decided_at=decision.decided_at if decision else None,
         reason=decision.reason if decision else "",
         changed=changed,
     )
+
+
+def _severity_source(graded: int, annotators: int) -> Source:
+    """Return how far a severity is shared: by all annotators of a label, by several, or by one."""
+    if graded == 1:
+        return Source.SINGLE
+    return Source.UNANIMOUS if graded == annotators else Source.MAJORITY
 
 
 def _item_at(mode: str, target: Target, marks: Sequence[Label], order: Order) -> Item:

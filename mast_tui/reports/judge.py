@@ -795,6 +795,12 @@ def _without_tables(judge: Values) -> Iterator[Note]:
     ]  # fmt: skip
     if beside:
         yield Note(f"Places of the judge: {'; '.join(beside)}.", "places_beside")
+    if places["merged_places"]:
+        yield Note(
+            f"{counted(places['merged_places'], 'place')} of {places['places']} of {against} cover "
+            "different places of several annotators; a label anywhere in them counts as right.",
+            "merged_places",
+        )
     if judge["withheld"] is None:
         yield Note(
             "No study keeps suggestions back on a share of the traces, so nothing tells how far "

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 
 import pytest
 
 from mast_tui.adjudication import SpanOrders, words_by_trace
+from mast_tui.exchange.csv_long import write_csv_long
+from mast_tui.exchange.exporters.doccano import doccano_lines
 from mast_tui.exchange.exporters.gold_document import gold_document
+from mast_tui.exchange.exporters.label_studio_export import label_studio_tasks
+from mast_tui.exchange.exporters.native_ids import NativeTrace
+from mast_tui.exchange.exporters.score_bodies import score_text
+from mast_tui.exchange.exporters.scores import scores_of
+from mast_tui.exchange.exporters.trace_texts import SpanText
 from mast_tui.exchange.importers.sample_content import fill_samples_workspace
 from mast_tui.exchange.jsonl import workspace_lines
-from mast_tui.exchange.selection import gold_entries
+from mast_tui.exchange.selection import gold_entries, gold_work, pseudonymous
 from mast_tui.figures.agreement.report import agreement_report
 from mast_tui.figures.source.agreement import study_from_workspace
 from mast_tui.judges.rules import RULES, RulesJudge
@@ -19,6 +28,7 @@ from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import read_fully, samples_folder, scan
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import Workspace
+from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
 
 pytestmark = pytest.mark.slow
 
@@ -145,3 +155,33 @@ def test_its_gold_says_who_decided_what_and_where_it_stands(
     assert any(verdict["judge_seen"] for verdict in verdicts)
     assert not all(verdict["judge_seen"] for verdict in verdicts)
     json.dumps(gold, allow_nan=False)
+
+
+def test_every_export_of_gold_places_marks_those_that_cover_different_ones(
+    filled: Workspace, traces: dict[str, Trace]
+) -> None:
+    entries = gold_entries(filled, MAST)
+    merged = sum(label.merged for entry in entries for label in entry.gold.labels)
+    assert merged > 0
+
+    def texts(trace_id: str) -> tuple[SpanText, ...]:
+        trace = traces[trace_id]
+        keys = [trace.span(index).key for index in range(len(trace))]
+        return tuple(SpanText(key, key, trace.text(i)) for i, key in enumerate(keys))
+
+    def native_trace(trace_id: str) -> NativeTrace:
+        return NativeTrace("langfuse", trace_id, lambda key: key)
+
+    work = gold_work(entries, MAST)
+    for words in (work, pseudonymous(work, pseudonyms_of(filled))):
+        rows = list(csv.DictReader(io.StringIO(write_csv_long(words))))
+        assert sum(row["merged"] == "true" for row in rows) == merged
+        assert {row["merged"] for row in rows} == {"true", ""}
+        lines, _ = doccano_lines(words, {}, texts)
+        marked = [json.loads(line) for line in lines]
+        assert sum(len(one.get("merged", ())) for one in marked) == merged
+        assert all(place in one["label"] for one in marked for place in one.get("merged", ()))
+        tasks = json.dumps(label_studio_tasks(words, {}, {}, texts))
+        assert tasks.count('"merged": true') == merged
+        scores, _ = scores_of(words, native_trace, {}, {"langfuse"})
+        assert score_text(scores, "langfuse").count('"merged": true') == merged

@@ -119,6 +119,60 @@ class TestPlaces:
         sides = [side("ann", at(3, 5)), side("bob", at(4, 8))]
         assert places(gold(sides)) == [(at(3, 8), Source.UNANIMOUS, True)]
 
+    @pytest.mark.parametrize("majority", [False, True])
+    @pytest.mark.parametrize(
+        "sides",
+        [
+            [side("ann", at(0, 9)), side("bob", at(1), at(8))],
+            [side("ann", at(0, 2), at(4, 6)), side("bob", at(2, 4), at(6, 8))],
+            [side("ann", at(0, 9)), side("bob", at(1), at(8)), side("cat", at(0, 9))],
+        ],
+        ids=["a wide place", "a chain", "two wide places"],
+    )
+    def test_places_of_one_annotator_are_not_joined_by_anothers(
+        self, sides: list[Side], majority: bool
+    ) -> None:
+        result = gold(sides, majority=majority)
+        assert result.labels == ()
+        (conflict,) = result.conflicts
+        assert conflict.kind is ConflictKind.PLACE
+        assert {said.annotator: said.targets for said in conflict.said} == {
+            one.annotator: tuple(label.target for label in one.labels) for one in sides
+        }
+        decided = gold(sides, decide(conflict, PRESENT, at(1), at(8), sides=("bob",)))
+        assert places(decided) == [
+            (at(1), Source.ADJUDICATED, False),
+            (at(8), Source.ADJUDICATED, False),
+        ]
+
+    def test_places_of_one_annotator_that_touch_are_one(self) -> None:
+        sides = [side("ann", at(0, 9)), side("bob", at(1, 4), at(3, 6))]
+        assert places(gold(sides)) == [(at(0, 9), Source.UNANIMOUS, True)]
+
+    @pytest.mark.parametrize(
+        ("severities", "severity", "source"),
+        [
+            (["fatal", "fatal"], "fatal", Source.UNANIMOUS),
+            (["fatal", None], "fatal", Source.SINGLE),
+            (["fatal", "fatal", None], "fatal", Source.MAJORITY),
+            (["fatal", "benign"], None, None),
+            ([None, None], None, None),
+            (["fatal"], "fatal", Source.SINGLE),
+        ],
+    )
+    def test_a_severity_says_how_many_gave_it(
+        self, severities: list[str | None], severity: str | None, source: Source | None
+    ) -> None:
+        sides = [
+            side(
+                f"a{i}",
+                labels=[label(f"a{i}", at(3), severity=None if word is None else Severity(word))],
+            )
+            for i, word in enumerate(severities)
+        ]
+        (mark,) = gold(sides).labels
+        assert (mark.severity and mark.severity.value, mark.severity_source) == (severity, source)
+
     def test_boundaries_are_a_conflict_only_where_asked_for(self) -> None:
         sides = [side("ann", at(3, 5)), side("bob", at(4, 8)), side("cat", at(3, 5))]
         result = gold(sides, boundaries=True)

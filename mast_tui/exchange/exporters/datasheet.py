@@ -134,6 +134,8 @@ def _settled(document: Values) -> list[str]:
         )
     heads = ("mode", "name", "present", "absent", "unsure", "open or unresolved")
     seen = sum(bool(verdict["judge_seen"]) for verdict in verdicts)
+    labels = [label for trace in document["traces"] for label in trace["labels"]]
+    merged = sum(label["merged"] for label in labels)
     return [
         "## How verdicts were settled",
         "",
@@ -142,6 +144,8 @@ def _settled(document: Values) -> list[str]:
         *_not_in_study(document["gold"]),
         f"- Decided by: {deciders}",
         f"- Majorities settle verdicts: {_yes(document['majority'])}",
+        f"- Places that cover different places of several annotators (`merged`): {merged} of "
+        f"{len(labels)}",
         f"- Verdicts for which a side or the decision had a judge on screen: {seen} of "
         f"{len(verdicts)}; leave them out (`judge_seen`) when measuring a judge",
         "",

@@ -43,6 +43,7 @@ def doccano_lines(
 def _values(work: LongWork, spans: Sequence[SpanText], record: TraceRecord) -> Values:
     text, places = _whole_text(spans)
     marked: set[tuple[int, int, str]] = set()
+    merged: set[tuple[int, int, str]] = set()
     whole: list[str] = []
     for label in work.labels:
         name = label_name(work.taxonomy.mode(label.mode))
@@ -51,6 +52,8 @@ def _values(work: LongWork, spans: Sequence[SpanText], record: TraceRecord) -> V
             whole.append(name)
         else:
             marked.add((*place, name))
+            if label.id in work.merged:
+                merged.add((*place, name))
     facts = {"system": record.system, "model": record.model, "benchmark": record.benchmark}
     return {
         "text": text,
@@ -62,6 +65,7 @@ def _values(work: LongWork, spans: Sequence[SpanText], record: TraceRecord) -> V
         "annotator": work.annotator,
         "taxonomy": work.taxonomy.ref,
         "finished": work.finished_at is not None,
+        **({"merged": [list(one) for one in sorted(merged)]} if merged else {}),
         **{name: value for name, value in facts.items() if value is not None},
     }
 

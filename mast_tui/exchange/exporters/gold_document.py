@@ -202,6 +202,7 @@ def _gold_label(label: GoldLabel, codes: Mapping[str, str], order: Order) -> Val
         "labels": list(label.labels),
         "notes": [{"annotator": name, "note": note} for name, note in label.notes],
         "severity": label.severity and label.severity.value,
+        "severity_source": label.severity_source and label.severity_source.value,
         "judge_seen": label.judge_seen,
         "decided_by": label.decided_by,
         "decided_at": label.decided_at,

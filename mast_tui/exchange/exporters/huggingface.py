@@ -66,6 +66,7 @@ _GOLD_LABELS: Final = (
     *_DECISION,
     ("merged", "bool"),
     ("severity", "string"),
+    ("severity_source", "string"),
     ("annotators", _LIST + "string"),
     ("notes", _PAIR + "note"),
 )

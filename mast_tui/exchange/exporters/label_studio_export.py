@@ -176,6 +176,8 @@ def _results(
         name = label_name(modes[label.mode])
         place = region_of(label.target, spans)
         detail: Values = {"label": LABEL.write(label)}
+        if label.id in work.merged:
+            detail["merged"] = True
         if place is None:
             if name not in chosen[WHOLE]:
                 chosen[WHOLE].append(name)

@@ -29,7 +29,7 @@ from typing import Any, Final
 
 from mast_tui.exchange.csv_wide import NUMBERS
 from mast_tui.exchange.exporters.native_ids import Sample, Tool
-from mast_tui.exchange.exporters.scores import GOLD, Score, label_facts
+from mast_tui.exchange.exporters.scores import GOLD, Score
 from mast_tui.labels import JUDGE_PREFIX, AnnotatorKind
 
 TOOLS: Final[Mapping[str, tuple[Tool, ...]]] = {
@@ -161,7 +161,7 @@ def _edit(sample: Sample, verdict: Score, places: Sequence[Score], number: int) 
             "explanation": "\n".join(notes) or None,
             "metadata": {
                 **verdict.facts,
-                "labels": [{**label_facts(label), "note": label.note} for label in labels],
+                "labels": [{**verdict.label_facts(label), "note": label.note} for label in labels],
             },
             "provenance": {
                 **({"timestamp": max(times)} if times else {}),

@@ -40,6 +40,7 @@ class Score:
     taxonomy: str
     labels: Sequence[Label]
     at: str
+    merged: frozenset[str] = frozenset()
 
     @property
     def comment(self) -> str:
@@ -55,8 +56,25 @@ class Score:
             "mode_name": self.mode.name,
             "annotator": self.annotator,
             "annotator_kind": self.kind.value,
-            **(label_facts(self.labels[0]) if len(self.labels) == 1 else {}),
+            **(self.label_facts(self.labels[0]) if len(self.labels) == 1 else {}),
         }
+
+    def label_facts(self, label: Label) -> dict[str, Any]:
+        """Return a label's place and what else was said with it, without unknown values."""
+        target = label.target
+        facts = {
+            "span_first": target.first,
+            "span_last": target.last,
+            "quote": target.quote,
+            "char_start": target.char_start,
+            "char_end": target.char_end,
+            "severity": label.severity and label.severity.value,
+            "confidence": label.confidence,
+            "origin": label.origin.value,
+            "saw_suggestions": label.saw_suggestions,
+            "merged": True if label.id in self.merged else None,
+        }
+        return {name: value for name, value in facts.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +136,7 @@ def _scores(
             taxonomy=work.taxonomy.ref,
             labels=[label for label in labels if label.target.is_whole],
             at=work.finished_at or "",
+            merged=work.merged,
         )
         yield verdict, None
         for label in labels:
@@ -139,20 +158,3 @@ def _id(work: LongWork, label: Label) -> str:
         place = label_id(GOLD, work.trace_id, work.taxonomy.ref, label.mode, label.target)
         return lasting_id("score", place)
     return lasting_id("score", label.id)
-
-
-def label_facts(label: Label) -> dict[str, Any]:
-    """A label's place and what else was said with it; what is not known is left out."""
-    target = label.target
-    facts = {
-        "span_first": target.first,
-        "span_last": target.last,
-        "quote": target.quote,
-        "char_start": target.char_start,
-        "char_end": target.char_end,
-        "severity": label.severity and label.severity.value,
-        "confidence": label.confidence,
-        "origin": label.origin.value,
-        "saw_suggestions": label.saw_suggestions,
-    }
-    return {name: value for name, value in facts.items() if value is not None}

@@ -43,6 +43,7 @@ class Reference:
     nobody has settled. ``sources`` says how verdicts of gold came about, and ``sides`` whose they
     are; with ``settled_only`` those of one person were left out. ``not_in_study`` is how many
     traces those have finished who have no part in the study, and so none in gold.
+    ``merged`` are those of the places that cover different ones of several annotators.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Reference:
     sides: Mapping[Unit, tuple[str, ...]] = field(default_factory=dict)
     settled_only: bool = False
     not_in_study: Mapping[str, int] = field(default_factory=dict)
+    merged: Mapping[Unit, frozenset[Target]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +213,7 @@ def _reference_of_gold(
 ) -> Reference:
     verdicts: dict[Unit, VerdictValue] = {}
     places: dict[Unit, tuple[Target, ...]] = {}
+    merged: dict[Unit, frozenset[Target]] = {}
     seen: set[Unit] = set()
     unresolved: set[Unit] = set()
     sources: dict[Unit, Source] = {}
@@ -233,6 +236,8 @@ def _reference_of_gold(
             if not label.target.is_whole:
                 unit = (trace_id, label.mode)
                 places[unit] = (*places.get(unit, ()), label.target)
+                if label.merged:
+                    merged[unit] = merged.get(unit, frozenset()) | {label.target}
     return Reference(
         GOLD,
         verdicts,
@@ -243,6 +248,7 @@ def _reference_of_gold(
         sides,
         settled_only,
         not_in_study,
+        merged,
     )
 
 

@@ -10,7 +10,7 @@ from typing import Final, TypedDict, TypeVar
 from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson
 from mast_tui.figures.intervals import share
 from mast_tui.figures.judge.confusion import Compared
-from mast_tui.figures.judge.input import JudgeInput, Unit
+from mast_tui.figures.judge.input import JudgeInput, Reference, Unit
 from mast_tui.gold.overlaps import Order, overlap
 from mast_tui.labels import Answer, Label, Review, Target
 
@@ -209,7 +209,8 @@ class LocatedJson(TypedDict):
     """Of n labels of the judge the share in a right place, and of the places the share found.
 
     ``without_order`` of the n met no place while the order of the trace's spans was unknown:
-    they count as wrong, though ranges might have met.
+    they count as wrong, though ranges might have met. ``merged_places`` of the places cover
+    different ones of several annotators, so that a label anywhere in them is right.
     """
 
     n: int
@@ -217,6 +218,7 @@ class LocatedJson(TypedDict):
     places: int
     places_found: CoefficientJson
     without_order: int
+    merged_places: int
 
 
 class LocalisationJson(LocatedJson):
@@ -239,6 +241,7 @@ class _Case:
     labels: tuple[bool, ...]
     places: tuple[bool, ...]
     without_order: int
+    merged: int
 
 
 def localisation(given: JudgeInput, found: Compared) -> LocalisationJson:
@@ -261,7 +264,7 @@ def localisation(given: JudgeInput, found: Compared) -> LocalisationJson:
         else:
             named.setdefault(unit, []).append(label.target)
     cases = [
-        _case(unit[1], targets, given.reference.places[unit], given.order_of(unit[0]))
+        _case(unit, targets, given.reference, given.order_of(unit[0]))
         for unit, targets in named.items()
     ]
     return {
@@ -275,17 +278,19 @@ def localisation(given: JudgeInput, found: Compared) -> LocalisationJson:
     }
 
 
-def _case(mode: str, labels: Sequence[Target], places: Sequence[Target], order: Order) -> _Case:
+def _case(unit: Unit, labels: Sequence[Target], reference: Reference, order: Order) -> _Case:
+    places = reference.places[unit]
     meet = [[overlap(label, place, order) for place in places] for label in labels]
     lost = [
         not any(row) and any(_unknown(target, order) for target in (label, *places))
         for label, row in zip(labels, meet, strict=True)
     ]
     return _Case(
-        mode,
+        unit[1],
         tuple(any(row) for row in meet),
         tuple(any(column) for column in zip(*meet, strict=True)),
         sum(lost),
+        len(reference.merged.get(unit, ())),
     )
 
 
@@ -303,4 +308,5 @@ def _located(cases: Sequence[_Case]) -> LocatedJson:
         "places": len(places),
         "places_found": share(sum(places), len(places)).to_json(),
         "without_order": sum(case.without_order for case in cases),
+        "merged_places": sum(case.merged for case in cases),
     }

@@ -119,6 +119,10 @@ def test_a_place_is_right_where_it_meets_one_of_the_same_mode() -> None:
     assert found["whole_trace"] == 1
     assert found["without_order"] == 0
     assert found["modes"]["3.1"]["n"] == 0
+    assert found["merged_places"] == 0
+    reference = replace(given.reference, merged={("t0", MODE): frozenset({at(2, 5)})})
+    of_merged = localisation(replace(given, reference=reference), compared(given))
+    assert of_merged["merged_places"] == 1
 
 
 def test_without_the_order_only_what_lies_in_one_span_can_meet() -> None:
