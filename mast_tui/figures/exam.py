@@ -267,7 +267,12 @@ def level_figures(
 
 
 def decisive_cases(questions: Sequence[Question], answers: Answers) -> list[CaseJson]:
-    """Tell trace by trace which step is true and which was named."""
+    """Return trace by trace which step is true and which was named.
+
+    Args:
+        questions: The questions of the set.
+        answers: The answers of one judge.
+    """
     cases: list[CaseJson] = []
     for question in questions:
         if question.truth.decisive is None or question.trace_id not in answers.by_trace:

@@ -142,10 +142,10 @@ def joins_separate_places(item: Item, order: Order = no_order) -> bool:
         item: Labels of one mode that overlap, directly or through others.
         order: The order of the trace's spans.
     """
-    own = defaultdict(list)
+    labels_by_annotator = defaultdict(list)
     for label in item.labels:
-        own[label.annotator].append(label)
-    return any(len(items_of_mode(labels, order)) > 1 for labels in own.values())
+        labels_by_annotator[label.annotator].append(label)
+    return any(len(items_of_mode(labels, order)) > 1 for labels in labels_by_annotator.values())
 
 
 def item_id(mode: str, target: Target) -> str:

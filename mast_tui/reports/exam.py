@@ -233,18 +233,22 @@ def _decisive(document: Values, judges: Values) -> Section | None:
 
 def _published_note(scored: Values) -> Iterator[Note]:
     """Yield how the published scorer of the set counts, where it is not exact."""
-    differing = [
-        f"{name} ({one['published_step']['value']:.1%} instead of {one['step']['0']['value']:.1%})"
-        for name, one in scored.items()
-        if one["published_step"] is not None
-        and one["published_step"]["value"] != one["step"]["0"]["value"]
-    ]
-    if any(one["published_step"] is not None for one in scored.values()):
+    figures = {
+        judge: (decisive["published_step"]["value"], decisive["step"]["0"]["value"])
+        for judge, decisive in scored.items()
+        if decisive["published_step"] is not None
+    }
+    differing = ", ".join(
+        f"{judge} ({published:.1%} instead of {exact:.1%})"
+        for judge, (published, exact) in figures.items()
+        if published != exact
+    )
+    if figures:
         yield Note(
             "publ.: the share that the set's own scorer counts as right. It looks for the digits "
             "of the true step in those of the named one, so that step 1 is found in 15. Compare "
             "it with published figures only; step is exact."
-            + (f" They differ for {', '.join(differing)}." if differing else ""),
+            + (f" They differ for {differing}." if differing else ""),
             "published_step",
         )
 

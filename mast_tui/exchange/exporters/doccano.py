@@ -47,13 +47,13 @@ def _values(work: LongWork, spans: Sequence[SpanText], record: TraceRecord) -> V
     whole: list[str] = []
     for label in work.labels:
         name = label_name(work.taxonomy.mode(label.mode))
-        place = _place(label.target, spans, places)
-        if place is None:
+        offsets = _offsets(label.target, spans, places)
+        if offsets is None:
             whole.append(name)
         else:
-            marked.add((*place, name))
+            marked.add((*offsets, name))
             if label.id in work.merged:
-                merged.add((*place, name))
+                merged.add((*offsets, name))
     facts = {"system": record.system, "model": record.model, "benchmark": record.benchmark}
     return {
         "text": text,
@@ -84,7 +84,7 @@ def _whole_text(spans: Sequence[SpanText]) -> tuple[str, list[tuple[int, int, in
     return "".join(pieces), places
 
 
-def _place(
+def _offsets(
     target: Target, spans: Sequence[SpanText], places: Sequence[tuple[int, int, int]]
 ) -> tuple[int, int] | None:
     """Start and end in the whole text; None for the whole trace and for spans that are not there.
