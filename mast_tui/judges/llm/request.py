@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Literal, Protocol
+from typing import Final, Literal, Protocol, get_args
 
 from mast_tui.configuration import ANSWER_TOKENS, WINDOW_TOKENS
 from mast_tui.workspace import Usage
@@ -19,6 +19,9 @@ MOST_STEPS: Final = 60
 """A run of more spans is not asked about step by step."""
 
 Form = Literal["json_schema", "json_object_schema", "json_object", "text"]
+
+MOST_TOKENS: Final = 10**9
+"""No request or answer took so many; a server that says so has not counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +160,28 @@ class Reply:
     def usage(self) -> Usage:
         """What the request took."""
         return Usage(1, self.tokens_in, self.tokens_out, self.tokens_cached)
+
+    @classmethod
+    def read(cls, value: object) -> Reply:
+        """Read a reply that was written to a file as a JSON object of its fields.
+
+        Raises:
+            ValueError: A field is missing, unknown, or has a value that no reply has.
+        """
+        try:
+            reply = cls(**value) if isinstance(value, dict) else None
+        except TypeError as error:
+            raise ValueError("fields are missing or unknown") from error
+        if reply is None or not isinstance(reply.text, str):
+            raise ValueError("no reply")
+        if reply.finish not in get_args(Finish) or reply.form not in get_args(Form):
+            raise ValueError("no such finish or form")
+        counts = (reply.tokens_in, reply.tokens_out, reply.tokens_cached, reply.tokens_thought)
+        if not all(type(count) is int and 0 <= count < MOST_TOKENS for count in counts):
+            raise ValueError("no such number of tokens")
+        if type(reply.counted) is not bool or type(reply.kept) is not bool:
+            raise ValueError("neither true nor false")
+        return reply
 
 
 @dataclass(frozen=True, slots=True)

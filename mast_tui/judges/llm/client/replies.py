@@ -12,7 +12,7 @@ import orjson
 
 from mast_tui.judges.llm.client.api_errors import ApiError, api_error_of
 from mast_tui.judges.llm.prompt.tokens import estimate
-from mast_tui.judges.llm.request import Finish, Form, Reply
+from mast_tui.judges.llm.request import MOST_TOKENS, Finish, Form, Reply
 
 OVERSHOOT: Final = 1.6
 """The estimate of a text's tokens is never so many times what a tokenizer makes of it: on real
@@ -24,9 +24,6 @@ LEAST_LOOKED_AT: Final = 500
 LEAST_COUNT: Final = 256
 """Tokens; who says that fewer of a long request were read has not counted: no context is so small.
 """
-
-MOST_TOKENS: Final = 10**9
-"""No answer took so many; a server that says so has not counted."""
 
 _REFUSALS: Final = frozenset(
     {"content_filter", "refusal", "safety", "prohibited_content", "blocklist", "spii"}

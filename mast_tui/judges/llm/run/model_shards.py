@@ -133,7 +133,7 @@ class ShardAnswers:
     async def known(self, key: str) -> Reply | None:
         """The answer that was kept under this key."""
         data = await asyncio.to_thread(self._folder.read, _file(key))
-        return None if data is None else replace(Reply(**orjson.loads(data)), kept=True)
+        return None if data is None else replace(Reply.read(orjson.loads(data)), kept=True)
 
     async def keep(self, key: str, reply: Reply, usable: bool) -> None:
         """Keep an answer that can be used; it is there when this returns."""

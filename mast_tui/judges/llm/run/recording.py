@@ -12,25 +12,42 @@ import hashlib
 import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO
 
 import orjson
 
 from mast_tui.errors import MastError
 from mast_tui.judges.llm.errors import ContextOverflow, RunStops, Unanswered
-from mast_tui.judges.llm.request import Correction, ModelClient, Parameters, Reply, Request
+from mast_tui.judges.llm.request import (
+    MOST_TOKENS,
+    Correction,
+    ModelClient,
+    Parameters,
+    Reply,
+    Request,
+)
 from mast_tui.judges.llm.run.running import Connect, Tell, connect_to_server
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.safe_text import one_line
 from mast_tui.traces.io.private_files import open_private
 from mast_tui.workspace import Usage
 
-_Answers = Mapping[str, Mapping[int, Mapping[str, Any]]]
-"""By question, and by the room for its answer, what a line tells."""
 
-_FINISHES: Final = ("stop", "length", "refusal")
+@dataclass(frozen=True, slots=True)
+class _TooLong:
+    """The note that a request was too long, and the longest answer that there was room for."""
+
+    words: str
+    longest_answer: int | None
+
+
+_Outcome = Reply | _TooLong | str
+"""An answer, the note of a request that was too long, or why there was no answer."""
+
+_Answers = Mapping[str, Mapping[int, _Outcome]]
+"""What a line tells, by question and by the room for its answer."""
 
 
 class RecordingError(MastError):
@@ -126,7 +143,7 @@ class _Player(ModelClient):
 
     def __init__(
         self,
-        answers: Mapping[str, Mapping[int, Mapping[str, Any]]],
+        answers: _Answers,
         parameters: Parameters,
         path: Path,
     ) -> None:
@@ -148,11 +165,11 @@ class _Player(ModelClient):
                 "or other traces"
             )
         line = known[min((room for room in known if room >= answer_tokens), default=max(known))]
-        if "too_long" in line:
-            raise ContextOverflow(line["too_long"], room=line.get("longest_answer"))
-        if "unanswered" in line:
-            raise Unanswered(line["unanswered"])
-        return Reply(**line["reply"])
+        if isinstance(line, Reply):
+            return line
+        if isinstance(line, _TooLong):
+            raise ContextOverflow(line.words, room=line.longest_answer)
+        raise Unanswered(line)
 
 
 def _key(request: Request, parameters: Parameters, correction: Correction | None) -> str:
@@ -173,9 +190,24 @@ def _key(request: Request, parameters: Parameters, correction: Correction | None
     return digest.hexdigest()
 
 
+def _recorded(line: Mapping[str, object]) -> _Outcome:
+    """Read what came of a question; raises ``ValueError`` where a line does not tell."""
+    if "reply" in line:
+        return Reply.read(line["reply"])
+    words = line["too_long"] if "too_long" in line else line["unanswered"]
+    if not isinstance(words, str):
+        raise ValueError("no words")
+    if "too_long" not in line:
+        return words
+    room = line.get("longest_answer")
+    if room is not None and (type(room) is not int or not 0 < room < MOST_TOKENS):
+        raise ValueError("no such room")
+    return _TooLong(words, room)
+
+
 def _read(path: Path) -> _Answers:
-    """What was answered last."""
-    answers: dict[str, dict[int, Mapping[str, Any]]] = {}
+    """Read what was answered last to each question."""
+    answers: dict[str, dict[int, _Outcome]] = {}
     try:
         lines = path.read_bytes().splitlines()
     except OSError as error:
@@ -183,9 +215,7 @@ def _read(path: Path) -> _Answers:
     for number, line in enumerate(lines, 1):
         try:
             told = orjson.loads(line)
-            answers.setdefault(str(told["request"]), {})[int(told["room"])] = told
-            if "reply" in told and Reply(**told["reply"]).finish not in _FINISHES:
-                raise ValueError("no such ending")
+            answers.setdefault(str(told["request"]), {})[int(told["room"])] = _recorded(told)
         except (ValueError, TypeError, KeyError) as error:
             if number == len(lines) and number > 1:
                 break  # a run was broken off while it was written
