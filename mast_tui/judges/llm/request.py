@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Literal, Protocol, get_args
+from typing import Final, Literal, Protocol, SupportsInt, get_args
 
 from mast_tui.configuration import ANSWER_TOKENS, WINDOW_TOKENS
 from mast_tui.workspace import Usage
@@ -196,13 +196,14 @@ class ModelClient(Protocol):
     """Sends requests; may be used by many tasks of one event loop at once."""
 
     async def ask(
-        self, request: Request, answer_tokens: int, correction: Correction | None = None
+        self, request: Request, answer_tokens: SupportsInt, correction: Correction | None = None
     ) -> Reply:
         """Ask the model.
 
         Args:
             request: What is asked.
-            answer_tokens: The most that the answer may take, in tokens.
+            answer_tokens: The most that the answer may take, in tokens; read when the request is
+                sent, as other answers may have changed it while the request waited.
             correction: What was wrong with the answer before, if there was one.
 
         Returns:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import SupportsInt
 
 import pytest
 
@@ -39,9 +40,9 @@ class Scripted:
         self.noted.append(problem)
 
     async def ask(
-        self, request: Request, answer_tokens: int, correction: Correction | None = None
+        self, request: Request, answer_tokens: SupportsInt, correction: Correction | None = None
     ) -> Reply:
-        self.rooms.append(answer_tokens)
+        self.rooms.append(int(answer_tokens))
         self.corrections.append(correction)
         said = self.script.pop(0)
         if isinstance(said, Exception):

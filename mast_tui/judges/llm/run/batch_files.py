@@ -16,13 +16,19 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, SupportsInt
 
 import orjson
 
 from mast_tui.errors import MastError
 from mast_tui.judges.llm.client.api_capabilities import ApiCapabilities
-from mast_tui.judges.llm.client.api_errors import ApiError, ErrorKind, api_error_of, error_kind_of
+from mast_tui.judges.llm.client.api_errors import (
+    ApiError,
+    ErrorKind,
+    api_error_of,
+    context_limit,
+    error_kind_of,
+)
 from mast_tui.judges.llm.client.budget import Budget
 from mast_tui.judges.llm.client.keys import scrub
 from mast_tui.judges.llm.client.replies import UnusableReply, read_reply, was_cut
@@ -305,7 +311,7 @@ class _BatchClient(ModelClient):
         self._given: Counter[str] = Counter()
 
     async def ask(
-        self, request: Request, answer_tokens: int, correction: Correction | None = None
+        self, request: Request, answer_tokens: SupportsInt, correction: Correction | None = None
     ) -> Reply:
         """Give the answer, or write the request down.
 
@@ -314,7 +320,8 @@ class _BatchClient(ModelClient):
             ContextOverflow: The request was too long.
             Unanswered: It was refused.
         """
-        key = self._setup.prompt.answer_key(request, answer_tokens)
+        room = int(answer_tokens)
+        key = self._setup.prompt.answer_key(request, room)
         bad = self._batch.bad.get(key, [])
         if correction is None and (kept := _still_open(bad)) is not None:
             return kept
@@ -326,7 +333,7 @@ class _BatchClient(ModelClient):
                 self._batch.read += 1
                 self._given[key] += 1
                 return reply
-        await self._write(name, request, answer_tokens, correction)
+        await self._write(name, request, room, correction)
         raise Deferred("its answer is still to come")
 
     async def _write(
@@ -355,7 +362,9 @@ class _BatchClient(ModelClient):
         if was_cut(got, (text["content"] for text in texts), request.tokens):
             raise ContextOverflow(
                 f"{host} read only {got.tokens_in:,} tokens of about {request.tokens:,}: it cuts "
-                "what is longer than its context; let it read more"
+                "what is longer than its context; let it read more",
+                limit=got.tokens_in,
+                cut_reply=got,
             )
         if not self._key:
             return got
@@ -368,10 +377,14 @@ class _BatchClient(ModelClient):
             self._batch.troubles[words] += 1
             return None
         if error_kind is ErrorKind.OVERFLOW:
-            raise ContextOverflow(f"the request is too long: {words}")
+            raise ContextOverflow(f"the request is too long: {words}", limit=context_limit(error))
         if error_kind is ErrorKind.FILTERED:
             return Reply(words, "refusal", form, 0, 0, counted=False)
-        raise Unanswered(f"the request was refused: {words} ({error.status})")
+        said = f"the request was refused: {words} ({error.status})"
+        self._batch.troubles[said] += 1
+        if self._batch.requests is not None:
+            return None
+        raise Unanswered(said)
 
 
 def _still_open(bad: Sequence[Asked]) -> Reply | None:

@@ -194,3 +194,9 @@ class _Counts:
 
     async def keep(self, key: str, reply: Reply, usable: bool) -> None:
         self.used += reply.usage
+
+    async def reject(self, key: str) -> None:
+        pass
+
+    async def take_back(self, limit: int) -> None:
+        pass

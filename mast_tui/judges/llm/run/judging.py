@@ -19,7 +19,13 @@ from mast_tui.judges.llm.answer.merging import (
     verdict_of,
 )
 from mast_tui.judges.llm.answer.parsing import Answer
-from mast_tui.judges.llm.errors import ContextOverflow, Deferred, TraceFails, Unanswered
+from mast_tui.judges.llm.errors import (
+    ContextOverflow,
+    Deferred,
+    RunStops,
+    TraceFails,
+    Unanswered,
+)
 from mast_tui.judges.llm.prompt.prompt import Prompt
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 from mast_tui.judges.llm.prompt.redaction import Redaction
@@ -30,7 +36,7 @@ from mast_tui.judges.llm.prompt.verification import (
     by_doubt,
     parse_verification,
 )
-from mast_tui.judges.llm.prompt.windows import plan, split
+from mast_tui.judges.llm.prompt.windows import LEAST_TOKENS, plan, split
 from mast_tui.judges.llm.request import Fact, ModelClient, Parameters, Request, Window
 from mast_tui.judges.llm.run.request_loop import AnswerRoom, AnswerStore, RequestLoop
 from mast_tui.judges.protocol import Judgement
@@ -234,7 +240,7 @@ class Reading:
             try:
                 answer = await self._answer(sample, window, digest)
             except ContextOverflow as error:
-                left.extendleft(reversed(await self._aside(self._split, window, str(error))))
+                left.extendleft(reversed(await self._aside(self._split, window, error)))
                 continue
             parts.append(await self._aside(self._part, sample, window, answer))
             digest = answer.digest or digest
@@ -259,11 +265,29 @@ class Reading:
     def _new_request(self, sample: int, window: Window, digest: str) -> Request:
         return self._prompt.request(self._view, window, digest, sample=sample, facts=self._facts)
 
-    def _split(self, window: Window, why: str) -> tuple[Window, ...]:
+    def _split(self, window: Window, why: ContextOverflow) -> tuple[Window, ...]:
+        """Smaller windows in the place of one that was too long.
+
+        Raises:
+            _NothingSmaller: The window cannot become smaller.
+            RunStops: The server does not even read the instructions.
+        """
+        instructions = self._prompt.system.tokens
+        answer = self._parameters.answer_tokens
+        reads = "" if why.limit is None else f"the server reads {why.limit:,} tokens, and "
+        sizes = (
+            f"{reads}the instructions take about {instructions:,}, an answer up to {answer:,}"
+            f" (--answer-tokens), a window up to {self._parameters.window_tokens:,}"
+            f" (--window-tokens) and at least {LEAST_TOKENS}; give the model a larger context"
+            " (llama.cpp -c, vLLM --max-model-len, Ollama OLLAMA_CONTEXT_LENGTH) or ask about"
+            " fewer modes (--taxonomy)"
+        )
+        if why.limit is not None and why.limit < instructions:
+            raise RunStops(f"{why}; {sizes}") from why
         try:
             return split(window, self._view, self._prompt, self._parameters)
         except TraceFails as error:
-            raise _NothingSmaller(f"{error}; at last: {why}") from error
+            raise _NothingSmaller(f"{error}; at last: {why}; {sizes}") from error
 
     def _found(self) -> list[Sighting]:
         if self._parameters.decisive:

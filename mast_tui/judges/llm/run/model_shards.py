@@ -141,6 +141,12 @@ class ShardAnswers:
             data = orjson.dumps(asdict(reply))
             await asyncio.shield(asyncio.to_thread(self._folder.write, _file(key), data))
 
+    async def reject(self, key: str) -> None:
+        """Leave the answer: it is read anew before it counts, and asked for again."""
+
+    async def take_back(self, limit: int) -> None:
+        """Leave what was judged before: answers do not tell in which units they count."""
+
 
 def _file(key: str) -> str:
     return f"{ANSWERS}/{key}.json"

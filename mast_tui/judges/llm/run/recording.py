@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, SupportsInt
 
 import orjson
 
@@ -105,6 +105,18 @@ def replaying(path: Path) -> Connect:
     return connect
 
 
+class _SentRoom:
+    """The room for an answer that was read last, which is that of the request that was sent."""
+
+    def __init__(self, answer_tokens: SupportsInt) -> None:
+        self._answer_tokens = answer_tokens
+        self.tokens = 0
+
+    def __int__(self) -> int:
+        self.tokens = int(self._answer_tokens)
+        return self.tokens
+
+
 class _Recorder(ModelClient):
     """Asks somebody else, and keeps what was answered."""
 
@@ -112,18 +124,19 @@ class _Recorder(ModelClient):
         self._asks, self._parameters, self._file = asks, parameters, file
 
     async def ask(
-        self, request: Request, answer_tokens: int, correction: Correction | None = None
+        self, request: Request, answer_tokens: SupportsInt, correction: Correction | None = None
     ) -> Reply:
         """Ask, and write down what came of it."""
         key = _key(request, self._parameters, correction)
+        room = _SentRoom(answer_tokens)
 
         def write(**told: object) -> None:
-            line = {"request": key, "about": request.about, "room": answer_tokens, **told}
+            line = {"request": key, "about": request.about, "room": room.tokens, **told}
             self._file.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
             self._file.flush()
 
         try:
-            reply = await self._asks.ask(request, answer_tokens, correction)
+            reply = await self._asks.ask(request, room, correction)
         except ContextOverflow as error:
             write(too_long=str(error), longest_answer=error.room)
             raise
@@ -150,7 +163,7 @@ class _Player(ModelClient):
         self._answers, self._parameters, self._path = answers, parameters, path
 
     async def ask(
-        self, request: Request, answer_tokens: int, correction: Correction | None = None
+        self, request: Request, answer_tokens: SupportsInt, correction: Correction | None = None
     ) -> Reply:
         """Give what was answered to this question.
 
@@ -164,7 +177,8 @@ class _Player(ModelClient):
                 f"{one_line(request.about, 80)}: it was recorded with another model, other options "
                 "or other traces"
             )
-        line = known[min((room for room in known if room >= answer_tokens), default=max(known))]
+        wanted = int(answer_tokens)
+        line = known[min((room for room in known if room >= wanted), default=max(known))]
         if isinstance(line, Reply):
             return line
         if isinstance(line, _TooLong):

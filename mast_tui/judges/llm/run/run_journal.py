@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Final, cast
 
 from mast_tui.judges.llm.request import Finish, Form, Reply
@@ -17,6 +18,7 @@ from mast_tui.judges.llm.run.setup import CHECKED_BY, Setup
 from mast_tui.judges.llm.run.writer_thread import WriterThread
 from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.quote_anchoring import CHECKING
+from mast_tui.labels import Label
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import (
     Asked,
@@ -55,11 +57,24 @@ class JudgedBefore:
 
     def __init__(self, setup: Setup, workspace: Workspace) -> None:
         self._workspace = workspace
-        kept = workspace.judgements(annotator=setup.judge, taxonomy=setup.taxonomy.ref)
+        runs = workspace.runs()
+        taken_back = {
+            (run.id, trace.trace_id)
+            for run in runs
+            for trace in run.traces
+            if trace.problem is not None
+        }
+        kept = [
+            judgement
+            for judgement in workspace.judgements(
+                annotator=setup.judge, taxonomy=setup.taxonomy.ref
+            )
+            if (judgement.run, judgement.trace_id) not in taken_back
+        ]
         self._ids = {judgement.trace_id for judgement in kept}
         checked = {
             run.id: dict(run.settings.parameters).get(CHECKED_BY)
-            for run in workspace.runs()
+            for run in runs
             if run.settings is not None
         }
         self._stale = {
@@ -84,8 +99,24 @@ class JudgedBefore:
         return run is not None and bool(self._workspace.answers_about(run, trace_id))
 
     def add(self, trace_id: str) -> None:
-        """One more is judged."""
+        """Note that one more trace is judged."""
         self._ids.add(trace_id)
+
+    def remove(self, trace_id: str) -> bool:
+        """Note that a trace is to be judged anew; whether it was judged."""
+        judged = trace_id in self._ids
+        self._ids.discard(trace_id)
+        return judged
+
+
+@dataclass(frozen=True, slots=True)
+class TakenBack:
+    """A trace that no longer counts as judged: where it is, why, and what had been suggested."""
+
+    trace_id: str
+    path: Path
+    problem: str
+    suggestions: tuple[Label, ...]
 
 
 class RunRecord:
@@ -109,6 +140,8 @@ class RunRecord:
         traces = () if self.before is None else self.before.traces
         self._done = frozenset(trace.trace_id for trace in traces if trace.problem is None)
         self._failed = frozenset(trace.trace_id for trace in traces if trace.problem is not None)
+        self._cut: set[str] = set()
+        """Traces of which answers were taken back."""
 
     @property
     def spent(self) -> Usage:
@@ -201,6 +234,50 @@ class RunRecord:
             self._workspace.set_run_form(self.run_id(), reply.form)
             self._form = reply.form
 
+    def reject(self, key: str) -> None:
+        """Note that the answer that was kept last under a key cannot be used."""
+        self._workspace.reject_answer(self.run_id(), key)
+
+    def take_back(self, limit: int) -> list[TakenBack]:
+        """Take back all that rests on requests of which the server read only so many tokens.
+
+        Args:
+            limit: The tokens that the server counted.
+
+        Returns:
+            The traces that had been judged, with their suggestions.
+        """
+        answers = self._workspace.answers_counted_as(self.run_id(), limit)
+        judged: list[TakenBack] = []
+        with self._workspace.transaction():
+            for asked in answers:
+                note = replace(
+                    asked, answer="", finish="length", tokens_in=0, tokens_out=0, tokens_cached=0
+                )
+                self._workspace.record_asked(note)
+            for trace_id in dict.fromkeys(asked.trace_id for asked in answers):
+                self._cut.add(trace_id)
+                if self._judged.remove(trace_id):
+                    judged.append(self._take_back(trace_id, limit))
+        return judged
+
+    def _take_back(self, trace_id: str, limit: int) -> TakenBack:
+        labels = self._workspace.labels(trace_id=trace_id, annotator=self.judge, taxonomy=self._ref)
+        problem = (
+            f"it was judged before it was noticed that the server had read only {limit:,} tokens"
+            " of it; the same command judges it anew"
+        )
+        self._store(trace_id, Judgement(judged=()))
+        self.note_failed(trace_id, problem)
+        path = self._workspace.trace(trace_id).path or Path()
+        return TakenBack(trace_id, path, problem, labels)
+
+    def is_to_be_asked_anew(self, trace_id: str) -> bool:
+        """Whether answers about a trace were taken back since this was asked last."""
+        taken_back = trace_id in self._cut
+        self._cut.discard(trace_id)
+        return taken_back
+
     def store_part(self, trace_id: str, judgement: Judgement) -> None:
         """Keep what was found so far."""
         self._store(trace_id, judgement, partial=True)
@@ -280,8 +357,10 @@ class KeptAnswers:
         writer: WriterThread,
         trace_id: str,
         on_reply: Callable[[Reply], None],
+        on_taken_back: Callable[[TakenBack], None],
     ) -> None:
         self._record = record
+        self._on_taken_back = on_taken_back
         self._writer = writer
         self._trace_id = trace_id
         self._on_reply = on_reply
@@ -297,6 +376,15 @@ class KeptAnswers:
         keep = partial(self._record.keep, self._trace_id, key, reply, usable)
         await self._writer.do(keep)
         self._on_reply(reply)
+
+    async def reject(self, key: str) -> None:
+        """Note that the answer that was kept last under a key cannot be used."""
+        await self._writer.do(partial(self._record.reject, key))
+
+    async def take_back(self, limit: int) -> None:
+        """Take back what rests on requests that the server cut to so many tokens."""
+        for taken_back in await self._writer.do(partial(self._record.take_back, limit)):
+            self._on_taken_back(taken_back)
 
 
 def kept_reply(asked: Asked) -> Reply:

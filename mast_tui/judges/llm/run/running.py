@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final
+from typing import Final, SupportsInt
 
 from mast_tui.judges.llm.client.budget import Budget
 from mast_tui.judges.llm.client.rate_limiter import FIRST, RAMP, RateLimiter
@@ -18,7 +18,7 @@ from mast_tui.judges.llm.errors import AllowanceSpent, Deferred, RunStops, Trace
 from mast_tui.judges.llm.request import Correction, ModelClient, Reply, Request
 from mast_tui.judges.llm.run.judging import Reading, TraceResult
 from mast_tui.judges.llm.run.request_loop import AnswerRoom
-from mast_tui.judges.llm.run.run_journal import Begun, KeptAnswers, RunRecord
+from mast_tui.judges.llm.run.run_journal import Begun, KeptAnswers, RunRecord, TakenBack
 from mast_tui.judges.llm.run.run_lock import run_lock
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.judges.llm.run.writer_thread import WriterThread
@@ -169,7 +169,7 @@ class _NothingAsked(ModelClient):
     """Has no answer to what is not kept."""
 
     async def ask(
-        self, request: Request, answer_tokens: int, correction: Correction | None = None
+        self, request: Request, answer_tokens: SupportsInt, correction: Correction | None = None
     ) -> Reply:
         """Put it off."""
         raise Deferred("nothing is asked")
@@ -248,6 +248,7 @@ class _Run:
         self._so_far = ModelRunSummary(setup.judge, setup.taxonomy.ref)
         self._room = AnswerRoom(setup.parameters.answer_tokens, learns=not deferred)
         self._deferred = deferred
+        self._judged_now: set[str] = set()
         self._failing = ""
         self._in_a_row = 0
         """How many traces have failed one after the other, and as what."""
@@ -332,6 +333,8 @@ class _Run:
             if reading is None:
                 raise TraceFails(found.problem or "")
             result = await self._ask(reading, begun, asks)
+            if self._record.is_to_be_asked_anew(begun.trace_id):
+                result = await self._ask(reading, begun, asks)
         except (TraceFails, OSError) as error:
             reason = _words_of(error)
             anew = not self._record.failed_before(begun.trace_id)
@@ -343,12 +346,13 @@ class _Run:
         indices = finding_indices(found.trace, result.judgement.findings)
         count = await self._writer.do(partial(self._record.store, begun, result, indices))
         self._note(result)
+        self._judged_now.add(begun.trace_id)
         self._in_a_row = 0
         return told(Step.JUDGED, count)
 
     async def _check_again(self, reading: Reading, begun: Begun, trace: Trace) -> None:
         """Read the kept answers about a trace by the rules of today; nothing is asked."""
-        answers = KeptAnswers(self._record, self._writer, begun.trace_id, self._on_reply)
+        answers = self._answers_about(begun)
         try:
             result = await reading.over(_NothingAsked(), answers, self._room, None)
         except (Deferred, TraceFails, OSError):
@@ -372,11 +376,16 @@ class _Run:
         return Reading(trace, setup.prompt, setup.parameters, setup.redaction)
 
     async def _ask(self, reading: Reading, begun: Begun, asks: ModelClient) -> TraceResult:
-        answers = KeptAnswers(self._record, self._writer, begun.trace_id, self._on_reply)
+        answers = self._answers_about(begun)
         on_part = None
         if self._watch.on_part is not None:
             on_part = partial(self._on_part, begun.trace_id)
         return await reading.over(asks, answers, self._room, on_part)
+
+    def _answers_about(self, begun: Begun) -> KeptAnswers:
+        return KeptAnswers(
+            self._record, self._writer, begun.trace_id, self._on_reply, self._on_taken_back
+        )
 
     def _on_part(self, trace_id: str, judgement: Judgement) -> None:
         """Keep what was found so far, and tell of it once it is kept."""
@@ -395,6 +404,17 @@ class _Run:
         so_far.asked += 1
         so_far.form = reply.form
         self._watch.on_use(so_far.usage)
+
+    def _on_taken_back(self, trace: TakenBack) -> None:
+        """Count a trace that is to be judged anew as failed, and its suggestions no longer."""
+        so_far = self._so_far
+        if trace.trace_id in self._judged_now:
+            self._judged_now.discard(trace.trace_id)
+            so_far.steps[Step.JUDGED] -= 1
+            so_far.by_mode.subtract(label.mode for label in trace.suggestions)
+            so_far.quotes -= QuoteCounts.of(label.evidence for label in trace.suggestions)
+        failed = Progress(0, trace.trace_id, trace.path, Step.FAILED, problem=trace.problem)
+        self._watch.on_trace(so_far.add(failed))
 
     def _on_remark(self, words: str) -> None:
         self._so_far.remarks[words] += 1
