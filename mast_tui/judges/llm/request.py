@@ -136,6 +136,15 @@ class Request:
         return digest.hexdigest()
 
 
+LEAST_CONTEXT: Final = 2_048
+"""Tokens; no context in use is smaller."""
+
+
+def is_context_size(tokens: int) -> bool:
+    """Whether a number of tokens is one that servers' contexts have: a power of two."""
+    return tokens >= LEAST_CONTEXT and tokens.bit_count() == 1
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
     """A server's answer to one request.

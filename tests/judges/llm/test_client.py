@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import re
 import socket
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -248,8 +249,9 @@ async def test_a_server_that_restarts_is_asked_for_two_minutes(name: str) -> Non
 
             assert set(await asyncio.gather(*(ask() for _ in range(12)))) == {"ok"}
         assert 8 < len(server.chats) < 40
-    waits = [word for words in heard.waits for word in words.split() if word.isdigit()]
-    assert waits == sorted(waits, key=int)
+    waits = [int(seconds) for seconds in re.findall(r"again in (\d+) s", " ".join(heard.waits))]
+    assert waits == sorted(waits)
+    assert (waits[0], waits[-1]) == (1, 15)
     assert "is not ready: " in heard.waits[0]
     assert "for 2 minutes at most" in heard.waits[0]
 

@@ -31,7 +31,14 @@ from mast_tui.judges.llm.client.rate_limiter import RateLimiter, Timing, back_of
 from mast_tui.judges.llm.client.replies import LEAST_LOOKED_AT, UnusableReply, read_reply, was_cut
 from mast_tui.judges.llm.errors import AskError, ContextOverflow, RunStops, Unanswered
 from mast_tui.judges.llm.prompt.prompt import boundary_of, messages
-from mast_tui.judges.llm.request import Correction, ModelClient, Parameters, Reply, Request
+from mast_tui.judges.llm.request import (
+    Correction,
+    ModelClient,
+    Parameters,
+    Reply,
+    Request,
+    is_context_size,
+)
 from mast_tui.safe_text import one_line
 
 TRIES: Final = 6
@@ -66,9 +73,6 @@ APART: Final = 0.1
 CLEARLY_MORE: Final = 1.2
 """So many times the count of a request its estimate is, where that count is just what a context
 holds and the request is taken for one that was cut: of 20 estimates 19 are nearer."""
-
-LEAST_CONTEXT: Final = 2_048
-"""Tokens; no context in use is smaller."""
 
 RESTART: Final = 120.0
 """Seconds that a gateway or a server takes to restart."""
@@ -395,7 +399,7 @@ class Client(ModelClient):
         longer = max(tokens, request.tokens)
         if reads_more or longer <= count:
             return False
-        if count >= LEAST_CONTEXT and count.bit_count() == 1:
+        if is_context_size(count):
             return other != asked or longer > CLEARLY_MORE * count
         return abs(tokens - request.tokens) > APART * longer
 

@@ -22,7 +22,7 @@ from mast_tui.judges.llm.prompt.token_budget import (
 from mast_tui.judges.llm.prompt.tokens import estimate
 from mast_tui.judges.llm.prompt.verification import MODE_TOKENS, SHOWN_TOKENS
 from mast_tui.judges.llm.prompt.windows import plan, split
-from mast_tui.judges.llm.request import Window
+from mast_tui.judges.llm.request import Window, is_context_size
 from mast_tui.judges.llm.run.run_journal import JudgedBefore
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.traces.library import read_fully
@@ -213,12 +213,13 @@ def expected_answers(setup: Setup, workspace: Workspace | None) -> ExpectedAnswe
             continue
         known = workspace.answer_statistics(run_ids)
         if known.answers:
-            longest = round(known.longest_request * COUNTED_LESS)
+            longest = known.longest_request
+            reads_little = known.overflows > 0 or is_context_size(longest)
             return ExpectedAnswers(
                 answer=-(-(known.tokens_out + known.repeats_out) // known.answers),
                 tries=1 + known.repeats / known.answers,
                 first_try_out=known.thought_out,
-                longest_request=longest if known.overflows else None,
+                longest_request=round(longest * COUNTED_LESS) if reads_little else None,
                 measured=True,
             )
     guess = ANSWER_TOKENS + ANSWER_TOKENS_A_MODE * len(setup.prompt.modes)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Final, Generic, Protocol, TypeVar
 
@@ -72,6 +74,22 @@ class AnswerRoom:
             sorted({min(asked_for * 2**step, most) for step in range(8)})
         )
         """Every room that may be given, from the least."""
+        self._proving = asyncio.Lock()
+        self._proven = False
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Hold the turn to ask: until an answer could be used one task does, for all to learn."""
+        if not self._proven:
+            async with self._proving:
+                if not self._proven:
+                    yield
+                    return
+        yield
+
+    def prove(self) -> None:
+        """Note that an answer could be used."""
+        self._proven = True
 
     def wider(self, room: int, *, thought: bool) -> int | None:
         """Give more room than was too little; None where there is no more.
@@ -187,35 +205,37 @@ class RequestLoop(Generic[A]):
         cut = False
         correction: Correction | None = None
         while True:
-            reply = await self._reply(request, room, correction)
-            key = self._key_of(request, room.tokens)
-            # Any answer to what had been too long takes the place of the note of that.
-            stays = key in self._doubted
-            if not reply.kept:
-                await self._ledger.keep(key, reply, stays or reply.finish == "stop")
-            answer, problem = _read(reply, read)
-            if answer is None and reply.finish == "stop" and not (stays or reply.kept):
-                await self._ledger.reject(key)
-            if answer is not None:
-                self.forms.add(reply.form)
-                self._asks.note(None)
-                return answer[0]
-            self._asks.note(_PROBLEMS.get(reply.finish, problem))
-            if reply.finish == "refusal":
-                words = one_line(reply.text.strip(), MOST_WORDS) or "it gave no reason"
-                raise TraceFails(f"the model refused to judge {about}: {words}")
-            if reply.finish == "length":
-                thought = _only_thought(reply)
-                if not room.widen(thought=thought) or (cut and not thought):
-                    raise Unanswered(_too_little_room(about, reply, room.tokens, thought))
-                cut = True
-            elif correction is not None:
-                raise Unanswered(
-                    f"the answer about {about} could not be used, twice: {problem}"
-                    f"{_as_said(reply.text)}"
-                )
-            else:
-                correction = Correction(reply.text, problem)
+            async with self._room.turn():
+                reply = await self._reply(request, room, correction)
+                key = self._key_of(request, room.tokens)
+                # Any answer to what had been too long takes the place of the note of that.
+                stays = key in self._doubted
+                if not reply.kept:
+                    await self._ledger.keep(key, reply, stays or reply.finish == "stop")
+                answer, problem = _read(reply, read)
+                if answer is None and reply.finish == "stop" and not (stays or reply.kept):
+                    await self._ledger.reject(key)
+                if answer is not None:
+                    self.forms.add(reply.form)
+                    self._room.prove()
+                    self._asks.note(None)
+                    return answer[0]
+                self._asks.note(_PROBLEMS.get(reply.finish, problem))
+                if reply.finish == "refusal":
+                    words = one_line(reply.text.strip(), MOST_WORDS) or "it gave no reason"
+                    raise TraceFails(f"the model refused to judge {about}: {words}")
+                if reply.finish == "length":
+                    thought = _only_thought(reply)
+                    if not room.widen(thought=thought) or (cut and not thought):
+                        raise Unanswered(_too_little_room(about, reply, room.tokens, thought))
+                    cut = True
+                elif correction is not None:
+                    raise Unanswered(
+                        f"the answer about {about} could not be used, twice: {problem}"
+                        f"{_as_said(reply.text)}"
+                    )
+                else:
+                    correction = Correction(reply.text, problem)
 
     async def _reply(
         self, request: Request, room: _RoomToAsk, correction: Correction | None
@@ -289,8 +309,8 @@ def _too_little_room(about: str, reply: Reply, room: int, thought: bool) -> str:
         )
     if reply.tokens_out < _CUT_SHORT * room:
         return (
-            f"the answer about {about} was cut twice, the second time at {reply.tokens_out:,} tokens"
-            f" of the {room:,} allowed; ask about less at a time (--window-tokens)"
+            f"the answer about {about} was cut twice, the second time at {reply.tokens_out:,}"
+            f" tokens of the {room:,} allowed; ask about less at a time (--window-tokens)"
         )
     return (
         f"the answer about {about} was cut twice, the second time at {room:,} tokens; allow"

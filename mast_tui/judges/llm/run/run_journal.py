@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, cast
 
-from mast_tui.judges.llm.request import Finish, Form, Reply
+from mast_tui.judges.llm.request import Finish, Form, Reply, is_context_size
 from mast_tui.judges.llm.run.judging import TraceResult
 from mast_tui.judges.llm.run.setup import CHECKED_BY, Setup
 from mast_tui.judges.llm.run.writer_thread import WriterThread
@@ -142,6 +142,7 @@ class RunRecord:
         self._failed = frozenset(trace.trace_id for trace in traces if trace.problem is not None)
         self._cut: set[str] = set()
         """Traces of which answers were taken back."""
+        self._suspect: set[str] = set()
 
     @property
     def spent(self) -> Usage:
@@ -230,6 +231,8 @@ class RunRecord:
         )
         if usable:
             self._answered.add(key)
+        if reply.counted and is_context_size(reply.tokens_in):
+            self._suspect.add(trace_id)
         if reply.form != self._form:
             self._workspace.set_run_form(self.run_id(), reply.form)
             self._form = reply.form
@@ -251,6 +254,7 @@ class RunRecord:
         judged: list[TakenBack] = []
         with self._workspace.transaction():
             for asked in answers:
+                self._workspace.reject_answer(asked.run_id, asked.key)
                 note = replace(
                     asked, answer="", finish="length", tokens_in=0, tokens_out=0, tokens_cached=0
                 )
@@ -271,6 +275,10 @@ class RunRecord:
         self.note_failed(trace_id, problem)
         path = self._workspace.trace(trace_id).path or Path()
         return TakenBack(trace_id, path, problem, labels)
+
+    def is_suspect(self, trace_id: str) -> bool:
+        """Whether a request about a trace was counted with just what a context holds."""
+        return trace_id in self._suspect
 
     def is_to_be_asked_anew(self, trace_id: str) -> bool:
         """Whether answers about a trace were taken back since this was asked last."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -42,6 +42,9 @@ CHECKED_AGAIN: Final = "kept answers were checked again, by the rules of today"
 
 MOST_IN_A_ROW: Final = 3
 """So many traces that fail in a row for one reason end a run: others would fail alike."""
+
+MOST_SUSPECTS: Final = 64
+"""So many traces that may have to be judged anew are kept at hand."""
 
 _NUMBERS: Final = re.compile(r"\d[\d,.]*")
 _OF_SHORTENED: Final = ("shortened", "the task is shortened")
@@ -190,6 +193,7 @@ class _Feed:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="traces")
         self._turn = asyncio.Lock()
         self._over = False
+        self._put_back: deque[Trace] = deque()
 
     async def next(self) -> _AtHand | None:
         """The next trace; None after the last."""
@@ -200,6 +204,11 @@ class _Feed:
             self._over = self._over or found is None
             return found
 
+    def put_back(self, trace: Trace) -> None:
+        """Hand a trace out once more; for a task that draws again itself."""
+        self._put_back.append(trace)
+        self._over = False
+
     def end(self) -> None:
         """Hand out no more."""
         self._over = True
@@ -209,7 +218,7 @@ class _Feed:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     def _next(self) -> _AtHand | None:
-        trace = next(self._traces, None)
+        trace = self._put_back.popleft() if self._put_back else next(self._traces, None)
         if trace is None:
             return None
         problem = None
@@ -245,10 +254,13 @@ class _Run:
         self._watch = watch
         self._again = again
         self._writer = WriterThread()
+        self._feed: _Feed | None = None
         self._so_far = ModelRunSummary(setup.judge, setup.taxonomy.ref)
         self._room = AnswerRoom(setup.parameters.answer_tokens, learns=not deferred)
         self._deferred = deferred
         self._judged_now: set[str] = set()
+        self._suspects: dict[str, Trace] = {}
+        """Traces at hand that were judged by requests which may have been cut."""
         self._failing = ""
         self._in_a_row = 0
         """How many traces have failed one after the other, and as what."""
@@ -258,13 +270,12 @@ class _Run:
     async def over(self, traces: Iterable[Trace], connect: Connect) -> ModelRunSummary:
         """Judge all traces, and sum up."""
         stopped: str | None = None
-        feed: _Feed | None = None
         try:
             self._record = await self._writer.do(self._open)
             self._writer.together = self._record.together
             self._so_far.usage = spent = self._record.spent
             self._so_far.resumed = self._record.before is not None
-            feed = _Feed(traces, self._record.begin, self._reading)
+            self._feed = feed = _Feed(traces, self._record.begin, self._reading)
             try:
                 way = connect(self._setup, spent, self._watch.on_wait, self._on_remark)
                 async with way as asks:
@@ -278,8 +289,8 @@ class _Run:
             await self._writer.do(partial(self._sum_up, stopped))
             return self._so_far
         finally:
-            if feed is not None:
-                feed.close()
+            if self._feed is not None:
+                self._feed.close()
             await self._writer.close()
 
     def _open(self) -> RunRecord:
@@ -347,6 +358,8 @@ class _Run:
         count = await self._writer.do(partial(self._record.store, begun, result, indices))
         self._note(result)
         self._judged_now.add(begun.trace_id)
+        if self._record.is_suspect(begun.trace_id) and len(self._suspects) < MOST_SUSPECTS:
+            self._suspects[begun.trace_id] = found.trace
         self._in_a_row = 0
         return told(Step.JUDGED, count)
 
@@ -406,13 +419,17 @@ class _Run:
         self._watch.on_use(so_far.usage)
 
     def _on_taken_back(self, trace: TakenBack) -> None:
-        """Count a trace that is to be judged anew as failed, and its suggestions no longer."""
+        """Judge a trace anew where it is at hand, else count it as failed."""
         so_far = self._so_far
         if trace.trace_id in self._judged_now:
             self._judged_now.discard(trace.trace_id)
             so_far.steps[Step.JUDGED] -= 1
             so_far.by_mode.subtract(label.mode for label in trace.suggestions)
             so_far.quotes -= QuoteCounts.of(label.evidence for label in trace.suggestions)
+        at_hand = self._suspects.pop(trace.trace_id, None)
+        if at_hand is not None and self._feed is not None:
+            self._feed.put_back(at_hand)
+            return
         failed = Progress(0, trace.trace_id, trace.path, Step.FAILED, problem=trace.problem)
         self._watch.on_trace(so_far.add(failed))
 
