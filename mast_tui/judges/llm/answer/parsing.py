@@ -311,6 +311,8 @@ def spans_named(said: Mapping[str, object], view: NumberedSpans, tell: Tell) -> 
         ends = _as_range(first_of(said, _SPANS))
     named = [number for number in ends if number is not None]
     there = [index for index in map(view.index_of, named) if index is not None]
+    if not named and any(said.get(name) not in (None, "", []) for name in ("first", "last")):
+        tell("names a span in a way that cannot be read")
     if len(there) < len(named):
         tell("names a span that does not exist")
     if there != sorted(there):

@@ -57,6 +57,17 @@ def read_reply(text: str, *, form: Form, sent_tokens: int) -> Reply | ApiError |
         body = _streamed(text) if _EVENT.match(text) else _decoded(text)
     except (ValueError, RecursionError):
         return _no_json(text)
+    return read_body(body, form=form, sent_tokens=sent_tokens)
+
+
+def read_body(body: object, *, form: Form, sent_tokens: int) -> Reply | ApiError | UnusableReply:
+    """Read what the decoded body of a response with status 200 says, as ``read_reply`` does.
+
+    Args:
+        body: The decoded body.
+        form: The form of answer that was asked for.
+        sent_tokens: An estimate of what was sent, which stands in where nothing was counted.
+    """
     if not isinstance(body, dict):
         return UnusableReply("JSON that is no answer")
     usage = _usage(body.get("usage"))

@@ -26,12 +26,11 @@ from mast_tui.judges.llm.client.api_errors import (
     ApiError,
     ErrorKind,
     api_error_of,
-    context_limit,
     error_kind_of,
 )
 from mast_tui.judges.llm.client.budget import Budget
 from mast_tui.judges.llm.client.keys import scrub
-from mast_tui.judges.llm.client.replies import UnusableReply, read_reply, was_cut
+from mast_tui.judges.llm.client.replies import UnusableReply, read_body, was_cut
 from mast_tui.judges.llm.errors import ContextOverflow, Deferred, Unanswered
 from mast_tui.judges.llm.prompt.prompt import boundary_of, messages
 from mast_tui.judges.llm.request import Correction, Form, ModelClient, Reply, Request
@@ -351,7 +350,7 @@ class _BatchClient(ModelClient):
     def _read(self, line: Mapping[str, Any], request: Request) -> Reply | None:
         """The answer in a line; None where it has to be asked again."""
         form = self._capabilities.request_form.form
-        got = _outcome(line, form, request.tokens)
+        got = outcome_of(line, form, request.tokens)
         host = self._setup.host
         if isinstance(got, UnusableReply):
             self._batch.troubles[f"the response held {got.words}"] += 1
@@ -363,7 +362,6 @@ class _BatchClient(ModelClient):
             raise ContextOverflow(
                 f"{host} read only {got.tokens_in:,} tokens of about {request.tokens:,}: it cuts "
                 "what is longer than its context; let it read more",
-                limit=got.tokens_in,
                 cut_reply=got,
             )
         if not self._key:
@@ -377,7 +375,7 @@ class _BatchClient(ModelClient):
             self._batch.troubles[words] += 1
             return None
         if error_kind is ErrorKind.OVERFLOW:
-            raise ContextOverflow(f"the request is too long: {words}", limit=context_limit(error))
+            raise ContextOverflow(f"the request is too long: {words}")
         if error_kind is ErrorKind.FILTERED:
             return Reply(words, "refusal", form, 0, 0, counted=False)
         said = f"the request was refused: {words} ({error.status})"
@@ -399,11 +397,18 @@ def _still_open(bad: Sequence[Asked]) -> Reply | None:
     return kept_reply(last)
 
 
-def _outcome(line: Mapping[str, Any], form: Form, sent: int) -> Reply | ApiError | UnusableReply:
+def outcome_of(line: Mapping[str, Any], form: Form, sent: int) -> Reply | ApiError | UnusableReply:
+    """Read what came of a request.
+
+    Args:
+        line: The line of the answer.
+        form: The form of answer that was asked for.
+        sent: An estimate of the request's tokens.
+    """
     response, error = line.get("response"), line.get("error")
     if isinstance(response, dict) and _is_right(line):
         body = response.get("body", response)
-        return read_reply(orjson.dumps(body).decode(), form=form, sent_tokens=sent)
+        return read_body(body, form=form, sent_tokens=sent)
     status, body = 503, error  # what expired or was cancelled has no status: it was not asked
     if isinstance(response, dict):
         status = _status(response)
