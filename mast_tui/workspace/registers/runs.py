@@ -167,22 +167,6 @@ def reject_answer(connection: Connection, run_id: str, key: str) -> None:
     connection.execute(statement.values(usable=False))
 
 
-def answers_counted_as(connection: Connection, run_id: str, tokens_in: int) -> tuple[Asked, ...]:
-    """The usable answers of a run to requests that the server counted with so many tokens."""
-    rows = connection.execute(
-        select(_ASKED)
-        .where(
-            _ASKED.c.run == run_id,
-            _ASKED.c.tokens_in == tokens_in,
-            _ASKED.c.usable,
-            _ASKED.c.counted,
-            _ASKED.c.finish == "stop",
-        )
-        .order_by(_ASKED.c.id)
-    )
-    return tuple(map(_asked, rows.mappings()))
-
-
 def answer_statistics(connection: Connection, run_ids: Collection[str]) -> AnswerStatistics:
     """What the answers of some runs took."""
     usable = _ASKED.c.usable & (_ASKED.c.finish == "stop")

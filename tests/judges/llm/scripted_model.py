@@ -101,7 +101,7 @@ class Kept:
     async def known(self, key: str) -> Reply | None:
         return self.usable.get(key)
 
-    async def keep(self, key: str, reply: Reply, usable: bool) -> None:
+    async def keep(self, key: str, reply: Reply, usable: bool, sent: int = 0) -> None:
         self.all.append((reply, usable))
         self._last[key] = len(self.all) - 1
         if usable:

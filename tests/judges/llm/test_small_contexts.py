@@ -161,6 +161,15 @@ def useless_at_first(body: dict[str, Any], n: int) -> Action:
     )
 
 
+def counts_alike(count: int) -> Script:
+    """Reads everything, and counts the same for all requests."""
+
+    def script(body: dict[str, Any], _n: int) -> Action:
+        return answer(said(body), tokens_in=count, tokens_out=WORDS_OUT)
+
+    return script
+
+
 @pytest.fixture
 def workspace(tmp_path: Path) -> Iterator[Workspace]:
     place = Workspace.open(tmp_path / "workspace.db")
@@ -279,6 +288,19 @@ def test_small_traces_that_are_cut_alike_are_not_judged_so(
     assert summary.suggestions == len(workspace.labels(annotator=setup.judge))
     assert dict(+again.steps) == {Step.KNOWN: 3}
     assert all(answered.tokens_in < 4_096 for answered in usable_answers(workspace))
+
+
+@pytest.mark.parametrize("words", [50, 120, 300])
+def test_a_server_that_counts_alike_for_everything_is_asked_for_what_may_fit(
+    words: int, tmp_path: Path, workspace: Workspace
+) -> None:
+    runs = write_runs(tmp_path / "runs", 5, words=words)
+    with ModelServer(counts_alike(4_096)) as server:
+        summary = judged(setup_for(server), runs, workspace)
+        assert len(server.chats) < 60
+        again = judged(setup_for(server), runs, workspace)
+    assert dict(+summary.steps) == {Step.JUDGED: 5}
+    assert dict(+again.steps) == {Step.KNOWN: 5}
 
 
 def test_a_judgement_on_a_cut_request_is_taken_back_with_its_suggestions(

@@ -396,12 +396,11 @@ class Client(ModelClient):
         self._most_counted = max(count, self._most_counted)
         asked = replace(request, sample=0).fingerprint  # samples ask the same
         other, tokens = self._counts.setdefault(count, (asked, request.tokens))
-        longer = max(tokens, request.tokens)
-        if reads_more or longer <= count:
+        if reads_more or request.tokens <= count:
             return False
         if is_context_size(count):
-            return other != asked or longer > CLEARLY_MORE * count
-        return abs(tokens - request.tokens) > APART * longer
+            return other != asked or request.tokens > CLEARLY_MORE * count
+        return abs(tokens - request.tokens) > APART * max(tokens, request.tokens)
 
     def _unusable(self, got: UnusableReply) -> _Again | RunStops:
         if got.page and not self._answered:

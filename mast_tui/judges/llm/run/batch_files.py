@@ -317,7 +317,7 @@ class _BatchClient(ModelClient):
         Raises:
             Deferred: There is no answer yet.
             ContextOverflow: The request was too long.
-            Unanswered: It was refused.
+            Unanswered: It was refused; it is written down once more.
         """
         room = int(answer_tokens)
         key = self._setup.prompt.answer_key(request, room)
@@ -327,7 +327,11 @@ class _BatchClient(ModelClient):
         name = custom_id(request, key, len(bad) + self._given[key])
         line = None if self._batch.answers is None else self._batch.answers.find(name)
         if line is not None:
-            reply = self._read(line, request)
+            try:
+                reply = self._read(line, request)
+            except Unanswered:
+                await self._write(name, request, room, correction)
+                raise
             if reply is not None:
                 self._batch.read += 1
                 self._given[key] += 1
@@ -362,7 +366,6 @@ class _BatchClient(ModelClient):
             raise ContextOverflow(
                 f"{host} read only {got.tokens_in:,} tokens of about {request.tokens:,}: it cuts "
                 "what is longer than its context; let it read more",
-                cut_reply=got,
             )
         if not self._key:
             return got
@@ -380,8 +383,6 @@ class _BatchClient(ModelClient):
             return Reply(words, "refusal", form, 0, 0, counted=False)
         said = f"the request was refused: {words} ({error.status})"
         self._batch.troubles[said] += 1
-        if self._batch.requests is not None:
-            return None
         raise Unanswered(said)
 
 

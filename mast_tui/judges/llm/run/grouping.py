@@ -192,7 +192,7 @@ class _Counts:
     async def known(self, key: str) -> Reply | None:
         return None
 
-    async def keep(self, key: str, reply: Reply, usable: bool) -> None:
+    async def keep(self, key: str, reply: Reply, usable: bool, sent: int = 0) -> None:
         self.used += reply.usage
 
     async def reject(self, key: str) -> None:

@@ -135,7 +135,7 @@ class ShardAnswers:
         data = await asyncio.to_thread(self._folder.read, _file(key))
         return None if data is None else replace(Reply.read(orjson.loads(data)), kept=True)
 
-    async def keep(self, key: str, reply: Reply, usable: bool) -> None:
+    async def keep(self, key: str, reply: Reply, usable: bool, sent: int = 0) -> None:
         """Keep an answer that can be used; it is there when this returns."""
         if usable:
             data = orjson.dumps(asdict(reply))

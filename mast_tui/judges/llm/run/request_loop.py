@@ -44,11 +44,11 @@ class AnswerStore(Protocol):
 
     ``keep`` returns when the answer is kept, and keeps it also where the waiting task is cancelled.
     Only a ``usable`` answer is ``known`` afterwards, unless it is rejected; a later one under the
-    same key counts.
+    same key counts. ``sent`` is an estimate of the request's tokens.
     """
 
     async def known(self, key: str) -> Reply | None: ...
-    async def keep(self, key: str, reply: Reply, usable: bool) -> None: ...
+    async def keep(self, key: str, reply: Reply, usable: bool, sent: int = 0) -> None: ...
 
     async def reject(self, key: str) -> None:
         """Note that the answer that was kept last under a key turned out to be of no use."""
@@ -211,7 +211,9 @@ class RequestLoop(Generic[A]):
                 # Any answer to what had been too long takes the place of the note of that.
                 stays = key in self._doubted
                 if not reply.kept:
-                    await self._ledger.keep(key, reply, stays or reply.finish == "stop")
+                    await self._ledger.keep(
+                        key, reply, stays or reply.finish == "stop", request.tokens
+                    )
                 answer, problem = _read(reply, read)
                 if answer is None and reply.finish == "stop" and not (stays or reply.kept):
                     await self._ledger.reject(key)

@@ -5,6 +5,7 @@ Everything here that uses the workspace belongs into a thread beside the loop's.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -143,6 +144,8 @@ class RunRecord:
         self._cut: set[str] = set()
         """Traces of which answers were taken back."""
         self._suspect: set[str] = set()
+        self._may_be_cut: dict[int, list[Asked]] = defaultdict(list)
+        """By the tokens that the server counted, answers to requests that may be longer."""
 
     @property
     def spent(self) -> Usage:
@@ -212,27 +215,36 @@ class RunRecord:
             return None
         return kept_reply(asked)
 
-    def keep(self, trace_id: str, key: str, reply: Reply, usable: bool) -> None:
-        """Keep an answer."""
-        self._workspace.record_asked(
-            Asked(
-                run_id=self.run_id(),
-                trace_id=trace_id,
-                key=key,
-                answer=reply.text,
-                finish=reply.finish,
-                form=reply.form,
-                tokens_in=reply.tokens_in,
-                tokens_out=reply.tokens_out,
-                usable=usable,
-                counted=reply.counted,
-                tokens_cached=reply.tokens_cached,
-            )
+    def keep(self, trace_id: str, key: str, reply: Reply, usable: bool, sent: int) -> None:
+        """Keep an answer.
+
+        Args:
+            trace_id: The trace that it is about.
+            key: The hash of all that it depends on.
+            reply: The answer.
+            usable: Whether it need not be asked for again.
+            sent: An estimate of the request's tokens.
+        """
+        asked = Asked(
+            run_id=self.run_id(),
+            trace_id=trace_id,
+            key=key,
+            answer=reply.text,
+            finish=reply.finish,
+            form=reply.form,
+            tokens_in=reply.tokens_in,
+            tokens_out=reply.tokens_out,
+            usable=usable,
+            counted=reply.counted,
+            tokens_cached=reply.tokens_cached,
         )
+        self._workspace.record_asked(asked)
         if usable:
             self._answered.add(key)
-        if reply.counted and is_context_size(reply.tokens_in):
-            self._suspect.add(trace_id)
+        if usable and reply.counted and sent > reply.tokens_in:
+            self._may_be_cut[reply.tokens_in].append(replace(asked, answer=""))
+            if is_context_size(reply.tokens_in):
+                self._suspect.add(trace_id)
         if reply.form != self._form:
             self._workspace.set_run_form(self.run_id(), reply.form)
             self._form = reply.form
@@ -250,14 +262,12 @@ class RunRecord:
         Returns:
             The traces that had been judged, with their suggestions.
         """
-        answers = self._workspace.answers_counted_as(self.run_id(), limit)
+        answers = self._may_be_cut.pop(limit, [])
         judged: list[TakenBack] = []
         with self._workspace.transaction():
             for asked in answers:
                 self._workspace.reject_answer(asked.run_id, asked.key)
-                note = replace(
-                    asked, answer="", finish="length", tokens_in=0, tokens_out=0, tokens_cached=0
-                )
+                note = replace(asked, finish="length", tokens_in=0, tokens_out=0, tokens_cached=0)
                 self._workspace.record_asked(note)
             for trace_id in dict.fromkeys(asked.trace_id for asked in answers):
                 self._cut.add(trace_id)
@@ -379,9 +389,9 @@ class KeptAnswers:
             return None
         return await self._writer.do(partial(self._record.find, key))
 
-    async def keep(self, key: str, reply: Reply, usable: bool) -> None:
+    async def keep(self, key: str, reply: Reply, usable: bool, sent: int = 0) -> None:
         """Keep an answer; it is on disk when this returns."""
-        keep = partial(self._record.keep, self._trace_id, key, reply, usable)
+        keep = partial(self._record.keep, self._trace_id, key, reply, usable, sent)
         await self._writer.do(keep)
         self._on_reply(reply)
 
