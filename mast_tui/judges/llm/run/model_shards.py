@@ -131,9 +131,12 @@ class ShardAnswers:
         self._folder = folder
 
     async def known(self, key: str) -> Reply | None:
-        """The answer that was kept under this key."""
+        """Find the answer that was kept under this key; none where its file is damaged."""
         data = await asyncio.to_thread(self._folder.read, _file(key))
-        return None if data is None else replace(Reply.read(orjson.loads(data)), kept=True)
+        try:
+            return None if data is None else replace(Reply.read(orjson.loads(data)), kept=True)
+        except ValueError:
+            return None
 
     async def keep(self, key: str, reply: Reply, usable: bool, sent: int = 0) -> None:
         """Keep an answer that can be used; it is there when this returns."""
