@@ -248,7 +248,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class AnswerStatistics:
-    """What the answers of a model took, in tokens.
+    """The tokens that the answers of a model took.
 
     ``answers`` could be used, with ``tokens_out`` together; the longest of their requests took
     ``longest_request``. ``repeats`` were cut or could not be used, with ``repeats_out`` together.

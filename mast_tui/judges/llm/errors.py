@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from mast_tui.errors import MastError
 
 if TYPE_CHECKING:
-    from mast_tui.judges.llm.request import Reply
+    from mast_tui.workspace import Usage
 
 
 class AskError(MastError):
@@ -26,8 +26,8 @@ class ContextOverflow(TraceFails):
     """The request is longer than the model reads: ask with smaller windows.
 
     ``room`` is what an answer might take if only that was too long, and ``limit`` what the server
-    reads as far as it tells, both in tokens. ``cut_reply`` is the answer of a server that read
-    only a part of the request and did not say so.
+    reads as far as it tells, both in tokens. ``cut`` is what the answer of a server took that
+    read only a part of the request and did not say so.
     """
 
     def __init__(
@@ -36,12 +36,12 @@ class ContextOverflow(TraceFails):
         *,
         room: int | None = None,
         limit: int | None = None,
-        cut_reply: Reply | None = None,
+        cut: Usage | None = None,
     ) -> None:
         super().__init__(message)
         self.room = room
         self.limit = limit
-        self.cut_reply = cut_reply
+        self.cut = cut
 
 
 class Deferred(AskError):

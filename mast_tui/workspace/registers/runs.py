@@ -168,7 +168,7 @@ def reject_answer(connection: Connection, run_id: str, key: str) -> None:
 
 
 def answer_statistics(connection: Connection, run_ids: Collection[str]) -> AnswerStatistics:
-    """What the answers of some runs took."""
+    """Sum up the tokens that the answers of some runs took."""
     usable = _ASKED.c.usable & (_ASKED.c.finish == "stop")
     cut = _ASKED.c.finish == "length"
     thought = ~_ASKED.c.usable & cut & (func.length(_ASKED.c.answer) < _ASKED.c.tokens_out)

@@ -112,7 +112,7 @@ class Kept:
         self.all[place] = (self.all[place][0], False)
         del self.usable[key]
 
-    async def take_back(self, limit: int) -> None:
+    async def take_back(self, limit: int, sent: int) -> None:
         self.taken_back.append(limit)
 
 

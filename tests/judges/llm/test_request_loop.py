@@ -248,7 +248,7 @@ async def test_what_a_cut_request_took_is_kept_and_others_like_it_are_taken_back
     cut = replace(reply("7"), tokens_in=4_096, tokens_out=9)
     ledger = Kept()
     with pytest.raises(ContextOverflow):
-        await ask(ledger, ContextOverflow("it was cut", limit=4_096, cut_reply=cut))
+        await ask(ledger, ContextOverflow("it was cut", limit=4_096, cut=cut.usage))
     assert ledger.taken_back == [4_096]
     ((note, usable),) = ledger.all
     assert (note.text, note.finish, note.tokens_in, note.tokens_out) == ("", "length", 4_096, 9)

@@ -15,6 +15,7 @@ from mast_tui.judges.llm.client.endpoint import Endpoint
 from mast_tui.judges.llm.client.rate_limiter import FIRST, RateLimiter
 from mast_tui.judges.llm.errors import ContextOverflow, RunStops, Unanswered
 from mast_tui.judges.llm.request import Correction, Parameters
+from mast_tui.workspace import Usage
 from tests.judges.llm.asking import ANSWER_TOKENS, Heard, a_client, a_request, after, ask_once
 from tests.judges.llm.fake_time import FakeTime
 from tests.judges.llm.server import MODEL, Action, ModelServer, answer, document, raw, status
@@ -118,7 +119,7 @@ async def test_different_requests_that_count_the_same_were_cut(
                 with pytest.raises(ContextOverflow) as caught:
                     await client.ask(a_request("other", tokens=second), ANSWER_TOKENS)
                 assert caught.value.limit == count
-                assert caught.value.cut_reply is not None
+                assert caught.value.cut == Usage(1, count, 50)
             else:
                 await client.ask(a_request("other", tokens=second), ANSWER_TOKENS)
 

@@ -230,12 +230,12 @@ def answer_room(refusal: ApiError) -> int | None:
 
 
 def context_limit(refusal: ApiError) -> int | None:
-    """The tokens that the server reads at most; None where it does not tell."""
+    """Return the most tokens that the server reads; None where it does not tell."""
     return _number_in(_CONTEXT_LIMIT, refusal)
 
 
 def longest_answer(refusal: ApiError) -> int | None:
-    """The tokens that an answer may take at most; None where the server does not tell.
+    """Return the most tokens that an answer may take; None where the server does not tell.
 
     Also None where no answer about the modes of a taxonomy would come to its end within them.
     """
@@ -244,7 +244,7 @@ def longest_answer(refusal: ApiError) -> int | None:
 
 
 def _number_in(pattern: re.Pattern[str], refusal: ApiError) -> int | None:
-    """The number that one of a pattern's groups finds in the words of an error."""
+    """Return the number that a group of a pattern matches in the message of an error."""
     match = pattern.search(refusal.message[:MOST_WORDS].lower())
     digits = "" if match is None else (match[match.lastindex or 0]).replace(",", "")
     return int(digits) if digits else None

@@ -37,6 +37,7 @@ from mast_tui.judges.llm.request import (
     Parameters,
     Reply,
     Request,
+    differ_clearly,
     is_context_size,
 )
 from mast_tui.safe_text import one_line
@@ -66,9 +67,6 @@ NAMES_WITHIN: Final = 5.0
 """Seconds in which a server must list its models to have them named in an error."""
 
 NAMES_SHOWN: Final = 5
-
-APART: Final = 0.1
-"""The share by which estimates of two requests differ that cannot have equally many tokens."""
 
 CLEARLY_MORE: Final = 1.2
 """So many times the count of a request its estimate is, where that count is just what a context
@@ -373,7 +371,7 @@ class Client(ModelClient):
                 " it cuts what is longer than its context (for Ollama set"
                 " OLLAMA_CONTEXT_LENGTH=32768)",
                 limit=reply.tokens_in,
-                cut_reply=reply,
+                cut=reply.usage,
             )
         if len(reply.text) < LONG_ANSWER:
             text = scrub(reply.text, self._endpoint.api_key)
@@ -382,7 +380,7 @@ class Client(ModelClient):
         return reply if text == reply.text else replace(reply, text=text)
 
     def _reads_no_more(self, reply: Reply, request: Request) -> bool:
-        """Whether the count of a request is all that the server reads of any request.
+        """Return whether the count of a request is all that the server reads of any request.
 
         Different requests with one count were cut to it, where one is clearly shorter than the
         other, or where the count is a power of two, as contexts are. Such a count of a single
@@ -400,7 +398,7 @@ class Client(ModelClient):
             return False
         if is_context_size(count):
             return other != asked or request.tokens > CLEARLY_MORE * count
-        return abs(tokens - request.tokens) > APART * max(tokens, request.tokens)
+        return differ_clearly(tokens, request.tokens)
 
     def _unusable(self, got: UnusableReply) -> _Again | RunStops:
         if got.page and not self._answered:

@@ -18,7 +18,7 @@ AZURE_HOSTS: Final = (
 
 
 def is_azure(base_url: str) -> bool:
-    """Whether an address names a server of Azure, which wants the key in a header ``api-key``."""
+    """Return whether an address is one of Azure, which wants the key in a header ``api-key``."""
     parts = _split(base_url)
     return parts is not None and (parts.hostname or "").endswith(AZURE_HOSTS)
 

@@ -13,11 +13,7 @@ import orjson
 
 from mast_tui.judges.llm.client.api_errors import ApiError, api_error_of
 from mast_tui.judges.llm.prompt.tokens import estimate
-from mast_tui.judges.llm.request import MOST_TOKENS, Finish, Form, Reply
-
-OVERSHOOT: Final = 1.6
-"""The estimate of a text's tokens is never so many times what a tokenizer makes of it: on real
-traces it was 0.8 to 1.35 times that."""
+from mast_tui.judges.llm.request import MOST_TOKENS, OVERSHOOT, Finish, Form, Reply
 
 LEAST_LOOKED_AT: Final = 500
 """Tokens; where fewer were sent a count that is too low says nothing."""
@@ -166,7 +162,7 @@ def _streamed(text: str) -> dict[str, object]:
 
 
 def _arguments(message: Mapping[str, object]) -> str:
-    """The arguments of the first call in a message that has some."""
+    """Return the arguments of the first call in a message that has some."""
     calls = message.get("tool_calls")
     for call in calls if isinstance(calls, list) else ():
         function = call.get("function") if isinstance(call, dict) else None

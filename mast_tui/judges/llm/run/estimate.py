@@ -133,7 +133,7 @@ def _of_trace(
 def _as_read(
     setup: Setup, view: RedactedView, planned: tuple[Window, ...], longest: int | None
 ) -> Iterator[Window]:
-    """The windows of a trace, split as they will be for a server that reads little.
+    """Yield the windows of a trace, split as they will be for a server that reads little.
 
     Args:
         setup: What is asked.
@@ -154,7 +154,7 @@ def _as_read(
 
 
 def _sent(setup: Setup, view: RedactedView, window: Window, *, alone: bool) -> int:
-    """The tokens of the request about a window; ``alone`` where it shows the whole trace."""
+    """Estimate the tokens of the request about a window, ``alone`` if it shows the whole trace."""
     budget = window.tokens or setup.parameters.window_tokens
     task = min(estimate(view.task), task_room(budget))
     tokens = view.tokens[window.first : window.last + 1]
@@ -167,19 +167,19 @@ def _sent(setup: Setup, view: RedactedView, window: Window, *, alone: bool) -> i
 
 
 def _shortened(setup: Setup, view: RedactedView) -> int:
-    """How many spans of a trace of several windows are shortened."""
+    """Count the spans that are shortened in a trace of several windows."""
     return sum(map(int.__gt__, view.tokens, _most_shown(view, setup.parameters.window_tokens)))
 
 
 def _most_shown(view: RedactedView, budget: int) -> list[int]:
-    """The most tokens that each span's text may take in a window of a trace of several."""
+    """Return the most tokens of each span's text in a window of a trace of several."""
     spans = len(view)
     return [unit(budget) * weight(index, spans) for index in range(spans)]
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedAnswers:
-    """What answers are expected to take, in tokens.
+    """The tokens that answers are expected to take.
 
     ``answer`` is for one that can be used, with what was cut or of no use before it; ``tries`` is
     how often a request is sent for it. ``first_try_out`` is what a thinking model takes once in a
@@ -195,7 +195,7 @@ class ExpectedAnswers:
 
 
 def expected_answers(setup: Setup, workspace: Workspace | None) -> ExpectedAnswers:
-    """Expect what this judge's answers took here, else those of its model; else guess.
+    """Expect what this judge's answers took here, else those of its model, else a guess.
 
     Args:
         setup: The judge.

@@ -198,5 +198,5 @@ class _Counts:
     async def reject(self, key: str) -> None:
         pass
 
-    async def take_back(self, limit: int) -> None:
+    async def take_back(self, limit: int, sent: int) -> None:
         pass

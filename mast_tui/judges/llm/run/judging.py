@@ -37,7 +37,15 @@ from mast_tui.judges.llm.prompt.verification import (
     parse_verification,
 )
 from mast_tui.judges.llm.prompt.windows import LEAST_TOKENS, plan, split
-from mast_tui.judges.llm.request import Fact, ModelClient, Parameters, Request, Window
+from mast_tui.judges.llm.request import (
+    OVERSHOOT,
+    Fact,
+    ModelClient,
+    Parameters,
+    Request,
+    Window,
+    is_context_size,
+)
 from mast_tui.judges.llm.run.request_loop import AnswerRoom, AnswerStore, RequestLoop
 from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.quote_anchoring import MOST_SEARCHED, Locator, anchored
@@ -266,7 +274,7 @@ class Reading:
         return self._prompt.request(self._view, window, digest, sample=sample, facts=self._facts)
 
     def _split(self, window: Window, why: ContextOverflow) -> tuple[Window, ...]:
-        """Smaller windows in the place of one that was too long.
+        """Return smaller windows in the place of one that was too long.
 
         Raises:
             _NothingSmaller: The window cannot become smaller.
@@ -282,7 +290,7 @@ class Reading:
             " (llama.cpp -c, vLLM --max-model-len, Ollama OLLAMA_CONTEXT_LENGTH) or ask about"
             " fewer modes (--taxonomy)"
         )
-        if why.limit is not None and why.limit < instructions:
+        if why.limit is not None and instructions > _most_of_estimate(why):
             raise RunStops(f"{why}; {sizes}") from why
         try:
             return split(window, self._view, self._prompt, self._parameters)
@@ -328,6 +336,18 @@ class Reading:
             windows=windows,
             remarks=_told(remarks),
         )
+
+
+def _most_of_estimate(why: ContextOverflow) -> float:
+    """Return the largest estimate of a text that a server may read whole.
+
+    A limit that the server names, or that contexts have, is taken as it is. Other counts of cut
+    requests may come from a server that counts little.
+    """
+    limit = why.limit or 0
+    if why.cut is None or is_context_size(limit):
+        return limit
+    return limit * OVERSHOOT
 
 
 def _checked_facts(trace: Trace, view: RedactedView) -> tuple[Fact, ...]:

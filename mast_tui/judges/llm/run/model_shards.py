@@ -147,7 +147,7 @@ class ShardAnswers:
     async def reject(self, key: str) -> None:
         """Leave the answer: it is read anew before it counts, and asked for again."""
 
-    async def take_back(self, limit: int) -> None:
+    async def take_back(self, limit: int, sent: int) -> None:
         """Leave what was judged before: answers do not tell in which units they count."""
 
 

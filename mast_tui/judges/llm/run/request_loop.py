@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Final, Generic, Protocol, TypeVar
 
 from mast_tui.judges.llm.answer.json_object import Malformed
@@ -54,8 +53,11 @@ class AnswerStore(Protocol):
         """Note that the answer that was kept last under a key turned out to be of no use."""
         ...
 
-    async def take_back(self, limit: int) -> None:
-        """Take back the answers to requests that the server cut to so many tokens."""
+    async def take_back(self, limit: int, sent: int) -> None:
+        """Take back the answers to requests that the server cut to ``limit`` tokens.
+
+        ``sent`` is an estimate of the request by which that was noticed.
+        """
         ...
 
 
@@ -79,7 +81,7 @@ class AnswerRoom:
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """Hold the turn to ask: until an answer could be used one task does, for all to learn."""
+        """Hold the turn to ask: one task at a time until an answer could be used."""
         if not self._proven:
             async with self._proving:
                 if not self._proven:
@@ -124,7 +126,7 @@ class _RoomToAsk:
         return self.tokens
 
     def widen(self, *, thought: bool) -> bool:
-        """Give the next try more room than the last one had; whether there is more."""
+        """Give the next try more room than the last one had; return whether there is more."""
         wider = self._room.wider(self.tokens, thought=thought)
         if wider is not None:
             self._least = wider
@@ -257,9 +259,16 @@ class RequestLoop(Generic[A]):
         except ContextOverflow as error:
             form: Form = min(self.forms, default="json_schema")
             note = Reply("", "length", form, 0, 0)
-            if error.cut_reply is not None:
-                note = replace(error.cut_reply, text="", finish="length", form=form)
-                await self._ledger.take_back(error.cut_reply.tokens_in)
+            if error.cut is not None:
+                note = Reply(
+                    "",
+                    "length",
+                    form,
+                    error.cut.tokens_in,
+                    error.cut.tokens_out,
+                    tokens_cached=error.cut.tokens_cached,
+                )
+                await self._ledger.take_back(error.cut.tokens_in, request.tokens)
             await self._ledger.keep(self._key_of(request, room.tokens), note, True)
             self._note_too_long(request, room.tokens)
             raise
@@ -288,7 +297,7 @@ class RequestLoop(Generic[A]):
 
 
 def _filled_context(reply: Reply, allowed: int) -> bool:
-    """Whether an answer was cut as the server's context was full, before its own limit.
+    """Return whether an answer was cut by the server's full context, before its own limit.
 
     Request and answer then take what a context holds, which is a multiple of 256 tokens.
     """

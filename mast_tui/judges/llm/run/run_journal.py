@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, cast
 
-from mast_tui.judges.llm.request import Finish, Form, Reply, is_context_size
+from mast_tui.judges.llm.request import Finish, Form, Reply, differ_clearly, is_context_size
 from mast_tui.judges.llm.run.judging import TraceResult
 from mast_tui.judges.llm.run.setup import CHECKED_BY, Setup
 from mast_tui.judges.llm.run.writer_thread import WriterThread
@@ -104,7 +104,7 @@ class JudgedBefore:
         self._ids.add(trace_id)
 
     def remove(self, trace_id: str) -> bool:
-        """Note that a trace is to be judged anew; whether it was judged."""
+        """Note that a trace is to be judged anew, and return whether it was judged."""
         judged = trace_id in self._ids
         self._ids.discard(trace_id)
         return judged
@@ -144,8 +144,9 @@ class RunRecord:
         self._cut: set[str] = set()
         """Traces of which answers were taken back."""
         self._suspect: set[str] = set()
-        self._may_be_cut: dict[int, list[Asked]] = defaultdict(list)
-        """By the tokens that the server counted, answers to requests that may be longer."""
+        self._may_be_cut: dict[int, list[tuple[Asked, int]]] = defaultdict(list)
+        """By the tokens that the server counted, answers to requests that may be longer, and the
+        estimates of these."""
 
     @property
     def spent(self) -> Usage:
@@ -242,7 +243,7 @@ class RunRecord:
         if usable:
             self._answered.add(key)
         if usable and reply.counted and sent > reply.tokens_in:
-            self._may_be_cut[reply.tokens_in].append(replace(asked, answer=""))
+            self._may_be_cut[reply.tokens_in].append((replace(asked, answer=""), sent))
             if is_context_size(reply.tokens_in):
                 self._suspect.add(trace_id)
         if reply.form != self._form:
@@ -253,16 +254,23 @@ class RunRecord:
         """Note that the answer that was kept last under a key cannot be used."""
         self._workspace.reject_answer(self.run_id(), key)
 
-    def take_back(self, limit: int) -> list[TakenBack]:
+    def take_back(self, limit: int, sent: int) -> list[TakenBack]:
         """Take back all that rests on requests of which the server read only so many tokens.
 
         Args:
             limit: The tokens that the server counted.
+            sent: An estimate of the request by which that was noticed. Where no context is of
+                that size, only answers to clearly longer or shorter requests are taken back:
+                others may have as many tokens by chance.
 
         Returns:
             The traces that had been judged, with their suggestions.
         """
-        answers = self._may_be_cut.pop(limit, [])
+        answers = [
+            asked
+            for asked, tokens in self._may_be_cut.pop(limit, [])
+            if is_context_size(limit) or differ_clearly(tokens, sent)
+        ]
         judged: list[TakenBack] = []
         with self._workspace.transaction():
             for asked in answers:
@@ -287,11 +295,11 @@ class RunRecord:
         return TakenBack(trace_id, path, problem, labels)
 
     def is_suspect(self, trace_id: str) -> bool:
-        """Whether a request about a trace was counted with just what a context holds."""
+        """Return whether a request about a trace was counted with just what a context holds."""
         return trace_id in self._suspect
 
     def is_to_be_asked_anew(self, trace_id: str) -> bool:
-        """Whether answers about a trace were taken back since this was asked last."""
+        """Return whether answers about a trace were taken back since the last call."""
         taken_back = trace_id in self._cut
         self._cut.discard(trace_id)
         return taken_back
@@ -399,9 +407,9 @@ class KeptAnswers:
         """Note that the answer that was kept last under a key cannot be used."""
         await self._writer.do(partial(self._record.reject, key))
 
-    async def take_back(self, limit: int) -> None:
+    async def take_back(self, limit: int, sent: int) -> None:
         """Take back what rests on requests that the server cut to so many tokens."""
-        for taken_back in await self._writer.do(partial(self._record.take_back, limit)):
+        for taken_back in await self._writer.do(partial(self._record.take_back, limit, sent)):
             self._on_taken_back(taken_back)
 
 
