@@ -193,6 +193,7 @@ class _Feed:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="traces")
         self._turn = asyncio.Lock()
         self._over = False
+        self._ended = False
         self._put_back: deque[Trace] = deque()
 
     async def next(self) -> _AtHand | None:
@@ -201,17 +202,18 @@ class _Feed:
             if self._over:
                 return None
             found = await asyncio.get_running_loop().run_in_executor(self._thread, self._next)
-            self._over = self._over or found is None
+            # A trace may have been put back meanwhile.
+            self._over = self._ended or (found is None and not self._put_back)
             return found
 
     def put_back(self, trace: Trace) -> None:
-        """Hand a trace out once more; for a task that draws again itself."""
+        """Hand a trace out once more, unless the feed was ended; the caller draws again itself."""
         self._put_back.append(trace)
-        self._over = False
+        self._over = self._ended
 
     def end(self) -> None:
         """Hand out no more."""
-        self._over = True
+        self._over = self._ended = True
 
     def close(self) -> None:
         """Read no more; a trace that is being read is read to its end by the thread alone."""
