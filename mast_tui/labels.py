@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, astuple, dataclass
 from enum import IntEnum, StrEnum
-from operator import add
+from operator import add, sub
 from typing import Final, TypeVar
 
 from mast_tui.errors import MastError
@@ -392,6 +392,9 @@ class QuoteCounts:
 
     def __add__(self, other: QuoteCounts) -> QuoteCounts:
         return QuoteCounts(*map(add, astuple(self), astuple(other)))
+
+    def __sub__(self, other: QuoteCounts) -> QuoteCounts:
+        return QuoteCounts(*map(sub, astuple(self), astuple(other)))
 
 
 _COUNTED_AS: Final[dict[Match | None, str]] = {

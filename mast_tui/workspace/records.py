@@ -247,6 +247,25 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerStatistics:
+    """The tokens that the answers of a model took.
+
+    ``answers`` could be used, with ``tokens_out`` together; the longest of their requests took
+    ``longest_request``. ``repeats`` were cut or could not be used, with ``repeats_out`` together.
+    ``thought_out`` is the most that an answer took which was cut before it had begun, as the model
+    was still thinking. ``overflows`` requests were longer than the server reads.
+    """
+
+    answers: int = 0
+    tokens_out: int = 0
+    longest_request: int = 0
+    repeats: int = 0
+    repeats_out: int = 0
+    thought_out: int = 0
+    overflows: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """One run of a judge over traces; ``finished_at`` is None where it was broken off.
 

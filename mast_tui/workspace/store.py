@@ -762,6 +762,8 @@ class Workspace:
     record_asked = writing(run_register.add_asked)
     find_answer = reading(run_register.find_answer)
     answers_about = reading(run_register.answers_about)
+    answer_statistics = reading(run_register.answer_statistics)
+    reject_answer = writing(run_register.reject_answer)
     unusable_answers = reading(run_register.unusable_answers)
     answer_keys = reading(run_register.answer_keys)
     usage = reading(run_register.usage)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from mast_tui.errors import MastError
+
+if TYPE_CHECKING:
+    from mast_tui.workspace import Usage
 
 
 class AskError(MastError):
@@ -20,12 +25,23 @@ class Unanswered(TraceFails):
 class ContextOverflow(TraceFails):
     """The request is longer than the model reads: ask with smaller windows.
 
-    ``room`` is what an answer might take if only that was too long, in tokens.
+    ``room`` is what an answer might take if only that was too long, and ``limit`` what the server
+    reads as far as it tells, both in tokens. ``cut`` is what the answer of a server took that
+    read only a part of the request and did not say so.
     """
 
-    def __init__(self, message: str, *, room: int | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        room: int | None = None,
+        limit: int | None = None,
+        cut: Usage | None = None,
+    ) -> None:
         super().__init__(message)
         self.room = room
+        self.limit = limit
+        self.cut = cut
 
 
 class Deferred(AskError):

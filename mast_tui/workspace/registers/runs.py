@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -16,7 +17,7 @@ from mast_tui.workspace.events.codec import QUOTES, SETTINGS, quote_kinds_from
 from mast_tui.workspace.events.fields import Fields
 from mast_tui.workspace.events.rows import Row
 from mast_tui.workspace.ids import now
-from mast_tui.workspace.records import Asked, Run, RunSettings, RunTrace, Usage
+from mast_tui.workspace.records import AnswerStatistics, Asked, Run, RunSettings, RunTrace, Usage
 
 _RUNS: Final = schema.runs
 _TRACES: Final = schema.run_traces
@@ -157,6 +158,50 @@ def unusable_answers(connection: Connection) -> tuple[Asked, ...]:
     """All answers that could not be used, of whatever run, in the order in which they came."""
     rows = connection.execute(select(_ASKED).where(~_ASKED.c.usable).order_by(_ASKED.c.id))
     return tuple(map(_asked, rows.mappings()))
+
+
+def reject_answer(connection: Connection, run_id: str, key: str) -> None:
+    """Note that the answer which a run kept last under a key cannot be used."""
+    last = select(func.max(_ASKED.c.id)).where(_ASKED.c.run == run_id, _ASKED.c.key == key)
+    statement = update(_ASKED).where(_ASKED.c.id == last.scalar_subquery())
+    connection.execute(statement.values(usable=False))
+
+
+def answer_statistics(connection: Connection, run_ids: Collection[str]) -> AnswerStatistics:
+    """Sum up the tokens that the answers of some runs took."""
+    usable = _ASKED.c.usable & (_ASKED.c.finish == "stop")
+    cut = _ASKED.c.finish == "length"
+    thought = ~_ASKED.c.usable & cut & (func.length(_ASKED.c.answer) < _ASKED.c.tokens_out)
+    kind = case(
+        (usable, "answer"),
+        (_ASKED.c.usable & cut, "overflow"),
+        (thought, "thought"),
+        else_="repeat",
+    )
+    rows = connection.execute(
+        select(
+            kind,
+            func.count(),
+            func.sum(_ASKED.c.tokens_out),
+            func.max(_ASKED.c.tokens_out),
+            func.max(_ASKED.c.tokens_in),
+        )
+        .where(_ASKED.c.run.in_(run_ids))
+        .group_by(kind)
+    )
+    sums = {row[0]: tuple(row[1:]) for row in rows}
+    nothing = (0, 0, 0, 0)
+    answers, answers_out, _, longest = sums.get("answer", nothing)
+    repeats, repeats_out, _, _ = sums.get("repeat", nothing)
+    return AnswerStatistics(
+        answers=answers,
+        tokens_out=answers_out,
+        longest_request=longest,
+        repeats=repeats,
+        repeats_out=repeats_out,
+        thought_out=sums.get("thought", nothing)[2],
+        overflows=sums.get("overflow", nothing)[0],
+    )
 
 
 def _asked(row: RowMapping) -> Asked:

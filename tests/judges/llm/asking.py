@@ -46,6 +46,7 @@ def a_client(
     temperature: float | None = None,
     tries: int = 4,
     base_url: str | None = None,
+    limiter: RateLimiter | None = None,
 ) -> Client:
     """A client of the server whose waits take no time."""
     heard, timing = heard or Heard(), (time or FakeTime()).timing
@@ -53,7 +54,7 @@ def a_client(
         Parameters(MODEL, temperature=temperature),
         Endpoint(base_url or server.base_url, key, timeout=timeout),
         budget=budget,
-        limiter=RateLimiter(at_once, timing=timing),
+        limiter=limiter or RateLimiter(at_once, timing=timing),
         tries=tries,
         on_wait=heard.waits.append,
         on_remark=heard.remarks.append,

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import SupportsInt
 
 from mast_tui.judges.llm.prompt.prompt import Prompt
 from mast_tui.judges.llm.prompt.redaction import Redaction
@@ -81,11 +82,11 @@ class Model(ModelClient):
     asked: list[Request] = field(default_factory=list)
 
     async def ask(
-        self, request: Request, answer_tokens: int, correction: Correction | None = None
+        self, request: Request, answer_tokens: SupportsInt, correction: Correction | None = None
     ) -> Reply:
         self.asked.append(request)
         await asyncio.sleep(0)
-        return self.says(request, answer_tokens)
+        return self.says(request, int(answer_tokens))
 
 
 @dataclass
@@ -94,14 +95,25 @@ class Kept:
 
     usable: dict[str, Reply] = field(default_factory=dict)
     all: list[tuple[Reply, bool]] = field(default_factory=list)
+    taken_back: list[int] = field(default_factory=list)
+    _last: dict[str, int] = field(default_factory=dict)
 
     async def known(self, key: str) -> Reply | None:
         return self.usable.get(key)
 
-    async def keep(self, key: str, reply: Reply, usable: bool) -> None:
+    async def keep(self, key: str, reply: Reply, usable: bool, sent: int = 0) -> None:
         self.all.append((reply, usable))
+        self._last[key] = len(self.all) - 1
         if usable:
             self.usable[key] = reply
+
+    async def reject(self, key: str) -> None:
+        place = self._last[key]
+        self.all[place] = (self.all[place][0], False)
+        del self.usable[key]
+
+    async def take_back(self, limit: int, sent: int) -> None:
+        self.taken_back.append(limit)
 
 
 async def judge(

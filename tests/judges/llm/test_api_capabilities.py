@@ -7,9 +7,16 @@ import asyncio
 import pytest
 
 from mast_tui.judges.llm.client.api_capabilities import ApiCapabilities, RequestForm
-from mast_tui.judges.llm.client.api_errors import ApiError, ErrorKind, api_error_of, error_kind_of
+from mast_tui.judges.llm.client.api_errors import (
+    ApiError,
+    ErrorKind,
+    api_error_of,
+    context_limit,
+    error_kind_of,
+    longest_answer,
+)
 from mast_tui.judges.llm.client.hosts import host_of
-from mast_tui.judges.llm.errors import TraceFails
+from mast_tui.judges.llm.errors import RunStops, TraceFails
 from mast_tui.judges.llm.request import Form, Parameters
 from tests.judges.llm.asking import ANSWER_TOKENS, Heard, a_client, a_request
 from tests.judges.llm.server import Action, ModelServer, Script, answer, document, status
@@ -148,6 +155,7 @@ async def test_a_list_of_validation_errors_is_read() -> None:
     [
         ("https://api.openai.com/v1", "max_completion_tokens"),
         ("https://lab.openai.azure.com/openai/v1", "max_completion_tokens"),
+        ("https://lab.services.ai.azure.com/openai/v1", "max_completion_tokens"),
         (HERE, "max_tokens"),
         ("https://notapi.openai.com.example/v1", "max_tokens"),
     ],
@@ -242,6 +250,25 @@ TROUBLES: list[tuple[int, object, ErrorKind]] = [
     (405, {"detail": "Method Not Allowed"}, ErrorKind.NOT_FOUND),
     (429, {"message": "slow down", "code": "insufficient_quota"}, ErrorKind.MONEY),
     (429, {"message": "You exceeded your current quota", "code": 429}, ErrorKind.BUSY),
+    (
+        429,
+        "litellm.RateLimitError: RateLimitError: OpenAIException - You exceeded your current quota",
+        ErrorKind.MONEY,
+    ),
+    (
+        429,
+        "You exceeded your current quota, please check your plan and billing details.",
+        ErrorKind.MONEY,
+    ),
+    (
+        429,
+        "You exceeded your current quota, please check your plan and billing details. Please retry"
+        " in 38.4s.",
+        ErrorKind.BUSY,
+    ),
+    (400, {"message": "Budget has been exceeded! Current cost: 9"}, ErrorKind.MONEY),
+    (400, {"message": "No connected db.", "type": "no_db_connection"}, ErrorKind.KEY),
+    (400, "Range of max_tokens should be [1, 8192]", ErrorKind.ANSWER_TOO_LONG),
     (429, "Rate limit reached on tokens per min: Limit 9, Used 8, Requested 5", ErrorKind.BUSY),
     (429, "Too many tokens, please wait before trying again.", ErrorKind.BUSY),
     (429, "This would exceed the rate limit of 40,000 input tokens per minute", ErrorKind.BUSY),
@@ -263,3 +290,67 @@ TROUBLES: list[tuple[int, object, ErrorKind]] = [
 def test_what_an_error_means(code: int, body: object, trouble: ErrorKind) -> None:
     assert error_kind_of(api_error_of(body, code)) is trouble
     assert error_kind_of(api_error_of({"error": body}, code)) is trouble
+
+
+@pytest.mark.parametrize(
+    ("words", "limit", "longest"),
+    [
+        ("request (4903 tokens) exceeds the available context size (4096 tokens)", 4_096, None),
+        ("This model's maximum context length is 8,192 tokens. You requested 9000", 8_192, None),
+        ("Request too large on tokens per min (TPM): Limit 3000, Requested 4903", 3_000, 3_000),
+        ("prompt is too long: 210000 tokens > 200000 maximum", 200_000, None),
+        (
+            "The input token count (40000) exceeds the maximum number of tokens allowed (32768).",
+            32768,
+            None,
+        ),
+        (
+            "max_tokens is too large: 4000. This model supports at most 2048 completion tokens",
+            None,
+            2048,
+        ),
+        (
+            "max_tokens: 64000 > 8192, which is the maximum allowed number of output tokens",
+            None,
+            8192,
+        ),
+        ("`max_tokens` must be less than or equal to `8192`, the maximum value", None, 8_192),
+        ("the valid range of max_tokens is [1, 8192]", None, 8_192),
+        ("max_tokens is too large: 9. This model supports at most 5 completion tokens", None, None),
+        ("it is too long", None, None),
+    ],
+)
+def test_the_numbers_in_the_words_of_an_error_are_read(
+    words: str, limit: int | None, longest: int | None
+) -> None:
+    error = api_error_of({"error": {"message": words}}, 400)
+    assert (context_limit(error), longest_answer(error)) == (limit, longest)
+
+
+async def test_the_longest_answer_that_a_server_names_is_asked_for_from_then_on() -> None:
+    def script(body: dict[str, object], _n: int) -> Action:
+        room = body["max_tokens"]
+        assert isinstance(room, int)
+        if room > 2_048:
+            words = f"max_tokens is too large: {room}. This model supports at most 2048 completion"
+            return status(400, f"{words} tokens, whereas you provided {room}.")
+        return answer("ok")
+
+    heard = Heard()
+    with ModelServer(script) as server:
+        async with a_client(server, heard=heard) as client:
+            for _ in range(2):
+                assert (await client.ask(a_request(), 4_000)).text == "ok"
+            await client.ask(a_request(), 1_000)
+        assert [chat.body["max_tokens"] for chat in server.chats] == [4_000, 2_048, 2_048, 1_000]
+    (remark,) = heard.remarks
+    assert "gives answers of at most 2,048 tokens" in remark
+
+
+async def test_a_server_that_refuses_the_limit_which_it_has_named_stops_the_run() -> None:
+    words = "max_tokens is too large. This model supports at most 2048 completion tokens"
+    with ModelServer(lambda _body, _n: status(400, words)) as server:
+        async with a_client(server) as client:
+            with pytest.raises(RunStops, match="allow fewer tokens"):
+                await client.ask(a_request(), 4_000)
+        assert len(server.chats) == 2

@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import re
 import socket
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from email.utils import formatdate
 
 import pytest
 
 from mast_tui.judges.llm.client.budget import Allowance, Budget
-from mast_tui.judges.llm.client.client import MOST_WAITED
+from mast_tui.judges.llm.client.client import MOST_WAITED, RESTART
+from mast_tui.judges.llm.client.rate_limiter import FIRST, RateLimiter
 from mast_tui.judges.llm.errors import (
     AllowanceSpent,
     RunStops,
@@ -202,9 +205,11 @@ async def test_what_passes_is_tried_again(name: str) -> None:
 
 
 ASKED_TO_WAIT = ("429 with seconds", "503")
+AWAY = ("502 with a page", "an error in a right response")
+"""What servers and gateways say while they restart."""
 
 
-@pytest.mark.parametrize("name", [name for name in PASSING if name not in ASKED_TO_WAIT])
+@pytest.mark.parametrize("name", [name for name in PASSING if name not in ASKED_TO_WAIT + AWAY])
 async def test_what_does_not_pass_fails_this_trace_only(name: str) -> None:
     with after(99, PASSING[name]()) as server:
         error = await failure(server, tries=3)
@@ -223,6 +228,59 @@ async def test_waits_that_are_asked_for_use_up_no_tries_but_have_an_end(name: st
             with pytest.raises(Unanswered, match="in 3 tries"):
                 await client.ask(a_request(), ANSWER_TOKENS)
     assert MOST_WAITED < time.time - 100.0 < 2 * MOST_WAITED
+
+
+@pytest.mark.parametrize("name", AWAY)
+async def test_a_server_that_restarts_is_asked_for_two_minutes(name: str) -> None:
+    time, heard = FakeTime(), Heard()
+    away = PASSING[name]()
+
+    def script(_body: dict[str, object], _n: int) -> Action:
+        return away if time.time < 100.0 + RESTART else answer("ok")
+
+    with ModelServer(script) as server:
+        limiter = RateLimiter(16, timing=time.timing, first=FIRST)
+        async with a_client(server, time=time, heard=heard, tries=2, limiter=limiter) as client:
+
+            async def ask() -> str:
+                reply = await client.ask(a_request(), ANSWER_TOKENS)
+                client.note(None)
+                return reply.text
+
+            assert set(await asyncio.gather(*(ask() for _ in range(12)))) == {"ok"}
+        assert 8 < len(server.chats) < 40
+    waits = [int(seconds) for seconds in re.findall(r"again in (\d+) s", " ".join(heard.waits))]
+    assert waits == sorted(waits)
+    assert (waits[0], waits[-1]) == (1, 15)
+    assert "is not ready: " in heard.waits[0]
+    assert "for 2 minutes at most" in heard.waits[0]
+
+
+@pytest.mark.parametrize("name", AWAY)
+async def test_a_server_that_stays_away_fails_the_trace_and_the_next_one_at_once(name: str) -> None:
+    time = FakeTime()
+    with after(999, PASSING[name]()) as server:
+        async with a_client(server, time=time) as client:
+            with pytest.raises(Unanswered, match="gave no usable answer"):
+                await client.ask(a_request(), ANSWER_TOKENS)
+            sent = len(server.chats)
+            assert RESTART <= time.time - 100.0 < 2 * RESTART
+            with pytest.raises(Unanswered, match="in 1 try"):
+                await client.ask(a_request(), ANSWER_TOKENS)
+            assert len(server.chats) == sent + 1
+
+
+async def test_a_server_that_is_gone_after_an_answer_is_waited_for() -> None:
+    time, heard = FakeTime(), Heard()
+    with ExitStack() as running:
+        server = running.enter_context(ModelServer())
+        async with a_client(server, time=time, heard=heard) as client:
+            await client.ask(a_request(), ANSWER_TOKENS)
+            running.close()
+            with pytest.raises(RunStops, match="goes on where it stopped"):
+                await client.ask(a_request(), ANSWER_TOKENS)
+    assert RESTART <= time.time - 100.0 < 2 * RESTART
+    assert "is not ready: " in heard.waits[0]
 
 
 async def test_an_answer_that_does_not_end_in_time_is_asked_for_twice_and_given_up() -> None:

@@ -7,6 +7,7 @@ import contextlib
 import itertools
 import json
 import random
+from typing import SupportsInt
 
 import pytest
 from hypothesis import example, given, settings
@@ -213,7 +214,7 @@ class Whims(ModelClient):
         self.asked = 0
 
     async def ask(
-        self, request: Request, answer_tokens: int, correction: Correction | None = None
+        self, request: Request, answer_tokens: SupportsInt, correction: Correction | None = None
     ) -> Reply:
         self.asked += 1
         chance = random.Random(f"{self._seed} {request.fingerprint} {self.asked}")

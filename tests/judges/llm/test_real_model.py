@@ -143,3 +143,34 @@ def test_every_sample_is_judged(cli: Cli, server: str, tmp_path: Path) -> None:
     assert shown.code == 0, shown.err
     [steady] = shown.json["judges"].values()
     assert steady["traces"] == 16
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(2 * 3_600)
+def test_windows_that_are_too_long_are_split_before_the_first_answer(
+    cli: Cli, server: str, tmp_path: Path
+) -> None:
+    """With the usual window a request is several times as long as the context."""
+    (tmp_path / "ends.toml").write_text(TAXONOMY, "utf-8")
+    names = ("groupchat_checkout_p99.json", "support_desk_exchange.json")
+    asked = ("--judge", "llm", "--model", "smollm2", "--base-url", server, "--concurrency", "1")
+    small = ("--answer-tokens", "400", "--temperature", "0", "--no-hints", "--timeout", "1800")
+    taxonomy = ("--taxonomy", tmp_path / "ends.toml")
+    samples = [samples_folder() / name for name in names]
+    done = cli("judge", *samples, *asked, *small, *taxonomy, "--json")
+    document: dict[str, Any] = done.json
+    assert document["stopped"] is None, done.err
+    assert document["failed"] == []
+    assert document["traces"]["judged"] == 2
+
+
+@pytest.mark.slow
+def test_instructions_that_the_model_does_not_read_stop_the_run_with_the_numbers(
+    cli: Cli, server: str
+) -> None:
+    asked = ("--judge", "llm", "--model", "smollm2", "--base-url", server)
+    done = cli("judge", samples_folder(), *asked, "--json")
+    assert done.code == 1
+    assert "reads 4,096 tokens" in done.json["stopped"]
+    assert "--answer-tokens" in done.json["stopped"]
+    assert done.json["traces"]["failed"] == 0

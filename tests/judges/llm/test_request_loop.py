@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field, replace
+from typing import SupportsInt
 
 import pytest
 
@@ -39,10 +41,11 @@ class Scripted:
         self.noted.append(problem)
 
     async def ask(
-        self, request: Request, answer_tokens: int, correction: Correction | None = None
+        self, request: Request, answer_tokens: SupportsInt, correction: Correction | None = None
     ) -> Reply:
-        self.rooms.append(answer_tokens)
+        self.rooms.append(int(answer_tokens))
         self.corrections.append(correction)
+        await asyncio.sleep(0)
         said = self.script.pop(0)
         if isinstance(said, Exception):
             raise said
@@ -207,3 +210,58 @@ async def test_a_kept_answer_that_is_no_longer_understood_is_asked_for_anew() ->
     await ask(ledger, reply("7"))
     ledger.usable = dict.fromkeys(ledger.usable, reply("of another time"))
     assert await ask(ledger, reply("8")) == (8, [ROOM])
+
+
+CUT = replace(reply("word " * 60, "length"), tokens_in=3_596, tokens_out=60)
+
+
+@pytest.mark.parametrize(
+    ("script", "limit"),
+    [
+        ([ContextOverflow("too long", room=60), CUT], 3_656),  # all that was left is too little
+        ([replace(CUT, tokens_in=4_036)], 4_096),  # the context was full before the limit
+        ([replace(CUT, tokens_in=4_035)], 4_095),
+    ],
+)
+async def test_an_answer_that_the_context_has_no_room_for_wants_a_shorter_request(
+    script: list[Reply | Exception], limit: int
+) -> None:
+    ledger = Kept()
+    with pytest.raises(ContextOverflow) as caught:
+        await ask(ledger, *script)
+    assert caught.value.limit == limit
+    assert [(kept.text, usable) for kept, usable in ledger.all] == [
+        (CUT.text, False),
+        ("", True),
+    ]
+    with pytest.raises(ContextOverflow):
+        await ask(ledger)
+
+
+@pytest.mark.parametrize("tokens", [(3_596, 60), (4_000, 96)])
+async def test_an_answer_that_is_cut_by_its_limit_gets_more_room(tokens: tuple[int, int]) -> None:
+    cut = replace(CUT, tokens_in=tokens[0], tokens_out=tokens[1])
+    assert await ask(Kept(), cut, reply("123")) == (123, [ROOM, 2 * ROOM])
+
+
+async def test_what_a_cut_request_took_is_kept_and_others_like_it_are_taken_back() -> None:
+    cut = replace(reply("7"), tokens_in=4_096, tokens_out=9)
+    ledger = Kept()
+    with pytest.raises(ContextOverflow):
+        await ask(ledger, ContextOverflow("it was cut", limit=4_096, cut=cut.usage))
+    assert ledger.taken_back == [4_096]
+    ((note, usable),) = ledger.all
+    assert (note.text, note.finish, note.tokens_in, note.tokens_out) == ("", "length", 4_096, 9)
+    assert usable
+
+
+async def test_until_an_answer_could_be_used_one_task_asks_and_the_others_learn() -> None:
+    room = AnswerRoom(4_000)
+    asks = Scripted([THOUGHT, *(reply(str(n)) for n in range(4))])
+    loops = [
+        RequestLoop[int](asks, Kept(), room, lambda request, room: f"{request.user} {room}")
+        for _ in range(4)
+    ]
+    questions = (loop.answer(REQUEST, number, "#1") for loop in loops)
+    assert sorted(await asyncio.gather(*questions)) == [0, 1, 2, 3]
+    assert asks.rooms == [4_000, 16_000, 16_000, 16_000, 16_000]

@@ -17,6 +17,7 @@ from mast_tui.judges.llm.client.budget import Allowance
 from mast_tui.judges.llm.client.rate_limiter import FIRST
 from mast_tui.judges.llm.errors import RunStops, TraceFails
 from mast_tui.judges.llm.prompt.redaction import Redaction, SecretRule
+from mast_tui.judges.llm.prompt.tokens import estimate
 from mast_tui.judges.llm.request import Parameters
 from mast_tui.judges.llm.run.run_lock import run_lock
 from mast_tui.judges.llm.run.running import ALLOWANCE_SPENT, ModelRunSummary, Watch, run_model_judge
@@ -63,6 +64,11 @@ def reply(text: str, *, finish: str = "stop") -> Action:
 def right(body: dict[str, Any], n: int) -> Action:
     """A right answer, whatever is asked."""
     return reply(said(body))
+
+
+def read_by(body: dict[str, Any]) -> int:
+    """About the tokens of a request, as a server counts them that reads all of it."""
+    return estimate("".join(message["content"] for message in body["messages"]))
 
 
 def setup_for(server: ModelServer, **changes: Any) -> Setup:
@@ -527,8 +533,8 @@ def test_all_spans_are_shown_in_order(runs: Path, workspace: Workspace) -> None:
 def test_texts_that_are_not_shown_whole_are_counted(tmp_path: Path, workspace: Workspace) -> None:
     write_runs(tmp_path / "long", 2)
     path = tmp_path / "long" / "run-0001.json"
-    path.write_text(path.read_text().replace("line 2", "line 2 " + "word " * 20_000))
-    with ModelServer(right) as server:
+    path.write_text(path.read_text().replace("line 2", "line 2 " + "word " * 40_000))
+    with ModelServer(lambda body, _n: answer(said(body), tokens_in=read_by(body))) as server:
         summary = judged(server, tmp_path / "long", workspace)
     assert (dict(summary.steps), summary.shortened) == ({Step.JUDGED: 2}, 1)
     assert summary.remarks == {}

@@ -8,15 +8,17 @@ from collections.abc import Mapping
 import pytest
 
 from mast_tui.judges.llm.client.api_errors import api_error_of, asked_wait, read_api_error
+from mast_tui.judges.llm.client.bounded_http import connected
 from mast_tui.judges.llm.client.budget import Budget
 from mast_tui.judges.llm.client.client import Client
 from mast_tui.judges.llm.client.endpoint import Endpoint
 from mast_tui.judges.llm.client.rate_limiter import FIRST, RateLimiter
 from mast_tui.judges.llm.errors import ContextOverflow, RunStops, Unanswered
 from mast_tui.judges.llm.request import Correction, Parameters
+from mast_tui.workspace import Usage
 from tests.judges.llm.asking import ANSWER_TOKENS, Heard, a_client, a_request, after, ask_once
 from tests.judges.llm.fake_time import FakeTime
-from tests.judges.llm.server import MODEL, Action, ModelServer, answer, document, status
+from tests.judges.llm.server import MODEL, Action, ModelServer, answer, document, raw, status
 
 
 def used(usage: Mapping[str, object], text: str = "ok") -> Action:
@@ -70,13 +72,64 @@ async def test_a_prompt_that_was_cut_in_silence_is_noticed_from_1_6_times_on() -
                 await client.ask(a_request(LONG, tokens=6_700), ANSWER_TOKENS)
 
 
-async def test_two_requests_that_count_the_same_were_both_cut() -> None:
-    with ModelServer(lambda _body, _n: answer("ok", tokens_in=4_096)) as server:
+@pytest.mark.parametrize(
+    ("count", "tokens", "cut"),
+    [
+        (4_096, 4_600, False),  # one request, or the same one again
+        (4_096, 4_999, True),  # clearly more
+        (8_192, 9_900, True),
+        (2_048, 2_400, False),
+        (2_048, 2_500, True),
+        (4_095, 4_999, False),
+        (1_024, 1_300, False),
+    ],
+)
+async def test_a_count_that_is_just_what_a_context_holds_is_a_cut_where_clearly_more_was_sent(
+    count: int, tokens: int, cut: bool
+) -> None:
+    with ModelServer(lambda _body, _n: answer("ok", tokens_in=count)) as server:
         async with a_client(server) as client:
-            await client.ask(a_request(LONG[:18_000], tokens=4_600), ANSWER_TOKENS)
-            await client.ask(a_request(LONG[:18_000], tokens=4_600), ANSWER_TOKENS)
-            with pytest.raises(ContextOverflow, match="only 4,096 tokens of about 5,800"):
-                await client.ask(a_request(LONG[:23_000], tokens=5_800), ANSWER_TOKENS)
+            for sample in range(2):
+                asked = client.ask(a_request("same", tokens=tokens, sample=sample), ANSWER_TOKENS)
+                if cut:
+                    with pytest.raises(ContextOverflow, match=f"only {count:,} tokens of about"):
+                        await asked
+                else:
+                    assert (await asked).tokens_in == count
+
+
+@pytest.mark.parametrize(
+    ("count", "first", "second", "cut"),
+    [
+        (4_096, 4_600, 4_610, True),
+        (4_096, 3_900, 4_600, True),
+        (4_096, 3_000, 3_100, False),  # less was sent than was counted
+        (4_500, 4_600, 4_610, False),
+        (4_500, 4_600, 5_800, True),  # one clearly longer than the other
+    ],
+)
+async def test_different_requests_that_count_the_same_were_cut(
+    count: int, first: int, second: int, cut: bool
+) -> None:
+    with ModelServer(lambda _body, _n: answer("ok", tokens_in=count)) as server:
+        async with a_client(server) as client:
+            await client.ask(a_request("one", tokens=first), ANSWER_TOKENS)
+            await client.ask(a_request("one", tokens=first), ANSWER_TOKENS)
+            if cut:
+                with pytest.raises(ContextOverflow) as caught:
+                    await client.ask(a_request("other", tokens=second), ANSWER_TOKENS)
+                assert caught.value.limit == count
+                assert caught.value.cut == Usage(1, count, 50)
+            else:
+                await client.ask(a_request("other", tokens=second), ANSWER_TOKENS)
+
+
+async def test_a_server_that_has_read_more_does_not_cut_at_less() -> None:
+    counts = [6_000, 4_096, 4_096]
+    with ModelServer(lambda _body, n: answer("ok", tokens_in=counts[n])) as server:
+        async with a_client(server) as client:
+            for number, tokens in enumerate((6_500, 4_990, 4_600)):
+                await client.ask(a_request(f"{number}", tokens=tokens), ANSWER_TOKENS)
 
 
 async def test_a_count_that_no_context_is_as_small_as_is_not_believed() -> None:
@@ -152,6 +205,15 @@ async def test_a_quota_that_a_proxy_wraps_in_a_429_stops_the_run() -> None:
         async with a_client(server) as client:
             with pytest.raises(RunStops, match="no credit left"):
                 await client.ask(a_request(), ANSWER_TOKENS)
+
+
+async def test_a_key_that_a_proxy_without_a_database_does_not_know_stops_the_run() -> None:
+    with after(9, status(400, "No connected db.", type="no_db_connection", code="400")) as server:
+        async with a_client(server, key="sk-wrong") as client:
+            for _ in range(2):
+                with pytest.raises(RunStops, match="refuses the key that OPENAI_API_KEY holds"):
+                    await client.ask(a_request(), ANSWER_TOKENS)
+        assert len(server.chats) == 1
 
 
 # Waits
@@ -254,7 +316,75 @@ async def test_reasons_in_capitals_are_read(reason: str, finish: str) -> None:
         assert (await ask_once(server)).finish == finish
 
 
+def events(*chunks: object) -> Action:
+    """A response that comes in pieces."""
+    lines = [chunk if isinstance(chunk, str) else json.dumps(chunk) for chunk in chunks]
+    body = "".join(f"data: {line}\n\n" for line in lines)
+    return raw(body.encode(), content_type="text/event-stream")
+
+
+def piece(finish: str | None = None, **delta: object) -> dict[str, object]:
+    return {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
+
+
+async def test_an_answer_that_a_server_streams_unasked_is_put_together() -> None:
+    usage = {"prompt_tokens": 300, "completion_tokens": 7}
+    action = events(
+        piece(role="assistant", content=""),
+        piece(reasoning_content="hm"),
+        piece(content='{"a"'),
+        piece(content=": 1}"),
+        piece("stop"),
+        {"choices": [], "usage": usage},
+        "[DONE]",
+    )
+    with ModelServer(lambda _body, _n: action) as server:
+        reply = await ask_once(server)
+    assert (reply.text, reply.finish) == ('{"a": 1}', "stop")
+    assert (reply.tokens_in, reply.tokens_out) == (300, 7)
+
+
+async def test_a_streamed_call_and_a_streamed_error_are_read_too() -> None:
+    calls = [{"index": 0, "function": {"arguments": part}} for part in ('{"a"', ": 1}")]
+    action = events(*(piece(tool_calls=[call]) for call in calls), piece("tool_calls"))
+    with ModelServer(lambda _body, _n: action) as server:
+        assert (await ask_once(server)).text == '{"a": 1}'
+    error = events({"error": {"message": "no such key", "code": 401}})
+    with ModelServer(lambda _body, _n: error) as server:
+        async with a_client(server, key="sk-1") as client:
+            with pytest.raises(RunStops, match="refuses the key"):
+                await client.ask(a_request(), ANSWER_TOKENS)
+
+
+async def test_a_stream_that_breaks_off_is_no_answer_and_says_so() -> None:
+    with ModelServer(lambda _body, _n: events(piece(content="{"))) as server:
+        async with a_client(server) as client:
+            with pytest.raises(Unanswered, match="a stream that cannot be read"):
+                await client.ask(a_request(), ANSWER_TOKENS)
+
+
 # Addresses, and what else is sent
+
+
+@pytest.mark.parametrize(
+    ("address", "sent"),
+    [
+        ("https://lab.openai.azure.com/openai/v1", True),
+        ("https://lab.cognitiveservices.azure.com/openai/deployments/m?api-version=1", True),
+        ("https://LAB.services.ai.azure.com/models", True),
+        ("https://lab.openai.azure.com.example.org/v1", False),
+        ("https://openai.azure.com.evil.net/v1", False),
+        ("https://lab-openai.azure.com/v1", False),
+        ("https://evil.net/lab.openai.azure.com", False),
+        ("https://api.openai.com/v1", False),
+        ("http://127.0.0.1:1/v1", False),
+    ],
+)
+async def test_hosts_of_azure_and_no_others_get_the_key_in_their_own_header(
+    address: str, sent: bool
+) -> None:
+    async with connected(Endpoint(address, "a-key")) as client:
+        assert client.default_headers.get("api-key") == ("a-key" if sent else None)
 
 
 async def test_what_stands_behind_the_address_goes_with_each_request() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
@@ -23,6 +25,8 @@ _MOST_READ: Final = 20_000_000
 
 MOST_MENDED: Final = 200_000
 """A longer answer is not mended, in code points: that takes much longer than reading one."""
+
+_PYTHON_OBJECT: Final = re.compile(r"\{\s*'")
 
 _AFTER: Final = re.compile(r"[^\"'{}\[\]:]*")
 """What may follow an object that is whole: words, and the end of a fence."""
@@ -85,17 +89,33 @@ def find_object(
 
 
 def _mended(text: str) -> Mapping[str, object] | None:
-    """The one object of a text with the faults of its JSON mended; None where it breaks off."""
-    begin, end = text.find("{"), text.rfind("}")
+    """Return the one object of a text with its faults mended; None where it breaks off."""
+    begin = text.find("{")
+    end = text.rfind("}")
     if not 0 <= begin < end <= begin + MOST_MENDED or not _AFTER.fullmatch(text, end + 1):
         return None
-    if _left_open(text, begin, end + 1):
+    written = text[begin : end + 1]
+    value = _python_literal(written)
+    if value is None:
+        if _left_open(text, begin, end + 1):
+            return None
+        try:
+            value = json_repair.loads(written)
+        except (RecursionError, ValueError):  # ValueError: an integer of thousands of digits
+            return None
+    return value if isinstance(value, dict) else None
+
+
+def _python_literal(text: str) -> object:
+    """Return the JSON value that a Python literal stands for; None where the text is none."""
+    if not _PYTHON_OBJECT.match(text):
         return None
     try:
-        value = json_repair.loads(text[begin : end + 1])
-    except RecursionError:
-        return None
-    return value if isinstance(value, dict) else None
+        with warnings.catch_warnings(action="ignore"):  # of escapes that Python does not know
+            value = ast.literal_eval(text)
+        return json.loads(json.dumps(value))  # tuples become lists, and all keys texts
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return None  # all that these raise, by their documentation, where the text is no literal
 
 
 def _left_open(text: str, begin: int, end: int) -> bool:

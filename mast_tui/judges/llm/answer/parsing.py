@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -305,11 +304,15 @@ def spans_named(said: Mapping[str, object], view: NumberedSpans, tell: Tell) -> 
         view: The trace as it was sent.
         tell: Told what is odd.
     """
-    ends = [as_number(said.get(end)) for end in ("first", "last")]
+    first, end_of_first = _as_range(said.get("first"))
+    start_of_last, last = _as_range(said.get("last"))
+    ends = [start_of_last if first is None else first, end_of_first if last is None else last]
     if ends == [None, None]:
         ends = _as_range(first_of(said, _SPANS))
     named = [number for number in ends if number is not None]
     there = [index for index in map(view.index_of, named) if index is not None]
+    if not named and any(said.get(name) not in (None, "", []) for name in ("first", "last")):
+        tell("names a span in a way that cannot be read")
     if len(there) < len(named):
         tell("names a span that does not exist")
     if there != sorted(there):
@@ -433,13 +436,13 @@ def as_text(value: object) -> str:
 
 
 def as_number(value: object) -> int | None:
-    """A span's number: an integer, or a text such as ``12`` or ``#12``."""
+    """Read a span's number: an integer of any length, or a text such as ``12`` or ``#12``."""
     if isinstance(value, str):
         match = _NUMBER.fullmatch(value)
         return None if match is None else int(match[1])
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return int(value) if math.isfinite(value) and value == int(value) else None
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else None
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def as_verdict(value: object) -> VerdictValue | None:
@@ -464,7 +467,15 @@ def _as_range(value: object) -> list[int | None]:
 
 
 def as_confidence(value: object, scale: int) -> float | None:
-    """A confidence in [0, 1] of a number on a scale, or of a text, where above 1 it is percent."""
+    """Read a confidence in [0, 1].
+
+    Args:
+        value: A number on the scale, or a text; a text above 1 is percent.
+        scale: The highest value that a number may have.
+
+    Returns:
+        The confidence, None where the value is none.
+    """
     if isinstance(value, str):
         match = _SHARE.fullmatch(value)
         if match is None:
@@ -473,9 +484,8 @@ def as_confidence(value: object, scale: int) -> float | None:
         scale = 100 if match[2] or value > 1 else scale
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    if not math.isfinite(value) or not 0 <= value <= scale:
-        return None
-    return value / scale
+    # Before the division: an integer of more than 308 digits is too large to become a float.
+    return value / scale if 0 <= value <= scale else None
 
 
 def _as_decisive(value: object) -> bool | None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
+from mast_tui.judges.llm.client.hosts import AZURE_HOSTS
 from mast_tui.judges.llm.request import Form, Parameters
 
 Limit = Literal["max_completion_tokens", "max_tokens"]
@@ -19,7 +20,7 @@ _NEXT_FORM: Final[Mapping[Form, Form]] = {
     "json_object_schema": "json_object",
     "json_object": "text",
 }
-_NEWER_NAMES: Final = ("api.openai.com", ".openai.azure.com")
+_NEWER_NAMES: Final = ("api.openai.com", *AZURE_HOSTS)
 """Where the newer name of the answer's limit is known; elsewhere some pass over it in silence."""
 
 _FORM_WORDS: Final[Mapping[Form, str]] = {
@@ -59,6 +60,7 @@ class ApiCapabilities:
         self.request_form = RequestForm(
             limit=self._first_limit, temperature=parameters.temperature is not None
         )
+        self._longest_answer: int | None = None
 
     def body(
         self,
@@ -72,7 +74,8 @@ class ApiCapabilities:
             messages = _in_one(messages)
         body: dict[str, object] = {"model": self._parameters.model, "messages": messages}
         if request_form.limit is not None:
-            body[request_form.limit] = answer_tokens
+            most = self._longest_answer
+            body[request_form.limit] = answer_tokens if most is None else min(answer_tokens, most)
         if request_form.temperature:
             body["temperature"] = self._parameters.temperature
         if request_form.form == "json_schema":
@@ -98,6 +101,23 @@ class ApiCapabilities:
         self.request_form, remark = other
         if remark:
             self._on_remark(f"{self._host} {remark}")
+        return True
+
+    def answer_was_too_long(self, sent: object, most: int | None) -> bool:
+        """Take in that the server gives no answers so long.
+
+        Args:
+            sent: The limit in the request that was refused.
+            most: The limit that the server names; None where it names none.
+
+        Returns:
+            Whether a request with that limit may be sent.
+        """
+        if most is None or not isinstance(sent, int) or sent <= most:
+            return False
+        if self._longest_answer is None or most < self._longest_answer:
+            self._longest_answer = most
+            self._on_remark(f"{self._host} gives answers of at most {most:,} tokens")
         return True
 
     def _other(self, now: RequestForm, part: Part) -> tuple[RequestForm, str] | None:

@@ -115,12 +115,20 @@ _NO_MONEY: Final = frozenset(
 )
 _NO_MONEY_WORDS: Final = re.compile(
     r"insufficient_quota|insufficient (?:account )?(?:balance|credits?|funds)"
-    r"|credit balance is too low"
+    r"|credit balance is too low|budget has been exceeded"
 )
+_QUOTA_WORDS: Final = re.compile(
+    r"ratelimiterror.{0,200}exceeded your current quota"
+    r"|exceeded your current quota.{0,80}billing",
+    re.DOTALL,
+)
+"""No credit, also in the words of a proxy, unless a time to wait is told: Gemini says the same of a
+limit by the minute."""
 _BAD_KEY: Final = re.compile(
     r"api_key_invalid|invalid_api_key|api[ _-]?key (?:is )?(?:not valid|invalid|missing)"
-    r"|(?:invalid|incorrect|missing) api[ _-]?key"
+    r"|(?:invalid|incorrect|missing) api[ _-]?key|no connected db|no_db_connection"
 )
+"""LiteLLM without a database has no other words for a key that is not its own."""
 _LOADING: Final = re.compile(r"loading model|model (?:\S+ )?is (?:currently |still )?loading")
 _NO_SYSTEM: Final = re.compile(
     r"(?:system|developer)[ _]?(?:role|message|prompt|instruction)s?[^.]{0,30}"
@@ -148,10 +156,29 @@ _UNTAKEN: Final = re.compile(
 )
 _LIMIT: Final = re.compile(r"max_tokens|max_completion_tokens")
 _ANSWER_TOO_LONG: Final = re.compile(
-    r"at most \d+ (?:completion|output) tokens|maximum allowed number of output tokens"
+    r"at most [\d,]+ (?:completion|output) tokens|maximum allowed number of output tokens"
     r"|max_(?:completion_)?tokens\W.{0,40}?"
-    r"(?:too large|less than or equal|exceeds?|out of range|maximum)"
+    r"(?:too large|less than or equal|exceeds?|out of range|maximum|should be \[|is \[)"
 )
+_MOST_ANSWER: Final = re.compile(
+    r"at most ([\d,]{1,12})\b"
+    r"|> ?([\d,]{1,12}),? which is the maximum"
+    r"|less than or equal to `?([\d,]{1,12})\b"
+    r"|(?:maximum|limit)(?: value)?(?: of| is|:)? ([\d,]{1,12})\b"
+    r"|\[\d+, ?(\d{1,9})\]"
+)
+"""The longest answer that a model gives, in the words of an error."""
+
+_CONTEXT_LIMIT: Final = re.compile(
+    r"(?:maximum|max|model'?s?) (?:context|prompt|input|model|sequence) (?:length|size|window)"
+    r"(?: is| of|:)?(?: only)? ([\d,]{1,12})\b"
+    r"|context (?:length|size|window|limit)[^.\d]{0,20}?\(?([\d,]{1,12})\b"
+    r"|\(tpm\):? limit:? ([\d,]{1,12})\b"
+    r"|n_ctx\W{1,4}([\d,]{1,12})\b"
+    r"|(?:maximum|limit) (?:of|is) ([\d,]{1,12}) tokens|> ?([\d,]{1,12}) maximum"
+    r"|maximum number of (?:input )?tokens allowed \(?([\d,]{1,12})\b"
+)
+"""The tokens that a server reads at most, in the words of an error."""
 _FORM: Final = re.compile(
     r"response_format|response format|json_schema|json schema|json_object|json mode"
     r"|structured output|guided|grammar|schema"
@@ -169,6 +196,8 @@ def error_kind_of(refusal: ApiError) -> ErrorKind:
     if status == 401 or (status in (400, 403) and _BAD_KEY.search(said)):
         return ErrorKind.KEY
     if status == 402 or _NO_MONEY.intersection(refusal.names) or _NO_MONEY_WORDS.search(said):
+        return ErrorKind.MONEY
+    if refusal.wait is None and _QUOTA_WORDS.search(said):
         return ErrorKind.MONEY
     if status == 403:
         return ErrorKind.DENIED
@@ -198,6 +227,27 @@ def answer_room(refusal: ApiError) -> int | None:
         return None
     left = int(told[1]) - int(told[2]) - ROOM_SPARED
     return left if left >= LEAST_ROOM else None
+
+
+def context_limit(refusal: ApiError) -> int | None:
+    """Return the most tokens that the server reads; None where it does not tell."""
+    return _number_in(_CONTEXT_LIMIT, refusal)
+
+
+def longest_answer(refusal: ApiError) -> int | None:
+    """Return the most tokens that an answer may take; None where the server does not tell.
+
+    Also None where no answer about the modes of a taxonomy would come to its end within them.
+    """
+    most = _number_in(_MOST_ANSWER, refusal)
+    return most if most is not None and most >= LEAST_ROOM else None
+
+
+def _number_in(pattern: re.Pattern[str], refusal: ApiError) -> int | None:
+    """Return the number that a group of a pattern matches in the message of an error."""
+    match = pattern.search(refusal.message[:MOST_WORDS].lower())
+    digits = "" if match is None else (match[match.lastindex or 0]).replace(",", "")
+    return int(digits) if digits else None
 
 
 def _is_overflow(refusal: ApiError, said: str) -> bool:

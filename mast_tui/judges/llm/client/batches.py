@@ -5,7 +5,7 @@ As https://platform.openai.com/docs/api-reference/batch has it; read in November
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,13 +14,21 @@ from typing import Final, Self
 
 import httpx2
 import openai
-from openai.types import Batch
+import orjson
 
-from mast_tui.judges.llm.client.api_errors import ErrorKind, error_kind_of, read_api_error
+from mast_tui.judges.llm.client.api_errors import (
+    ErrorKind,
+    api_error_of,
+    error_kind_of,
+    read_api_error,
+)
 from mast_tui.judges.llm.client.bounded_http import BoundedClient, connected
 from mast_tui.judges.llm.client.endpoint import Endpoint
 from mast_tui.judges.llm.errors import RunStops
 from mast_tui.safe_text import one_line
+
+MOST_COUNTED: Final = 10**9
+"""A batch has not so many requests."""
 
 ENDED: Final = frozenset({"completed", "failed", "expired", "cancelled"})
 
@@ -86,26 +94,29 @@ class BatchClient:
     async def upload(self, path: Path) -> str:
         """Send a file of requests; its id there."""
         with self._told():
-            sent = await self._openai.files.create(file=path, purpose="batch")
-            return str(sent.id)
+            files = self._openai.files.with_raw_response
+            sent = await files.create(file=path, purpose="batch")
+            return self._name(self._body(sent.content))
 
     async def create(self, file: str) -> BatchState:
         """Have the requests of a file answered."""
         with self._told():
-            return self._state(
-                await self._openai.batches.create(
-                    input_file_id=file,
-                    endpoint="/v1/chat/completions",
-                    completion_window="24h",
-                )
+            made = await self._openai.batches.with_raw_response.create(
+                input_file_id=file,
+                endpoint="/v1/chat/completions",
+                completion_window="24h",
             )
+            return self._state(self._body(made.content))
 
     async def find(self, file: str) -> BatchState | None:
         """Look for the batch of a file among the last ones."""
         with self._told():
-            listed = await self._openai.batches.list(limit=100)
-        found = (one for one in listed.data if one.input_file_id == file)
-        return next((self._state(one) for one in found), None)
+            got = await self._openai.batches.with_raw_response.list(limit=100)
+        listed = self._body(got.content).get("data")
+        for batch in listed if isinstance(listed, list) else ():
+            if isinstance(batch, dict) and batch.get("input_file_id") == file:
+                return self._state(batch)
+        return None
 
     async def state(self, batch: str) -> BatchState:
         """Ask how far a batch is.
@@ -114,7 +125,8 @@ class BatchClient:
             BatchGone: There is no such batch.
         """
         with self._told(gone=batch):
-            return self._state(await self._openai.batches.retrieve(batch))
+            got = await self._openai.batches.with_raw_response.retrieve(batch)
+            return self._state(self._body(got.content))
 
     async def download(self, file: str, to: Path) -> None:
         """Fetch a file of answers.
@@ -127,19 +139,46 @@ class BatchClient:
             got = await self._openai.files.content(file)
             to.write_bytes(got.content)
 
-    def _state(self, batch: Batch) -> BatchState:
-        counts = batch.request_counts
-        errors = () if batch.errors is None else batch.errors.data or ()
-        files = (batch.output_file_id, batch.error_file_id)
+    def _body(self, content: bytes) -> Mapping[str, object]:
+        """Read the JSON object of a response; the library does not check what is in one.
+
+        Raises:
+            RunStops: It is none.
+        """
+        try:
+            body = orjson.loads(content)
+        except orjson.JSONDecodeError:
+            body = None
+        if isinstance(body, dict):
+            return body
+        raise RunStops(f"{self._host} does not answer as a Batch API does; leave out --batch")
+
+    def _state(self, batch: Mapping[str, object]) -> BatchState:
+        counts = batch.get("request_counts")
+        errors = batch.get("errors")
+        if isinstance(errors, dict):
+            errors = errors.get("data")
+        files = (batch.get("output_file_id"), batch.get("error_file_id"))
         return BatchState(
-            batch.id,
-            batch.status,
-            done=0 if counts is None else counts.completed or 0,
-            failed=0 if counts is None else counts.failed or 0,
-            total=0 if counts is None else counts.total or 0,
-            files=tuple(file for file in files if file),
-            problem=self._endpoint.clean("; ".join(error.message or "" for error in errors)),
+            self._name(batch),
+            _text(batch.get("status")),
+            done=_count(counts, "completed"),
+            failed=_count(counts, "failed"),
+            total=_count(counts, "total"),
+            files=tuple(file for file in files if isinstance(file, str) and file),
+            problem=self._endpoint.clean(api_error_of(errors, 0).message) if errors else "",
         )
+
+    def _name(self, made: Mapping[str, object]) -> str:
+        """Return the id of a file or a batch.
+
+        Raises:
+            RunStops: It has none.
+        """
+        name = _text(made.get("id"))
+        if name:
+            return name
+        raise RunStops(f"{self._host} gave a batch or its file no id; leave out --batch")
 
     @contextmanager
     def _told(self, *, gone: str | None = None) -> Iterator[None]:
@@ -176,3 +215,14 @@ class BatchClient:
                 f"{self._host} refuses the key that {self._endpoint.key_variable} holds: {said}"
             )
         return RunStops(f"{self._host} refuses the batch: {said}")
+
+
+def _text(value: object) -> str:
+    """Return a text; an empty one for anything else."""
+    return value if isinstance(value, str) else ""
+
+
+def _count(counts: object, name: str) -> int:
+    """Return a number of requests; 0 where it is none."""
+    value = counts.get(name) if isinstance(counts, dict) else None
+    return value if type(value) is int and 0 <= value <= MOST_COUNTED else 0

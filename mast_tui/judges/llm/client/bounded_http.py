@@ -11,7 +11,7 @@ import httpx2
 import openai
 
 from mast_tui.judges.llm.client.endpoint import WORDS, Endpoint
-from mast_tui.judges.llm.client.hosts import is_this_machine
+from mast_tui.judges.llm.client.hosts import is_azure, is_this_machine
 from mast_tui.judges.llm.client.keys import scrub
 from mast_tui.judges.llm.errors import RunStops
 from mast_tui.safe_text import one_line
@@ -89,7 +89,7 @@ def connected(endpoint: Endpoint, kind: type[BoundedClient] = BoundedClient) -> 
     """
     address = urlsplit(endpoint.base_url.strip())
     headers = dict(endpoint.headers)
-    if address.hostname and address.hostname.endswith(".openai.azure.com"):
+    if is_azure(endpoint.base_url):
         headers = {"api-key": endpoint.api_key, **headers}  # its older addresses know no bearer
     limits = openai.Timeout(endpoint.timeout, connect=min(CONNECT, endpoint.timeout))
     problem = None

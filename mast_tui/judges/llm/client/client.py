@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Self, SupportsInt
 
 import httpx2
 import openai
@@ -18,7 +18,9 @@ from mast_tui.judges.llm.client.api_errors import (
     ApiError,
     ErrorKind,
     answer_room,
+    context_limit,
     error_kind_of,
+    longest_answer,
     read_api_error,
 )
 from mast_tui.judges.llm.client.bounded_http import connected
@@ -29,7 +31,15 @@ from mast_tui.judges.llm.client.rate_limiter import RateLimiter, Timing, back_of
 from mast_tui.judges.llm.client.replies import LEAST_LOOKED_AT, UnusableReply, read_reply, was_cut
 from mast_tui.judges.llm.errors import AskError, ContextOverflow, RunStops, Unanswered
 from mast_tui.judges.llm.prompt.prompt import boundary_of, messages
-from mast_tui.judges.llm.request import Correction, ModelClient, Parameters, Reply, Request
+from mast_tui.judges.llm.request import (
+    Correction,
+    ModelClient,
+    Parameters,
+    Reply,
+    Request,
+    differ_clearly,
+    is_context_size,
+)
 from mast_tui.safe_text import one_line
 
 TRIES: Final = 6
@@ -58,8 +68,17 @@ NAMES_WITHIN: Final = 5.0
 
 NAMES_SHOWN: Final = 5
 
-APART: Final = 0.1
-"""The share by which estimates of two requests differ that cannot have equally many tokens."""
+CLEARLY_MORE: Final = 1.2
+"""So many times the count of a request its estimate is, where that count is just what a context
+holds and the request is taken for one that was cut: of 20 estimates 19 are nearer."""
+
+RESTART: Final = 120.0
+"""Seconds that a gateway or a server takes to restart."""
+
+LEAST_RESTART_WAIT: Final = 1.0
+MOST_RESTART_WAIT: Final = 15.0
+"""Seconds after which a server that restarts is asked again: as long as it is away by then, within
+these bounds."""
 
 LONG_ANSWER: Final = 100_000
 """Code points; a longer answer is looked through for the key beside the loop."""
@@ -70,6 +89,9 @@ _PARTS: Final[Mapping[ErrorKind, Part]] = {
     ErrorKind.LIMIT: "limit",
     ErrorKind.TEMPERATURE: "temperature",
 }
+AWAY: Final = (502, 503)
+"""What a gateway says while the server behind it is away, and a server that is not ready yet."""
+
 _NOT_REACHED: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError)
 """A connection that never was."""
 
@@ -81,7 +103,8 @@ class _Again:
     ``reached`` says whether there was a connection, ``lost`` that the server may have answered
     all the same, ``late`` that it did not in time, ``busy`` that it only had too much to do.
     ``wait`` are the seconds that it asked to wait, which all tasks do alike; ``loading`` says that
-    it has no model yet, ``learned`` that it is asked in another manner at once.
+    it has no model yet, ``away`` that it or what stands behind it is not there, as while it
+    restarts, ``learned`` that it is asked in another manner at once.
     """
 
     words: str
@@ -91,6 +114,7 @@ class _Again:
     busy: bool = False
     wait: float = 0.0
     loading: bool = False
+    away: bool = False
     learned: bool = False
 
 
@@ -136,7 +160,11 @@ class Client(ModelClient):
         self._back = asyncio.Event()
         self._last_words = ""
         self._counts: dict[int, tuple[str, int]] = {}
-        """By the tokens that the server counted which request it was, and what it had."""
+        """The first request that the server counted with so many tokens: fingerprint, estimate."""
+        self._most_counted = 0
+        """The most tokens that the server has counted for a request."""
+        self._away_since: float | None = None
+        """When a server that is away was first asked in vain; None where it is there."""
         self._stopped: str | None = None
         self._stopping = asyncio.Lock()
         self._openai = connected(endpoint)
@@ -160,7 +188,7 @@ class Client(ModelClient):
         self._hidden.leave()
 
     async def ask(
-        self, request: Request, answer_tokens: int, correction: Correction | None = None
+        self, request: Request, answer_tokens: SupportsInt, correction: Correction | None = None
     ) -> Reply:
         """Ask the model, as ``ModelClient`` says.
 
@@ -169,19 +197,26 @@ class Client(ModelClient):
             Unanswered: No usable answer in so many tries, or the request was refused.
             RunStops: No request will be answered, or the allowance is spent.
         """
-        failures = unreached = late = 0
+        failures = 0
+        unreached = 0
+        late = 0
+        sent = 0
         waited = 0.0
         while True:
             before = self._answered
             outcome = await self._try(request, answer_tokens, correction)
+            sent += 1
             if isinstance(outcome, Reply):
                 return outcome
             if isinstance(outcome, AskError):
+                self._last_words = str(outcome)
+                if isinstance(outcome, ContextOverflow):  # a shorter request may well be answered
+                    self._unproven -= 1
                 raise outcome
             self._last_words = outcome.words
             if outcome.learned:
                 continue
-            if outcome.loading:
+            if outcome.wait and (outcome.loading or outcome.away):
                 self._unproven -= 1
             waited += outcome.wait
             others = outcome.busy and self._answered > before
@@ -189,6 +224,8 @@ class Client(ModelClient):
                 failures += 1
             late += outcome.late
             unreached += not outcome.reached
+            if outcome.away and not outcome.wait:
+                raise self._given_up(outcome, sent, nobody=unreached == sent)
             if failures >= self._tries or late >= TIMEOUTS:
                 raise self._given_up(outcome, failures, nobody=unreached == failures)
             if outcome.late:
@@ -206,18 +243,19 @@ class Client(ModelClient):
         return Unanswered(f"{self._host} gave no usable answer in {tries}, at last: {last.words}")
 
     async def _try(
-        self, request: Request, answer_tokens: int, correction: Correction | None
+        self, request: Request, answer_tokens: SupportsInt, correction: Correction | None
     ) -> Reply | _Again | AskError:
         """Send a request once."""
         async with self.limiter.turn() as turn:
             await self._prove()
             if self._stopped is not None:
                 return RunStops(self._stopped)
-            reserved = await self._budget.reserve(request.tokens, answer_tokens)
+            room = int(answer_tokens)
+            reserved = await self._budget.reserve(request.tokens, room)
             try:
                 request_form = self.capabilities.request_form
                 texts = messages(request, boundary_of(request, self._secret), correction)
-                body = self.capabilities.body(request_form, texts, request.schema, answer_tokens)
+                body = self.capabilities.body(request_form, texts, request.schema, room)
                 self._out += 1
                 try:
                     sent = await self._send(body)
@@ -238,11 +276,33 @@ class Client(ModelClient):
                 self._budget.release(reserved)
             if isinstance(got, Reply):
                 return await self._replied(got, texts, request)
-            if isinstance(got, UnusableReply):
-                return self._unusable(got)
-            if isinstance(got, ApiError):
-                return await self._refused(got, request_form, turn)
-            return got
+            outcome: Reply | _Again | AskError = (
+                self._unusable(got)
+                if isinstance(got, UnusableReply)
+                else await self._refused(got, request_form, body, turn)
+                if isinstance(got, ApiError)
+                else got
+            )
+            if isinstance(outcome, _Again) and outcome.away:
+                return self._while_away(outcome, turn)
+            self._away_since = None
+            return outcome
+
+    def _while_away(self, outcome: _Again, turn: int) -> _Again:
+        """Have all tasks wait for a server that restarts, for as long as that takes."""
+        now = self._timing.now()
+        if self._away_since is None:
+            self._away_since = now
+        away = now - self._away_since
+        if away >= RESTART:
+            return outcome
+        wait = min(max(away, LEAST_RESTART_WAIT), MOST_RESTART_WAIT)
+        if self.limiter.slow_down(turn, wait):
+            self._on_wait(
+                f"{self._host} is not ready: {outcome.words}; it is asked again in"
+                f" {wait:,.0f} s, for {RESTART / 60:g} minutes at most"
+            )
+        return replace(outcome, wait=wait)
 
     def note(self, problem: str | None) -> None:
         """Take in that an answer could be used, so that all may ask at once; or why not."""
@@ -294,20 +354,24 @@ class Client(ModelClient):
         late = isinstance(error, openai.APITimeoutError)
         if late:
             said = "no answer in time" if reached else "no connection in time"
-        return _Again(said, reached=reached, lost=reached, late=late and reached)
+        away = not reached and self._answered > 0
+        return _Again(said, reached=reached, lost=reached, late=late and reached, away=away)
 
     async def _replied(
         self, reply: Reply, texts: Sequence[Mapping[str, str]], request: Request
     ) -> Reply | ContextOverflow:
         self._answered += 1
+        self._away_since = None
         self.limiter.went_well()
-        if self._counts_alike(reply, request) or was_cut(
+        if self._reads_no_more(reply, request) or was_cut(
             reply, (text["content"] for text in texts), request.tokens
         ):
             return ContextOverflow(
                 f"{self._host} read only {reply.tokens_in:,} tokens of about {request.tokens:,}:"
-                " it cuts what is longer than its context; let it read more (for Ollama set"
-                " OLLAMA_CONTEXT_LENGTH=32768)"
+                " it cuts what is longer than its context (for Ollama set"
+                " OLLAMA_CONTEXT_LENGTH=32768)",
+                limit=reply.tokens_in,
+                cut=reply.usage,
             )
         if len(reply.text) < LONG_ANSWER:
             text = scrub(reply.text, self._endpoint.api_key)
@@ -315,23 +379,26 @@ class Client(ModelClient):
             text = await asyncio.to_thread(scrub, reply.text, self._endpoint.api_key)
         return reply if text == reply.text else replace(reply, text=text)
 
-    def _counts_alike(self, reply: Reply, request: Request) -> bool:
-        """Whether another request, clearly shorter or longer, was counted with as many tokens.
+    def _reads_no_more(self, reply: Reply, request: Request) -> bool:
+        """Return whether the count of a request is all that the server reads of any request.
 
-        Then both were cut to what the server reads. Shorter ones are not looked at: their counts
-        can be equal by chance.
+        Different requests with one count were cut to it, where one is clearly shorter than the
+        other, or where the count is a power of two, as contexts are. Such a count of a single
+        request whose estimate is clearly more is no chance either. A server that has counted more
+        for another request reads more than that.
         """
-        if not reply.counted or reply.tokens_in < LEAST_LOOKED_AT:
+        count = reply.tokens_in
+        if not reply.counted or count < LEAST_LOOKED_AT:
             return False
-        other, tokens = self._counts.setdefault(
-            reply.tokens_in, (request.fingerprint, request.tokens)
-        )
-        longer = max(tokens, request.tokens)
-        return (
-            other != request.fingerprint
-            and longer > reply.tokens_in
-            and abs(tokens - request.tokens) > APART * longer
-        )
+        reads_more = count < self._most_counted
+        self._most_counted = max(count, self._most_counted)
+        asked = replace(request, sample=0).fingerprint  # samples ask the same
+        other, tokens = self._counts.setdefault(count, (asked, request.tokens))
+        if reads_more or request.tokens <= count:
+            return False
+        if is_context_size(count):
+            return other != asked or request.tokens > CLEARLY_MORE * count
+        return differ_clearly(tokens, request.tokens)
 
     def _unusable(self, got: UnusableReply) -> _Again | RunStops:
         if got.page and not self._answered:
@@ -342,7 +409,11 @@ class Client(ModelClient):
         return _Again(f"the response held {got.words}")
 
     async def _refused(
-        self, refusal: ApiError, request_form: RequestForm, turn: int
+        self,
+        refusal: ApiError,
+        request_form: RequestForm,
+        body: Mapping[str, object],
+        turn: int,
     ) -> Reply | _Again | AskError:
         """What follows from an error of the server."""
         words = self._endpoint.clean(refusal.message)
@@ -361,12 +432,18 @@ class Client(ModelClient):
                 self._on_wait(f"{self._host} loads the model; it is asked again every {wait:,g} s")
             if busy or wait:
                 self._slow_down(turn, wait)
-            return _Again(said, busy=busy, loading=loading, wait=wait or 0.0)
+            away = not wait and refusal.status in AWAY
+            return _Again(said, busy=busy, loading=loading, away=away, wait=wait or 0.0)
         if error_kind is ErrorKind.OVERFLOW:
             return ContextOverflow(
                 f"the request is too long for {self._host}: {said}",
                 room=answer_room(refusal),
+                limit=context_limit(refusal),
             )
+        if error_kind is ErrorKind.ANSWER_TOO_LONG:
+            sent = body.get(request_form.limit or "")
+            if self.capabilities.answer_was_too_long(sent, longest_answer(refusal)):
+                return _Again(said, learned=True)
         if error_kind is ErrorKind.FILTERED:
             return Reply(words, "refusal", request_form.form, 0, 0, counted=False)
         if error_kind is ErrorKind.REFUSED or (error_kind is ErrorKind.DENIED and self._answered):

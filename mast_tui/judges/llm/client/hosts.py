@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 import ipaddress
+from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
 from mast_tui.judges.llm.errors import RunStops
 from mast_tui.safe_text import one_line
+
+AZURE_HOSTS: Final = (
+    ".openai.azure.com",
+    ".cognitiveservices.azure.com",
+    ".services.ai.azure.com",
+)
+"""The ends of the names of Azure's servers (learn.microsoft.com, November 2026)."""
+
+
+def is_azure(base_url: str) -> bool:
+    """Return whether an address is one of Azure, which wants the key in a header ``api-key``."""
+    parts = _split(base_url)
+    return parts is not None and (parts.hostname or "").endswith(AZURE_HOSTS)
 
 
 def host_of(base_url: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -12,11 +13,7 @@ import orjson
 
 from mast_tui.judges.llm.client.api_errors import ApiError, api_error_of
 from mast_tui.judges.llm.prompt.tokens import estimate
-from mast_tui.judges.llm.request import Finish, Form, Reply
-
-OVERSHOOT: Final = 1.6
-"""The estimate of a text's tokens is never so many times what a tokenizer makes of it: on real
-traces it was 0.8 to 1.35 times that."""
+from mast_tui.judges.llm.request import MOST_TOKENS, OVERSHOOT, Finish, Form, Reply
 
 LEAST_LOOKED_AT: Final = 500
 """Tokens; where fewer were sent a count that is too low says nothing."""
@@ -25,12 +22,13 @@ LEAST_COUNT: Final = 256
 """Tokens; who says that fewer of a long request were read has not counted: no context is so small.
 """
 
-MOST_TOKENS: Final = 10**9
-"""No answer took so many; a server that says so has not counted."""
-
 _REFUSALS: Final = frozenset(
     {"content_filter", "refusal", "safety", "prohibited_content", "blocklist", "spii"}
 )
+_EVENT: Final = re.compile(r"\s*(?:data|event|id|retry)?:")
+_EVENT_DATA: Final = re.compile(r"^data:(.*)$", re.MULTILINE)
+"""Events of a stream, as https://html.spec.whatwg.org/multipage/server-sent-events.html has it."""
+
 _RUN: Final = re.compile(r"(.)\1{3,}", re.DOTALL)
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 
@@ -52,10 +50,20 @@ def read_reply(text: str, *, form: Form, sent_tokens: int) -> Reply | ApiError |
     counted is an answer like any other that cannot be used: it has to be paid.
     """
     try:
-        body = _decoded(text)
+        body = _streamed(text) if _EVENT.match(text) else _decoded(text)
     except (ValueError, RecursionError):
-        page = text.lstrip().startswith("<")
-        return UnusableReply("a web page" if page else "no JSON" if text else "an empty body", page)
+        return _no_json(text)
+    return read_body(body, form=form, sent_tokens=sent_tokens)
+
+
+def read_body(body: object, *, form: Form, sent_tokens: int) -> Reply | ApiError | UnusableReply:
+    """Read what the decoded body of a response with status 200 says, as ``read_reply`` does.
+
+    Args:
+        body: The decoded body.
+        form: The form of answer that was asked for.
+        sent_tokens: An estimate of what was sent, which stands in where nothing was counted.
+    """
     if not isinstance(body, dict):
         return UnusableReply("JSON that is no answer")
     usage = _usage(body.get("usage"))
@@ -115,6 +123,55 @@ def _decoded(text: str) -> object:
         return json.loads(text)
 
 
+def _no_json(text: str) -> UnusableReply:
+    if text.lstrip().startswith("<"):
+        return UnusableReply("a web page", page=True)
+    if _EVENT.match(text):
+        return UnusableReply("a stream that cannot be read; have the server or proxy send none")
+    return UnusableReply("no JSON" if text else "an empty body")
+
+
+def _streamed(text: str) -> dict[str, object]:
+    """Put the pieces of an answer together that a server streams though nobody asked for that.
+
+    Raises ``ValueError`` or ``RecursionError`` where they are no JSON, or where the end is missing.
+    """
+    parts: dict[str, list[str]] = defaultdict(list)
+    body: dict[str, object] = {}
+    finish: object = None
+    for event in _EVENT_DATA.findall(text):
+        if event.strip() == "[DONE]":
+            continue
+        chunk = _decoded(event)
+        if not isinstance(chunk, dict):
+            raise ValueError("a piece is no object")
+        body |= {name: chunk[name] for name in ("usage", "error") if chunk.get(name)}
+        choice = _first(chunk.get("choices"))
+        finish = choice.get("finish_reason") or finish
+        delta = choice.get("delta") or choice.get("message")
+        if isinstance(delta, dict):
+            for name in ("content", "refusal", "reasoning_content", "reasoning"):
+                parts[name].append(_content(delta.get(name)))
+            parts["arguments"].append(_arguments(delta))
+    if finish is None and "error" not in body:
+        raise ValueError("the end is missing")
+    said = {name: "".join(texts) for name, texts in parts.items()}
+    calls = [{"function": {"arguments": said.get("arguments", "")}}]
+    whole = {"message": {**said, "tool_calls": calls}, "finish_reason": finish}
+    return {**body, "choices": [whole]}
+
+
+def _arguments(message: Mapping[str, object]) -> str:
+    """Return the arguments of the first call in a message that has some."""
+    calls = message.get("tool_calls")
+    for call in calls if isinstance(calls, list) else ():
+        function = call.get("function") if isinstance(call, dict) else None
+        said = _content(function.get("arguments")) if isinstance(function, dict) else ""
+        if said:
+            return said
+    return ""
+
+
 def _first(choices: object) -> dict[str, object]:
     if isinstance(choices, list) and choices and isinstance(choices[0], dict):
         return choices[0]
@@ -136,12 +193,9 @@ def _elsewhere(message: Mapping[str, object]) -> str:
 
     Some servers put an answer as JSON into a tool call, others all of it into the reasoning.
     """
-    calls = message.get("tool_calls")
-    for call in calls if isinstance(calls, list) else ():
-        function = call.get("function") if isinstance(call, dict) else None
-        said = _content(function.get("arguments")) if isinstance(function, dict) else ""
-        if said.strip():
-            return said
+    said = _arguments(message)
+    if said.strip():
+        return said
     thought = (_content(message.get(name)) for name in ("reasoning_content", "reasoning"))
     return next((said for said in thought if "{" in said), "")
 
@@ -197,4 +251,4 @@ def _status(error: object) -> int:
     if isinstance(code, str) and len(code) == 3 and code.isdecimal():
         code = int(code)
     status = _count(code)
-    return status if 400 <= status < 600 else 502
+    return status if 400 <= status < 600 else 500

@@ -16,16 +16,21 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, SupportsInt
 
 import orjson
 
 from mast_tui.errors import MastError
 from mast_tui.judges.llm.client.api_capabilities import ApiCapabilities
-from mast_tui.judges.llm.client.api_errors import ApiError, ErrorKind, api_error_of, error_kind_of
+from mast_tui.judges.llm.client.api_errors import (
+    ApiError,
+    ErrorKind,
+    api_error_of,
+    error_kind_of,
+)
 from mast_tui.judges.llm.client.budget import Budget
 from mast_tui.judges.llm.client.keys import scrub
-from mast_tui.judges.llm.client.replies import UnusableReply, read_reply, was_cut
+from mast_tui.judges.llm.client.replies import UnusableReply, read_body, was_cut
 from mast_tui.judges.llm.errors import ContextOverflow, Deferred, Unanswered
 from mast_tui.judges.llm.prompt.prompt import boundary_of, messages
 from mast_tui.judges.llm.request import Correction, Form, ModelClient, Reply, Request
@@ -305,28 +310,33 @@ class _BatchClient(ModelClient):
         self._given: Counter[str] = Counter()
 
     async def ask(
-        self, request: Request, answer_tokens: int, correction: Correction | None = None
+        self, request: Request, answer_tokens: SupportsInt, correction: Correction | None = None
     ) -> Reply:
         """Give the answer, or write the request down.
 
         Raises:
             Deferred: There is no answer yet.
             ContextOverflow: The request was too long.
-            Unanswered: It was refused.
+            Unanswered: It was refused; it is written down once more.
         """
-        key = self._setup.prompt.answer_key(request, answer_tokens)
+        room = int(answer_tokens)
+        key = self._setup.prompt.answer_key(request, room)
         bad = self._batch.bad.get(key, [])
         if correction is None and (kept := _still_open(bad)) is not None:
             return kept
         name = custom_id(request, key, len(bad) + self._given[key])
         line = None if self._batch.answers is None else self._batch.answers.find(name)
         if line is not None:
-            reply = self._read(line, request)
+            try:
+                reply = self._read(line, request)
+            except Unanswered:
+                await self._write(name, request, room, correction)
+                raise
             if reply is not None:
                 self._batch.read += 1
                 self._given[key] += 1
                 return reply
-        await self._write(name, request, answer_tokens, correction)
+        await self._write(name, request, room, correction)
         raise Deferred("its answer is still to come")
 
     async def _write(
@@ -344,7 +354,7 @@ class _BatchClient(ModelClient):
     def _read(self, line: Mapping[str, Any], request: Request) -> Reply | None:
         """The answer in a line; None where it has to be asked again."""
         form = self._capabilities.request_form.form
-        got = _outcome(line, form, request.tokens)
+        got = outcome_of(line, form, request.tokens)
         host = self._setup.host
         if isinstance(got, UnusableReply):
             self._batch.troubles[f"the response held {got.words}"] += 1
@@ -355,7 +365,7 @@ class _BatchClient(ModelClient):
         if was_cut(got, (text["content"] for text in texts), request.tokens):
             raise ContextOverflow(
                 f"{host} read only {got.tokens_in:,} tokens of about {request.tokens:,}: it cuts "
-                "what is longer than its context; let it read more"
+                "what is longer than its context; let it read more",
             )
         if not self._key:
             return got
@@ -371,7 +381,9 @@ class _BatchClient(ModelClient):
             raise ContextOverflow(f"the request is too long: {words}")
         if error_kind is ErrorKind.FILTERED:
             return Reply(words, "refusal", form, 0, 0, counted=False)
-        raise Unanswered(f"the request was refused: {words} ({error.status})")
+        said = f"the request was refused: {words} ({error.status})"
+        self._batch.troubles[said] += 1
+        raise Unanswered(said)
 
 
 def _still_open(bad: Sequence[Asked]) -> Reply | None:
@@ -386,11 +398,18 @@ def _still_open(bad: Sequence[Asked]) -> Reply | None:
     return kept_reply(last)
 
 
-def _outcome(line: Mapping[str, Any], form: Form, sent: int) -> Reply | ApiError | UnusableReply:
+def outcome_of(line: Mapping[str, Any], form: Form, sent: int) -> Reply | ApiError | UnusableReply:
+    """Read what came of a request.
+
+    Args:
+        line: The line of the answer.
+        form: The form of answer that was asked for.
+        sent: An estimate of the request's tokens.
+    """
     response, error = line.get("response"), line.get("error")
     if isinstance(response, dict) and _is_right(line):
         body = response.get("body", response)
-        return read_reply(orjson.dumps(body).decode(), form=form, sent_tokens=sent)
+        return read_body(body, form=form, sent_tokens=sent)
     status, body = 503, error  # what expired or was cancelled has no status: it was not asked
     if isinstance(response, dict):
         status = _status(response)

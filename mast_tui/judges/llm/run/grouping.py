@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from mast_tui.errors import MastError
 from mast_tui.judges.llm.answer.json_object import Malformed, find_object
-from mast_tui.judges.llm.answer.parsing import object_schema
+from mast_tui.judges.llm.answer.parsing import as_number, as_text, object_schema
 from mast_tui.judges.llm.client.budget import Allowance
 from mast_tui.judges.llm.prompt.redaction import Numbers
 from mast_tui.judges.llm.prompt.tokens import BOUNDARY_TOKENS, estimate
@@ -112,12 +112,13 @@ def read_groups(text: str, notes: Sequence[str]) -> Mapping[str, str]:
     found: dict[str, str] = {}
     groups = value.get("groups")
     for group in groups if isinstance(groups, list) else ():
-        name = one_line(str(group.get("name") or ""), MOST_OF_A_NAME) if _is_group(group) else ""
+        name = one_line(as_text(group.get("name")), MOST_OF_A_NAME) if _is_group(group) else ""
         # What begins so is a group of those with that tag.
         name = name.strip().lstrip("#").strip()
         for number in group["notes"] if name else ():
-            if isinstance(number, int) and 1 <= number <= len(notes):
-                found.setdefault(notes[number - 1], name)
+            place = as_number(number)
+            if place is not None and 1 <= place <= len(notes):
+                found.setdefault(notes[place - 1], name)
     if not found:
         raise Malformed("no group in `groups` has a name and numbers of notes")
     return found
@@ -191,5 +192,11 @@ class _Counts:
     async def known(self, key: str) -> Reply | None:
         return None
 
-    async def keep(self, key: str, reply: Reply, usable: bool) -> None:
+    async def keep(self, key: str, reply: Reply, usable: bool, sent: int = 0) -> None:
         self.used += reply.usage
+
+    async def reject(self, key: str) -> None:
+        pass
+
+    async def take_back(self, limit: int, sent: int) -> None:
+        pass

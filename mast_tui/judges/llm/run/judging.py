@@ -19,7 +19,13 @@ from mast_tui.judges.llm.answer.merging import (
     verdict_of,
 )
 from mast_tui.judges.llm.answer.parsing import Answer
-from mast_tui.judges.llm.errors import ContextOverflow, Deferred, TraceFails, Unanswered
+from mast_tui.judges.llm.errors import (
+    ContextOverflow,
+    Deferred,
+    RunStops,
+    TraceFails,
+    Unanswered,
+)
 from mast_tui.judges.llm.prompt.prompt import Prompt
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 from mast_tui.judges.llm.prompt.redaction import Redaction
@@ -30,8 +36,16 @@ from mast_tui.judges.llm.prompt.verification import (
     by_doubt,
     parse_verification,
 )
-from mast_tui.judges.llm.prompt.windows import plan, split
-from mast_tui.judges.llm.request import Fact, ModelClient, Parameters, Request, Window
+from mast_tui.judges.llm.prompt.windows import LEAST_TOKENS, plan, split
+from mast_tui.judges.llm.request import (
+    OVERSHOOT,
+    Fact,
+    ModelClient,
+    Parameters,
+    Request,
+    Window,
+    is_context_size,
+)
 from mast_tui.judges.llm.run.request_loop import AnswerRoom, AnswerStore, RequestLoop
 from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.quote_anchoring import MOST_SEARCHED, Locator, anchored
@@ -234,7 +248,7 @@ class Reading:
             try:
                 answer = await self._answer(sample, window, digest)
             except ContextOverflow as error:
-                left.extendleft(reversed(await self._aside(self._split, window, str(error))))
+                left.extendleft(reversed(await self._aside(self._split, window, error)))
                 continue
             parts.append(await self._aside(self._part, sample, window, answer))
             digest = answer.digest or digest
@@ -259,11 +273,29 @@ class Reading:
     def _new_request(self, sample: int, window: Window, digest: str) -> Request:
         return self._prompt.request(self._view, window, digest, sample=sample, facts=self._facts)
 
-    def _split(self, window: Window, why: str) -> tuple[Window, ...]:
+    def _split(self, window: Window, why: ContextOverflow) -> tuple[Window, ...]:
+        """Return smaller windows in the place of one that was too long.
+
+        Raises:
+            _NothingSmaller: The window cannot become smaller.
+            RunStops: The server does not even read the instructions.
+        """
+        instructions = self._prompt.system.tokens
+        answer = self._parameters.answer_tokens
+        reads = "" if why.limit is None else f"the server reads {why.limit:,} tokens, and "
+        sizes = (
+            f"{reads}the instructions take about {instructions:,}, an answer up to {answer:,}"
+            f" (--answer-tokens), a window up to {self._parameters.window_tokens:,}"
+            f" (--window-tokens) and at least {LEAST_TOKENS}; give the model a larger context"
+            " (llama.cpp -c, vLLM --max-model-len, Ollama OLLAMA_CONTEXT_LENGTH) or ask about"
+            " fewer modes (--taxonomy)"
+        )
+        if why.limit is not None and instructions > _most_of_estimate(why):
+            raise RunStops(f"{why}; {sizes}") from why
         try:
             return split(window, self._view, self._prompt, self._parameters)
         except TraceFails as error:
-            raise _NothingSmaller(f"{error}; at last: {why}") from error
+            raise _NothingSmaller(f"{error}; at last: {why}; {sizes}") from error
 
     def _found(self) -> list[Sighting]:
         if self._parameters.decisive:
@@ -304,6 +336,18 @@ class Reading:
             windows=windows,
             remarks=_told(remarks),
         )
+
+
+def _most_of_estimate(why: ContextOverflow) -> float:
+    """Return the largest estimate of a text that a server may read whole.
+
+    A limit that the server names, or that contexts have, is taken as it is. Other counts of cut
+    requests may come from a server that counts little.
+    """
+    limit = why.limit or 0
+    if why.cut is None or is_context_size(limit):
+        return limit
+    return limit * OVERSHOOT
 
 
 def _checked_facts(trace: Trace, view: RedactedView) -> tuple[Fact, ...]:

@@ -131,15 +131,24 @@ class ShardAnswers:
         self._folder = folder
 
     async def known(self, key: str) -> Reply | None:
-        """The answer that was kept under this key."""
+        """Find the answer that was kept under this key; none where its file is damaged."""
         data = await asyncio.to_thread(self._folder.read, _file(key))
-        return None if data is None else replace(Reply(**orjson.loads(data)), kept=True)
+        try:
+            return None if data is None else replace(Reply.read(orjson.loads(data)), kept=True)
+        except ValueError:
+            return None
 
-    async def keep(self, key: str, reply: Reply, usable: bool) -> None:
+    async def keep(self, key: str, reply: Reply, usable: bool, sent: int = 0) -> None:
         """Keep an answer that can be used; it is there when this returns."""
         if usable:
             data = orjson.dumps(asdict(reply))
             await asyncio.shield(asyncio.to_thread(self._folder.write, _file(key), data))
+
+    async def reject(self, key: str) -> None:
+        """Leave the answer: it is read anew before it counts, and asked for again."""
+
+    async def take_back(self, limit: int, sent: int) -> None:
+        """Leave what was judged before: answers do not tell in which units they count."""
 
 
 def _file(key: str) -> str:

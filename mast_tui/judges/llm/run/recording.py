@@ -12,25 +12,42 @@ import hashlib
 import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, SupportsInt
 
 import orjson
 
 from mast_tui.errors import MastError
 from mast_tui.judges.llm.errors import ContextOverflow, RunStops, Unanswered
-from mast_tui.judges.llm.request import Correction, ModelClient, Parameters, Reply, Request
+from mast_tui.judges.llm.request import (
+    MOST_TOKENS,
+    Correction,
+    ModelClient,
+    Parameters,
+    Reply,
+    Request,
+)
 from mast_tui.judges.llm.run.running import Connect, Tell, connect_to_server
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.safe_text import one_line
 from mast_tui.traces.io.private_files import open_private
 from mast_tui.workspace import Usage
 
-_Answers = Mapping[str, Mapping[int, Mapping[str, Any]]]
-"""By question, and by the room for its answer, what a line tells."""
 
-_FINISHES: Final = ("stop", "length", "refusal")
+@dataclass(frozen=True, slots=True)
+class _TooLong:
+    """The note that a request was too long, and the longest answer that there was room for."""
+
+    words: str
+    longest_answer: int | None
+
+
+_Outcome = Reply | _TooLong | str
+"""An answer, the note of a request that was too long, or why there was no answer."""
+
+_Answers = Mapping[str, Mapping[int, _Outcome]]
+"""What a line tells, by question and by the room for its answer."""
 
 
 class RecordingError(MastError):
@@ -88,6 +105,18 @@ def replaying(path: Path) -> Connect:
     return connect
 
 
+class _SentRoom:
+    """The room for an answer that was read last, which is that of the request that was sent."""
+
+    def __init__(self, answer_tokens: SupportsInt) -> None:
+        self._answer_tokens = answer_tokens
+        self.tokens = 0
+
+    def __int__(self) -> int:
+        self.tokens = int(self._answer_tokens)
+        return self.tokens
+
+
 class _Recorder(ModelClient):
     """Asks somebody else, and keeps what was answered."""
 
@@ -95,18 +124,19 @@ class _Recorder(ModelClient):
         self._asks, self._parameters, self._file = asks, parameters, file
 
     async def ask(
-        self, request: Request, answer_tokens: int, correction: Correction | None = None
+        self, request: Request, answer_tokens: SupportsInt, correction: Correction | None = None
     ) -> Reply:
         """Ask, and write down what came of it."""
         key = _key(request, self._parameters, correction)
+        room = _SentRoom(answer_tokens)
 
         def write(**told: object) -> None:
-            line = {"request": key, "about": request.about, "room": answer_tokens, **told}
+            line = {"request": key, "about": request.about, "room": room.tokens, **told}
             self._file.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
             self._file.flush()
 
         try:
-            reply = await self._asks.ask(request, answer_tokens, correction)
+            reply = await self._asks.ask(request, room, correction)
         except ContextOverflow as error:
             write(too_long=str(error), longest_answer=error.room)
             raise
@@ -126,14 +156,14 @@ class _Player(ModelClient):
 
     def __init__(
         self,
-        answers: Mapping[str, Mapping[int, Mapping[str, Any]]],
+        answers: _Answers,
         parameters: Parameters,
         path: Path,
     ) -> None:
         self._answers, self._parameters, self._path = answers, parameters, path
 
     async def ask(
-        self, request: Request, answer_tokens: int, correction: Correction | None = None
+        self, request: Request, answer_tokens: SupportsInt, correction: Correction | None = None
     ) -> Reply:
         """Give what was answered to this question.
 
@@ -147,12 +177,13 @@ class _Player(ModelClient):
                 f"{one_line(request.about, 80)}: it was recorded with another model, other options "
                 "or other traces"
             )
-        line = known[min((room for room in known if room >= answer_tokens), default=max(known))]
-        if "too_long" in line:
-            raise ContextOverflow(line["too_long"], room=line.get("longest_answer"))
-        if "unanswered" in line:
-            raise Unanswered(line["unanswered"])
-        return Reply(**line["reply"])
+        wanted = int(answer_tokens)
+        line = known[min((room for room in known if room >= wanted), default=max(known))]
+        if isinstance(line, Reply):
+            return line
+        if isinstance(line, _TooLong):
+            raise ContextOverflow(line.words, room=line.longest_answer)
+        raise Unanswered(line)
 
 
 def _key(request: Request, parameters: Parameters, correction: Correction | None) -> str:
@@ -173,9 +204,24 @@ def _key(request: Request, parameters: Parameters, correction: Correction | None
     return digest.hexdigest()
 
 
+def _recorded(line: Mapping[str, object]) -> _Outcome:
+    """Read what came of a question; raises ``ValueError`` where a line does not tell."""
+    if "reply" in line:
+        return Reply.read(line["reply"])
+    words = line["too_long"] if "too_long" in line else line["unanswered"]
+    if not isinstance(words, str):
+        raise ValueError("no words")
+    if "too_long" not in line:
+        return words
+    room = line.get("longest_answer")
+    if room is not None and (type(room) is not int or not 0 < room < MOST_TOKENS):
+        raise ValueError("no such room")
+    return _TooLong(words, room)
+
+
 def _read(path: Path) -> _Answers:
-    """What was answered last."""
-    answers: dict[str, dict[int, Mapping[str, Any]]] = {}
+    """Read what was answered last to each question."""
+    answers: dict[str, dict[int, _Outcome]] = {}
     try:
         lines = path.read_bytes().splitlines()
     except OSError as error:
@@ -183,9 +229,7 @@ def _read(path: Path) -> _Answers:
     for number, line in enumerate(lines, 1):
         try:
             told = orjson.loads(line)
-            answers.setdefault(str(told["request"]), {})[int(told["room"])] = told
-            if "reply" in told and Reply(**told["reply"]).finish not in _FINISHES:
-                raise ValueError("no such ending")
+            answers.setdefault(str(told["request"]), {})[int(told["room"])] = _recorded(told)
         except (ValueError, TypeError, KeyError) as error:
             if number == len(lines) and number > 1:
                 break  # a run was broken off while it was written

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Final, Generic, Protocol, TypeVar
 
 from mast_tui.judges.llm.answer.json_object import Malformed
@@ -26,18 +28,37 @@ HARDLY_BEGUN: Final = 0.25
 """The share of the tokens of a cut answer under which its text had hardly begun."""
 
 
+_CUT_SHORT: Final = 0.9
+"""The share of its limit under which an answer was not cut by that limit."""
+
+_CONTEXT_UNIT: Final = 256
+_SLACK: Final = 2
+"""Tokens by which the sum of a request and a cut answer may differ from the size of a context."""
+
 _PROBLEMS: Final = {"length": "the answer was cut", "refusal": "the model refused"}
 
 
 class AnswerStore(Protocol):
     """Where answers are kept, so that none is paid for twice.
 
-    ``keep`` returns when the answer is kept, and keeps it also where whoever waits is cancelled.
-    Only a ``usable`` answer is ``known`` afterwards; a later one under the same key counts.
+    ``keep`` returns when the answer is kept, and keeps it also where the waiting task is cancelled.
+    Only a ``usable`` answer is ``known`` afterwards, unless it is rejected; a later one under the
+    same key counts. ``sent`` is an estimate of the request's tokens.
     """
 
     async def known(self, key: str) -> Reply | None: ...
-    async def keep(self, key: str, reply: Reply, usable: bool) -> None: ...
+    async def keep(self, key: str, reply: Reply, usable: bool, sent: int = 0) -> None: ...
+
+    async def reject(self, key: str) -> None:
+        """Note that the answer that was kept last under a key turned out to be of no use."""
+        ...
+
+    async def take_back(self, limit: int, sent: int) -> None:
+        """Take back the answers to requests that the server cut to ``limit`` tokens.
+
+        ``sent`` is an estimate of the request by which that was noticed.
+        """
+        ...
 
 
 class AnswerRoom:
@@ -55,6 +76,22 @@ class AnswerRoom:
             sorted({min(asked_for * 2**step, most) for step in range(8)})
         )
         """Every room that may be given, from the least."""
+        self._proving = asyncio.Lock()
+        self._proven = False
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Hold the turn to ask: one task at a time until an answer could be used."""
+        if not self._proven:
+            async with self._proving:
+                if not self._proven:
+                    yield
+                    return
+        yield
+
+    def prove(self) -> None:
+        """Note that an answer could be used."""
+        self._proven = True
 
     def wider(self, room: int, *, thought: bool) -> int | None:
         """Give more room than was too little; None where there is no more.
@@ -73,6 +110,27 @@ class AnswerRoom:
         if thought and self._learns:
             self.now = max(self.now, wider)
         return wider
+
+
+class _RoomToAsk:
+    """The room for the answer to one request: that of the run when the request is sent, or more."""
+
+    def __init__(self, room: AnswerRoom) -> None:
+        self._room = room
+        self._least = 0
+        self.tokens = room.now
+        """The room with which the request was sent last."""
+
+    def __int__(self) -> int:
+        self.tokens = max(self._room.now, self._least)
+        return self.tokens
+
+    def widen(self, *, thought: bool) -> bool:
+        """Give the next try more room than the last one had; return whether there is more."""
+        wider = self._room.wider(self.tokens, thought=thought)
+        if wider is not None:
+            self._least = wider
+        return wider is not None
 
 
 class RequestLoop(Generic[A]):
@@ -103,8 +161,8 @@ class RequestLoop(Generic[A]):
     async def answer(self, request: Request, read: Callable[[str], A], about: str) -> A:
         """The answer as ``read`` takes it from its text; ``about`` names the spans, for people.
 
-        ``read`` raises ``Malformed`` where a text is no answer. Every answer is kept before
-        anything else is done with it. That a request was too long is kept as well.
+        ``read`` raises ``Malformed`` where a text is no answer. Every answer is kept before it is
+        read. That a request was too long is kept as well.
 
         Raises:
             ContextOverflow: the request is longer than the model reads.
@@ -145,57 +203,108 @@ class RequestLoop(Generic[A]):
         return None
 
     async def _asked(self, request: Request, read: Callable[[str], A], about: str) -> A:
-        room = self._room.now
+        room = _RoomToAsk(self._room)
         cut = False
         correction: Correction | None = None
         while True:
-            reply = await self._reply(request, room, correction)
-            answer, problem = _read(reply, read)
-            key = self._key_of(request, room)
-            if not reply.kept:
-                # Whatever was said to what had been too long takes the place of the note of that.
-                await self._ledger.keep(key, reply, answer is not None or key in self._doubted)
-            if answer is not None:
-                self.forms.add(reply.form)
-                self._asks.note(None)
-                return answer[0]
-            self._asks.note(_PROBLEMS.get(reply.finish, problem))
-            if reply.finish == "refusal":
-                words = one_line(reply.text.strip(), MOST_WORDS) or "it gave no reason"
-                raise TraceFails(f"the model refused to judge {about}: {words}")
-            if reply.finish == "length":
-                thought = _only_thought(reply)
-                wider = self._room.wider(room, thought=thought)
-                if wider is None or (cut and not thought):
-                    raise Unanswered(_too_little_room(about, reply, room, thought))
-                room, cut = wider, True
-            elif correction is not None:
-                raise Unanswered(
-                    f"the answer about {about} could not be used, twice: {problem}"
-                    f"{_as_said(reply.text)}"
-                )
-            else:
-                correction = Correction(reply.text, problem)
+            async with self._room.turn():
+                reply = await self._reply(request, room, correction)
+                key = self._key_of(request, room.tokens)
+                # Any answer to what had been too long takes the place of the note of that.
+                stays = key in self._doubted
+                if not reply.kept:
+                    await self._ledger.keep(
+                        key, reply, stays or reply.finish == "stop", request.tokens
+                    )
+                answer, problem = _read(reply, read)
+                if answer is None and reply.finish == "stop" and not (stays or reply.kept):
+                    await self._ledger.reject(key)
+                if answer is not None:
+                    self.forms.add(reply.form)
+                    self._room.prove()
+                    self._asks.note(None)
+                    return answer[0]
+                self._asks.note(_PROBLEMS.get(reply.finish, problem))
+                if reply.finish == "refusal":
+                    words = one_line(reply.text.strip(), MOST_WORDS) or "it gave no reason"
+                    raise TraceFails(f"the model refused to judge {about}: {words}")
+                if reply.finish == "length":
+                    thought = _only_thought(reply)
+                    if not room.widen(thought=thought) or (cut and not thought):
+                        raise Unanswered(_too_little_room(about, reply, room.tokens, thought))
+                    cut = True
+                elif correction is not None:
+                    raise Unanswered(
+                        f"the answer about {about} could not be used, twice: {problem}"
+                        f"{_as_said(reply.text)}"
+                    )
+                else:
+                    correction = Correction(reply.text, problem)
 
-    async def _reply(self, request: Request, room: int, correction: Correction | None) -> Reply:
+    async def _reply(
+        self, request: Request, room: _RoomToAsk, correction: Correction | None
+    ) -> Reply:
         try:
             try:
-                return await self._asks.ask(request, room, correction)
+                reply = await self._asks.ask(request, room, correction)
+                allowed = room.tokens
             except ContextOverflow as error:
-                if error.room is None or error.room >= room:
+                if error.room is None or error.room >= room.tokens:
                     raise
-                return await self._asks.ask(request, error.room, correction)
-        except ContextOverflow:
+                allowed = error.room
+                reply = await self._asks.ask(request, allowed, correction)
+            if allowed < room.tokens or _filled_context(reply, allowed):
+                await self._check_whole(reply, self._key_of(request, room.tokens))
+            return reply
+        except ContextOverflow as error:
             form: Form = min(self.forms, default="json_schema")
             note = Reply("", "length", form, 0, 0)
-            await self._ledger.keep(self._key_of(request, room), note, True)
-            self._note_too_long(request, room)
+            if error.cut is not None:
+                note = Reply(
+                    "",
+                    "length",
+                    form,
+                    error.cut.tokens_in,
+                    error.cut.tokens_out,
+                    tokens_cached=error.cut.tokens_cached,
+                )
+                await self._ledger.take_back(error.cut.tokens_in, request.tokens)
+            await self._ledger.keep(self._key_of(request, room.tokens), note, True)
+            self._note_too_long(request, room.tokens)
             raise
+
+    async def _check_whole(self, reply: Reply, key: str) -> None:
+        """See that an answer came to its end in what the request left of the server's context.
+
+        Raises:
+            ContextOverflow: It did not: a shorter request leaves more.
+        """
+        if reply.finish != "length" or not reply.counted:
+            return
+        if not reply.kept:
+            await self._ledger.keep(key, reply, False)
+        limit = reply.tokens_in + reply.tokens_out
+        raise ContextOverflow(
+            f"the answer had only {reply.tokens_out:,} tokens of the {limit:,} that request and"
+            " answer may take together",
+            limit=limit,
+        )
 
     def _note_too_long(self, request: Request, room: int) -> None:
         """What is as long need not be tried; nothing follows where only more room was too much."""
         if room == self._room.all[0]:
             self._too_long = min(request.tokens, self._too_long or request.tokens)
+
+
+def _filled_context(reply: Reply, allowed: int) -> bool:
+    """Return whether an answer was cut by the server's full context, before its own limit.
+
+    Request and answer then take what a context holds, which is a multiple of 256 tokens.
+    """
+    if reply.finish != "length" or reply.tokens_out >= _CUT_SHORT * allowed:
+        return False
+    over = (reply.tokens_in + reply.tokens_out + _SLACK) % _CONTEXT_UNIT
+    return reply.counted and over <= 2 * _SLACK
 
 
 def _only_thought(reply: Reply) -> bool:
@@ -208,6 +317,11 @@ def _too_little_room(about: str, reply: Reply, room: int, thought: bool) -> str:
         return (
             f"the model thought about {about} until the {room:,} tokens that an answer may take"
             " were used up; allow more (--answer-tokens), or have it think less"
+        )
+    if reply.tokens_out < _CUT_SHORT * room:
+        return (
+            f"the answer about {about} was cut twice, the second time at {reply.tokens_out:,}"
+            f" tokens of the {room:,} allowed; ask about less at a time (--window-tokens)"
         )
     return (
         f"the answer about {about} was cut twice, the second time at {room:,} tokens; allow"

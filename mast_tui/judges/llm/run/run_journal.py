@@ -5,18 +5,21 @@ Everything here that uses the workspace belongs into a thread beside the loop's.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Final, cast
 
-from mast_tui.judges.llm.request import Finish, Form, Reply
+from mast_tui.judges.llm.request import Finish, Form, Reply, differ_clearly, is_context_size
 from mast_tui.judges.llm.run.judging import TraceResult
 from mast_tui.judges.llm.run.setup import CHECKED_BY, Setup
 from mast_tui.judges.llm.run.writer_thread import WriterThread
 from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.quote_anchoring import CHECKING
+from mast_tui.labels import Label
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import (
     Asked,
@@ -55,11 +58,24 @@ class JudgedBefore:
 
     def __init__(self, setup: Setup, workspace: Workspace) -> None:
         self._workspace = workspace
-        kept = workspace.judgements(annotator=setup.judge, taxonomy=setup.taxonomy.ref)
+        runs = workspace.runs()
+        taken_back = {
+            (run.id, trace.trace_id)
+            for run in runs
+            for trace in run.traces
+            if trace.problem is not None
+        }
+        kept = [
+            judgement
+            for judgement in workspace.judgements(
+                annotator=setup.judge, taxonomy=setup.taxonomy.ref
+            )
+            if (judgement.run, judgement.trace_id) not in taken_back
+        ]
         self._ids = {judgement.trace_id for judgement in kept}
         checked = {
             run.id: dict(run.settings.parameters).get(CHECKED_BY)
-            for run in workspace.runs()
+            for run in runs
             if run.settings is not None
         }
         self._stale = {
@@ -84,8 +100,24 @@ class JudgedBefore:
         return run is not None and bool(self._workspace.answers_about(run, trace_id))
 
     def add(self, trace_id: str) -> None:
-        """One more is judged."""
+        """Note that one more trace is judged."""
         self._ids.add(trace_id)
+
+    def remove(self, trace_id: str) -> bool:
+        """Note that a trace is to be judged anew, and return whether it was judged."""
+        judged = trace_id in self._ids
+        self._ids.discard(trace_id)
+        return judged
+
+
+@dataclass(frozen=True, slots=True)
+class TakenBack:
+    """A trace that no longer counts as judged: where it is, why, and what had been suggested."""
+
+    trace_id: str
+    path: Path
+    problem: str
+    suggestions: tuple[Label, ...]
 
 
 class RunRecord:
@@ -109,6 +141,12 @@ class RunRecord:
         traces = () if self.before is None else self.before.traces
         self._done = frozenset(trace.trace_id for trace in traces if trace.problem is None)
         self._failed = frozenset(trace.trace_id for trace in traces if trace.problem is not None)
+        self._cut: set[str] = set()
+        """Traces of which answers were taken back."""
+        self._suspect: set[str] = set()
+        self._may_be_cut: dict[int, list[tuple[Asked, int]]] = defaultdict(list)
+        """By the tokens that the server counted, answers to requests that may be longer, and the
+        estimates of these."""
 
     @property
     def spent(self) -> Usage:
@@ -178,28 +216,93 @@ class RunRecord:
             return None
         return kept_reply(asked)
 
-    def keep(self, trace_id: str, key: str, reply: Reply, usable: bool) -> None:
-        """Keep an answer."""
-        self._workspace.record_asked(
-            Asked(
-                run_id=self.run_id(),
-                trace_id=trace_id,
-                key=key,
-                answer=reply.text,
-                finish=reply.finish,
-                form=reply.form,
-                tokens_in=reply.tokens_in,
-                tokens_out=reply.tokens_out,
-                usable=usable,
-                counted=reply.counted,
-                tokens_cached=reply.tokens_cached,
-            )
+    def keep(self, trace_id: str, key: str, reply: Reply, usable: bool, sent: int) -> None:
+        """Keep an answer.
+
+        Args:
+            trace_id: The trace that it is about.
+            key: The hash of all that it depends on.
+            reply: The answer.
+            usable: Whether it need not be asked for again.
+            sent: An estimate of the request's tokens.
+        """
+        asked = Asked(
+            run_id=self.run_id(),
+            trace_id=trace_id,
+            key=key,
+            answer=reply.text,
+            finish=reply.finish,
+            form=reply.form,
+            tokens_in=reply.tokens_in,
+            tokens_out=reply.tokens_out,
+            usable=usable,
+            counted=reply.counted,
+            tokens_cached=reply.tokens_cached,
         )
+        self._workspace.record_asked(asked)
         if usable:
             self._answered.add(key)
+        if usable and reply.counted and sent > reply.tokens_in:
+            self._may_be_cut[reply.tokens_in].append((replace(asked, answer=""), sent))
+            if is_context_size(reply.tokens_in):
+                self._suspect.add(trace_id)
         if reply.form != self._form:
             self._workspace.set_run_form(self.run_id(), reply.form)
             self._form = reply.form
+
+    def reject(self, key: str) -> None:
+        """Note that the answer that was kept last under a key cannot be used."""
+        self._workspace.reject_answer(self.run_id(), key)
+
+    def take_back(self, limit: int, sent: int) -> list[TakenBack]:
+        """Take back all that rests on requests of which the server read only so many tokens.
+
+        Args:
+            limit: The tokens that the server counted.
+            sent: An estimate of the request by which that was noticed. Where no context is of
+                that size, only answers to clearly longer or shorter requests are taken back:
+                others may have as many tokens by chance.
+
+        Returns:
+            The traces that had been judged, with their suggestions.
+        """
+        answers = [
+            asked
+            for asked, tokens in self._may_be_cut.pop(limit, [])
+            if is_context_size(limit) or differ_clearly(tokens, sent)
+        ]
+        judged: list[TakenBack] = []
+        with self._workspace.transaction():
+            for asked in answers:
+                self._workspace.reject_answer(asked.run_id, asked.key)
+                note = replace(asked, finish="length", tokens_in=0, tokens_out=0, tokens_cached=0)
+                self._workspace.record_asked(note)
+            for trace_id in dict.fromkeys(asked.trace_id for asked in answers):
+                self._cut.add(trace_id)
+                if self._judged.remove(trace_id):
+                    judged.append(self._take_back(trace_id, limit))
+        return judged
+
+    def _take_back(self, trace_id: str, limit: int) -> TakenBack:
+        labels = self._workspace.labels(trace_id=trace_id, annotator=self.judge, taxonomy=self._ref)
+        problem = (
+            f"it was judged before it was noticed that the server had read only {limit:,} tokens"
+            " of it; the same command judges it anew"
+        )
+        self._store(trace_id, Judgement(judged=()))
+        self.note_failed(trace_id, problem)
+        path = self._workspace.trace(trace_id).path or Path()
+        return TakenBack(trace_id, path, problem, labels)
+
+    def is_suspect(self, trace_id: str) -> bool:
+        """Return whether a request about a trace was counted with just what a context holds."""
+        return trace_id in self._suspect
+
+    def is_to_be_asked_anew(self, trace_id: str) -> bool:
+        """Return whether answers about a trace were taken back since the last call."""
+        taken_back = trace_id in self._cut
+        self._cut.discard(trace_id)
+        return taken_back
 
     def store_part(self, trace_id: str, judgement: Judgement) -> None:
         """Keep what was found so far."""
@@ -280,8 +383,10 @@ class KeptAnswers:
         writer: WriterThread,
         trace_id: str,
         on_reply: Callable[[Reply], None],
+        on_taken_back: Callable[[TakenBack], None],
     ) -> None:
         self._record = record
+        self._on_taken_back = on_taken_back
         self._writer = writer
         self._trace_id = trace_id
         self._on_reply = on_reply
@@ -292,11 +397,20 @@ class KeptAnswers:
             return None
         return await self._writer.do(partial(self._record.find, key))
 
-    async def keep(self, key: str, reply: Reply, usable: bool) -> None:
+    async def keep(self, key: str, reply: Reply, usable: bool, sent: int = 0) -> None:
         """Keep an answer; it is on disk when this returns."""
-        keep = partial(self._record.keep, self._trace_id, key, reply, usable)
+        keep = partial(self._record.keep, self._trace_id, key, reply, usable, sent)
         await self._writer.do(keep)
         self._on_reply(reply)
+
+    async def reject(self, key: str) -> None:
+        """Note that the answer that was kept last under a key cannot be used."""
+        await self._writer.do(partial(self._record.reject, key))
+
+    async def take_back(self, limit: int, sent: int) -> None:
+        """Take back what rests on requests that the server cut to so many tokens."""
+        for taken_back in await self._writer.do(partial(self._record.take_back, limit, sent)):
+            self._on_taken_back(taken_back)
 
 
 def kept_reply(asked: Asked) -> Reply:

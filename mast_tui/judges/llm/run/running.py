@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final
+from typing import Final, SupportsInt
 
 from mast_tui.judges.llm.client.budget import Budget
 from mast_tui.judges.llm.client.rate_limiter import FIRST, RAMP, RateLimiter
@@ -18,7 +18,7 @@ from mast_tui.judges.llm.errors import AllowanceSpent, Deferred, RunStops, Trace
 from mast_tui.judges.llm.request import Correction, ModelClient, Reply, Request
 from mast_tui.judges.llm.run.judging import Reading, TraceResult
 from mast_tui.judges.llm.run.request_loop import AnswerRoom
-from mast_tui.judges.llm.run.run_journal import Begun, KeptAnswers, RunRecord
+from mast_tui.judges.llm.run.run_journal import Begun, KeptAnswers, RunRecord, TakenBack
 from mast_tui.judges.llm.run.run_lock import run_lock
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.judges.llm.run.writer_thread import WriterThread
@@ -42,6 +42,9 @@ CHECKED_AGAIN: Final = "kept answers were checked again, by the rules of today"
 
 MOST_IN_A_ROW: Final = 3
 """So many traces that fail in a row for one reason end a run: others would fail alike."""
+
+MOST_SUSPECTS: Final = 64
+"""So many traces that may have to be judged anew are kept at hand."""
 
 _NUMBERS: Final = re.compile(r"\d[\d,.]*")
 _OF_SHORTENED: Final = ("shortened", "the task is shortened")
@@ -169,7 +172,7 @@ class _NothingAsked(ModelClient):
     """Has no answer to what is not kept."""
 
     async def ask(
-        self, request: Request, answer_tokens: int, correction: Correction | None = None
+        self, request: Request, answer_tokens: SupportsInt, correction: Correction | None = None
     ) -> Reply:
         """Put it off."""
         raise Deferred("nothing is asked")
@@ -190,6 +193,8 @@ class _Feed:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="traces")
         self._turn = asyncio.Lock()
         self._over = False
+        self._ended = False
+        self._put_back: deque[Trace] = deque()
 
     async def next(self) -> _AtHand | None:
         """The next trace; None after the last."""
@@ -197,19 +202,25 @@ class _Feed:
             if self._over:
                 return None
             found = await asyncio.get_running_loop().run_in_executor(self._thread, self._next)
-            self._over = self._over or found is None
+            # A trace may have been put back meanwhile.
+            self._over = self._ended or (found is None and not self._put_back)
             return found
+
+    def put_back(self, trace: Trace) -> None:
+        """Hand a trace out once more, unless the feed was ended; the caller draws again itself."""
+        self._put_back.append(trace)
+        self._over = self._ended
 
     def end(self) -> None:
         """Hand out no more."""
-        self._over = True
+        self._over = self._ended = True
 
     def close(self) -> None:
         """Read no more; a trace that is being read is read to its end by the thread alone."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     def _next(self) -> _AtHand | None:
-        trace = next(self._traces, None)
+        trace = self._put_back.popleft() if self._put_back else next(self._traces, None)
         if trace is None:
             return None
         problem = None
@@ -245,9 +256,13 @@ class _Run:
         self._watch = watch
         self._again = again
         self._writer = WriterThread()
+        self._feed: _Feed | None = None
         self._so_far = ModelRunSummary(setup.judge, setup.taxonomy.ref)
         self._room = AnswerRoom(setup.parameters.answer_tokens, learns=not deferred)
         self._deferred = deferred
+        self._judged_now: set[str] = set()
+        self._suspects: dict[str, Trace] = {}
+        """Traces at hand that were judged by requests which may have been cut."""
         self._failing = ""
         self._in_a_row = 0
         """How many traces have failed one after the other, and as what."""
@@ -257,13 +272,12 @@ class _Run:
     async def over(self, traces: Iterable[Trace], connect: Connect) -> ModelRunSummary:
         """Judge all traces, and sum up."""
         stopped: str | None = None
-        feed: _Feed | None = None
         try:
             self._record = await self._writer.do(self._open)
             self._writer.together = self._record.together
             self._so_far.usage = spent = self._record.spent
             self._so_far.resumed = self._record.before is not None
-            feed = _Feed(traces, self._record.begin, self._reading)
+            self._feed = feed = _Feed(traces, self._record.begin, self._reading)
             try:
                 way = connect(self._setup, spent, self._watch.on_wait, self._on_remark)
                 async with way as asks:
@@ -277,8 +291,8 @@ class _Run:
             await self._writer.do(partial(self._sum_up, stopped))
             return self._so_far
         finally:
-            if feed is not None:
-                feed.close()
+            if self._feed is not None:
+                self._feed.close()
             await self._writer.close()
 
     def _open(self) -> RunRecord:
@@ -332,6 +346,8 @@ class _Run:
             if reading is None:
                 raise TraceFails(found.problem or "")
             result = await self._ask(reading, begun, asks)
+            if self._record.is_to_be_asked_anew(begun.trace_id):
+                result = await self._ask(reading, begun, asks)
         except (TraceFails, OSError) as error:
             reason = _words_of(error)
             anew = not self._record.failed_before(begun.trace_id)
@@ -343,12 +359,15 @@ class _Run:
         indices = finding_indices(found.trace, result.judgement.findings)
         count = await self._writer.do(partial(self._record.store, begun, result, indices))
         self._note(result)
+        self._judged_now.add(begun.trace_id)
+        if self._record.is_suspect(begun.trace_id) and len(self._suspects) < MOST_SUSPECTS:
+            self._suspects[begun.trace_id] = found.trace
         self._in_a_row = 0
         return told(Step.JUDGED, count)
 
     async def _check_again(self, reading: Reading, begun: Begun, trace: Trace) -> None:
         """Read the kept answers about a trace by the rules of today; nothing is asked."""
-        answers = KeptAnswers(self._record, self._writer, begun.trace_id, self._on_reply)
+        answers = self._answers_about(begun)
         try:
             result = await reading.over(_NothingAsked(), answers, self._room, None)
         except (Deferred, TraceFails, OSError):
@@ -372,11 +391,16 @@ class _Run:
         return Reading(trace, setup.prompt, setup.parameters, setup.redaction)
 
     async def _ask(self, reading: Reading, begun: Begun, asks: ModelClient) -> TraceResult:
-        answers = KeptAnswers(self._record, self._writer, begun.trace_id, self._on_reply)
+        answers = self._answers_about(begun)
         on_part = None
         if self._watch.on_part is not None:
             on_part = partial(self._on_part, begun.trace_id)
         return await reading.over(asks, answers, self._room, on_part)
+
+    def _answers_about(self, begun: Begun) -> KeptAnswers:
+        return KeptAnswers(
+            self._record, self._writer, begun.trace_id, self._on_reply, self._on_taken_back
+        )
 
     def _on_part(self, trace_id: str, judgement: Judgement) -> None:
         """Keep what was found so far, and tell of it once it is kept."""
@@ -395,6 +419,21 @@ class _Run:
         so_far.asked += 1
         so_far.form = reply.form
         self._watch.on_use(so_far.usage)
+
+    def _on_taken_back(self, trace: TakenBack) -> None:
+        """Judge a trace anew where it is at hand, else count it as failed."""
+        so_far = self._so_far
+        if trace.trace_id in self._judged_now:
+            self._judged_now.discard(trace.trace_id)
+            so_far.steps[Step.JUDGED] -= 1
+            so_far.by_mode.subtract(label.mode for label in trace.suggestions)
+            so_far.quotes -= QuoteCounts.of(label.evidence for label in trace.suggestions)
+        at_hand = self._suspects.pop(trace.trace_id, None)
+        if at_hand is not None and self._feed is not None:
+            self._feed.put_back(at_hand)
+            return
+        failed = Progress(0, trace.trace_id, trace.path, Step.FAILED, problem=trace.problem)
+        self._watch.on_trace(so_far.add(failed))
 
     def _on_remark(self, words: str) -> None:
         self._so_far.remarks[words] += 1

@@ -1,0 +1,214 @@
+"""Whatever a model writes into a field of its answer, the answer is read or is malformed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import Final
+
+import pytest
+
+from mast_tui.judges.llm.answer.json_object import Malformed
+from mast_tui.judges.llm.prompt.prompt import Prompt
+from mast_tui.judges.llm.prompt.redacted_view import RedactedView
+from mast_tui.judges.llm.prompt.redaction import Redaction
+from mast_tui.judges.llm.prompt.verification import parse_verification
+from mast_tui.judges.llm.request import Parameters, Reply, Request, Window
+from mast_tui.judges.llm.run.grouping import read_groups
+from mast_tui.taxonomy.loader import load_mast
+from tests.judges.llm.scripted_model import Kept, Model, judge, run_of
+
+MAST = load_mast()
+VIEW = RedactedView(run_of(6), Redaction.none())
+MODES = tuple(mode.slug for mode in MAST.modes)
+WINDOW = Window(0, 3, False, MODES)
+PROMPT = Prompt(MAST, Parameters("m"))
+DECISIVE = Prompt(MAST, Parameters("m", decisive="whole run"))
+NOTES = ("it stopped", "it went on")
+
+ODD: Final = (
+    *("null", "true", "false", "0", "-1", "1", "3", "0.5", "2.5", "1e308", "-1e308", "1e999"),
+    *("NaN", "Infinity", "-Infinity", "1e-400", "-0.0", "18446744073709551616", "1" + "0" * 18),
+    *("9" * 308, "9" * 309, "-" + "9" * 309, "9" * 4_000, "9" * 5_000, "0." + "9" * 5_000),
+    *('""', '" "', '"3"', '"#3"', '"3-4"', '"4-3"', '"3 to 99"', '"span 2"', '"1.3"', '"FM-1.3"'),
+    *('"' + "9" * 309 + '"', '"' + "٣" * 12 + '"', '"' + "x" * 20_000 + '"', '"NaN"', '"90%"'),
+    *('"\\ud83d"', '"\\u0000\\u202e"', '"' + "\\u00e9" * 50 + '"', '"present"', '"absent"', '"#"'),
+    *("[]", "[[]]", "[null]", "[3, 4]", "[1e999, 2]", '["3", {}]', "[true]", "[" + "9" * 309 + "]"),
+    *("[" * 300 + "]" * 300, "[" * 5_000 + "]" * 5_000, "[" + "0," * 5_000 + "0]"),
+    *("{}", '{"": null}', '{"a": {"b": []}}', '{"modes": {}}', '{"verdict": "present"}'),
+    *('{"a": ' * 300 + "1" + "}" * 300, '{"a": ' * 5_000 + "1" + "}" * 5_000),
+    *("0x" + "f" * 5_000, "1j", "'it'", "b'x'", "{1}", "(1,)", "None", "undefined", "00", "+1"),
+)
+"""What stands in the place of a value: JSON of all kinds, and what only looks like it."""
+
+FINDING = (
+    '{{"rationale": {rationale}, "quote": {quote}, "first": {first}, "last": {last},'
+    ' "spans": {spans}, "confidence": {confidence}, "decisive": {decisive}}}'
+)
+FORMS: Final[dict[str, tuple[str, dict[str, str]]]] = {
+    "modes": (
+        '{{"modes": {modes}, "digest": {digest}}}',
+        {"modes": '{"1.3": {"findings": [], "verdict": "absent"}}', "digest": '"so far"'},
+    ),
+    "mode": (
+        '{{"modes": {{"1.3": {{"notes": {notes}, "findings": {findings}, "verdict": {verdict}}},'
+        ' "1.1": {other}}}, "digest": ""}}',
+        {"notes": '""', "findings": "[]", "verdict": '"absent"', "other": '"absent"'},
+    ),
+    "finding": (
+        f'{{{{"modes": {{{{"1.3": {{{{"findings": [{FINDING}], "verdict": "present"}}}}}}}}}}}}',
+        {
+            "rationale": '"it shows in #2"',
+            "quote": '"step 2 of the work"',
+            "first": "null",
+            "last": "null",
+            "spans": "null",
+            "confidence": "0.5",
+            "decisive": "true",
+        },
+    ),
+    "list of modes": (
+        '{{"modes": [{{"mode": {mode}, "verdict": {verdict}, "findings": {findings}}}]}}',
+        {"mode": '"1.3"', "verdict": '"absent"', "findings": "[]"},
+    ),
+    "decisive": (
+        '{{"notes": {notes}, "decisive": [{{"rationale": {rationale}, "quote": {quote}, "first":'
+        ' {first}, "agent": {agent}, "correction": {correction}, "then": {then}, "mode": {mode},'
+        ' "fits": {fits}, "confidence": {confidence}}}], "digest": {digest}}}',
+        {
+            "notes": '""',
+            "rationale": '"why"',
+            "quote": '"step 2"',
+            "first": "2",
+            "agent": '""',
+            "correction": '"Ask."',
+            "then": '"It went well."',
+            "mode": '"1.3"',
+            "fits": "true",
+            "confidence": "0.5",
+            "digest": '""',
+        },
+    ),
+    "second look": (
+        '{{"shows": {shows}, "definition": {definition}, "boundary": {boundary}, "verdict":'
+        ' {verdict}, "confidence": {confidence}}}',
+        {
+            "shows": '"it"',
+            "definition": '"met"',
+            "boundary": "null",
+            "verdict": '"holds"',
+            "confidence": "0.5",
+        },
+    ),
+    "groups": (
+        '{{"groups": [{{"name": {name}, "notes": {notes}}}, {group}]}}',
+        {"name": '"Stops"', "notes": "[1, 2]", "group": '{"name": "Goes on", "notes": [2]}'},
+    ),
+}
+"""A whole answer of each kind, with the value of each field."""
+
+
+def read_modes(text: str) -> object:
+    """Read an answer about the modes."""
+    return PROMPT.read(text, view=VIEW, window=WINDOW)
+
+
+READERS: Final[dict[str, Callable[[str], object]]] = {
+    "decisive": lambda text: DECISIVE.read(text, view=VIEW, window=WINDOW),
+    "second look": lambda text: parse_verification(text, VIEW),
+    "groups": lambda text: read_groups(text, NOTES),
+}
+
+AROUND: Final[dict[str, Callable[[str], str]]] = {
+    "as it is": lambda text: text,
+    "in a fence": lambda text: f"<think>{{</think> Here:\n```json\n{text}\n```",
+    "with a fault": lambda text: f"{text[:-1]},}}",
+    "as Python writes it": lambda text: text.replace('"', "'").replace(" null", " None"),
+}
+
+
+def answers(kind: str) -> Iterator[str]:
+    """Answers of a kind, each with one odd value in one field, and written in one way."""
+    form, values = FORMS[kind]
+    for name, odd, written in product(values, ODD, AROUND.values()):
+        yield written(form.format(**{**values, name: odd}))
+
+
+def test_every_kind_of_answer_can_be_read() -> None:
+    read = 0
+    for kind, (form, values) in FORMS.items():
+        for written in AROUND.values():
+            text = written(form.format(**values))
+            READERS.get(kind, read_modes)(text)
+            read += 1
+    assert read == len(FORMS) * len(AROUND)
+
+
+@pytest.mark.slow
+def test_an_odd_value_in_any_field_is_read_or_makes_the_answer_malformed() -> None:
+    tried = malformed = 0
+    for kind in FORMS:
+        reader = READERS.get(kind, read_modes)
+        for text in answers(kind):
+            tried += 1
+            try:
+                reader(text)
+            except Malformed:
+                malformed += 1
+    assert tried >= 5_000
+    assert 0 < malformed < tried / 2
+
+
+@pytest.mark.parametrize("digits", [12, 308, 309, 4_000, 5_000])
+async def test_a_number_without_end_fails_no_more_than_its_trace(digits: int) -> None:
+    """What was paid for is kept, and a span that does not exist is named in a remark."""
+    form, values = FORMS["finding"]
+    ledger = Kept()
+
+    def says(request: Request, _room: int) -> Reply:
+        text = form.format(**{**values, "first": "9" * digits})
+        return Reply(text, "stop", "json_schema", request.tokens, 50)
+
+    model = Model(says)
+    result = await judge(run_of(6), model, ledger)
+    assert any("names a span" in remark for remark in result.remarks)
+    assert [usable for _, usable in ledger.all] == [True]
+
+
+async def test_an_answer_is_kept_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("a fault of ours")
+
+    ledger = Kept()
+    monkeypatch.setattr(Prompt, "read", broken)
+    with pytest.raises(ZeroDivisionError):
+        await judge(run_of(6), Model(lambda r, _: Reply("{}", "stop", "text", r.tokens, 9)), ledger)
+    assert [reply.text for reply, _ in ledger.all] == ["{}"]
+
+
+def test_what_is_written_like_python_is_read_with_its_quotes() -> None:
+    said = "{'modes': {'1.3': {'findings': [{'quote': 'it\\'s \"step 2\"', 'first': 2}]}}}"
+    answer = PROMPT.read(said, view=VIEW, window=WINDOW)
+    assert [finding.evidence.quote for finding in answer.findings if finding.evidence] == [
+        'it\'s "step 2"'
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ends", "places"),
+    [
+        ({"first": "3-4"}, (2, 3)),
+        ({"first": "#3 – #4", "last": None}, (2, 3)),
+        ({"first": "2-3", "last": 5}, (1, 4)),
+        ({"first": [2, 4]}, (1, 3)),
+        ({"first": None, "last": "3-4"}, (2, 3)),
+        ({"first": 2, "last": "3-4"}, (1, 3)),
+    ],
+)
+def test_a_range_in_one_end_keeps_the_other(
+    ends: dict[str, object], places: tuple[int, int]
+) -> None:
+    said = json.dumps({"modes": {"1.3": {"findings": [{"quote": "x", **ends}]}}})
+    (finding,) = PROMPT.read(said, view=VIEW, window=WINDOW).findings
+    assert (finding.first, finding.last) == tuple(VIEW.key(place) for place in places)
