@@ -253,11 +253,15 @@ class CategorySideJson(TypedDict):
 
 
 class CategoryJson(TypedDict):
-    """A category of modes in one group, by outcome; ``count`` and ``share`` are of all traces."""
+    """A category of modes in one group, by outcome.
+
+    ``count``, ``share`` and ``traces`` are of all traces, whatever their outcome.
+    """
 
     name: str
     count: int
     share: float | None
+    traces: RateJson
     failed: CategorySideJson
     succeeded: CategorySideJson
 
@@ -425,8 +429,6 @@ def cannot_say(table: GroupJson, rules: Rules) -> list[str]:
             f"With fewer than {rules.least} failed or successful traces no mode is called fatal "
             "or benign."
         )
-    if not table["failed"] and not table["succeeded"]:
-        said += _whatever_the_outcome(table)
     never = [code for code, mode in table["modes"].items() if not mode["n"]]
     if len(never) == len(table["modes"]):
         said.append("No mode was judged present or absent on any trace.")
@@ -440,16 +442,6 @@ def cannot_say(table: GroupJson, rules: Rules) -> list[str]:
     if table["places"] is None:
         said.append("No label names spans that are known here, so nothing is said of places.")
     return said
-
-
-def _whatever_the_outcome(table: GroupJson) -> list[str]:
-    """How often each mode shows, where no outcome tells the traces apart."""
-    shown = [
-        f"{code} in {mode['count']} of {mode['n']}"
-        for code, mode in table["modes"].items()
-        if mode["count"]
-    ]
-    return [f"Of all traces judged on it, a mode shows: {', '.join(shown)}."] if shown else []
 
 
 def _mean_score(given: SignatureInput, chosen: Flags) -> MeanJson:
@@ -493,6 +485,7 @@ def _categories(
             "name": name,
             "count": every["count"],
             "share": every["share"],
+            "traces": every["traces"],
             "failed": _side(given, failed, columns),
             "succeeded": _side(given, succeeded, columns),
         }
