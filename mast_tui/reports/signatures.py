@@ -599,21 +599,23 @@ def _missing(found: Mapping[str, Any]) -> Iterator[str]:
         yield _MISSING.get(reason, reason)
 
 
+def _is_undefined(cell: Cell) -> bool:
+    return isinstance(cell, Estimate) and cell.value is None
+
+
 def _with_values(table: Table) -> Table | None:
     """Leave out the columns in which every figure is undefined.
 
     Returns:
         The table; None where no figure has a value, or there are no rows.
     """
-    figures: dict[str, bool] = {}
-    for row in table.rows:
-        for key, cell in row.cells.items():
-            if isinstance(cell, Estimate | float):
-                has_value = not isinstance(cell, Estimate) or cell.value is not None
-                figures[key] = figures.get(key, False) or has_value
-    if not table.rows or (figures and not any(figures.values())):
+    cells = [(key, cell) for row in table.rows for key, cell in row.cells.items()]
+    undefined = {key for key, cell in cells if _is_undefined(cell)}
+    undefined -= {key for key, cell in cells if not _is_undefined(cell)}
+    figures = {key for key, cell in cells if isinstance(cell, Estimate | float)}
+    if not table.rows or (figures and figures <= undefined):
         return None
-    kept = [column for column in table.columns if figures.get(column.key, True)]
+    kept = [column for column in table.columns if column.key not in undefined]
     keys = {column.key for column in kept}
     groups = tuple(
         tuple(
