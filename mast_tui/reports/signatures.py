@@ -316,7 +316,7 @@ _OF_TASKS: Final = f"""
 _ALONG: Final = f"""
     first | {{first}} | share | share, {{first}} | 80
     last | {{last}} | share | share, {{last}} | 80
-    slope_pp | each step | points | points from a group to the next
+    slope_pp | {{slope}} | points | {{slope_words}}
     {_P_ADJUSTED}
 """
 
@@ -1515,18 +1515,27 @@ def _paired(document: Report) -> Table | None:
     )
     left = found["left_out"]
     notes = [
-        Note(
-            "Each task counts with one run of either, the first by trace id; differences with "
-            "Newcombe's paired interval, p by McNemar's exact test.",
-            "paired",
-        )
+        Note("Differences with Newcombe's paired interval, p by McNemar's exact test.", "paired")
     ]
-    if any(map(any, (left["no_task"], left["repeated"], left["unpaired"]))):
+    if any(left["repeated"]):
+        runs = [
+            f"{repeats:,} of {run:,}"
+            for repeats, run in zip(left["repeated"], found["runs"], strict=True)
+        ]
+        notes.insert(
+            0,
+            Note(
+                f"One run of each task counts, the first by trace id: {runs[0]} runs of {first} "
+                f"and {runs[1]} of {second} are further runs of a task and are left out.",
+                "repeated",
+                warning=True,
+            ),
+        )
+    if any(map(any, (left["no_task"], left["unpaired"]))):
         words = "; ".join(
             f"{what} {pair[0]:,} and {pair[1]:,}"
             for what, pair in (
                 ("traces that name no task", left["no_task"]),
-                ("further runs of a task", left["repeated"]),
                 ("tasks that the other one did not do", left["unpaired"]),
             )
             if any(pair)
@@ -1539,10 +1548,19 @@ def _paired(document: Report) -> Table | None:
 
 
 def _trend(document: Report) -> Section:
-    """Whether modes grow more or less frequent along the groups."""
+    """Tell whether modes grow more or less frequent along the groups."""
     found = document["trend"]
     assert found is not None
     groups = found["groups"]
+    span = 1
+    slope = "each step"
+    slope_words = "points from a group to the next"
+    scale = "Versions count as steps of equal size, in the order of their numbers."
+    if found["unit"] == "day":
+        span = found["scores"][-1]
+        slope = f"in {counted(span, 'day')}"
+        slope_words = "points from the first date to the last, along a straight line"
+        scale = "Dates count by the days between them."
     parts: list[model.Part] = []
     for id, title, modes in (
         ("trend", "Trend in failed traces", found["modes"]["failed"]),
@@ -1559,7 +1577,7 @@ def _trend(document: Report) -> Section:
                         for end, rate in (("first", mode["rates"][0]), ("last", mode["rates"][-1]))
                     },
                     "slope_pp": Estimate(
-                        None if mode["slope_pp"] is None else mode["slope_pp"] / 100,
+                        None if mode["slope_pp"] is None else mode["slope_pp"] * span / 100,
                         undefined=mode.get("undefined"),
                     ),
                     "p_adjusted": Estimate(mode["p_adjusted"], undefined=mode.get("undefined")),
@@ -1573,11 +1591,12 @@ def _trend(document: Report) -> Section:
             )
             for code, mode in modes.items()
         )
-        shown = (*_MODE, *columns(_ALONG, first=groups[0], last=groups[-1]))
+        words = {"slope": slope, "slope_words": slope_words}
+        shown = (*_MODE, *columns(_ALONG, first=groups[0], last=groups[-1], **words))
         caption = f"Along {', '.join(groups)}. {source_words(document)}"
         left_out = f"{counted(found['left_out'], 'trace')} of no group left out."
         notes = _notes(
-            (True, "p: test for trend after Cochran and Armitage.", "trend"),
+            (True, f"{scale} p: test for trend after Cochran and Armitage.", "trend"),
             (found["left_out"], left_out, "left_out"),
         )
         table = Table(id, title, shown, (rows,), caption, tuple(notes), id != "trend")

@@ -289,7 +289,8 @@ def test_two_models_on_the_same_tasks_and_trends_have_tables_of_their_own() -> N
         mode = paired["modes"][row.id]
         assert row.cells["only_first"] == mode["only_first"]
         assert row.cells["p_adjusted"] == mode["p_adjusted"]
-    assert "further runs of a task" in shown.notes[1].text
+    assert "further runs of a task" in shown.notes[0].text
+    assert shown.notes[0].warning
     trend = document["trend"]
     assert trend is not None
     rows = table(report, "trend").rows
