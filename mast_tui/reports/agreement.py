@@ -962,8 +962,9 @@ def _copied(document: Values) -> Iterator[Note]:
     yield Note(
         f"{counted(traces, 'trace')} share {counted(len(found), 'block')} of verdicts: everybody "
         "said the same of every mode on several traces, where chance would hardly have it so. Were "
-        "they copied, or labelled together? They count as agreement all the same. In all "
-        f"{counted(every['distinct'], 'different block')} stand on {every['traces']:,} traces.",
+        "they copied, or labelled together? They count as agreement all the same. In all, "
+        f"{counted(every['traces'], 'trace')} hold "
+        f"{counted(every['distinct'], 'different block')}.",
         "identical_blocks",
         warning=True,
     )

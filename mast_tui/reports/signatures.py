@@ -707,7 +707,8 @@ class _Group:
     @property
     def sides(self) -> str:
         group = self.group
-        return f"{group['failed']:,} failed and {group['succeeded']:,} successful traces"
+        failed = counted(group["failed"], "failed trace")
+        return f"{failed} and {counted(group['succeeded'], 'successful trace')}"
 
     def behind(self, title: str, *codes: str, outcome: str | None = "", **more: Any) -> Behind:
         """The traces of this group with all of these modes."""
@@ -982,8 +983,8 @@ class _Group:
 
     def _of_places(self, places: PlacesJson) -> str:
         return (
-            f"over {counted(places['traces'], 'trace')} with a place, of {places['of']:,} "
-            f"{self.which} that show a failure"
+            f"over {counted(places['traces'], 'trace')} with a place, of "
+            f"{counted(places['of'], self.which.removesuffix('s'))} with a failure"
         )
 
     def in_short(self) -> Iterator[Note]:
@@ -1229,7 +1230,7 @@ class _Group:
 
     def _together_n(self) -> str:
         many = self.group["traces" if self.outcome is None else "failed"]
-        return f"over {many:,} {self.which}"
+        return f"over {counted(many, self.which.removesuffix('s'))}"
 
     def pairs(self) -> Table | None:
         """The pairs of modes that most often show in one trace."""

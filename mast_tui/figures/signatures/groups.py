@@ -10,6 +10,7 @@ from typing import Final, Literal, NotRequired, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_tui.counts import counted
 from mast_tui.figures.bootstrap import LEAST_DEFINED, LEVEL, Interval, ratio
 from mast_tui.figures.intervals import RateJson, Z
 from mast_tui.figures.signatures.bill import BillJson, SpentOf, bills
@@ -417,8 +418,8 @@ def cannot_say(table: GroupJson, rules: Rules) -> list[str]:
     said = []
     if table["unknown"]:
         said.append(
-            f"The outcome of {table['unknown']} of {table['traces']} traces is not known; they "
-            "count neither as failed nor as successful."
+            f"The outcome of {table['unknown']} of {counted(table['traces'], 'trace')} is not "
+            "known; they count neither as failed nor as successful."
         )
     if not table["failed"]:
         said.append("No trace is known to have failed, so nothing is said of failed traces.")
