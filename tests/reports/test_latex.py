@@ -142,6 +142,11 @@ def test_a_table_that_is_too_wide_is_split_by_its_columns() -> None:
     many = len(tables)
     assert f"]{{How many did we all miss? (1 of {many})." in latex
     assert latex.count("Beware.") == 1
+    tall = small(
+        *(Row(str(i), {"name": f"a{i}", "k": 0.5}) for i in range(91)),
+        columns=(NAME, Column("k", "κ")),
+    )
+    assert [len(rows) for rows in check(tall)] == [41, 41, 12]
     labels = [r"tab:r-t", *(f"tab:r-t-{number}" for number in range(2, many + 1))]
     assert re.findall(r"\\label\{(.*)\}", latex) == labels
 

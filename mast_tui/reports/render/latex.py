@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from mast_tui.reports.model import Column, Note, Report, Row, Section, Table
@@ -96,6 +97,9 @@ _LIGATURE: Final = re.compile(r"(?<=-)(?=-)|(?<=')(?=')|(?<=,)(?=,)")
 _ROOM, _SMALL_ROOM = 72, 96
 """Letters of a line that fit in common text width, and in a smaller size."""
 
+_MOST_ROWS: Final = 40
+"""Rows of a table that fit on a page, with its caption and notes."""
+
 _LONG_WORDS: Final = 40
 """Letters from which on a column of words is broken into lines."""
 
@@ -110,8 +114,9 @@ def render_latex(report: Report) -> str:
     """Write the tables of a report as LaTeX, with their captions, labels and notes.
 
     What the whole report and its sections tell stands in quotations around them. A column that is
-    empty everywhere is left out, and the caption says so. A table that is too wide for a page is
-    split into several, each with the columns that name its rows. Drawings and texts are left out.
+    empty everywhere is left out, and the caption says so. A table that is too wide or too long for
+    a page is split into several, each with the columns that name its rows. Drawings and texts are
+    left out.
     """
     blocks = [
         f"% {one_line(report.title)}: {one_line(report.about)}\n{_HEAD}".rstrip(),
@@ -129,9 +134,11 @@ def _section(report: Report, section: Section) -> Iterator[str]:
     yield from _quotation(section.title, (note for note in section.notes if note.warning))
     for table in section.tables:
         label = f"tab:{_label(report.id)}-{_label(table.id)}"
-        parts = list(_column_parts(table))
-        for place, columns in enumerate(parts):
-            yield "\n".join(_table(table, label, columns, place, len(parts)))
+        parts = [(groups, one) for groups in _row_parts(table) for one in _column_parts(table)]
+        for place, (groups, columns) in enumerate(parts):
+            part = replace(table, groups=groups)
+            caption = _caption(table) if place == 0 else ""
+            yield "\n".join(_table(part, label, columns, caption, place, len(parts)))
     yield from _quotation(section.title, (note for note in section.notes if not note.warning))
 
 
@@ -142,6 +149,15 @@ def _quotation(title: str, notes: Iterable[Note]) -> Iterator[str]:
         head = rf"\textbf{{{escaped(as_sentence(title))}}} "
         words = "\\par\n".join(told)
         yield f"\\begin{{quote}}\\footnotesize\n{head}{words}\n\\end{{quote}}"
+
+
+def _row_parts(table: Table) -> Iterator[tuple[tuple[Row, ...], ...]]:
+    """Yield the rows of each table that a long table is split into, one where there is room."""
+    if len(table.rows) <= _MOST_ROWS:
+        yield table.groups
+        return
+    for start in range(0, len(table.rows), _MOST_ROWS):
+        yield (table.rows[start : start + _MOST_ROWS],)
 
 
 def _column_parts(table: Table) -> Iterator[Sequence[Column]]:
@@ -162,17 +178,15 @@ def _label(name: str) -> str:
 
 
 def _table(
-    table: Table, label: str, columns: Sequence[Column], place: int, parts: int
+    table: Table, label: str, columns: Sequence[Column], about: str, place: int, parts: int
 ) -> Iterator[str]:
-    """Yield the lines of one of the parts into which a table is split by its columns."""
+    """Yield the lines of one of the parts into which a table is split."""
     first = place == 0
     last = place == parts - 1
     beside = {one.key for one in columns if any(written(row, one).interval for row in table.rows)}
     letters = _letters(table, columns)
     title = table.title if parts == 1 else f"{table.title} ({place + 1} of {parts})"
-    caption = escaped(as_sentence(title))
-    if first:
-        caption = f"{caption} {_caption(table)}".rstrip()
+    caption = f"{escaped(as_sentence(title))} {about}".rstrip()
     yield r"\begin{table}[tbp]"
     yield r"\centering"
     yield rf"\caption[{{{escaped(title)}}}]{{{caption}}}"
