@@ -220,7 +220,7 @@ class _OfGroup:
             [_Row(code, mode["name"], mode["all"]) for code, mode in self.group["modes"].items()],
             [("all labelled traces", "v-first")],
         )
-        return self.chart("occurrence", "How often each mode occurs", note, drawn)
+        return self.chart("occurrence", "Share of traces with each mode", note, drawn)
 
     def distribution(self) -> tuple[str, Chart]:
         """Modes per failed trace."""

@@ -730,7 +730,9 @@ class _Group:
                 code,
                 {
                     **self.mode_cells(code),
-                    "all": _rate(mode["all"], mode["n"]),
+                    "all": _rate(mode["all"], mode["n"])
+                    if mode["n"]
+                    else Estimate(None, undefined="not_judged"),
                     "count": mode["count"],
                     "n": mode["n"],
                     "unsure": mode["unsure"] or None,
