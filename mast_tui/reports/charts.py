@@ -36,7 +36,9 @@ if TYPE_CHECKING:
 
 MOST_CHAINS: Final = 10
 
-_FOLDED: Final = frozenset({"difference", "shapes", "order", "chains"})
+_FOLDED: Final = frozenset(
+    {"occurrence", "distribution", "difference", "shapes", "order", "chains"}
+)
 """What a page tells in its tables and numbers as well; their drawings stand there folded."""
 
 _LABELS: Final = 196
