@@ -54,8 +54,9 @@ def corrected_prevalence(
     seed: int,
     traces: Container[str] | None,
 ) -> Corrected | None:
-    """Per group and mode how often it shows on the traces that only the judge has judged.
+    """Correct, by group and mode, how often it shows on the traces that only the judge has judged.
 
+    All traces together are ``OVERALL``.
     ``traces`` are those whose gold may be seen, None for all. None where the labels are no
     judge's, and where no gold says how it errs. Slow: screens ask in a worker.
     """
@@ -72,8 +73,8 @@ def corrected_prevalence(
     modes = [mode.slug for mode in taxonomy.modes]
     labelled = trace_sums(compared(judged), modes, rounds=rounds, seed=seed)
     groups: dict[str, Mapping[str, Mapping[str, object]]] = {}
-    for place, name in enumerate(given.group_names):
-        here = {given.traces[row] for row in (given.group == place).nonzero()[0].tolist()}
+    for name, chosen in given.members().items():
+        here = {given.traces[row] for row in chosen.nonzero()[0].tolist()}
         part = replace(judged, unlabelled=judged.unlabelled & here)
         found = prevalence(part, labelled, rounds=rounds, seed=seed)
         groups[name] = {code: dict(one) for code, one in found.items()}

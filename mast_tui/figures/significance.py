@@ -168,16 +168,19 @@ class Trend(NamedTuple):
     method: Method
 
 
-def cochran_armitage(hits: Sequence[int], cases: Sequence[int]) -> Trend | None:
+def cochran_armitage(
+    hits: Sequence[int], cases: Sequence[int], scores: Sequence[int] | None = None
+) -> Trend | None:
     """Test whether shares rise or fall along ordered groups.
 
-    The groups have the scores t = 0, 1, 2, … With X hits among N cases and p = X / N the statistic
-    is T = Σ t·(x - n·p), its variance p·(1 - p)·(Σ n·t² - (Σ n·t)² / N), and z = T / √variance
-    (Cochran 1954, Biometrics 10:417-451; Armitage 1955, Biometrics 11:375-386).
+    The groups have scores t, by default 0, 1, 2, … With X hits among N cases and p = X / N the
+    statistic is T = Σ t·(x - n·p), its variance p·(1 - p)·(Σ n·t² - (Σ n·t)² / N), and z =
+    T / √variance (Cochran 1954, Biometrics 10:417-451; Armitage 1955, Biometrics 11:375-386).
 
     Args:
         hits: The hits x of each group, in order.
         cases: Its cases n.
+        scores: Its place on a scale, such as the days since the first group.
 
     Returns:
         z with its p-value. Where hits or misses are few that is the chance, given X and the cases
@@ -186,10 +189,13 @@ def cochran_armitage(hits: Sequence[int], cases: Sequence[int]) -> Trend | None:
         where every case is a hit, or none.
     """
     x, n = np.asarray(hits, dtype=np.int64), np.asarray(cases, dtype=np.int64)
-    score = np.arange(len(n))
     all_hits, everything = int(x.sum()), int(n.sum())
     if np.count_nonzero(n) < 2 or all_hits in (0, everything):
         return None
+    score = np.arange(len(n)) if scores is None else np.asarray(scores, dtype=np.int64)
+    # From 0 in units that are as large as can be, which leaves fewer sums to count.
+    score = score - score.min()
+    score = score // int(np.gcd.reduce(score))
     share = all_hits / everything
     statistic = float((score * (x - n * share)).sum())
     weighted = float((n * score).sum())
@@ -198,20 +204,21 @@ def cochran_armitage(hits: Sequence[int], cases: Sequence[int]) -> Trend | None:
     if 2 * all_hits > everything:
         # As far out, and fewer to count.
         x, all_hits = n - x, everything - all_hits
-    steps = all_hits * all_hits * (len(n) - 1) * int(np.minimum(n, all_hits).sum() + len(n))
+    steps = all_hits * all_hits * int(score.max()) * int(np.minimum(n, all_hits).sum() + len(n))
     if all_hits > _RARE or steps > _MOST_STEPS:
         return Trend(z, erfc(abs(z) / sqrt(2)), "normal")
-    return Trend(z, _exact_trend(x, n, all_hits), "exact")
+    return Trend(z, _exact_trend(x, n, score, all_hits), "exact")
 
 
-def _exact_trend(x: NDArray[np.int64], n: NDArray[np.int64], all_hits: int) -> float:
-    """The chance of a sum of scores as far from the one expected, of all tables with X hits."""
-    score = np.arange(len(n))
+def _exact_trend(
+    x: NDArray[np.int64], n: NDArray[np.int64], score: NDArray[np.int64], all_hits: int
+) -> float:
+    """Return the chance of a sum of scores as far from the expected one, with X hits in all."""
     expected = float((n * score).sum()) * all_hits / float(n.sum())
     # Ways to have so many hits (rows) with this sum of scores (columns), in the groups so far.
-    ways = np.zeros((all_hits + 1, all_hits * (len(n) - 1) + 1))
+    ways = np.zeros((all_hits + 1, all_hits * int(score.max()) + 1))
     ways[0, 0] = 1.0
-    for t, cases in enumerate(n.tolist()):
+    for t, cases in zip(score.tolist(), n.tolist(), strict=True):
         after = np.zeros_like(ways)
         choose = 1.0
         for k in range(min(cases, all_hits) + 1):

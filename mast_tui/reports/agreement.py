@@ -64,8 +64,14 @@ COEFFICIENTS: Final = columns("""
 The one that keeps most leads: names of modes are cut for its interval and for no other.
 """
 
-_OF_PAIRS: Final = ("cohen_kappa", "fleiss_kappa")
-"""What few shared traces pull down or leave without units: it comes last where pairs rotate."""
+_OF_PAIRS: Final = {
+    "cohen_kappa": ("Mean κ rests only on the pairs for which it is defined", "n_of_pairs"),
+    "fleiss_kappa": ("Fleiss' κ rests only on what all of them judged", "n_complete"),
+}
+"""What few shared traces pull down or leave without units: it comes last where pairs rotate.
+
+Each has the words and the reason of the note on its n.
+"""
 
 _LEADS: Final = 99
 """What the coefficient keeps that leads."""
@@ -84,6 +90,7 @@ _PASSES: Final = {"1": "first pass", "last": "last pass"}
 _UNDEFINED: Final = {
     "no_variance": "all verdicts are the same, so that nothing can be told from chance",
     "no_overlap": "no trace has a verdict on it by two people",
+    "single_trace": "one trace tells nothing of chance",
     "single_rater": "only one person has given verdicts",
 }
 _NEVER_SAID: Final = {
@@ -322,12 +329,12 @@ class _People:
         pooled = document["pooled"]
 
         def known(columns: Iterable[Column]) -> tuple[Column, ...]:
-            # A document of an earlier version has no later coefficient, and without a trace that
-            # all have judged Fleiss' κ has no unit.
+            # A document of an earlier version has no later coefficient, and without two traces
+            # that all have judged there is no Fleiss' κ.
             return tuple(
                 column
                 for column in columns
-                if column.key in pooled and (column.key != _FLEISS or pooled["n_complete"])
+                if column.key in pooled and (column.key != _FLEISS or not _few_complete(document))
             )
 
         people = len(document["annotators"])
@@ -372,7 +379,7 @@ class _People:
         totals = (
             Row(
                 "macro",
-                {"name": "macro mean", **figure_cells(macro, self.columns)},
+                {"name": "macro mean", **self._macro_cells(macro, document["modes"])},
                 behind=_behind("Mean over modes", self.slugs),
             ),
             self._row(
@@ -390,7 +397,7 @@ class _People:
             (
                 *self._how_to_read(),
                 macro_note(document, self.columns, " pooled: traces × modes in one table."),
-                *self._fleiss_note(),
+                *self._own_n_notes(),
                 *_paradox_note(tables),
                 *_copied_mark(document),
                 *withheld_notes(document["modes"], macro, pooled),
@@ -434,7 +441,7 @@ class _People:
                 for ident, of in found.items()
             ]  # fmt: skip
             totals = (
-                Row("macro", {"name": "macro mean", **figure_cells(macro, self.columns)}),
+                Row("macro", {"name": "macro mean", **self._macro_cells(macro, found)}),
                 self._row("pooled", "", "pooled", pooled, self.slugs, unit=f"trace × {level} pair"),
             )
             yield Table(
@@ -469,6 +476,7 @@ class _People:
         reasons = {
             "no_variance": "all sets are the same, so that nothing can be told from chance",
             "no_overlap": "in no trace two people have answered every mode",
+            "single_trace": "one trace tells nothing of chance",
             "single_rater": "only one person has answered every mode of a trace",
         }
         cells: dict[str, Cell] = {"name": "sets of modes", "n": sets["n"]}
@@ -647,6 +655,17 @@ class _People:
 
     # Rows
 
+    def _macro_cells(self, macro: Values, tables: Values) -> dict[str, Cell]:
+        """Return the cells of means, with the n of those that rest on fewer units than rows do."""
+        cells: dict[str, Cell] = {}
+        for column in self.columns:
+            key = column.key
+            own_n = macro.get("units", {}).get(key)
+            row_n = sum(one["n"] for one in tables.values() if one[key]["value"] is not None)
+            figure = macro[key] if own_n is None else {**macro[key], "n": own_n}
+            cells[key] = Estimate.of(figure, row_n)
+        return cells
+
     def _row(
         self,
         ident: str,
@@ -745,21 +764,35 @@ class _People:
         if rotates(self.document):
             yield Note("Few shared traces pull κ of a pair down.", "few_shared_traces")
 
-    def _fleiss_note(self) -> Iterator[Note]:
-        """On how many units Fleiss' κ rests, where these are fewer than those of the others."""
+    def _own_n_notes(self) -> Iterator[Note]:
+        """Tell on how many units figures rest that rest on fewer than their row."""
         if not self.many:
             return
-        if not self.document["pooled"]["n_complete"]:
-            yield Note("Fleiss' κ is left out: no trace was judged by all of them.", "n_complete")
-            return
-        tables = {**self.document["modes"], "pooled": self.document["pooled"]}
-        if all(one["n_complete"] == one["n"] for one in tables.values()):
-            return
-        by_count: dict[int, list[str]] = {}
-        for name, one in tables.items():
-            by_count.setdefault(one["n_complete"], []).append(name)
-        told = "; ".join(f"{n} ({', '.join(names)})" for n, names in by_count.items())
-        yield Note(f"Fleiss' κ rests only on what all of them judged: n {told}.", "n_complete")
+        document = self.document
+        pooled = document["pooled"]
+        if _few_complete(document):
+            traces = "only one trace" if pooled["n_complete"] else "no trace"
+            words = f"Fleiss' κ is left out: {traces} was judged by all of them."
+            yield Note(words, "n_complete")
+        tables = {**document["modes"], "pooled": pooled}
+        for column in self.columns:
+            if column.key not in _OF_PAIRS:
+                continue
+            by_n: dict[int, list[str]] = {}
+            for name, one in tables.items():
+                own_n = one[column.key].get("n", one["n"])
+                if own_n != one["n"] and one[column.key]["value"] is not None:
+                    by_n.setdefault(own_n, []).append(name)
+            told = "; ".join(f"{n:,} ({', '.join(names)})" for n, names in by_n.items())
+            if told:
+                what, reason = _OF_PAIRS[column.key]
+                yield Note(f"{what}: n {told}.", reason)
+
+
+def _few_complete(document: Values) -> bool:
+    """Return whether all annotators have judged fewer than two traces, too few for Fleiss' κ."""
+    fleiss = document["pooled"].get(_FLEISS, {})
+    return fleiss.get("undefined") in ("no_overlap", "single_trace")
 
 
 def _behind(title: str, modes: tuple[str, ...], pair: tuple[str, str] | None = None) -> Behind:
@@ -929,8 +962,9 @@ def _copied(document: Values) -> Iterator[Note]:
     yield Note(
         f"{counted(traces, 'trace')} share {counted(len(found), 'block')} of verdicts: everybody "
         "said the same of every mode on several traces, where chance would hardly have it so. Were "
-        "they copied, or labelled together? They count as agreement all the same. In all "
-        f"{counted(every['distinct'], 'different block')} stand on {every['traces']:,} traces.",
+        "they copied, or labelled together? They count as agreement all the same. In all, "
+        f"{counted(every['traces'], 'trace')} hold "
+        f"{counted(every['distinct'], 'different block')}.",
         "identical_blocks",
         warning=True,
     )

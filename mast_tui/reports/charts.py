@@ -14,7 +14,8 @@ from hashlib import sha256
 from math import ceil
 from typing import TYPE_CHECKING, Final
 
-from mast_tui.figures.signatures.report import whose_labels
+from mast_tui.figures.signatures.model import ALL, OVERALL
+from mast_tui.figures.signatures.report import compares_outcomes, group_of, whose_labels
 from mast_tui.reports.model import Chart
 from mast_tui.reports.render.svg import (
     WIDTH,
@@ -35,7 +36,9 @@ if TYPE_CHECKING:
 
 MOST_CHAINS: Final = 10
 
-_FOLDED: Final = frozenset({"difference", "shapes", "order", "chains"})
+_FOLDED: Final = frozenset(
+    {"occurrence", "distribution", "difference", "shapes", "order", "chains"}
+)
 """What a page tells in its tables and numbers as well; their drawings stand there folded."""
 
 _LABELS: Final = 196
@@ -54,6 +57,10 @@ Names = Sequence[tuple[str, str]]
 def group_charts(report: Report, name: str) -> dict[str, Chart]:
     """Draw one group of a report on failure signatures.
 
+    Args:
+        report: The report.
+        name: The name of a group, or ``OVERALL``.
+
     Returns:
         The charts for which there are data, by their kinds in the order of the page.
     """
@@ -68,7 +75,7 @@ def comparison_charts(report: Report) -> list[Chart]:
     ):
         return []
     first, second = found["groups"]
-    parts, groups = file_names(report["groups"]), report["groups"]
+    parts, groups = group_parts(report), report["groups"]
     pair = f"{parts[first]}-{parts[second]}"
     traces = (
         f"n = {groups[first]['failed']} failed traces of {first} and "
@@ -101,13 +108,25 @@ def comparison_charts(report: Report) -> list[Chart]:
 
 
 def group_words(report: Report, name: str) -> str:
-    """What a group is called where people read it."""
-    return "All traces" if report["by"] == "all" else name
+    """Return what a group is called where people read it.
+
+    Args:
+        report: The report.
+        name: The name of a group, or ``OVERALL``.
+    """
+    return "All traces" if name == OVERALL or report["by"] == ALL else name
 
 
 def source_words(report: Report) -> str:
     """Whose labels the figures rest on, and under which taxonomy."""
     return f"Labels: {whose_labels(report)}; taxonomy: {report['taxonomy']}."
+
+
+def group_parts(report: Report) -> dict[str, str]:
+    """Return the part of file names and ids for each group of a report, and for ``OVERALL``."""
+    parts = file_names(report["groups"])
+    taken = report["by"] != ALL and "all" in parts.values()
+    return {OVERALL: "all-traces" if taken else "all", **parts}
 
 
 def file_names(names: Iterable[str]) -> dict[str, str]:
@@ -141,8 +160,10 @@ class _OfGroup:
     """The charts of one group."""
 
     def __init__(self, report: Report, name: str) -> None:
-        self.report, self.name, self.group = report, name, report["groups"][name]
-        self.part = file_names(report["groups"])[name]
+        self.report = report
+        self.name = name
+        self.group = group_of(report, name)
+        self.part = group_parts(report)[name]
         self.names = [(code, mode["name"]) for code, mode in self.group["modes"].items()]
         self.sides = f"{self.group['failed']} failed and {self.group['succeeded']} successful"
 
@@ -154,7 +175,27 @@ class _OfGroup:
         return kind, _chart(f"{kind}-{self.part}", title, note, drawn, folded=folded)
 
     def charts(self) -> Iterator[tuple[str, Chart]]:
-        """Those for which there are data."""
+        """Yield those for which there are data."""
+        group = self.group
+        if any(one["n"] for one in group["modes"].values()):
+            yield self.occurrence()
+        if compares_outcomes(group):
+            yield from self.of_outcomes()
+        yield from self.of_places()
+        of_failed = compares_outcomes(group) and group["failed"] > 0
+        pairs = group["together"]["failed"] if of_failed else group["together"]["all"]
+        if pairs:
+            words = "failed traces" if of_failed else "traces"
+            n = group["failed"] if of_failed else group["traces"]
+            note = (
+                f"Cells: number of {words} that show both modes; the stronger the colour, the "
+                f"larger their share of the traces with either. n = {n} {words}."
+            )
+            drawn = together(pairs, self.names)
+            yield self.chart("together", "Modes that show together", note, drawn)
+
+    def of_outcomes(self) -> Iterator[tuple[str, Chart]]:
+        """Yield the charts of failed traces, and of these against successful ones."""
         group = self.group
         modes = group["modes"].values()
         if group["failed"] and group["modes_per_failed_trace"]["complete"]:
@@ -169,15 +210,19 @@ class _OfGroup:
             for one in group["categories"].values()
         ):
             yield self.categories()
-        yield from self.of_places()
-        if group["together"]["failed"]:
-            note = (
-                "Cells: number of failed traces that show both modes; the stronger the colour, the "
-                "larger their share of the traces with either. n = "
-                f"{group['failed']} failed traces."
-            )
-            drawn = together(group["together"]["failed"], self.names)
-            yield self.chart("together", "Modes that show together", note, drawn)
+
+    def occurrence(self) -> tuple[str, Chart]:
+        """Draw how often each mode occurs in all labelled traces."""
+        note = (
+            "Bars: share of all labelled traces that show the mode, of those judged on it, "
+            "whatever their outcome; lines: Wilson 95 % intervals; right: share and counts. "
+            f"n = {self.group['traces']} traces."
+        )
+        drawn = bars(
+            [_Row(code, mode["name"], mode["all"]) for code, mode in self.group["modes"].items()],
+            [("all labelled traces", "v-first")],
+        )
+        return self.chart("occurrence", "Share of traces with each mode", note, drawn)
 
     def distribution(self) -> tuple[str, Chart]:
         """Modes per failed trace."""
@@ -270,9 +315,11 @@ class _OfGroup:
         both = self.group["places"]
         if both is None:
             return
-        found, which = both["failed"], "failed traces"
-        if not found["traces"]:
-            found, which = both["all"], "traces"
+        found = both["failed"]
+        which = "failed traces"
+        if not found["traces"] or not compares_outcomes(self.group):
+            found = both["all"]
+            which = "traces"
         if found["onset"]:
             note = (
                 f"Bars: {which} by the tenth of the run in which they first fail; strips: the same "
@@ -350,35 +397,43 @@ _BAR: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A mode on two sides; ``word`` is its class, ``published`` what others call it."""
+    """A mode on one side or two; ``word`` is its class, ``published`` what others call it."""
 
     code: str
     name: str
     first: RateJson
-    second: RateJson
-    found: DifferenceJson
+    second: RateJson | None = None
+    found: DifferenceJson | None = None
     word: str = ""
     published: str = ""
 
 
 _Side = tuple[str, str]
-"""What one of two sides is called, and how its bars are drawn."""
+"""What a side is called, and how its bars are drawn."""
 
 
-def bars(rows: Sequence[_Row], sides: tuple[_Side, _Side]) -> Drawing:
-    """Per mode a bar for either side with its Wilson interval, the share and the counts."""
+def bars(rows: Sequence[_Row], sides: Sequence[_Side]) -> Drawing:
+    """Draw per mode a bar for each side with its Wilson interval, the share and the counts.
+
+    Args:
+        rows: The modes, with shares of as many sides.
+        sides: One side, or two.
+    """
     drawing = Drawing(WIDTH)
     right, top = 528, 26.0
     _legend(drawing, 12, sides)
-    placed = list(_named_rows(drawing, [(row.code, row.name) for row in rows], top, 31))
+    least = 31 if len(sides) > 1 else 24
+    placed = list(_named_rows(drawing, [(row.code, row.name) for row in rows], top, least))
     bottom = placed[-1][1] if placed else top
     for quarter in range(5):
         x = _LEFT + (right - _LEFT) * quarter / 4
         drawing.line(x, top, x, bottom, "v-grid" if quarter else "v-axis")
         drawing.text(x, bottom + 15, f"{25 * quarter} %", "v-s v-m", "middle")
     for row, (middle, _) in zip(rows, placed, strict=True):
-        _bar(drawing, middle - _BAR - 1, row.first, sides[0], right, f"{row.code} {row.name}")
-        _bar(drawing, middle + 1.5, row.second, sides[1], right, f"{row.code} {row.name}")
+        rates = [row.first] if row.second is None else [row.first, row.second]
+        tops = [middle - _BAR / 2] if row.second is None else [middle - _BAR - 1, middle + 1.5]
+        for rate, side, y in zip(rates, sides, tops, strict=True):
+            _bar(drawing, y, rate, side, right, f"{row.code} {row.name}")
         drawing.text(WIDTH, middle + 4, row.word, _weight(row.word), "end")
     drawing.height = bottom + 22
     return drawing
@@ -422,7 +477,8 @@ def differences(rows: Sequence[_Row], heads: tuple[str, str]) -> Drawing:
     """
     drawing = Drawing(WIDTH)
     right, top = 496 if any(heads) else 600, 28.0
-    ends = [end for row in rows for end in row.found["difference_ci_pp"] or ()]
+    drawn = [(row, row.found) for row in rows if row.found is not None]
+    ends = [end for _, found in drawn for end in found["difference_ci_pp"] or ()]
     reach = max(25, 25 * ceil(max((abs(end) for end in ends), default=25) / 25))
     low = -reach if any(end < -25 for end in ends) else -25
 
@@ -437,8 +493,9 @@ def differences(rows: Sequence[_Row], heads: tuple[str, str]) -> Drawing:
     drawing.text(612, 14, heads[0], "v-s v-m", "end")
     drawing.text(WIDTH, 14, heads[1], "v-s v-m", "end")
     drawing.text((_LEFT + right) / 2, 14, "difference in points", "v-s v-m", "middle")
-    for row, (middle, _) in zip(rows, placed, strict=True):
-        value, interval = row.found["difference_pp"], row.found["difference_ci_pp"]
+    for (row, found), (middle, _) in zip(drawn, placed, strict=True):
+        value = found["difference_pp"]
+        interval = found["difference_ci_pp"]
         if value is None or interval is None:
             words = "no difference can be had"
             drawing.text(at(0) + 6, middle + 4, words, "v-s v-m v-halo")

@@ -48,6 +48,7 @@ class Example:
 class Extras:
     """The taxonomy with its strategies, the traces that modes decided, and labels to look at.
 
+    Groups are called by their names, all traces together ``OVERALL``.
     ``decided`` counts per group and code the failed traces of which labels say that the mode was
     fatal; a group of whose failed traces nobody has said anything of the kind is not in it.
     """
@@ -80,14 +81,17 @@ def extras_from_workspace(
     """
     fatal = _fatal_pairs(workspace, taxonomy, given)
     decided: dict[str, dict[str, int]] = {}
-    for row, column in sorted(fatal):
-        of_group = decided.setdefault(given.group_names[given.group[row]], {})
-        code = given.modes[column].code
-        of_group[code] = of_group.get(code, 0) + 1
+    for group, members in given.members().items():
+        for row, column in sorted(fatal):
+            if members[row]:
+                of_group = decided.setdefault(group, {})
+                code = given.modes[column].code
+                of_group[code] = of_group.get(code, 0) + 1
     chosen = list(_chosen(given, fatal))
-    labels = _labels(workspace, taxonomy, given, {given.traces[row] for row, _ in chosen}, gold_of)
+    wanted = {given.traces[row] for _, row, _ in chosen}
+    labels = _labels(workspace, taxonomy, given, wanted, gold_of)
     examples = []
-    for row, column in chosen:
+    for group, row, column in chosen:
         trace, mode = given.traces[row], given.modes[column]
         ordered = sorted(
             (one for one in labels.get(trace, ()) if one.mode == mode.slug),
@@ -95,7 +99,6 @@ def extras_from_workspace(
         )
         if not ordered:
             continue
-        group = given.group_names[given.group[row]]
         found = _example(ordered[0], group, mode.code, trace, order_of(trace), text_of, called)
         # A label without a word to it shows nothing that the figures do not.
         if found.text or found.note:
@@ -103,17 +106,17 @@ def extras_from_workspace(
     return Extras(taxonomy, decided, tuple(examples))
 
 
-def _chosen(given: SignatureInput, fatal: set[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Rows and columns to look at: of each group and mode a few failed traces, fatal ones first."""
-    for group in range(len(given.group_names)):
-        rows = np.flatnonzero((given.group == group) & (given.outcome == FAILED))
+def _chosen(given: SignatureInput, fatal: set[tuple[int, int]]) -> Iterator[tuple[str, int, int]]:
+    """Yield group, row and column of a few failed traces of each group and mode, fatal first."""
+    for group, members in given.members().items():
+        rows = np.flatnonzero(members & (given.outcome == FAILED))
         for column in range(len(given.modes)):
             showing = rows[given.verdicts[rows, column] == PRESENT].tolist()
             first = nsmallest(
                 MOST_EXAMPLES,
                 ((((row, column) not in fatal), given.traces[row], row) for row in showing),
             )
-            yield from ((row, column) for _, _, row in first)
+            yield from ((group, row, column) for _, _, row in first)
 
 
 def _labels(

@@ -49,14 +49,21 @@ class Estimate:
     n: int | None = None
 
     @classmethod
-    def of(cls, figure: Mapping[str, Any]) -> Estimate:
-        """Take a coefficient of a JSON document (``value``, ``ci``, ``undefined``…)."""
+    def of(cls, figure: Mapping[str, Any], row_n: int | None = None) -> Estimate:
+        """Take a coefficient of a JSON document (``value``, ``ci``, ``undefined``…).
+
+        Args:
+            figure: The coefficient.
+            row_n: The n of its row; the figure's own is shown where it is another.
+        """
         ends = figure.get("ci")
+        own_n = figure.get("n", row_n)
         return cls(
             figure["value"],
             None if ends is None else (float(ends[0]), float(ends[1])),
             None if figure["value"] is not None else str(figure.get("undefined", "undefined")),
             figure.get("ci_withheld"),
+            None if row_n is None or own_n == row_n else own_n,
         )
 
 
@@ -93,8 +100,10 @@ def figure_cells(figures: Mapping[str, Any], columns: Iterable[Column]) -> dict[
         columns: The columns of a table.
     """
     there = {one.key: figures[one.key] for one in columns if one.key in figures}
+    row_n = figures.get("n")
     return {
-        key: Estimate.of(cell) if isinstance(cell, Mapping) else cell for key, cell in there.items()
+        key: Estimate.of(cell, row_n) if isinstance(cell, Mapping) else cell
+        for key, cell in there.items()
     }
 
 

@@ -1,7 +1,9 @@
 """Failure signatures as a report: the only place where their figures become sentences.
 
-Tables are made by ``_Group`` for one group of traces; a page takes them all, group by group, the
-screen takes one group at a time. In ``Behind`` modes are codes, as in the JSON document.
+Tables are made by ``_Group`` for one group of traces, or for all of them; a page takes them group
+by group, the screen takes one at a time. Each begins with how often modes occur, whatever the
+outcome; failed and successful traces are compared where enough outcomes are known. In ``Behind``
+modes are codes, as in the JSON document.
 """
 
 from __future__ import annotations
@@ -11,12 +13,20 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from mast_tui.counts import counted
-from mast_tui.figures.signatures.report import whose_labels
+from mast_tui.figures.signatures.model import ALL, OVERALL
+from mast_tui.figures.signatures.report import (
+    LEAST_OUTCOMES,
+    LEAST_TRACES,
+    compares_outcomes,
+    group_of,
+    large_groups,
+    whose_labels,
+)
 from mast_tui.reports import model
 from mast_tui.reports.charts import (
     comparison_charts,
-    file_names,
     group_charts,
+    group_parts,
     group_words,
     source_words,
 )
@@ -126,6 +136,17 @@ _P_ADJUSTED: Final = "p_adjusted | p adj | p_value | p, adjusted over the modes 
 _PUBLISHED: Final = "stated | published | text | published class | 55"
 
 _TABLES: Final[Mapping[str, tuple[str, str]]] = {
+    "mode_shares": (
+        "How often each mode occurs",
+        """
+        all | of all | share | share of all labelled traces | 95
+        count | traces | count | traces that show it | 92
+        n | of | count | traces judged on it | 91
+        unsure | unsure | count | traces on which it is unsure | 40
+        open | open | count | traces not judged on it | 41
+        more_labels | for ± 3 | count | more traces to label for ± 3 points | 30
+        """,
+    ),
     "modes": (
         "Modes in failed and successful traces",
         f"""
@@ -146,7 +167,6 @@ _TABLES: Final[Mapping[str, tuple[str, str]]] = {
         succeeded_n | of | count | successful traces judged on it
         unsure | unsure | count | traces on which it is unsure
         open | open | count | traces not judged on it
-        more_labels | for ± 3 | count | traces to label for ± 3 points of all
         with | success with it | share | share of success with the mode
         without | without it | share | share of success without the mode
         p_value | p | p_value | p of Fisher's exact test
@@ -265,11 +285,18 @@ _TABLES: Final[Mapping[str, tuple[str, str]]] = {
         "What helps",
         """
         decided | decided | count | failed traces that it decided | 90
-        showing | shows in | count | failed traces that show it | 80
+        showing | shows in | count | {which} that show it | 80
         """,
     ),
 }
 """The title and the columns of each table of a group; where rows are modes, these come first."""
+
+_ALL_SHARES: Final = """
+    name | category | text | | 100
+    share | share | share | share of all that shows
+    traces | traces | share | traces with any of its modes | 40
+"""
+"""The columns of categories where few outcomes are known."""
 
 _COMPARED: Final = f"""
     first | {{first}} | share | share of the failed traces of {{first}} | 95
@@ -289,31 +316,39 @@ _OF_TASKS: Final = f"""
 _ALONG: Final = f"""
     first | {{first}} | share | share, {{first}} | 80
     last | {{last}} | share | share, {{last}} | 80
-    slope_pp | each step | points | points from a group to the next
+    slope_pp | {{slope}} | points | {{slope_words}}
     {_P_ADJUSTED}
 """
 
 
-def signatures_report(document: Report, *, extras: Extras | None = None) -> model.Report:
-    """Put failure signatures into words: a section a group, the comparison, and how it was counted.
+def signatures_report(
+    document: Report, *, extras: Extras | None = None, groups_asked: bool = False
+) -> model.Report:
+    """Put failure signatures into words: all traces, the groups, the comparison, the rules.
 
     Args:
         document: The figures as ``report --json`` prints them.
         extras: The taxonomy with its strategies, the traces that modes decided, and examples.
+        groups_asked: Whether groups were asked for by name of the field: then all of them are
+            shown, and of all traces together only how often modes occur. Otherwise all traces come
+            first with everything, and groups of ``LEAST_TRACES`` or more follow.
 
     Returns:
         The report, with charts.
     """
-    parts = file_names(document["groups"])
+    parts = group_parts(document)
+    by_groups = groups_asked and document["by"] != ALL
+    shown = list(document["groups"]) if by_groups else large_groups(document)
     sections = []
-    for name in document["groups"]:
+    for name in (OVERALL, *shown):
         group = _Group(document, name, f"-{parts[name]}", extras=extras)
+        brief = name == OVERALL and by_groups
         section = Section(
             f"group-{parts[name]}",
             group_words(document, name),
-            tuple(_page_of(group)),
+            tuple(_prevalence_of(group) if brief else _page_of(group)),
             tuple(_group_facts(group.group)),
-            tuple(group.in_short()),
+            () if brief else tuple(group.in_short()),
         )
         sections.append(section)
     if document["comparison"] is not None:
@@ -323,15 +358,28 @@ def signatures_report(document: Report, *, extras: Extras | None = None) -> mode
     method = (_method(document), *_measured(extras))
     sections.append(Section("method", "How it was counted", method))
     by = document["by"]
+    notes = [*_cannot_say(document["cannot_say"]), *_small_groups(document, len(shown))]
     return model.Report(
         id="signatures",
-        title="Failure signatures" + (f" by {by.replace(',', ' and ')}" if by != "all" else ""),
-        about=_about(document),
+        title="Failure signatures" + (f" by {by.replace(',', ' and ')}" if by_groups else ""),
+        about=_about(document, by if by_groups else ALL),
         sections=tuple(sections),
-        notes=tuple(_cannot_say(document["cannot_say"])),
-        facts=tuple(_outcomes(document["traces"], "labelled")),
+        notes=tuple(notes),
         document=document,
     )
+
+
+def _small_groups(document: Report, shown: int) -> Iterator[Note]:
+    """Tell how many groups are not shown by themselves."""
+    groups = len(document["groups"])
+    left = 0 if document["by"] == ALL or groups < 2 else groups - shown
+    if left:
+        by = document["by"]
+        yield Note(
+            f"Not shown by itself: {counted(left, by)} of fewer than {LEAST_TRACES} traces; "
+            f"--by {by} shows each.",
+            "small_groups",
+        )
 
 
 def what_helps(taxonomy: Taxonomy) -> dict[str, Any]:
@@ -361,7 +409,7 @@ def group_report(
 
     Args:
         document: The figures as ``report --json`` prints them.
-        group: The name of one of its groups.
+        group: The name of one of its groups, or ``OVERALL``.
         every: Count onset and what shows together over all traces, not over failed ones alone.
         extras: What ``signatures_report`` takes; with a taxonomy there is a section on what helps.
 
@@ -375,7 +423,11 @@ def group_report(
     reading = tuple(Note(text, "method") for text in _reading(document))
     no_places = () if found.places is not None else (_no_places(document),)
     sections = [
-        Section("modes", "modes", _tables(found.modes(), *found.categories(), *found.of_judges())),
+        Section(
+            "modes",
+            "modes",
+            _tables(found.prevalence(), found.modes(), *found.categories(), *found.of_judges()),
+        ),
         Section("onset", "onset", _tables(*found.onset_tables()), notes=no_places),
         Section("together", "together", _tables(found.matrix(), found.pairs())),
     ]
@@ -383,12 +435,12 @@ def group_report(
     if helps is not None:
         sections.append(Section("helps", "what helps", (helps, *_measured(extras))))
     notes = [*_cannot_say(found.group["cannot_say"]), *_cannot_say(document["cannot_say"])]
-    if not found.group["failed"] and not found.group["succeeded"]:
+    if not found.compares:
         notes.append(Note(HOW_TO_GIVE_OUTCOMES, "no_outcomes"))
     return model.Report(
         id="signatures",
         title=group_words(document, group),
-        about=_about(document),
+        about=_about(document, document["by"]),
         sections=tuple(sections),
         notes=(*notes, *reading),
         facts=tuple(_group_facts(found.group)),
@@ -407,6 +459,7 @@ def _page_of(found: _Group) -> Iterator[model.Part]:
     def charts(*kinds: str) -> Iterator[model.Chart]:
         return (drawn[kind] for kind in kinds if kind in drawn)
 
+    yield from _prevalence_of(found)
     yield from charts("prevalence", "difference")
     yield from _tables(found.modes(), found.counts(), *found.of_judges())
     yield from charts("distribution", "shapes", "categories")
@@ -419,31 +472,37 @@ def _page_of(found: _Group) -> Iterator[model.Part]:
     yield from found.example_texts()
 
 
-def _about(document: Report) -> str:
+def _prevalence_of(found: _Group) -> Iterator[model.Part]:
+    """Yield the chart and the table of how often modes occur in a group."""
+    drawn = group_charts(found.document, found.name)
+    if "occurrence" in drawn:
+        yield drawn["occurrence"]
+    yield from _tables(found.prevalence())
+
+
+def _about(document: Report, by: str) -> str:
     traces = document["traces"]
     below = document["rules"]["failed_below"]
     outcome = "" if below is None else f" A trace has failed where its score is below {below:g}."
     return (
-        f"{document['taxonomy']}, labels: {whose_labels(document)}, by {document['by']}; "
+        f"{document['taxonomy']}, labels: {whose_labels(document)}, by {by}; "
         f"{counted(traces['labelled'], 'trace')}: {traces['failed']:,} failed, "
         f"{traces['succeeded']:,} succeeded, {traces['unknown']:,} unknown.{outcome}"
     )
 
 
-def _outcomes(traces: Mapping[str, Any], every: str) -> Iterator[tuple[str, str, str]]:
-    """How many traces there are, and how they ended."""
-    yield "traces", f"{traces[every]:,}", ""
-    yield "failed", f"{traces['failed']:,}", ""
-    yield "successful", f"{traces['succeeded']:,}", ""
-    if traces["unknown"]:
-        yield "outcome unknown", f"{traces['unknown']:,}", ""
-
-
 def _group_facts(group: GroupJson) -> Iterator[tuple[str, str, str]]:
-    yield from _outcomes(group, "traces")
+    """Yield how many traces there are, how they ended, and how failed ones fail."""
+    yield "traces", f"{group['traces']:,}", ""
+    yield "failed", f"{group['failed']:,}", ""
+    yield "successful", f"{group['succeeded']:,}", ""
+    if group["unknown"]:
+        yield "outcome unknown", f"{group['unknown']:,}", ""
     score = group["mean_score"]
     if score["value"] is not None:
         yield "mean score", f"{score['value']:.2f}", f"n {score['n']:,}"
+    if not compares_outcomes(group):
+        return
     mean = group["modes_per_failed_trace"]
     if mean["value"] is not None:
         ends = "" if mean["ci"] is None else f"{mean['ci'][0]:.1f} to {mean['ci'][1]:.1f}"
@@ -540,6 +599,38 @@ def _missing(found: Mapping[str, Any]) -> Iterator[str]:
         yield _MISSING.get(reason, reason)
 
 
+def _is_undefined(cell: Cell) -> bool:
+    return isinstance(cell, Estimate) and cell.value is None
+
+
+def _with_values(table: Table) -> Table | None:
+    """Leave out the columns in which every figure is undefined.
+
+    Returns:
+        The table; None where no figure has a value, or there are no rows.
+    """
+    cells = [(key, cell) for row in table.rows for key, cell in row.cells.items()]
+    undefined = {key for key, cell in cells if _is_undefined(cell)}
+    undefined -= {key for key, cell in cells if not _is_undefined(cell)}
+    figures = {key for key, cell in cells if isinstance(cell, Estimate | float)}
+    if not table.rows or (figures and figures <= undefined):
+        return None
+    kept = [column for column in table.columns if column.key not in undefined]
+    keys = {column.key for column in kept}
+    groups = tuple(
+        tuple(
+            replace(
+                row,
+                cells={key: cell for key, cell in row.cells.items() if key in keys},
+                behind_cells={key: one for key, one in row.behind_cells.items() if key in keys},
+            )
+            for row in rows
+        )
+        for rows in table.groups
+    )
+    return replace(table, columns=tuple(kept), groups=groups)
+
+
 @dataclass(frozen=True)
 class _Group:
     """The tables of one group; ``suffix`` makes their ids unlike those of other groups."""
@@ -552,24 +643,31 @@ class _Group:
 
     @property
     def group(self) -> GroupJson:
-        return self.document["groups"][self.name]
+        return group_of(self.document, self.name)
+
+    @property
+    def compares(self) -> bool:
+        """Whether enough outcomes are known to compare failed with successful traces."""
+        return compares_outcomes(self.group)
 
     @property
     def places(self) -> PlacesJson | None:
-        """Of failed traces; of all where that is asked for, or where none has failed on a page."""
+        """The places in the traces that have the ``outcome``."""
         both = self.group["places"]
-        if both is None:
-            return None
-        failed = both["failed"]["traces"] if self.every is None else not self.every
-        return both["failed" if failed else "all"]
+        return None if both is None else both["all" if self.outcome is None else "failed"]
 
     @property
     def outcome(self) -> str | None:
-        """The outcome of the traces that onset and what shows together are counted over."""
-        if self.every is not None:
-            return None if self.every else "failed"
+        """The outcome of the traces that onset and what shows together are counted over.
+
+        None, which is all traces, where that is asked for or few outcomes are known, and on a page
+        where no failed trace has a place.
+        """
+        if not self.compares or self.every:
+            return None
         both = self.group["places"]
-        return None if both is not None and not both["failed"]["traces"] else "failed"
+        none_failed = both is not None and not both["failed"]["traces"]
+        return None if self.every is None and none_failed else "failed"
 
     @property
     def which(self) -> str:
@@ -585,7 +683,10 @@ class _Group:
         n: str = "",
         folded: bool = False,
     ) -> Table | None:
-        """A table of this group, None without rows; ``title`` and ``shown`` are by ``_TABLES``."""
+        """Make a table of this group; ``title`` and ``shown`` are by ``_TABLES``.
+
+        None without rows, and where no figure has a value.
+        """
         rows = tuple(rows)
         if not rows:
             return None
@@ -593,18 +694,11 @@ class _Group:
         shown = tuple(shown) or columns(lines, which=self.which)
         if "code" in rows[0].cells:
             shown = (*_MODE, *shown)
-        there = {column.key for column in shown}
-
-        def kept(cells: Mapping[str, Any]) -> dict[str, Any]:
-            return {key: cells[key] for key in cells if key in there}
-
-        rows = tuple(
-            replace(row, cells=kept(row.cells), behind_cells=kept(row.behind_cells)) for row in rows
-        )
         caption = f"{group_words(self.document, self.name)}: {n or self.sides}."
-        if id == "modes":
+        if id == "mode_shares":
             caption += f" {source_words(self.document)}"
-        return Table(f"{id}{self.suffix}", title or told, shown, (rows,), caption, notes, folded)
+        ident = f"{id}{self.suffix}"
+        return _with_values(Table(ident, title or told, shown, (rows,), caption, notes, folded))
 
     def mode_cells(self, code: str) -> dict[str, Cell]:
         """What names the row of a mode."""
@@ -613,12 +707,13 @@ class _Group:
     @property
     def sides(self) -> str:
         group = self.group
-        return f"{group['failed']:,} failed and {group['succeeded']:,} successful traces"
+        failed = counted(group["failed"], "failed trace")
+        return f"{failed} and {counted(group['succeeded'], 'successful trace')}"
 
     def behind(self, title: str, *codes: str, outcome: str | None = "", **more: Any) -> Behind:
         """The traces of this group with all of these modes."""
         outcome = self.outcome if outcome == "" else outcome
-        which = {"group": self.name, "outcome": outcome, **more}
+        which = {"group": self.name or None, "outcome": outcome, **more}
         return Behind(
             title, codes, tuple((key, value) for key, value in which.items() if value is not None)
         )
@@ -626,20 +721,62 @@ class _Group:
     def mode_name(self, code: str) -> str:
         return self.group["modes"][code]["name"]
 
-    # Modes in failed and in successful traces.
+    # Modes in all traces, in failed and in successful ones.
+
+    def prevalence(self) -> Table | None:
+        """Make the table of how often each mode occurs in all traces, whatever their outcome."""
+        rows = [
+            Row(
+                code,
+                {
+                    **self.mode_cells(code),
+                    "all": _rate(mode["all"], mode["n"])
+                    if mode["n"]
+                    else Estimate(None, undefined="not_judged"),
+                    "count": mode["count"],
+                    "n": mode["n"],
+                    "unsure": mode["unsure"] or None,
+                    "open": mode["open"] or None,
+                    "more_labels": mode["more_labels"],
+                },
+                detail=tuple(_corrected_words(mode)),
+                behind=self.behind(f"{code} in all traces", code, outcome=None)
+                if mode["count"]
+                else None,
+            )
+            for code, mode in self.group["modes"].items()
+        ]
+        known = self.group["failed"] + self.group["succeeded"]
+        notes = _notes(
+            (
+                not self.compares and self.group["traces"],
+                f"Failed and successful traces are not compared: the outcome of {known:,} of "
+                f"{counted(self.group['traces'], 'trace')} is known, and it takes "
+                f"{LEAST_OUTCOMES}.",
+                "few_outcomes",
+            ),
+            (
+                any(mode["more_labels"] for mode in self.group["modes"].values()),
+                "for ± 3: about so many more traces bring the interval to ± 3 points.",
+                "more_labels",
+            ),
+        )
+        n = counted(self.group["traces"], "labelled trace")
+        return self.table("mode_shares", rows, *notes, n=n)
 
     def modes(self) -> Table | None:
-        """How often each mode shows in failed and in successful traces, and what follows."""
+        """Make the table of how often each mode shows in failed and in successful traces."""
+        if not self.compares:
+            return None
         group = self.group
         rows = [self._mode_row(code, mode) for code, mode in group["modes"].items()]
-        if not group["failed"] and not group["succeeded"]:
-            shown = columns(f"all | all | share | share of all traces | 95\n{_PUBLISHED}")
-            return self.table("modes", rows, shown=shown)
         sides = {"none_in_succeeded": "no successful trace", "never_seen": "no trace"}
         return self.table("modes", rows, *self._fewer(), *_no_ratio(group["modes"], sides))
 
     def counts(self) -> Table | None:
-        """What the table of modes has no room for: counts, the test, why a class is what it is."""
+        """Make the table of what the table of modes has no room for: counts, tests, reasons."""
+        if not self.compares:
+            return None
         rows = [
             Row(
                 code,
@@ -651,7 +788,6 @@ class _Group:
                     "succeeded_n": mode["succeeded"]["n"],
                     "unsure": mode["unsure"],
                     "open": mode["open"],
-                    "more_labels": mode["more_labels"],
                     "with": _rate(given["present"], 0),
                     "without": _rate(given["absent"], 0),
                     "p_value": _p_cell(mode, "p_value"),
@@ -672,7 +808,6 @@ class _Group:
             **self.mode_cells(code),
             "failed": _rate(mode["failed"], self.group["failed"]),
             "succeeded": _rate(mode["succeeded"], self.group["succeeded"]),
-            "all": _rate(mode["all"], self.group["traces"]),
             **_difference_cells(mode, ratio=False),
             "p_adjusted": _p_cell(mode, "p_adjusted"),
             "severity": mode["severity"],
@@ -689,13 +824,8 @@ class _Group:
         return Row(code, cells, "", tuple(self._mode_words(mode)), lead, leads)
 
     def _mode_words(self, mode: ModeJson) -> Iterator[str]:
-        if mode["failed"]["n"] or mode["succeeded"]["n"]:
-            yield f"Failed: {_rate_words(mode['failed'])}."
-            yield f"Succeeded: {_rate_words(mode['succeeded'])}."
-        else:
-            yield f"All traces: {_rate_words(mode['all'])}."
-        if mode["more_labels"]:
-            yield f"About {mode['more_labels']:,} more traces for ± 3 points of all."
+        yield f"Failed: {_rate_words(mode['failed'])}."
+        yield f"Succeeded: {_rate_words(mode['succeeded'])}."
         yield from _missing(mode)
         rules = self.document["rules"]
         because = {
@@ -713,7 +843,6 @@ class _Group:
             ),
         }[mode["severity_because"]]
         yield f"Class: {mode['severity']}; {because}."
-        yield from _corrected_words(mode)
         out = [f"{counted(mode['unsure'], 'trace')} unsure"] if mode["unsure"] else []
         out += [f"{counted(mode['open'], 'trace')} not judged"] if mode["open"] else []
         if out:
@@ -729,7 +858,7 @@ class _Group:
             and (mode["failed"]["n"], mode["succeeded"]["n"])
             != (group["failed"], group["succeeded"])
         ]
-        if parts and (group["failed"] or group["succeeded"]):
+        if parts:
             yield Note(
                 f"Judged on fewer traces (failed/successful): {', '.join(parts)}.",
                 "judged_on_fewer",
@@ -742,7 +871,7 @@ class _Group:
 
     def _stratified(self) -> Table | None:
         found = self.group["stratified"]
-        if found is None:
+        if found is None or not self.compares:
             return None
         notes = []
         if found["reversed"]:
@@ -817,7 +946,11 @@ class _Group:
     ) -> Table | None:
         rows = []
         for id, one in categories.items():
-            cells: dict[str, Cell] = {"name": one["name"]}
+            cells: dict[str, Cell] = {
+                "name": one["name"],
+                "share": one["share"],
+                "traces": _rate(one["traces"], self.group["traces"]),
+            }
             for side in _SIDES:
                 found = one[side]
                 share = found["share"]
@@ -825,14 +958,13 @@ class _Group:
                 cells[f"{side}_traces"] = _rate(found["traces"], self.group[side])
             if one["count"]:
                 rows.append(Row(id, cells))
-        if not level:
-            return self.table(ident, rows, folded=self.every is None)
         title, lines = _TABLES["category_shares"]
-        shown = [
-            replace(c, title=level) if c.key == "name" else c
-            for c in columns(lines, which=self.which)
-        ]
-        title = f"{title}, at the level of {level}"
+        if not self.compares:
+            lines = _ALL_SHARES
+        shown = list(columns(lines))
+        if level:
+            shown = [replace(one, title=level) if one.key == "name" else one for one in shown]
+            title = f"{title}, at the level of {level}"
         return self.table(ident, rows, title=title, shown=shown, folded=self.every is None)
 
     # Places.
@@ -853,8 +985,8 @@ class _Group:
 
     def _of_places(self, places: PlacesJson) -> str:
         return (
-            f"over {counted(places['traces'], 'trace')} with a place, of {places['of']:,} "
-            f"{self.which} that show a failure"
+            f"over {counted(places['traces'], 'trace')} with a place, of "
+            f"{counted(places['of'], self.which.removesuffix('s'))} with a failure"
         )
 
     def in_short(self) -> Iterator[Note]:
@@ -862,20 +994,15 @@ class _Group:
         levels = [self.group["categories"], *(one["categories"] for _, one in self.lower)]
         for categories in levels:
             shares = [
-                f"{one['name']} {_percent(one['failed']['share'])}"
+                f"{one['name']} {_percent(share)}"
                 for one in categories.values()
-                if one["failed"]["share"] is not None
+                for share in (one["failed"]["share"] if self.compares else one["share"],)
+                if share is not None
             ]
             if shares:
-                yield Note(f"Of what shows in failed traces: {', '.join(shares)}.", "categories")
+                which = "failed traces" if self.compares else "all traces"
+                yield Note(f"Of what shows in {which}: {', '.join(shares)}.", "categories")
         yield from self.first_failure()
-        needs = {code: mode["more_labels"] for code, mode in self.group["modes"].items()}
-        told = [f"{code} {more:,}" for code, more in needs.items() if more]
-        if told:
-            yield Note(
-                f"Traces still needed for a ±3-point interval, by mode, about: {', '.join(told)}.",
-                "more_labels",
-            )
         yield from _cannot_say(self.group["cannot_say"])
 
     def first_failure(self) -> Iterator[Note]:
@@ -1105,7 +1232,7 @@ class _Group:
 
     def _together_n(self) -> str:
         many = self.group["traces" if self.outcome is None else "failed"]
-        return f"over {many:,} {self.which}"
+        return f"over {counted(many, self.which.removesuffix('s'))}"
 
     def pairs(self) -> Table | None:
         """The pairs of modes that most often show in one trace."""
@@ -1133,21 +1260,26 @@ class _Group:
 
     # What helps, and what labels look like.
 
-    def _decided(self) -> list[tuple[str, int, int]]:
-        """The modes that failed traces show: code, traces decided, traces that show it.
+    def _decided(self) -> list[tuple[str, int | None, int]]:
+        """List the modes that failed traces show: code, traces decided, traces that show it.
 
         Those first that decided most. Where no label has a severity, a mode whose class is fatal
-        counts as having decided every failed trace that shows it.
+        counts as having decided every failed trace that shows it. Where few outcomes are known,
+        those that all traces show, and nothing of what they decided.
         """
+        if not self.compares:
+            modes = self.group["modes"].items()
+            shown = [(code, None, mode["count"]) for code, mode in modes if mode["count"]]
+            return sorted(shown, key=lambda one: -one[2])
         by_labels = None if self.extras is None else self.extras.decided.get(self.name)
-        found = []
+        found: list[tuple[str, int, int]] = []
         for code, mode in self.group["modes"].items():
             showing = mode["failed"]["count"]
             by_class = showing if mode["severity"] == "fatal" else 0
             decided = by_class if by_labels is None else by_labels.get(code, 0)
             if showing:
                 found.append((code, decided, showing))
-        return sorted(found, key=lambda one: (-one[1], -one[2]))
+        return [*sorted(found, key=lambda one: (-one[1], -one[2]))]
 
     def _strategies(self, code: str) -> tuple[str, ...]:
         assert self.extras is not None
@@ -1157,6 +1289,11 @@ class _Group:
         return fixes or ("The taxonomy names no strategy.",)
 
     def _helps_order(self) -> str:
+        if not self.compares:
+            return (
+                "Ordered by the number of traces that show each mode. The strategies are those of "
+                "the taxonomy."
+            )
         said = self.extras is not None and self.name in self.extras.decided
         rule = (
             "A mode decided a failed trace where its labels there are fatal."
@@ -1170,7 +1307,7 @@ class _Group:
         )
 
     def helps_table(self) -> Table | None:
-        """Which modes decided failed traces; the strategies against each beside its row."""
+        """Make the table of modes that decided failed traces; the strategies are details."""
         if self.extras is None or self.extras.taxonomy is None:
             return None
         rows = [
@@ -1182,7 +1319,11 @@ class _Group:
                     "showing": showing,
                 },
                 detail=self._strategies(code),
-                behind=self.behind(f"{code} in failed traces", code, outcome="failed"),
+                behind=self.behind(
+                    f"{code} in {'failed' if self.compares else 'all'} traces",
+                    code,
+                    outcome="failed" if self.compares else None,
+                ),
             )
             for code, decided, showing in self._decided()
         ]
@@ -1190,13 +1331,18 @@ class _Group:
         return self.table("helps", rows, note)
 
     def help_texts(self) -> Iterator[model.Text]:
-        """The strategies against the modes of failed traces, the decisive ones open."""
+        """Yield the strategies against the modes of failed traces, the decisive ones open."""
         if self.extras is None or self.extras.taxonomy is None:
             return
+        of = (
+            counted(self.group["failed"], "failed trace")
+            if self.compares
+            else counted(self.group["traces"], "trace")
+        )
         told = [
-            f"{code} {self.mode_name(code)} decided {decided or 'none'} and shows in {showing} of "
-            f"{counted(self.group['failed'], 'failed trace')}. "
-            f"{' '.join(self._strategies(code))}"
+            f"{code} {self.mode_name(code)} "
+            + ("" if decided is None else f"decided {decided or 'none'} and ")
+            + f"shows in {showing} of {of}. {' '.join(self._strategies(code))}"
             for code, decided, showing in self._decided()
         ]
         if not told:
@@ -1333,8 +1479,7 @@ def _comparison(document: Report) -> Section:
     title = f"{first} against {second}"
     parts: tuple[model.Part, ...] = (
         *comparison_charts(document),
-        table,
-        *_tables(_paired(document)),
+        *_tables(_with_values(table), _paired(document)),
     )
     return Section("comparison", title, parts, tuple(facts))
 
@@ -1373,18 +1518,27 @@ def _paired(document: Report) -> Table | None:
     )
     left = found["left_out"]
     notes = [
-        Note(
-            "Each task counts with one run of either, the first by trace id; differences with "
-            "Newcombe's paired interval, p by McNemar's exact test.",
-            "paired",
-        )
+        Note("Differences with Newcombe's paired interval, p by McNemar's exact test.", "paired")
     ]
-    if any(map(any, (left["no_task"], left["repeated"], left["unpaired"]))):
+    if any(left["repeated"]):
+        runs = [
+            f"{repeats:,} of {run:,}"
+            for repeats, run in zip(left["repeated"], found["runs"], strict=True)
+        ]
+        notes.insert(
+            0,
+            Note(
+                f"One run of each task counts, the first by trace id: {runs[0]} runs of {first} "
+                f"and {runs[1]} of {second} are further runs of a task and are left out.",
+                "repeated",
+                warning=True,
+            ),
+        )
+    if any(map(any, (left["no_task"], left["unpaired"]))):
         words = "; ".join(
             f"{what} {pair[0]:,} and {pair[1]:,}"
             for what, pair in (
                 ("traces that name no task", left["no_task"]),
-                ("further runs of a task", left["repeated"]),
                 ("tasks that the other one did not do", left["unpaired"]),
             )
             if any(pair)
@@ -1393,15 +1547,24 @@ def _paired(document: Report) -> Table | None:
     caption = f"{counted(found['tasks'], 'task')} that both did. {source_words(document)}"
     title = f"{first} and {second} on the same tasks"
     shown = (*_MODE, *columns(_OF_TASKS, first=first, second=second))
-    return Table("paired", title, shown, groups, caption, tuple(notes))
+    return _with_values(Table("paired", title, shown, groups, caption, tuple(notes)))
 
 
 def _trend(document: Report) -> Section:
-    """Whether modes grow more or less frequent along the groups."""
+    """Tell whether modes grow more or less frequent along the groups."""
     found = document["trend"]
     assert found is not None
     groups = found["groups"]
-    parts = []
+    span = 1
+    slope = "each step"
+    slope_words = "points from a group to the next"
+    scale = "Versions count as steps of equal size, in the order of their numbers."
+    if found["unit"] == "day":
+        span = found["scores"][-1]
+        slope = f"in {counted(span, 'day')}"
+        slope_words = "points from the first date to the last, along a straight line"
+        scale = "Dates count by the days between them."
+    parts: list[model.Part] = []
     for id, title, modes in (
         ("trend", "Trend in failed traces", found["modes"]["failed"]),
         ("trend-all", "Trend in all traces", found["modes"]["all"]),
@@ -1417,7 +1580,7 @@ def _trend(document: Report) -> Section:
                         for end, rate in (("first", mode["rates"][0]), ("last", mode["rates"][-1]))
                     },
                     "slope_pp": Estimate(
-                        None if mode["slope_pp"] is None else mode["slope_pp"] / 100,
+                        None if mode["slope_pp"] is None else mode["slope_pp"] * span / 100,
                         undefined=mode.get("undefined"),
                     ),
                     "p_adjusted": Estimate(mode["p_adjusted"], undefined=mode.get("undefined")),
@@ -1431,14 +1594,16 @@ def _trend(document: Report) -> Section:
             )
             for code, mode in modes.items()
         )
-        shown = (*_MODE, *columns(_ALONG, first=groups[0], last=groups[-1]))
+        words = {"slope": slope, "slope_words": slope_words}
+        shown = (*_MODE, *columns(_ALONG, first=groups[0], last=groups[-1], **words))
         caption = f"Along {', '.join(groups)}. {source_words(document)}"
         left_out = f"{counted(found['left_out'], 'trace')} of no group left out."
         notes = _notes(
-            (True, "p: test for trend after Cochran and Armitage.", "trend"),
+            (True, f"{scale} p: test for trend after Cochran and Armitage.", "trend"),
             (found["left_out"], left_out, "left_out"),
         )
-        parts.append(Table(id, title, shown, (rows,), caption, tuple(notes), id != "trend"))
+        table = Table(id, title, shown, (rows,), caption, tuple(notes), id != "trend")
+        parts += _tables(_with_values(table))
     return Section("trend", f"Trend by {found['by']}", tuple(parts))
 
 

@@ -50,11 +50,11 @@ OVERLAPS = """
 """
 COLUMN = """
 [...document.querySelectorAll("table.sorts")[0].tBodies[0].rows].map((row) => {
-  const cell = row.cells[4];
+  const cell = row.cells[2];
   return cell.dataset.v === "" ? null : Number(cell.dataset.v);
 })
 """
-PRESS = 'document.querySelectorAll("table.sorts")[0].tHead.rows[0].cells[4].firstChild.click()'
+PRESS = 'document.querySelectorAll("table.sorts")[0].tHead.rows[0].cells[2].firstChild.click()'
 OPEN = "document.querySelectorAll('details').forEach((one) => { one.open = true; })"
 HEIGHT = 'document.querySelector("#group-plain").getBoundingClientRect().height'
 INK = 'getComputedStyle(document.querySelector("figure text")).fill'

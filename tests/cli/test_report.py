@@ -58,11 +58,56 @@ def test_without_outcomes_nothing_is_said_of_failures(cli: Cli, tmp_path: Path) 
     assert found["severity"] == "unclear"
     assert group["modes_per_failed_trace"]["undefined"] == "no_failed"
     assert any("outcome" in said for said in group["cannot_say"])
-    # What was judged is told all the same, as text too, and no figure is drawn of nothing.
-    assert any("1.1 in 1 of 2" in said for said in group["cannot_say"])
-    done = cli("report", "--figures", "drawn", "--html", "page.html")
-    assert "drawn: 0 figures" in done.out
-    assert "1.1 in 1 of 2" in (tmp_path / "page.html").read_text("utf-8")
+    # No figure is drawn of failures.
+    done = cli("report", "--figures", "drawn")
+    assert "drawn: 1 figures\n  occurrence-all.svg" in done.out
+
+
+@pytest.mark.parametrize("known", [0, 2, 12])
+def test_how_often_each_mode_occurs_comes_first_however_few_outcomes_are_known(
+    cli: Cli, tmp_path: Path, known: int
+) -> None:
+    rows = []
+    for i in range(40):
+        outcome = ("failed", "succeeded")[i % 2] if i < known else ""
+        model = "small" if i < 3 else f"m{i % 2}"
+        rows.append(f"t{i},ann,{model},{outcome},{int(i % 4 == 0)},{'' if i == 7 else 0}")
+    overall = report_on(cli, tmp_path, *rows)["overall"]
+    assert overall == cli("report", "--json", "--by", "all").json["overall"]
+    assert (overall["traces"], overall["failed"] + overall["succeeded"]) == (40, known)
+    assert overall["modes"]["1.1"]["all"]["count"] == 10
+    assert overall["modes"]["1.1"]["all"]["n"] == 40
+    written = ("--markdown", "r.md", "--latex", "r.tex", "--html", "r.html", "--csv", "r.csv")
+    for by in ((), ("--by", "model"), ("--by", "all")):
+        assert cli("report", *by, *written, "--figures", "f", "--force").code == 0
+        text = cli("report", *by).out
+        told = {"text": text} | {
+            name: (tmp_path / name).read_text("utf-8") for name in ("r.md", "r.tex", "r.html")
+        }
+        for kind, shown in told.items():
+            first = shown.index("How often each mode occurs")
+            compares = known == 12 and by != ("--by", "model")
+            assert ("Modes in failed and successful traces" in shown) == compares, kind
+            if compares:
+                assert first < shown.index("Modes in failed and successful traces"), kind
+            assert (f"outcome of {known} of 40 traces is known" in shown) == (known < 10), kind
+        row = next(line for line in text.splitlines() if line.startswith("1.1 "))
+        assert re.search(r"25% \[14, 40\] +10  40", row)
+        titles = [line for line in text.splitlines() if line.startswith("── ")]
+        groups = {(): ["m0", "m1"], ("--by", "model"): ["m0", "m1", "small"]}.get(by, [])
+        assert [one.split()[1] for one in titles] == ["All", *groups, "How"]
+        assert ("1 model of fewer than 5 traces" in text) == (not by)
+        names = {one.stem for one in (tmp_path / "f").iterdir()}
+        assert {f"occurrence-{group}" for group in ("all", *groups)} <= names
+        assert ("prevalence-all" in names) == compares
+        for one in (tmp_path / "f").iterdir():
+            one.unlink()
+        (row,) = [
+            line
+            for line in (tmp_path / "r.csv").read_text("utf-8").splitlines()
+            if line.startswith("mode,all,1.1,") and ",all_rate," in line
+        ]
+        assert ",0.25,0.14" in row
 
 
 def test_one_trace_is_a_report_without_a_verdict(cli: Cli, tmp_path: Path) -> None:
@@ -143,8 +188,9 @@ def test_text_is_at_most_a_hundred_columns_and_names_every_mode_with_its_word(st
     lines = study("report", "--compare", "GPT-OSS-120B,Gemini-3-Flash").out.splitlines()
     assert max(cell_len(line) for line in lines) <= 100
     for mode in load_mast().modes:
-        assert sum(line.startswith(f"{mode.code}   {mode.name[:7]}") for line in lines) == 3
-    assert sum("fatal    both" in line for line in lines) == 2
+        # How often it occurs and its class, for all traces and each model; then the comparison.
+        assert sum(line.startswith(f"{mode.code}   {mode.name[:7]}") for line in lines) == 7
+    assert sum("fatal    both" in line for line in lines) == 4
     text = " ".join(" ".join(lines).split())
     assert "modes per failed trace 2.6" in text
     assert "gold" in text
@@ -156,10 +202,10 @@ def test_text_keeps_to_its_width_and_cuts_names_but_no_figures(study: Cli, width
     report = study("report", "--json", "--compare", "GPT-OSS-120B,Gemini-3-Flash").json
     lines = render_text(signatures_report(report), width)
     assert max(cell_len(line) for line in lines) <= width
-    row = next(line for line in lines if line.startswith("3.3 "))
+    rows = [line for line in lines if line.startswith("3.3 ")]
+    row = next(line for line in rows if "+44" in line)
     assert ("94% [86, 97]" in row) == (width == 100)
     assert "94%" in row
-    assert "+44" in row
 
 
 def test_what_is_not_there_is_refused_in_a_line(study: Cli) -> None:
@@ -178,7 +224,7 @@ def test_what_is_not_there_is_refused_in_a_line(study: Cli) -> None:
 
 def test_names_of_models_reach_no_terminal_as_they_are(cli: Cli, tmp_path: Path) -> None:
     report_on(cli, tmp_path, "t1,ann,\x1b[31mred[/b],failed,1,0")
-    shown = cli("report").out
+    shown = cli("report", "--by", "model").out
     assert "\x1b" not in shown
     assert "␛[31mred[/b]" in shown
 

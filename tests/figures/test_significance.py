@@ -30,40 +30,48 @@ def test_the_trend_of_three_versions_worked_by_hand() -> None:
     assert found.method == "exact"
 
 
-@given(groups)
+@given(groups, st.lists(st.integers(1, 200), min_size=6, max_size=6))
 @settings(max_examples=60, deadline=None)
-def test_the_statistic_is_that_of_statsmodels(rows: list[tuple[int, int]]) -> None:
+def test_the_statistic_is_that_of_statsmodels(
+    rows: list[tuple[int, int]], apart: list[int]
+) -> None:
     hits, cases = [x for x, _ in rows], [n for _, n in rows]
-    found = cochran_armitage(hits, cases)
+    scores = np.cumsum(apart)[: len(rows)]
+    found = cochran_armitage(hits, cases, scores.tolist())
     if sum(hits) in (0, sum(cases)):
         assert found is None
         return
     assert found is not None
     table = np.array([[n - x, x] for x, n in rows])
-    theirs = Table(table, shift_zeros=False).test_ordinal_association(col_scores=np.array([0, 1]))
+    theirs = Table(table, shift_zeros=False).test_ordinal_association(
+        row_scores=scores, col_scores=np.array([0, 1])
+    )
     # Theirs has the variance of the hypergeometric distribution, N - 1 in the stead of N.
     many = sum(cases)
     assert found.z * sqrt((many - 1) / many) == pytest.approx(theirs.zscore)
 
 
 @pytest.mark.parametrize(
-    ("hits", "cases"),
+    ("hits", "cases", "at"),
     [
-        ([0, 1, 3], [3, 3, 4]),
-        ([2, 0, 1, 0], [2, 3, 2, 3]),
-        ([3, 2], [4, 5]),
-        ([4, 4, 1], [5, 4, 3]),
+        ([0, 1, 3], [3, 3, 4], None),
+        ([2, 0, 1, 0], [2, 3, 2, 3], None),
+        ([3, 2], [4, 5], None),
+        ([4, 4, 1], [5, 4, 3], None),
+        ([0, 1, 3], [3, 3, 4], [10, 11, 161]),
+        ([2, 0, 1, 0], [2, 3, 2, 3], [0, 14, 21, 70]),
     ],
 )
 def test_of_few_cases_every_way_to_place_the_hits_is_counted(
-    hits: list[int], cases: list[int]
+    hits: list[int], cases: list[int], at: list[int] | None
 ) -> None:
-    scores = [t for t, n in enumerate(cases) for _ in range(n)]
+    at = at or list(range(len(cases)))
+    scores = [t for t, n in zip(at, cases, strict=True) for _ in range(n)]
     expected = sum(scores) * sum(hits) / sum(cases)
-    seen = abs(sum(t * x for t, x in enumerate(hits)) - expected)
+    seen = abs(sum(t * x for t, x in zip(at, hits, strict=True)) - expected)
     ways = [abs(sum(scores[i] for i in one) - expected)
             for one in combinations(range(len(scores)), sum(hits))]  # fmt: skip
-    found = cochran_armitage(hits, cases)
+    found = cochran_armitage(hits, cases, at)
     assert found is not None
     assert found.p_value == pytest.approx(sum(way >= seen - 1e-9 for way in ways) / len(ways))
 

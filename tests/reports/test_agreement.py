@@ -357,8 +357,36 @@ def test_mean_kappa_leads_where_all_label_all() -> None:
 def test_what_fleiss_rests_on_is_told_where_others_rest_on_more() -> None:
     report = of_words({"ann": "11001010", "bob": "1110101·", "cat": "100·····"})
     assert "what all of them judged: n 3 (1.1, pooled)" in note(report, "n_complete").text
+    modes = table(report, "modes")
+    for id in ("m", "macro", "pooled"):
+        cells = row(modes, id).cells
+        assert isinstance(cells["fleiss_kappa"], Estimate)
+        assert cells["fleiss_kappa"].n == 3
+        assert isinstance(cells["krippendorff_alpha"], Estimate)
+        assert cells["krippendorff_alpha"].n is None
     assert "8 traces" not in report.about
     assert "7 traces by two or more, 3 of them by all" in report.about
+
+
+def test_a_figure_over_chance_takes_two_traces() -> None:
+    # All three have judged one trace, so Fleiss' κ has none; two of each pair would not do either.
+    report = of_words({"ann": "1100101", "bob": "1·10101", "cat": "0······"})
+    assert "only one trace was judged by all" in note(report, "n_complete").text
+    assert "fleiss_kappa" not in keys(table(report, "modes"))
+    document = report.document
+    for part in (document["modes"]["1.1"], document["pooled"], document["macro"]):
+        assert part["fleiss_kappa"]["value"] is None
+        assert part["fleiss_kappa"]["undefined"] == "single_trace"
+    mode = document["modes"]["1.1"]
+    assert {name: mode[name]["n"] for name in ("raw_agreement", "fleiss_kappa", "gwet_ac1")} == {
+        "raw_agreement": 6,
+        "fleiss_kappa": 1,
+        "gwet_ac1": 6,
+    }
+    assert mode["pairs"]["ann|cat"]["cohen_kappa"]["undefined"] == "single_trace"
+    assert mode["pairs"]["ann|cat"]["raw_agreement"]["value"] == 0
+    one_trace_each = of_words({"ann": "10·", "bob": "1·0", "cat": "·10"}).document
+    assert one_trace_each["pooled"]["cohen_kappa"]["undefined"] == "single_trace"
 
 
 def test_why_nobody_can_be_compared_is_a_warning() -> None:

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mast_tui.figures.signatures.groups import ModesPerTraceJson
+from mast_tui.figures.signatures.model import OVERALL
 from mast_tui.figures.signatures.report import Report
 from mast_tui.reports.charts import comparison_charts, distribution, file_names, group_charts
 from mast_tui.reports.model import Chart
@@ -28,6 +29,7 @@ from mast_tui.reports.render.svg import (
 from tests.figures.signatures.small_report import HOSTILE, small_report
 
 KINDS = {
+    "occurrence",
     "distribution",
     "shapes",
     "prevalence",
@@ -43,7 +45,8 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def charts_of(report: Report) -> list[Chart]:
     """The charts of all groups, then of the groups compared."""
-    found = [chart for name in report["groups"] for chart in group_charts(report, name).values()]
+    names = (OVERALL, *report["groups"])
+    found = [chart for name in names for chart in group_charts(report, name).values()]
     return [*found, *comparison_charts(report)]
 
 
@@ -54,8 +57,9 @@ def report() -> Report:
 
 def test_every_figure_says_n_whose_labels_which_taxonomy_and_what_is_drawn(report: Report) -> None:
     figures = charts_of(report)
-    assert all(group_charts(report, name).keys() == KINDS for name in report["groups"])
-    assert len(figures) == 2 * len(KINDS) + 2
+    names = (OVERALL, *report["groups"])
+    assert all(group_charts(report, name).keys() == KINDS for name in names)
+    assert len(figures) == len(names) * len(KINDS) + 2
     for one in figures:
         assert "n = " in one.note
         assert "Labels: " in one.note
@@ -113,8 +117,8 @@ def test_words_of_a_figure_never_lie_on_each_other(report: Report) -> None:
 
 def test_groups_and_sides_that_have_nothing_have_no_figure() -> None:
     report = small_report(outcomes=False, places=False)
-    kinds = {kind for name in report["groups"] for kind in group_charts(report, name)}
-    assert kinds.isdisjoint({"distribution", "shapes", "difference", "onset", "order", "chains"})
+    for name in (OVERALL, *report["groups"]):
+        assert group_charts(report, name).keys() == {"occurrence", "together"}
 
 
 def test_files_have_stable_names(report: Report) -> None:

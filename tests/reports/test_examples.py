@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from mast_tui.adjudication.for_signatures import gold_of
 from mast_tui.cli.report.command import signature_input
 from mast_tui.exchange.apply import apply_incoming
 from mast_tui.exchange.csv_long import read_csv_long
+from mast_tui.figures.signatures.model import OVERALL
 from mast_tui.gold import no_order
 from mast_tui.reports.examples import MOST_EXAMPLES, Extras, extras_from_workspace
 from mast_tui.taxonomy.loader import load_mast
@@ -81,23 +83,30 @@ def extras(
 
 
 def test_of_the_gold_all_who_gave_a_severity_must_call_it_fatal(workspace: Workspace) -> None:
-    assert extras(workspace, "gold").decided == {"m": {"3.1": 2}}
+    assert extras(workspace, "gold").decided == {OVERALL: {"3.1": 2}, "m": {"3.1": 2}}
 
 
 def test_of_one_annotator_any_label_that_calls_it_fatal_will_do(workspace: Workspace) -> None:
-    assert extras(workspace, "ann").decided == {"m": {"3.1": 2}}
-    assert extras(workspace, "bob").decided == {"m": {"3.1": 2}}
+    decided = {OVERALL: {"3.1": 2}, "m": {"3.1": 2}}
+    assert extras(workspace, "ann").decided == decided
+    assert extras(workspace, "bob").decided == decided
 
 
 def test_few_labels_on_failed_traces_stand_as_examples_fatal_ones_first(
     workspace: Workspace,
 ) -> None:
-    found = extras(workspace, "ann").examples
+    everything = extras(workspace, "ann").examples
+    found = [one for one in everything if one.group == "m"]
+    assert everything == (*(replace(one, group=OVERALL) for one in found), *found)
     # Nobody knows what the spans of t2 say, and no note is on it.
     assert [(one.trace, one.fatal) for one in found] == [("t1", True)]
     assert (found[0].text, found[0].note) == ("the words", "stopped early")
     assert extras(workspace, "bob").examples == ()
-    spoken = extras(workspace, "bob", lambda trace, key: f"{key} of {trace}").examples
+    spoken = [
+        one
+        for one in extras(workspace, "bob", lambda trace, key: f"{key} of {trace}").examples
+        if one.group == "m"
+    ]
     assert len(spoken) == MOST_EXAMPLES
     assert [one.text for one in spoken] == ["a of t1", "b of t3", "a of t2"]
     # Without the files nobody knows where the spans stand.

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.reports.agreement import agreement_report
-from mast_tui.reports.model import Column, Kind, Note, Report, Row, Section, Table
+from mast_tui.reports.model import Column, Estimate, Kind, Note, Report, Row, Section, Table
 from mast_tui.reports.render.latex import escaped, render_latex
 from mast_tui.reports.signatures import signatures_report
 from tests.figures.signatures.small_report import small_report
@@ -93,16 +93,20 @@ def check(latex: str) -> list[list[str]]:
 def test_a_whole_report_holds_together() -> None:
     latex = render_latex(sample.report())
     tables = check(latex)
-    assert [len(rows) for rows in tables] == [8, 8], "a heading and seven rows, folded or not"
+    assert [len(rows) for rows in tables] == [8] * 6, (
+        "a heading and seven rows, in three parts, folded or not"
+    )
     assert r"\usepackage{booktabs}" in latex
     assert r"\label{tab:agreement-modes}" in latex
-    assert r"\caption[{Agreement on whole traces}]{Agreement on whole traces. First pass" in latex
+    assert (
+        r"[{Agreement on whole traces (1 of 3)}]{Agreement on whole traces (1 of 3). First" in latex
+    )
     assert "Without values: what nobody has." in latex
     assert r"\textdagger{}1.1" in latex
     assert r"0.61 & [0.48, 0.72]" in latex
     assert r"\multicolumn{2}{l}{\textemdash{} no variance}" in latex
     assert r"[$-$0.10, 0.10]" in latex
-    assert r"\resizebox{\linewidth}{!}" in latex
+    assert "resizebox" not in latex
     assert latex.index("Pairs share few traces") < latex.index(r"\toprule")
     assert r"\textdagger{} $\kappa$ is low" in latex
 
@@ -114,11 +118,48 @@ def test_the_words_of_our_own_reports_need_no_other_letters() -> None:
         signatures_report(small_report(), extras=small_extras()),
     ):
         latex = render_latex(report)
-        assert len(check(latex)) == len(report.tables)
+        assert len(check(latex)) >= len(report.tables)
         body = "\n".join(line for line in latex.splitlines() if not line.startswith("%"))
         assert body.isascii(), {sign for sign in body if not sign.isascii()}
         labels = re.findall(r"\\label\{(.*)\}", latex)
         assert len({*labels}) == len(labels)
+
+
+def test_a_table_that_is_too_wide_is_split_by_its_columns() -> None:
+    names = [f"figure {number:02d}" for number in range(17)]
+    columns = (NAME, *(Column(name, name) for name in names))
+    row = Row(
+        "1",
+        {"name": "a long name of a mode"} | {name: Estimate(0.5, (0.25, 0.75)) for name in names},
+    )
+    latex = small(row, columns=columns, title="How many did we all miss?")
+    tables = check(latex)
+    assert len(tables) > 1
+    heads = [one for rows in tables for one in re.findall(r"figure \d\d", rows[0])]
+    assert heads == names
+    assert all(rows[1].startswith("a long name of a mode") for rows in tables)
+    assert "resizebox" not in latex
+    many = len(tables)
+    assert f"]{{How many did we all miss? (1 of {many})." in latex
+    assert latex.count("Beware.") == 1
+    tall = small(
+        *(Row(str(i), {"name": f"a{i}", "k": 0.5}) for i in range(91)),
+        columns=(NAME, Column("k", "κ")),
+    )
+    assert [len(rows) for rows in check(tall)] == [41, 41, 12]
+    labels = [r"tab:r-t", *(f"tab:r-t-{number}" for number in range(2, many + 1))]
+    assert re.findall(r"\\label\{(.*)\}", latex) == labels
+
+
+def test_sentences_between_tables_stand_in_quotations_and_a_question_has_no_full_stop() -> None:
+    latex = render_latex(sample.report())
+    outside = re.sub(r"\\begin\{(quote|table)\}.*?\\end\{\1\}", "", latex, flags=re.DOTALL)
+    assert not [line for line in outside.splitlines() if line and not line.startswith("%")]
+    assert "\\textbf{Modes.} 4 of 8 traces share one block" in latex
+    narrow = (NAME, Column("k", "κ"))
+    row = Row("1", {"name": "a", "k": 0.5})
+    asked = small(row, columns=narrow, title="How many did we all miss?")
+    assert r"\caption[{How many did we all miss?}]{How many did we all miss?}" in asked
 
 
 def small(*rows: Row, columns: tuple[Column, ...], title: str = "T") -> str:

@@ -14,7 +14,7 @@ from mast_tui.ui.reports.signatures import SignaturesScreen
 from mast_tui.ui.services.open_workspace import remember_welcome
 from mast_tui.workspace import Workspace
 from tests.ui.office import Office, said
-from tests.ui.stage import JUDGE, Stage, finding, stage, suggest
+from tests.ui.stage import JUDGE, MAST, Stage, finding, stage, suggest
 from tests.ui.test_looks import WIDE, Compare, app, pressing
 
 
@@ -39,19 +39,23 @@ def office(tmp_path: Path) -> Office:
 
 @pytest.fixture
 def ended(tmp_path: Path) -> Office:
-    """alice has finished three traces, of which two have failed."""
+    """alice has finished ten traces, of which two have failed."""
     office = Office(tmp_path / "ended")
-    outcome_file(office, "one,failed,0.2", "two,failed,0.7", "three,succeeded,1")
+    without = [f"w{number}" for number in range(7)]
+    good = [f"{name},succeeded,1" for name in ("three", *without)]
+    outcome_file(office, "one,failed,0.2", "two,failed,0.7", *good)
     office.label("alice", "one", {"1.3": (3, 8), "2.6": (9, 9)})
     office.label("alice", "two", {"1.3": (5, 6)})
     office.label("alice", "three", {"1.3": (7, 8)})
+    for name in without:
+        office.label("alice", name, {})
     return office
 
 
 def outcome_file(office: Office, *rows: str) -> None:
     """Write how traces ended beside them."""
     office.folder.mkdir()
-    lines = ["trace,outcome,score", *(row.replace(",", ".json,", 1) for row in rows)]
+    lines = ["trace,outcome,score,model", *(row.replace(",", ".json,", 1) for row in rows)]
     (office.folder / "outcomes.csv").write_text("\n".join(lines), "utf-8")
 
 
@@ -69,9 +73,13 @@ async def test_from_a_bar_to_a_span_and_back_to_the_same_place(ended: Office) ->
     async with stage(ended.folder, workspace=ended.workspace, size=(80, 24)) as on:
         await on.press("S")
         assert on.lines[0].rstrip().endswith("alice · sugg. shown")
-        heading = next(line for line in on.lines if " mode " in line)
-        assert {"points", "class", "failed", "succeeded"} <= set(heading.split())
-        await on.press("j", "j", "right")
+        assert "all traces" in on.lines[0]
+        heading = next(line for line in on.lines if " code " in line)
+        assert {"all", "traces", "of"} <= set(heading.split())
+        await on.press("j", "j")
+        assert "30%" in under_cursor(on)
+        # On to the same mode in the table of failed and successful traces.
+        await on.press(*["j"] * len(MAST.modes), "right")
         row = under_cursor(on)
         assert "Step repetition" in row
         assert "unclear" in row
@@ -99,7 +107,7 @@ async def test_what_is_settled_while_one_is_elsewhere_is_counted_on_the_way_back
         ended.label("alice", "four", {"1.3": (5, 6)})
         await on.press("escape")
         assert "Step repetition" in under_cursor(on)
-        assert "2 failed, 1 succeeded, 1 unknown" in on.lines[0]
+        assert "2 failed, 8 succeeded, 1 unknown" in on.lines[0]
 
 
 async def test_pages_groups_and_labels_are_chosen_by_keys(ended: Office) -> None:
@@ -115,15 +123,15 @@ async def test_pages_groups_and_labels_are_chosen_by_keys(ended: Office) -> None
         assert "[4 traces]" in on.text
         assert "isolated" in on.text
         await on.press("v", "v", "v")
-        assert "reader " in on.lines[0]
+        assert "all traces by reader" in on.lines[0]
         await on.press("w", *"alice", "enter")
         assert "labels of alice" in on.lines[0]
         await on.press("f", "0", ".", "5", "enter")
-        assert "1 failed, 2 succeeded" in on.lines[0]
+        assert "1 failed, 9 succeeded" in on.lines[0]
         assert "failed below 0.5" in on.lines[0]
         await on.press("f", *"nan", "enter")
         assert "nan is no score" in said(on)
-        assert "1 failed, 2 succeeded" in on.lines[0]
+        assert "1 failed, 9 succeeded" in on.lines[0]
 
 
 async def test_without_outcomes_the_screen_tells_how_to_give_them(office: Office) -> None:
@@ -194,7 +202,7 @@ async def test_a_judges_share_is_corrected_by_how_it_errs_beside_the_gold(office
         await on.press("S")
         await on.press("w", *"rules", "enter")
         await on.press("j", "j")
-        assert "2 of 4 judged, 50%" in screen(on).detail.text
+        assert "share of all labelled traces         50%" in screen(on).detail.text
         assert "Corrected for the judge's errors: 50%" in screen(on).detail.text
         assert "on 2 traces that nobody else has labelled" in screen(on).detail.text
         await on.press("up", "up")
@@ -205,3 +213,26 @@ def test_the_signatures_screen(snap_compare: Compare, samples: Path) -> None:
     opened = app(samples_folder(), workspace=samples, annotator="mira")
     run = pressing("S", "vvvv", "1", "j")
     assert snap_compare(opened, terminal_size=WIDE, run_before=run)
+
+
+async def test_all_traces_come_first_then_the_groups_of_five_or_more(tmp_path: Path) -> None:
+    office = Office(tmp_path / "set")
+    models = ["small"] * 2 + ["large"] * 7
+    rows = [f"n{place},{'' if place else 'failed'},,{name}" for place, name in enumerate(models)]
+    outcome_file(office, *rows)
+    for place in range(len(models)):
+        office.label("alice", f"n{place}", {"1.3": (3, 8)} if place < 3 else {})
+    async with stage(office.folder, workspace=office.workspace) as on:
+        await on.press("S")
+        assert "all traces (1 of 2)" in on.lines[0]
+        assert "Outcome known of 1 of 9 traces" in on.text
+        row = next(line for line in on.lines if "Step repetition" in line)
+        assert {"33%", "3", "9"} <= set(row.split())
+        await on.press("right_square_bracket")
+        assert "model large (2 of 2)" in on.lines[0]
+        await on.press("right_square_bracket")
+        assert "all traces (1 of 2)" in on.lines[0]
+        await on.press("slash", *"small", "enter")
+        assert "model small · " in on.lines[0]
+        await on.press("right_square_bracket")
+        assert "model large" in on.lines[0]

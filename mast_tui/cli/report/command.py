@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from mast_tui.adjudication import SpanOrders, keep_missing_indices, traces_from_files
 from mast_tui.adjudication.for_signatures import corrected_prevalence, extras_for, gold_of
@@ -52,7 +53,8 @@ if TYPE_CHECKING:
     show_default=True,
     metavar="FIELD[,FIELD]|all",
     help="What tells the groups apart: model, system, benchmark, task, reader, version, date, or "
-    "several of them; all makes one group.",
+    "several of them; all makes one group. Without it all traces come first, then the models with "
+    "five traces or more.",
 )
 @click.option(
     "--labels", default="gold", show_default=True, metavar="gold|NAME", help="Whose labels."
@@ -261,7 +263,8 @@ def report_command(
     if as_json and not files:
         print_json(document)
         return
-    made = signatures_report(report, extras=extras)
+    asked = context.get_parameter_source("by") is ParameterSource.COMMANDLINE
+    made = signatures_report(report, extras=extras, groups_asked=asked)
     if files:
         written = files.write(made, outputs)
         if as_json:

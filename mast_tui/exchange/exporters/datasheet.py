@@ -86,7 +86,7 @@ def _labelled(document: Values) -> list[str]:
         rows.append(
             [
                 plain(name),
-                _counts(side["kind"] for side in own),
+                ", ".join(sorted({plain(side["kind"]) for side in own})),
                 str(len(own)),
                 _counts(side["pass_kind"] or "unknown" for side in own),
                 str(seen),

@@ -7,6 +7,8 @@ When a coefficient is undefined, in this order:
 
 - ``single_rater``: fewer than two raters, or only one of them rated anything.
 - ``no_overlap``: no unit has ratings by two raters (for Fleiss' κ over complete units: by all).
+- ``single_trace``: all that is compared is of one trace, which tells nothing of chance. Raw,
+  positive and negative agreement are plain shares and stay defined.
 - ``no_variance``: every rating in the units that two raters share is of one category. Chance
   agreement is then total, and nothing can be told from chance. That holds for Gwet's AC1 too:
   with a fixed number of categories its formula would say 1, which is no evidence of agreement
@@ -29,6 +31,7 @@ Ratings = NDArray[np.int_]
 Undefined = Literal[
     "no_variance",
     "no_overlap",
+    "single_trace",
     "single_rater",
     "no_unlabelled",
     "no_positives",
@@ -61,17 +64,18 @@ Withheld = Literal[
 MISSING = -1
 
 # From the reason nearest to a figure to the one farthest from it.
-_REASONS: tuple[Undefined, ...] = ("no_variance", "no_overlap", "single_rater")
+_REASONS: tuple[Undefined, ...] = ("no_variance", "single_trace", "no_overlap", "single_rater")
 
 
 class CoefficientJson(TypedDict):
     """A coefficient as ``agree --json`` prints it: with ``ci``, or with ``undefined``.
 
     Where an interval was asked for and would not hold, ``ci_withheld`` says why, and ``ci_needs``
-    how many it takes.
+    how many it takes. ``n`` are the units (traces, or traces × modes) on which it rests.
     """
 
     value: float | None
+    n: NotRequired[int]
     ci: NotRequired[list[float] | None]
     ci_withheld: NotRequired[Withheld]
     ci_needs: NotRequired[int]
@@ -83,13 +87,15 @@ class Coefficient:
     """A figure between -1 and 1, or the reason why it is undefined; never both, never neither.
 
     ``ci`` is its confidence interval, where one was computed; ``withheld`` why there is none
-    though one was asked for, with how many (traces, units or answers) it takes.
+    though one was asked for, with how many (traces, units or answers) it takes. ``n`` is on how
+    many units it rests, where that is counted.
     """
 
     value: float | None = None
     undefined: Undefined | None = None
     ci: tuple[float, float] | None = None
     withheld: tuple[Withheld, int] | None = None
+    n: int | None = None
 
     def __post_init__(self) -> None:
         if (self.value is None) == (self.undefined is None):
@@ -98,13 +104,17 @@ class Coefficient:
             raise ValueError("what has an interval, or no value, has none withheld")
 
     def to_json(self) -> CoefficientJson:
-        """The coefficient as a JSON object."""
+        """Return the coefficient as a JSON object."""
+        found: CoefficientJson = {"value": self.value}
         if self.undefined is not None:
-            return {"value": None, "undefined": self.undefined}
+            found["undefined"] = self.undefined
+        else:
+            found["ci"] = None if self.ci is None else list(self.ci)
         if self.withheld is not None:
-            reason, needs = self.withheld
-            return {"value": self.value, "ci": None, "ci_withheld": reason, "ci_needs": needs}
-        return {"value": self.value, "ci": None if self.ci is None else list(self.ci)}
+            found["ci_withheld"], found["ci_needs"] = self.withheld
+        if self.n is not None:
+            found["n"] = self.n
+        return found
 
 
 def mean_of_defined(coefficients: Sequence[Coefficient]) -> tuple[Coefficient, int]:

@@ -11,7 +11,7 @@ definitions are in ``tests/figures/agreement/reference.py``, with which every on
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import ceil
 from typing import Final
@@ -49,6 +49,9 @@ FIGURES: Final = (
     "gwet_ac1",
 )
 
+
+OVER_CHANCE: Final = frozenset({"cohen_kappa", "fleiss_kappa", "krippendorff_alpha", "gwet_ac1"})
+"""The figures that tell agreement from chance, which takes two traces."""
 
 _EXACT_SINGLES: Final = 2**24
 """Up to here a sum of whole numbers is exact in single precision."""
@@ -89,6 +92,7 @@ class Sums:
             int(shared.any(axis=0).sum()),
             tuple(shared.sum(axis=1).tolist()),
             self.left_out,
+            self.both[:, :, chosen],
         )
 
     def everything(self) -> TableSums:
@@ -101,7 +105,7 @@ class TableSums:
     """The counts of one table of units: those of ``Sums`` without the modes.
 
     ``traces`` are those in which two annotators or more rated a unit, ``pair_traces`` those of
-    each pair.
+    each pair. ``both`` is pairs × traces × modes: whether both of a pair rated the unit.
     """
 
     pairs: Floats
@@ -110,6 +114,18 @@ class TableSums:
     traces: int
     pair_traces: tuple[int, ...]
     left_out: bool
+    both: NDArray[np.bool_] = field(default_factory=lambda: np.zeros((0, 0, 0), dtype=bool))
+
+    @property
+    def complete_traces(self) -> int:
+        """The traces in which everybody rated a unit, on which alone Fleiss' κ rests."""
+        judged_by_all: NDArray[np.bool_] = np.asarray(self.both.all(axis=0))
+        return int(judged_by_all.any(axis=1).sum()) if len(self.both) else 0
+
+    @property
+    def most_shared(self) -> int:
+        """The traces of the pair that shares most, without two of which there is no Cohen's κ."""
+        return max(self.pair_traces, default=0)
 
     @property
     def n(self) -> int:
@@ -153,8 +169,25 @@ class TableSums:
         patterns = np.stack((neither, first + second, both), axis=-1)
         traces = self.pair_traces[place]
         return TableSums(
-            cells[:, None], patterns, self.rated[list(names)], traces, (traces,), self.left_out
+            cells[:, None],
+            patterns,
+            self.rated[list(names)],
+            traces,
+            (traces,),
+            self.left_out,
+            self.both[[place]],
         )
+
+    def rests_on(self, name: str) -> int:
+        """Return the number of units on which a figure rests, by the figure's name."""
+        if name == "fleiss_kappa":
+            return self.complete
+        if name == "cohen_kappa":
+            values = [kappas[0] for kappas in _pair_kappas(self)]
+            defined = [place for place, value in enumerate(values) if not np.isnan(value)]
+            if 0 < len(defined) < len(values):
+                return int(self.both[defined].any(axis=0).sum())
+        return self.n
 
 
 def ways(annotators: int) -> NDArray[np.int_]:
@@ -219,12 +252,22 @@ def _counts_of_mode(said: Said) -> NDArray[np.uint8]:
 
 
 def table_values(table: TableSums) -> dict[str, Floats]:
-    """Every figure of a table, one value per row, NaN where it is undefined."""
-    kappas = [cohen_kappa(table.pairs[:, pair]) for pair in range(table.pairs.shape[1])]
-    return {
-        **_shared_values(table.patterns, len(table.rated)),
-        "cohen_kappa": defined_mean(kappas, len(table.pairs))[0],
-    }
+    """Return every figure of a table, one value per row, NaN where it is undefined."""
+    values = _shared_values(table.patterns, len(table.rated))
+    if table.complete_traces == 1:
+        values["fleiss_kappa"][:] = np.nan
+    if table.traces == 1:
+        for name in OVER_CHANCE & values.keys():
+            values[name][:] = np.nan
+    values["cohen_kappa"] = defined_mean(_pair_kappas(table), len(table.pairs))[0]
+    if table.most_shared == 1:
+        values["cohen_kappa"][:] = np.nan
+    return values
+
+
+def _pair_kappas(table: TableSums) -> list[Floats]:
+    """Return Cohen's κ of each pair, one value per row, NaN where it is undefined."""
+    return [cohen_kappa(table.pairs[:, pair]) for pair in range(table.pairs.shape[1])]
 
 
 def defined_mean(values: Sequence[Floats], rows: int) -> tuple[Floats, Floats]:
@@ -287,9 +330,9 @@ def _over_chance(observed: Floats, by_chance: Floats, varied: NDArray[np.bool_])
 
 
 def table_coefficients(table: TableSums) -> dict[str, Coefficient]:
-    """The figures of a table with their intervals, or the reasons why there are none."""
+    """Return the figures of a table with their intervals, or the reasons why there are none."""
     values = table_values(table)
-    return {
+    found = {
         name: with_interval(
             values[name],
             _reason(name, table),
@@ -301,6 +344,7 @@ def table_coefficients(table: TableSums) -> dict[str, Coefficient]:
         )
         for name in FIGURES
     }
+    return {name: replace(one, n=table.rests_on(name)) for name, one in found.items()}
 
 
 def with_interval(
@@ -344,15 +388,17 @@ def _or_rotating(
 
 
 def _reason(name: str, table: TableSums) -> Undefined:
-    """Why this figure of the table is undefined, where it is."""
+    """Return why this figure of the table is undefined, where it is."""
     people = len(table.rated)
     if people < 2:
         return "single_rater"
     if name == "fleiss_kappa":
-        complete = table.patterns[0, ways(people)[:, 0] == people]
-        return "no_variance" if complete.any() else "no_overlap"
+        if table.complete_traces == 1:
+            return "single_trace"
+        return "no_variance" if table.complete else "no_overlap"
     if table.n:
-        return "no_variance"
+        most = table.most_shared if name == "cohen_kappa" else table.traces
+        return "single_trace" if name in OVER_CHANCE and most == 1 else "no_variance"
     # The mean over pairs takes the reason of the pair that is nearest to a figure, and of three
     # annotators with a single one who rated there is a pair without anybody.
     alone = int(table.rated.sum()) == 1 and (name != "cohen_kappa" or people == 2)

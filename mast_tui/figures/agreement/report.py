@@ -96,9 +96,13 @@ class CategoryJson(TableJson):
 
 
 class MacroJson(CoefficientsJson):
-    """Means over the modes where a coefficient is defined, and how many modes those are."""
+    """Means over the modes where a coefficient is defined, and how many modes those are.
+
+    ``units`` are the traces × modes on which each mean rests.
+    """
 
     modes_defined: dict[str, int]
+    units: dict[str, int]
 
 
 class LevelJson(TypedDict):
@@ -271,7 +275,11 @@ class Tables:
     def macro(self) -> MacroJson:
         """The means over the modes."""
         means, defined = macro_coefficients(self._sums, self._of_mode)
-        return {**coefficients_json(means), "modes_defined": defined}
+        units = {
+            name: sum(mode[name].n or 0 for mode in self._of_mode if mode[name].value is not None)
+            for name in means
+        }
+        return {**coefficients_json(means), "modes_defined": defined, "units": units}
 
     def _pair(self, pair: TableSums, a: int, b: int) -> PairJson:
         both, first, second, _ = pair.pairs[0, 0].tolist()

@@ -110,8 +110,9 @@ def set_alphas(
     given = sets != MISSING
     shared = sets[:, given.sum(axis=0) > 1]
     units = shared.shape[1]
-    if units == 0:
-        return [Coefficient(undefined=_no_pairs(given)) for _ in distances]
+    if units < 2:
+        reason: Undefined = "single_trace" if units else _no_pairs(given)
+        return [Coefficient(undefined=reason) for _ in distances]
     counted, places = np.unique(shared[shared != MISSING], return_inverse=True)
     compared = np.full_like(shared, MISSING)
     compared[shared != MISSING] = places.ravel()

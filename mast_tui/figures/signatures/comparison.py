@@ -148,7 +148,8 @@ class PairedLeftOutJson(TypedDict):
 class PairedJson(TypedDict):
     """Two sides over the ``tasks`` that both did, of which each counts with one run.
 
-    That is the first by trace id, whatever was judged on it. ``by`` is what tells the groups apart;
+    That is the first by trace id, whatever was judged on it; ``runs`` are how many runs of known
+    tasks either side has. ``by`` is what tells the groups apart;
     ``failed`` is whether the run failed, over the tasks where both outcomes are
     known.
     """
@@ -156,6 +157,7 @@ class PairedJson(TypedDict):
     by: str
     pair: list[str]
     tasks: int
+    runs: list[int]
     left_out: PairedLeftOutJson
     failed: PairedCountsJson
     modes: dict[str, PairedModeJson]
@@ -202,6 +204,7 @@ def paired_groups(given: SignatureInput, first: str, second: str) -> PairedJson 
         "by": given.by,
         "pair": [first, second],
         "tasks": len(tasks),
+        "runs": [int(side.sum()) for side in known],
         "left_out": {
             "no_task": [int((side & (task < 0)).sum()) for side in sides],
             "repeated": [int(of.sum()) - len(mine) for of, mine in zip(known, firsts, strict=True)],

@@ -10,6 +10,7 @@ from typing import Final, Literal, NotRequired, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_tui.counts import counted
 from mast_tui.figures.bootstrap import LEAST_DEFINED, LEVEL, Interval, ratio
 from mast_tui.figures.intervals import RateJson, Z
 from mast_tui.figures.signatures.bill import BillJson, SpentOf, bills
@@ -253,11 +254,15 @@ class CategorySideJson(TypedDict):
 
 
 class CategoryJson(TypedDict):
-    """A category of modes in one group, by outcome; ``count`` and ``share`` are of all traces."""
+    """A category of modes in one group, by outcome.
+
+    ``count``, ``share`` and ``traces`` are of all traces, whatever their outcome.
+    """
 
     name: str
     count: int
     share: float | None
+    traces: RateJson
     failed: CategorySideJson
     succeeded: CategorySideJson
 
@@ -413,8 +418,8 @@ def cannot_say(table: GroupJson, rules: Rules) -> list[str]:
     said = []
     if table["unknown"]:
         said.append(
-            f"The outcome of {table['unknown']} of {table['traces']} traces is not known; they "
-            "count neither as failed nor as successful."
+            f"The outcome of {table['unknown']} of {counted(table['traces'], 'trace')} is not "
+            "known; they count neither as failed nor as successful."
         )
     if not table["failed"]:
         said.append("No trace is known to have failed, so nothing is said of failed traces.")
@@ -425,8 +430,6 @@ def cannot_say(table: GroupJson, rules: Rules) -> list[str]:
             f"With fewer than {rules.least} failed or successful traces no mode is called fatal "
             "or benign."
         )
-    if not table["failed"] and not table["succeeded"]:
-        said += _whatever_the_outcome(table)
     never = [code for code, mode in table["modes"].items() if not mode["n"]]
     if len(never) == len(table["modes"]):
         said.append("No mode was judged present or absent on any trace.")
@@ -440,16 +443,6 @@ def cannot_say(table: GroupJson, rules: Rules) -> list[str]:
     if table["places"] is None:
         said.append("No label names spans that are known here, so nothing is said of places.")
     return said
-
-
-def _whatever_the_outcome(table: GroupJson) -> list[str]:
-    """How often each mode shows, where no outcome tells the traces apart."""
-    shown = [
-        f"{code} in {mode['count']} of {mode['n']}"
-        for code, mode in table["modes"].items()
-        if mode["count"]
-    ]
-    return [f"Of all traces judged on it, a mode shows: {', '.join(shown)}."] if shown else []
 
 
 def _mean_score(given: SignatureInput, chosen: Flags) -> MeanJson:
@@ -493,6 +486,7 @@ def _categories(
             "name": name,
             "count": every["count"],
             "share": every["share"],
+            "traces": every["traces"],
             "failed": _side(given, failed, columns),
             "succeeded": _side(given, succeeded, columns),
         }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -64,6 +64,9 @@ def no_places() -> Places:
 ALL: Final = "all"
 """Instead of a field: every trace is in one group."""
 
+OVERALL: Final = ""
+"""The name of all traces together, beside the names of the groups."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SignatureInput:
@@ -77,7 +80,7 @@ class SignatureInput:
     counted. ``whole`` counts labels that name no place, ``unplaced`` those whose place is not known
     here. ``labels`` is whose words they are, ``labels_kind`` gold, human, judge or imported;
     ``gold`` is what a gold is made of. ``stratum`` is the place of each trace's model in
-    ``stratum_names``, -1 where it is not known, None where the groups are what tells traces apart.
+    ``stratum_names``, -1 where it is not known, None where nobody has asked.
     ``task`` has a number for the task that each trace is a run of, -1 where it is not known; tasks
     of one name in two benchmarks are two. It is None where nobody has asked. ``weights`` are how
     many traces of the whole each stands for, None where all stand for as many; ``of_no_whole`` says
@@ -115,6 +118,26 @@ class SignatureInput:
     def fields(self) -> tuple[str, ...]:
         """What tells the groups apart, field by field; nothing where all traces are one group."""
         return () if self.by == ALL else tuple(self.by.split(","))
+
+    def together(self) -> SignatureInput:
+        """Return the input with all traces in one group; the same where they are already."""
+        if self.group_names == (ALL,) and self.by == ALL:
+            return self
+        return replace(
+            self,
+            by=ALL,
+            group=np.zeros(len(self.traces), dtype=np.int64),
+            group_names=(ALL,),
+            group_parts=((),),
+        )
+
+    def members(self) -> dict[str, Flags]:
+        """Return which traces are in each group by its name, first all of them as ``OVERALL``.
+
+        The one group of ``ALL`` is not named once more.
+        """
+        groups = {name: self.group == place for place, name in enumerate(self.group_names)}
+        return {OVERALL: np.ones(len(self.traces), dtype=bool), **(groups if self.fields else {})}
 
     def weights_of(self, chosen: Flags) -> NDArray[np.float64] | None:
         """Give the weights of some of the traces."""

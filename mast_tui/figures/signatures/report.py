@@ -19,12 +19,18 @@ from mast_tui.figures.signatures.comparison import (
     paired_groups,
 )
 from mast_tui.figures.signatures.groups import GroupJson, Setting, group_figures
-from mast_tui.figures.signatures.model import Rules, SignatureInput
+from mast_tui.figures.signatures.model import ALL, NO_VALUE, OVERALL, Rules, SignatureInput
 from mast_tui.figures.signatures.onset import first_fatal, onsets
 from mast_tui.figures.signatures.trend import TrendJson, trend
 from mast_tui.gold.sources import GoldMixJson, gold_words
 
 CLASSES: Final = ("fatal", "benign", "both")
+
+LEAST_OUTCOMES: Final = 10
+"""Traces with a known outcome from which on failed and successful ones are compared."""
+
+LEAST_TRACES: Final = 5
+"""Traces from which on a group is shown by itself where nobody asked for groups."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +87,7 @@ class TracesJson(TypedDict):
 class Report(TypedDict):
     """Failure signatures by group; a figure that cannot be had is null with a reason beside it.
 
+    ``overall`` has the figures of all traces together, which are those of ``--by all``.
     ``weighted`` is whether shares are weighted by the chances with which traces were drawn.
     ``comparison`` and ``paired`` are None where no groups were to be compared, ``paired`` also
     where no task is known that both did; ``trend`` where the groups have no order.
@@ -96,6 +103,7 @@ class Report(TypedDict):
     stated: StatedJson | None
     weighted: bool
     traces: TracesJson
+    overall: GroupJson
     groups: dict[str, GroupJson]
     comparison: ComparisonJson | None
     paired: PairedJson | None
@@ -142,9 +150,16 @@ def signature_report(
         name: group_figures(replace(setting, seed=seed + place), place)
         for place, name in enumerate(given.group_names)
     }
+    together = given.together()
+    overall = (
+        figures[ALL].table
+        if together is given
+        else group_figures(replace(setting, given=together), 0).table
+    )
     for name, by_mode in (corrected or {}).items():
+        table = overall if name == OVERALL else figures[name].table
         for code, found in by_mode.items():
-            figures[name].table["modes"][code]["corrected"] = dict(found)
+            table["modes"][code]["corrected"] = dict(found)
     paired = paired_groups(given, *compare) if compare else None
     counts = np.bincount(given.outcome, minlength=3).tolist()
     return {
@@ -173,12 +188,44 @@ def signature_report(
             "labels_without_places": given.whole,
             "labels_not_found": given.unplaced,
         },
+        "overall": overall,
         "groups": {name: one.table for name, one in figures.items()},
         "comparison": comparison(given, compare, figures) if compare else None,
         "paired": paired if paired and paired["tasks"] else None,
         "trend": trend(given),
         "cannot_say": _cannot_say(given),
     }
+
+
+def group_of(report: Report, name: str) -> GroupJson:
+    """Return the figures of a group, or of all traces together.
+
+    Args:
+        report: The report.
+        name: The name of one of its groups, or ``OVERALL``.
+
+    Raises:
+        KeyError: There is no such group.
+    """
+    return report["overall"] if name == OVERALL else report["groups"][name]
+
+
+def large_groups(report: Report) -> list[str]:
+    """Return the groups that are shown beside all traces where nobody asked for groups.
+
+    They have ``LEAST_TRACES`` or more. One group alone is all traces once more, and the traces of
+    which nobody knows the value are no group by themselves.
+    """
+    groups = report["groups"]
+    if report["by"] == ALL or len(groups) < 2:
+        return []
+    large = [name for name, one in groups.items() if one["traces"] >= LEAST_TRACES]
+    return [] if large == [NO_VALUE] else large
+
+
+def compares_outcomes(group: GroupJson) -> bool:
+    """Return whether enough outcomes are known to compare failed with successful traces."""
+    return group["failed"] + group["succeeded"] >= LEAST_OUTCOMES
 
 
 def whose_labels(report: Report) -> str:

@@ -20,7 +20,7 @@ import numpy as np
 
 from mast_tui.figures.bootstrap import Interval
 from mast_tui.figures.intervals import Z
-from mast_tui.figures.signatures.model import FAILED, SUCCEEDED, Flags, SignatureInput
+from mast_tui.figures.signatures.model import ALL, FAILED, SUCCEEDED, Flags, SignatureInput
 from mast_tui.figures.signatures.modes import Counts
 
 Stratum = tuple[int, int, int, int]
@@ -68,9 +68,10 @@ def stratified(
         crude: By mode code the difference over all of them at once, in points.
 
     Returns:
-        The figures, or None where there are not several known models.
+        The figures, or None where there are not several known models, or groups are what tells
+        traces apart.
     """
-    if given.stratum is None or len(given.stratum_names) < 2:
+    if given.by != ALL or given.stratum is None or len(given.stratum_names) < 2:
         return None
     sides: list[tuple[Counts, Counts]] = []
     for place in range(len(given.stratum_names)):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Final, NotRequired, TypedDict
+from datetime import date
+from typing import Final, Literal, NotRequired, TypedDict
 
 import numpy as np
 
@@ -15,12 +16,15 @@ from mast_tui.figures.significance import Method, benjamini_hochberg, cochran_ar
 ORDERED: Final = ("version", "date")
 """Fields whose values have an order of their own."""
 
+Unit = Literal["day", "step"]
+"""The unit of the distances between groups: dates lie days apart, versions a step each."""
+
 
 class TrendModeJson(TypedDict):
     """One mode along the groups.
 
     ``rates`` are the shares of traces that show it, group by group. ``slope_pp`` is by how many
-    points the share rises from one group to the next, by least squares weighted with the cases;
+    points the share rises in a unit of the scores, by least squares weighted with the cases;
     ``z`` and ``p_value`` are those of the test of Cochran and Armitage (``method`` says whether the
     p-value was counted or is the normal distribution's), ``p_adjusted`` corrected over the modes
     (Benjamini and Hochberg). They are null where fewer than two groups were judged on the mode
@@ -45,13 +49,16 @@ class TrendByOutcome(TypedDict):
 
 
 class TrendJson(TypedDict):
-    """The trend over ``groups`` in their order, whose scores are 0, 1, 2, …
+    """The trend over ``groups`` in their order.
 
+    Their ``scores`` are the days since the first date, or 0, 1, 2, … of versions, as ``unit`` says.
     ``left_out`` counts the traces of no group among these, such as those of unknown date.
     """
 
     by: str
     groups: list[str]
+    scores: list[int]
+    unit: Unit
     left_out: int
     modes: TrendByOutcome
 
@@ -66,15 +73,23 @@ def trend(given: SignatureInput) -> TrendJson | None:
     groups = sorted(known, key=natural_order) if given.by in ORDERED else []
     if len(groups) < 2:
         return None
+    scores = list(range(len(groups)))
+    unit: Unit = "step"
+    if given.by == "date":
+        days = [date.fromisoformat(name).toordinal() for name in groups]
+        scores = [day - days[0] for day in days]
+        unit = "day"
     flags = [given.group == given.group_names.index(name) for name in groups]
     failed = given.outcome == FAILED
     return {
         "by": given.by,
         "groups": groups,
+        "scores": scores,
+        "unit": unit,
         "left_out": len(given.traces) - sum(int(one.sum()) for one in flags),
         "modes": {
-            "failed": _of_modes(given, [one & failed for one in flags]),
-            "all": _of_modes(given, flags),
+            "failed": _of_modes(given, [one & failed for one in flags], scores),
+            "all": _of_modes(given, flags, scores),
         },
     }
 
@@ -85,10 +100,17 @@ def natural_order(version: str) -> list[tuple[int, int, str]]:
     return [(0, int(one), "") if one.isascii() and one.isdigit() else (1, 0, one) for one in pieces]
 
 
-def _of_modes(given: SignatureInput, groups: list[Flags]) -> dict[str, TrendModeJson]:
+def _of_modes(
+    given: SignatureInput, groups: list[Flags], scores: list[int]
+) -> dict[str, TrendModeJson]:
     counts = [Counts.of(given.verdicts[one]) for one in groups]
     found = [
-        _of_mode(mode.name, [one.present[i] for one in counts], [one.judged[i] for one in counts])
+        _of_mode(
+            mode.name,
+            [one.present[i] for one in counts],
+            [one.judged[i] for one in counts],
+            scores,
+        )
         for i, mode in enumerate(given.modes)
     ]
     adjusted = benjamini_hochberg([one["p_value"] for one in found])
@@ -97,8 +119,8 @@ def _of_modes(given: SignatureInput, groups: list[Flags]) -> dict[str, TrendMode
     return {mode.code: one for mode, one in zip(given.modes, found, strict=True)}
 
 
-def _of_mode(name: str, hits: list[int], cases: list[int]) -> TrendModeJson:
-    tested = cochran_armitage(hits, cases)
+def _of_mode(name: str, hits: list[int], cases: list[int], scores: list[int]) -> TrendModeJson:
+    tested = cochran_armitage(hits, cases, scores)
     found: TrendModeJson = {
         "name": name,
         "rates": [rate(x, n) for x, n in zip(hits, cases, strict=True)],
@@ -111,7 +133,7 @@ def _of_mode(name: str, hits: list[int], cases: list[int]) -> TrendModeJson:
     if sum(n > 0 for n in cases) < 2:
         found["undefined"] = "not_judged"
         return found
-    found["slope_pp"] = 100 * _slope(hits, cases)
+    found["slope_pp"] = 100 * _slope(hits, cases, scores)
     if tested is None:
         found["undefined"] = "no_variance"
     else:
@@ -119,8 +141,10 @@ def _of_mode(name: str, hits: list[int], cases: list[int]) -> TrendModeJson:
     return found
 
 
-def _slope(hits: list[int], cases: list[int]) -> float:
-    """The weighted least squares' slope of the shares over 0, 1, 2, …"""
-    x, n, score = np.array(hits), np.array(cases), np.arange(len(cases))
+def _slope(hits: list[int], cases: list[int], scores: list[int]) -> float:
+    """Return the slope of the shares over the scores, by weighted least squares."""
+    x = np.array(hits)
+    n = np.array(cases)
+    score = np.array(scores)
     middle = (n * score).sum() / n.sum()
     return float((x * (score - middle)).sum() / (n * (score - middle) ** 2).sum())

@@ -70,6 +70,11 @@ def number(value: float, kind: Kind) -> str:
     return str(value) if isinstance(value, int) or value % 1 else f"{value:.0f}"
 
 
+def as_sentence(text: str) -> str:
+    """Return a title with a full stop, unless it ends in a sign that ends a sentence."""
+    return text if text.endswith((".", "?", "!")) else f"{text}."
+
+
 def is_right(column: Column) -> bool:
     """Whether a column holds numbers, which are aligned to the right."""
     return column.kind is not Kind.TEXT

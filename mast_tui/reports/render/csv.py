@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from mast_tui.figures.signatures.model import ALL
 from mast_tui.reports.model import Report
 
 Way = tuple[str, ...]
@@ -138,6 +139,8 @@ def tidy_rows(document: Values) -> Iterator[dict[str, str]]:
     and its reason under ``undefined``, an interval that would not hold under ``ci_withheld``.
     """
     layout = _layout(document)
+    if "overall" in document:
+        document = _with_all_traces(document)
     whose = document.get("annotators", [document.get("labels", "")])
     yield from _walk(layout, document, _About(annotators=_joined(whose)))
     if "identical_blocks" in document:
@@ -145,6 +148,17 @@ def tidy_rows(document: Values) -> Iterator[dict[str, str]]:
         about = _About(scope="blocks", annotators=_joined(whose))
         about = replace(about, statistic="traces_that_share_a_block")
         yield _row(layout, {"value": shared}, "value", about, "")
+
+
+def _with_all_traces(document: Values) -> Values:
+    """Make all traces of failure signatures together the first of the groups."""
+    rest = {key: value for key, value in document.items() if key != "overall"}
+    if document["by"] == ALL:
+        return rest
+    name = ALL
+    while name in document["groups"]:
+        name += "*"
+    return {**rest, "groups": {name: document["overall"], **document["groups"]}}
 
 
 def _layout(document: Values) -> _Layout:

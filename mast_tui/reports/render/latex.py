@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from mast_tui.reports.model import Column, Note, Report, Row, Section, Table
-from mast_tui.reports.render.cells import is_right, written
+from mast_tui.reports.render.cells import as_sentence, is_right, naming, written
 from mast_tui.safe_text import one_line
 
 _HEAD: Final = r"""% Needs in the preamble:
@@ -96,6 +97,9 @@ _LIGATURE: Final = re.compile(r"(?<=-)(?=-)|(?<=')(?=')|(?<=,)(?=,)")
 _ROOM, _SMALL_ROOM = 72, 96
 """Letters of a line that fit in common text width, and in a smaller size."""
 
+_MOST_ROWS: Final = 40
+"""Rows of a table that fit on a page, with its caption and notes."""
+
 _LONG_WORDS: Final = 40
 """Letters from which on a column of words is broken into lines."""
 
@@ -109,49 +113,86 @@ def escaped(text: str) -> str:
 def render_latex(report: Report) -> str:
     """Write the tables of a report as LaTeX, with their captions, labels and notes.
 
-    What the whole report and its sections tell stands in paragraphs around them. A column that is
-    empty everywhere is left out, and the caption says so. Drawings and texts are left out.
+    What the whole report and its sections tell stands in quotations around them. A column that is
+    empty everywhere is left out, and the caption says so. A table that is too wide or too long for
+    a page is split into several, each with the columns that name its rows. Drawings and texts are
+    left out.
     """
     blocks = [
         f"% {one_line(report.title)}: {one_line(report.about)}\n{_HEAD}".rstrip(),
-        *_paragraphs(note for note in report.notes if note.warning),
+        *_quotation(report.title, (note for note in report.notes if note.warning)),
     ]
     for section in report.sections:
         blocks += _section(report, section)
-    blocks += _paragraphs(note for note in report.notes if not note.warning)
+    blocks += _quotation(report.title, (note for note in report.notes if not note.warning))
     return "\n\n".join(blocks) + "\n"
 
 
 def _section(report: Report, section: Section) -> Iterator[str]:
     if section.tables:
         yield f"% {one_line(section.title)}"
-    yield from _paragraphs(note for note in section.notes if note.warning)
+    yield from _quotation(section.title, (note for note in section.notes if note.warning))
     for table in section.tables:
-        yield "\n".join(_table(table, f"tab:{_label(report.id)}-{_label(table.id)}"))
-    yield from _paragraphs(note for note in section.notes if not note.warning)
+        label = f"tab:{_label(report.id)}-{_label(table.id)}"
+        parts = [(groups, one) for groups in _row_parts(table) for one in _column_parts(table)]
+        for place, (groups, columns) in enumerate(parts):
+            part = replace(table, groups=groups)
+            caption = _caption(table) if place == 0 else ""
+            yield "\n".join(_table(part, label, columns, caption, place, len(parts)))
+    yield from _quotation(section.title, (note for note in section.notes if not note.warning))
 
 
-def _paragraphs(notes: Iterable[Note]) -> Iterator[str]:
-    for note in notes:
-        words = rf"\textbf{{Note.}} {escaped(note.text)}" if note.warning else escaped(note.text)
-        yield rf"\noindent {words}\par"
+def _quotation(title: str, notes: Iterable[Note]) -> Iterator[str]:
+    """Yield notes as one quotation that begins with what they are about; nothing without notes."""
+    told = [escaped(note.text) for note in notes]
+    if told:
+        head = rf"\textbf{{{escaped(as_sentence(title))}}} "
+        words = "\\par\n".join(told)
+        yield f"\\begin{{quote}}\\footnotesize\n{head}{words}\n\\end{{quote}}"
+
+
+def _row_parts(table: Table) -> Iterator[tuple[tuple[Row, ...], ...]]:
+    """Yield the rows of each table that a long table is split into, one where there is room."""
+    if len(table.rows) <= _MOST_ROWS:
+        yield table.groups
+        return
+    for start in range(0, len(table.rows), _MOST_ROWS):
+        yield (table.rows[start : start + _MOST_ROWS],)
+
+
+def _column_parts(table: Table) -> Iterator[Sequence[Column]]:
+    """Yield the columns of each table that a table is split into, one where there is room."""
+    columns = table.shown()[0] or table.columns
+    names = columns[: naming(columns)]
+    part = list(names)
+    for column in columns[len(names) :]:
+        if len(part) > len(names) and _letters(table, [*part, column]) > _SMALL_ROOM:
+            yield part
+            part = list(names)
+        part.append(column)
+    yield part
 
 
 def _label(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-")
 
 
-def _table(table: Table, label: str) -> Iterator[str]:
-    columns, empty = table.shown()
-    columns, empty = (columns, empty) if columns else (table.columns, ())
+def _table(
+    table: Table, label: str, columns: Sequence[Column], about: str, place: int, parts: int
+) -> Iterator[str]:
+    """Yield the lines of one of the parts into which a table is split."""
+    first = place == 0
+    last = place == parts - 1
     beside = {one.key for one in columns if any(written(row, one).interval for row in table.rows)}
-    title, letters = escaped(table.title), _letters(table, columns)
+    letters = _letters(table, columns)
+    title = table.title if parts == 1 else f"{table.title} ({place + 1} of {parts})"
+    caption = f"{escaped(as_sentence(title))} {about}".rstrip()
     yield r"\begin{table}[tbp]"
     yield r"\centering"
-    yield rf"\caption[{{{title}}}]{{{_caption(table, empty)}}}"
-    yield rf"\label{{{label}}}"
+    yield rf"\caption[{{{escaped(title)}}}]{{{caption}}}"
+    yield rf"\label{{{label if first else f'{label}-{place + 1}'}}}"
     for note in table.notes:
-        if note.warning:
+        if note.warning and first:
             yield rf"{{\footnotesize\textbf{{Note.}} {escaped(note.text)}\par\smallskip}}"
     if letters > _SMALL_ROOM:
         yield r"\resizebox{\linewidth}{!}{%"
@@ -169,24 +210,26 @@ def _table(table: Table, label: str) -> Iterator[str]:
             yield _line([mark + cells[0], *cells[1:]])
     yield r"\bottomrule"
     yield r"\end{tabular}" + ("}" if letters > _SMALL_ROOM else "")
-    below = [escaped(note.text) for note in table.notes if not note.warning]
+    below = [escaped(note.text) for note in table.notes if not note.warning and last]
     if below:
         words = r"\par ".join(below)
         yield rf"\par\smallskip\parbox{{\linewidth}}{{\footnotesize\raggedright {words}}}"
     yield r"\end{table}"
 
 
-def _caption(table: Table, empty: tuple[Column, ...]) -> str:
-    told = [f"{escaped(table.title)}.", escaped(table.caption)]
-    if empty:
+def _caption(table: Table) -> str:
+    """Return what stands in a caption after the title."""
+    told = [escaped(table.caption)]
+    kept, empty = table.shown()
+    if kept and empty:
         told.append(
             f"Without values: {escaped(', '.join(one.name or one.title for one in empty))}."
         )
     return " ".join(filter(None, told))
 
 
-def _letters(table: Table, columns: tuple[Column, ...]) -> int:
-    """How wide a line is in letters, roughly."""
+def _letters(table: Table, columns: Sequence[Column]) -> int:
+    """Return roughly how wide a line is in letters."""
     return sum(2 + min(_longest(table, one), _LONG_WORDS) for one in columns)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from mast_tui.reports.model import Chart, Note, Report, Section, Table, Text
-from mast_tui.reports.render.cells import is_right, written
+from mast_tui.reports.render.cells import as_sentence, is_right, written
 from mast_tui.safe_text import one_line
 
 _MARKS: Final = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]<>#|~$&"})
@@ -77,7 +77,7 @@ def _section(section: Section, marks: str) -> Iterator[str]:
 def _table(part: Table) -> Iterator[str]:
     columns = part.shown()[0] or part.columns
     yield from _notes(note for note in part.notes if note.warning)
-    yield f"Table: {plain(part.title)}. {plain(part.caption)}".rstrip()
+    yield f"Table: {plain(as_sentence(part.title))} {plain(part.caption)}".rstrip()
     rows = []
     for row in part.rows:
         cells = [plain(written(row, column).whole) for column in columns]

@@ -115,11 +115,11 @@ def traces_behind(given: SignatureInput, group: str, wanted: Wanted) -> Listed:
 
     Args:
         given: What was counted.
-        group: The name of the group.
+        group: The name of the group, or ``OVERALL``.
         wanted: Which of its traces.
     """
     codes = [mode.code for mode in given.modes]
-    here = given.group == given.group_names.index(group)
+    here = given.members()[group]
     failed = here & (given.outcome == FAILED)
     chosen = here
     if wanted.outcome is not None:

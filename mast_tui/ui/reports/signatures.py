@@ -16,8 +16,15 @@ from mast_tui.adjudication.for_signatures import corrected_prevalence, extras_fo
 from mast_tui.errors import MastError
 from mast_tui.figures.bootstrap import ROUNDS
 from mast_tui.figures.signatures.groups import GroupJson
-from mast_tui.figures.signatures.model import SignatureInput
-from mast_tui.figures.signatures.report import Report, signature_report
+from mast_tui.figures.signatures.model import ALL, OVERALL, SignatureInput
+from mast_tui.figures.signatures.report import (
+    LEAST_OUTCOMES,
+    LEAST_TRACES,
+    Report,
+    compares_outcomes,
+    large_groups,
+    signature_report,
+)
 from mast_tui.figures.source.signatures import input_from_workspace, without_outcomes
 from mast_tui.gold.sources import is_gold
 from mast_tui.labels import JUDGE_PREFIX, AnnotatorKind, annotator_kind
@@ -112,8 +119,16 @@ class Signatures:
 
     @property
     def groups(self) -> Mapping[str, GroupJson]:
-        """The tables of the groups by their names."""
-        return {} if self.report is None else self.report["groups"]
+        """The figures of all traces (``OVERALL``), then those of the groups by their names."""
+        if self.report is None or not self.report["traces"]["labelled"]:
+            return {}
+        groups = {} if self.choice.by == ALL else self.report["groups"]
+        return {OVERALL: self.report["overall"], **groups}
+
+    @property
+    def large_groups(self) -> tuple[str, ...]:
+        """All traces, and the groups that are shown without being chosen by name."""
+        return (OVERALL, *large_groups(self.report)) if self.report and self.groups else ()
 
 
 class SignaturesScreen(ReportScreen):
@@ -134,7 +149,7 @@ class SignaturesScreen(ReportScreen):
         super().__init__()
         self.choice = Choice()
         self.found: Signatures | None = None
-        self.group = ""
+        self.group = OVERALL
         self.every = False
         self._orders = cache(SpanOrders)
         self._made: tuple[object, model.Report, Listed] | None = None
@@ -170,7 +185,7 @@ class SignaturesScreen(ReportScreen):
         can_look = bool(found.hidden) and not found.choice.of_judge
         self.hints.leave_out(() if can_look else ("look",))
         if self.group not in found.groups:
-            self.group = _first_group(found)
+            self.group = OVERALL
         if found.pending:
             self.hints.prompt("Finding the places of labels, and resampling …")
         else:
@@ -186,9 +201,15 @@ class SignaturesScreen(ReportScreen):
         found = self.found
         if found is None or self.group not in found.groups:
             return ("Signatures", whose_words(self.choice.labels))
-        table, groups, by = found.groups[self.group], [*found.groups], found.choice.by
-        name = "all traces" if by == "all" else f"{by} {one_line(self.group, 40)}"
-        place = f" ({groups.index(self.group) + 1} of {len(groups)})" if len(groups) > 1 else ""
+        table = found.groups[self.group]
+        groups = found.large_groups
+        by = found.choice.by
+        name = f"{by} {one_line(self.group, 40)}"
+        if self.group == OVERALL:
+            name = "all traces" if by in (ALL, FIELDS[0]) else f"all traces by {by}"
+        place = ""
+        if self.group in groups and len(groups) > 1:
+            place = f" ({groups.index(self.group) + 1} of {len(groups)})"
         outcomes = [f"{table[key]:,} {key}" for key in ("failed", "succeeded") if table[key]]
         outcomes += [f"{table['unknown']:,} unknown"] if table["unknown"] else []
         below = found.choice.failed_below
@@ -223,7 +244,7 @@ class SignaturesScreen(ReportScreen):
         return Page(section, pending=found.pending, notes=notes, about=about, keys=keys)
 
     def _of_all(self, found: Signatures) -> bool:
-        return self.every or not found.groups[self.group]["failed"]
+        return self.every or not compares_outcomes(found.groups[self.group])
 
     def _report(self, found: Signatures) -> tuple[model.Report, Listed]:
         """The report on the group and its traces, made once."""
@@ -247,10 +268,19 @@ class SignaturesScreen(ReportScreen):
 
     def _about(self, found: Signatures, report: model.Report) -> str:
         table = found.groups[self.group]
-        if not table["failed"] and not table["succeeded"]:
+        if not compares_outcomes(table):
             if found.veiled:
                 return f"{veiled_words(found.veiled)}."
-            return "Outcomes unknown, so shares are of all traces. See below how to add outcomes."
+            known = table["failed"] + table["succeeded"]
+            outcomes = (
+                f"Outcome known of {known} of {counted(table['traces'], 'trace')}"
+                if known
+                else "Outcomes unknown"
+            )
+            return (
+                f"{outcomes}, so shares are of all traces. From {LEAST_OUTCOMES} on failed and "
+                "successful ones are compared. See below how to add outcomes."
+            )
         told = [
             f"{value} {name}" + (f" ({more})" if more else "")
             for name, value, more in report.facts
@@ -269,7 +299,7 @@ class SignaturesScreen(ReportScreen):
                 return "\n\n".join(one_line(note.text) for note in section.notes)
             return f"None of these {which} has a label with a place.{all_of_them}"
         if section.id == "helps":
-            return "No failed trace shows a mode."
+            return f"None of these {which} shows a mode."
         if section.id == "together":
             return f"None of these {which} shows a mode.{all_of_them}"
         return f"There are no {which} here.{all_of_them}"
@@ -319,15 +349,22 @@ class SignaturesScreen(ReportScreen):
 
     def action_next_group(self, step: int) -> None:
         """The next group, around the end."""
-        groups = [*self._groups]
+        groups = () if self.found is None else self.found.large_groups
         if not groups:
             self.hints.say(NO_GROUP)
             return
-        if len(groups) < 2:
+        if len(groups) < 2 and self.group in groups:
             key = self.mast.key_of("signatures.by")
-            self.hints.say(f"There is one group only; {key} groups by something else")
+            words = f"There is one group only; {key} groups by something else"
+            if len(self._groups) > 2:
+                choose = self.mast.key_of("signatures.choose_group")
+                words = (
+                    f"The other groups have fewer than {LEAST_TRACES} traces; {choose} chooses one"
+                )
+            self.hints.say(words)
             return
-        self._show_group(groups[(groups.index(self.group) + step) % len(groups)])
+        place = groups.index(self.group) if self.group in groups else 0
+        self._show_group(groups[(place + step) % len(groups)])
 
     def _show_group(self, group: str) -> None:
         self.group = group
@@ -343,7 +380,7 @@ class SignaturesScreen(ReportScreen):
             Offered(
                 name,
                 "",
-                name,
+                name or "all traces",
                 f"{counted(table['traces'], 'trace')}, {table['failed']:,} failed, "
                 f"{table['succeeded']:,} succeeded",
             )
@@ -398,8 +435,9 @@ class SignaturesScreen(ReportScreen):
         if self.page == "modes":
             self.hints.say("Both outcomes stand here side by side")
             return
-        if shown is not None and not shown["failed"]:
-            self.hints.say("No trace here is known to have failed; all are counted")
+        if shown is not None and not compares_outcomes(shown):
+            words = f"Fewer than {LEAST_OUTCOMES} outcomes are known here; all traces are counted"
+            self.hints.say(words)
             return
         self.every = not self.every
         self.show()
@@ -435,13 +473,6 @@ class SignaturesScreen(ReportScreen):
 
         finder = Finder(title, choices, placeholder=hint, free=free)
         self.app.push_screen(finder, answered)
-
-
-def _first_group(found: Signatures) -> str:
-    """The group with most traces that have failed."""
-    groups = found.groups
-    order = sorted(groups, key=lambda name: (-groups[name]["failed"], -groups[name]["traces"]))
-    return order[0] if order else ""
 
 
 # Counting in a worker, within what the annotator may see

@@ -119,7 +119,7 @@ def test_traces_and_people_can_be_named(office: Office) -> None:
     assert study.annotators == ("bob", "cat")
     assert study.finished == {"bob": {"t2"}, "cat": frozenset()}
     report = agreement_report(study)
-    assert report["pooled"]["raw_agreement"] == {"value": None, "undefined": "single_rater"}
+    assert report["pooled"]["raw_agreement"] == {"value": None, "undefined": "single_rater", "n": 0}
 
 
 def test_the_report_follows(office: Office) -> None:

@@ -83,11 +83,11 @@ def test_the_shape_is_the_agreed_one() -> None:
     ]
     assert list(report["modes"]) == ["1.3", "3.1"]
     assert report["modes"]["1.3"].keys() >= COEFFICIENTS | {"n", "prevalence", "pairs", "unsure"}
-    assert report["macro"].keys() == COEFFICIENTS | {"modes_defined"}
+    assert report["macro"].keys() == COEFFICIENTS | {"modes_defined", "units"}
     assert report["pooled"].keys() >= COEFFICIENTS | {"n", "prevalence", "pairs"}
     withheld = {"value", "ci", "ci_withheld", "ci_needs"}
-    assert report["modes"]["1.3"]["cohen_kappa"].keys() == withheld
-    assert report["modes"]["3.1"]["cohen_kappa"].keys() == {"value", "undefined"}
+    assert report["modes"]["1.3"]["cohen_kappa"].keys() == withheld | {"n"}
+    assert report["modes"]["3.1"]["cohen_kappa"].keys() == {"value", "undefined", "n"}
 
 
 def test_only_traces_that_both_finished_count() -> None:
@@ -112,7 +112,7 @@ def test_a_trace_that_only_one_finished_is_no_missing_verdict_of_the_other() -> 
 
 def test_all_the_same_is_undefined_but_for_raw_and_negative_agreement() -> None:
     mode = of_one_mode(ann="0000", bob="0000")["modes"]["1.3"]
-    no_variance = {"value": None, "undefined": "no_variance"}
+    no_variance = {"value": None, "undefined": "no_variance", "n": 4}
     assert mode["raw_agreement"]["value"] == 1.0
     assert mode["negative_agreement"]["value"] == 1.0
     assert mode["positive_agreement"] == no_variance
@@ -124,10 +124,11 @@ def test_all_the_same_is_undefined_but_for_raw_and_negative_agreement() -> None:
 
 def test_reasons_when_nobody_can_be_compared() -> None:
     alone = of_one_mode(ann="0101")
-    assert alone["pooled"]["cohen_kappa"] == {"value": None, "undefined": "single_rater"}
+    assert alone["pooled"]["cohen_kappa"] == {"value": None, "undefined": "single_rater", "n": 0}
     assert alone["modes"]["1.3"]["pairs"] == {}
     apart = of_one_mode(ann="01..", bob="..01")
-    assert apart["modes"]["1.3"]["raw_agreement"] == {"value": None, "undefined": "no_overlap"}
+    raw = apart["modes"]["1.3"]["raw_agreement"]
+    assert raw == {"value": None, "undefined": "no_overlap", "n": 0}
     assert apart["modes"]["1.3"]["prevalence"] == {"ann": None, "bob": None}
     assert apart["macro"]["cohen_kappa"] == {"value": None, "undefined": "no_overlap"}
 
@@ -135,7 +136,7 @@ def test_reasons_when_nobody_can_be_compared() -> None:
 def test_a_study_of_nobody_is_a_report_all_the_same() -> None:
     report = agreement_report(study({}))
     assert report["traces"] == {"finished_by_all": 0, "finished_by_two": 0}
-    assert report["pooled"]["gwet_ac1"] == {"value": None, "undefined": "single_rater"}
+    assert report["pooled"]["gwet_ac1"] == {"value": None, "undefined": "single_rater", "n": 0}
 
 
 def test_macro_is_the_mean_where_defined_and_pooled_is_one_table() -> None:
@@ -161,10 +162,10 @@ def test_macro_is_the_mean_where_defined_and_pooled_is_one_table() -> None:
 def test_kappa_of_three_is_the_mean_over_pairs_where_defined() -> None:
     mode = of_one_mode(ann="0101", bob="0111", cat="0...")["modes"]["1.3"]
     assert set(mode["pairs"]) == {"ann|bob", "ann|cat", "bob|cat"}
-    assert mode["pairs"]["ann|cat"]["cohen_kappa"].get("undefined") == "no_variance"
+    assert mode["pairs"]["ann|cat"]["cohen_kappa"].get("undefined") == "single_trace"
     assert mode["cohen_kappa"] == mode["pairs"]["ann|bob"]["cohen_kappa"]
-    # Only the first trace has all three, and there they say the same.
-    assert mode["fleiss_kappa"] == {"value": None, "undefined": "no_variance"}
+    # Only the first trace has all three.
+    assert mode["fleiss_kappa"] == {"value": None, "undefined": "single_trace", "n": 1}
     assert mode["n"] == 4
 
 
@@ -204,7 +205,12 @@ def test_any_study_is_json_without_nan_and_every_coefficient_has_its_form(
         for name in COEFFICIENTS:
             coefficient = figures[name]
             if coefficient["value"] is None:
-                assert coefficient["undefined"] in {"no_variance", "no_overlap", "single_rater"}
+                assert coefficient["undefined"] in {
+                    "no_variance",
+                    "no_overlap",
+                    "single_rater",
+                    "single_trace",
+                }
             else:
                 assert -1 - 1e-9 <= coefficient["value"] <= 1 + 1e-9
                 low, high = coefficient["ci"] or (coefficient["value"],) * 2

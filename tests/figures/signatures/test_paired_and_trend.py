@@ -13,6 +13,8 @@ from mast_tui.figures.signatures.model import SignatureInput
 from mast_tui.figures.signatures.report import signature_report
 from mast_tui.figures.signatures.trend import natural_order
 from mast_tui.figures.significance import cochran_armitage, mcnemar
+from mast_tui.reports.render.text import render_text
+from mast_tui.reports.signatures import signatures_report
 from tests.figures.signatures.build_input import input_of
 
 TWO_MODELS = (
@@ -154,6 +156,46 @@ def test_a_mode_that_grows_over_versions_has_a_trend() -> None:
     stop = found["modes"]["all"]["3.1"]
     assert (stop["undefined"], stop["p_adjusted"], stop["slope_pp"]) == ("no_variance", None, 0)
     assert loop["p_adjusted"] == loop["p_value"]
+
+
+def test_dates_lie_as_far_apart_as_their_days_do() -> None:
+    days = {"1.2": "2026-01-01", "1.9": "2026-01-02", "1.10": "2026-06-01"}
+    given = input_of(*over_versions(1, 3, 6), by="version")
+    names = tuple(days.get(name, name) for name in given.group_names)
+    given = replace(given, by="date", group_names=names, group_parts=())
+    report = signature_report(given, rounds=0)
+    found = report["trend"]
+    assert found is not None
+    assert (found["groups"], found["scores"], found["unit"]) == (
+        list(days.values()),
+        [0, 1, 151],
+        "day",
+    )
+    loop = found["modes"]["all"]["1.3"]
+    tested = cochran_armitage([1, 3, 6], [10, 10, 10], [0, 1, 151])
+    assert tested is not None
+    assert (loop["z"], loop["p_value"], loop["method"]) == tested
+    slope, _ = np.polyfit([0, 1, 151], [10, 30, 60], 1)
+    assert loop["slope_pp"] == pytest.approx(slope)
+    shown = " ".join(render_text(signatures_report(report), None))
+    assert "in 151 days" in shown
+    assert "Dates count by the days between them." in shown
+    by_version = signatures_report(
+        signature_report(input_of(*over_versions(1, 3, 6), by="version"))
+    )
+    assert "Versions count as steps of equal size" in " ".join(render_text(by_version, None))
+
+
+def test_repeats_of_a_task_that_do_not_count_are_a_warning() -> None:
+    report = signature_report(input_of(*TWO_MODELS), rounds=0, compare=("gpt", "llama"))
+    assert report["paired"] is not None
+    assert report["paired"]["runs"] == [6, 4]
+    text = render_text(signatures_report(report), None)
+    (told,) = [line for line in text if line.startswith("One run of each task counts")]
+    assert "1 of 6 runs of gpt and 0 of 4 of llama are further runs of a task" in told
+    once = signature_report(input_of(*TWO_MODELS[:4], *TWO_MODELS[7:]), compare=("gpt", "llama"))
+    shown = render_text(signatures_report(once), None)
+    assert not [line for line in shown if line.startswith("One run of each task counts")]
 
 
 def test_other_groups_have_no_trend() -> None:
