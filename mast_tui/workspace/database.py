@@ -11,7 +11,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
@@ -360,26 +360,18 @@ def is_on_server(connection: Connection) -> bool:
     return connection.dialect.name == "postgresql"
 
 
+class Call(NamedTuple):
+    """A call of a function of a server, as an expression with the values of its parameters."""
+
+    expression: str
+    values: Values
+
+
 class Held:
-    """What is sent to a server with the next statement that is waited for, or with the commit."""
+    """The calls that a member's transaction will make, in one statement, when it ends."""
 
-    statements: list[tuple[str, Values]] | None = None
-    """Each with its values; None: nothing is held back."""
-
-
-def send(connection: Connection, statement: str, rows: Sequence[Values]) -> None:
-    """Run a statement on a server that gives nothing back; it may go there with those behind it.
-
-    Args:
-        connection: An open transaction.
-        statement: It in SQL, as the driver has it.
-        rows: Its parameters, for each time that it is to be run.
-    """
-    held: Held = connection.get_execution_options()["held"]
-    if held.statements is None:
-        connection.exec_driver_sql(statement, list(rows))
-    else:
-        held.statements += [(statement, values) for values in rows]
+    calls: list[Call] | None = None
+    """None where nothing is held: what is called is called at once."""
 
 
 class Latest(NamedTuple):
@@ -397,16 +389,18 @@ class NotLatest(WorkspaceError):
 
 
 NOT_LATEST: Final = "another program was first"
-"""What a server is made to read as a number then, so that it does nothing of what comes behind."""
+"""What the function that adds an event says then."""
 
 
 OWN_ONLY: Final[Mapping[str, bool]] = {"own_only": True}
-"""The option of an annotator's connections: the tables are views (``workspace.team``), and are
-written by functions."""
+"""The option of an annotator's connections: the tables are views (``workspace.team``)."""
 
 READS_REGISTERS: Final[Mapping[str, bool]] = {"reads_registers": True}
 """The option of connections of members who are no lead: traces and taxonomies that are there stay
 as they are."""
+
+WRITES_BY_CALLS: Final[Mapping[str, bool]] = {"writes_by_calls": True}
+"""The option of connections of all members: they write by the functions of ``workspace.team``."""
 
 
 def sees_own_only(connection: Connection) -> bool:
@@ -419,10 +413,15 @@ def reads_registers(connection: Connection) -> bool:
     return "reads_registers" in connection.get_execution_options()
 
 
+def writes_by_calls(connection: Connection) -> bool:
+    """Return whether the connection is a member's, who writes by calling functions."""
+    return "writes_by_calls" in connection.get_execution_options()
+
+
 def call_function(
     connection: Connection, function: str, table: Table, rows: Sequence[Values]
 ) -> None:
-    """Call a function of a team's server, which takes a row of a table.
+    """Call a function of a team's server for each of these rows of a table.
 
     Args:
         connection: An open transaction.
@@ -430,8 +429,35 @@ def call_function(
         table: The table whose rows it takes.
         rows: The values of each, in the order of the table's columns.
     """
+    if not rows:
+        return
+    held: Held = connection.get_execution_options()["held"]
+    if len(rows) == 1:
+        call = Call(_call_of_row(function, table), rows[0])
+    else:
+        call = Call(_call_of_rows(function, table), tuple(map(list, zip(*rows, strict=True))))
+    if held.calls is None:
+        connection.exec_driver_sql(f"SELECT {call.expression}", call.values)
+    else:
+        held.calls.append(call)
+
+
+@lru_cache
+def _call_of_row(function: str, table: Table) -> str:
     values = ", ".join(f"%s::{_kind_on_server(column)}" for column in table.columns)
-    send(connection, f"SELECT seen.{function}(ROW({values})::public.{table.name})", rows)
+    return f"seen.{function}(ROW({values})::public.{table.name})"
+
+
+@lru_cache
+def _call_of_rows(function: str, table: Table) -> str:
+    """Return the call for many rows, of which each column comes as a list."""
+    names = ", ".join(f"c{number}" for number, _ in enumerate(table.columns))
+    lists = ", ".join(f"%s::{_kind_on_server(column)}[]" for column in table.columns)
+    return (
+        f"(SELECT count(*) FROM (SELECT seen.{function}(ROW({names})::public.{table.name}) FROM "
+        f"(SELECT * FROM unnest({lists}) WITH ORDINALITY AS u({names}, place) ORDER BY place) "
+        "ordered OFFSET 0) called)"
+    )
 
 
 def take_turns(connection: Connection, annotators: Iterable[str]) -> None:
@@ -526,7 +552,7 @@ class Insertion:
 
     def _write_to_server(self, connection: Connection, rows: Sequence[Values]) -> None:
         if len(rows) == 1:
-            send(connection, self._single, [tuple(rows[0])])
+            connection.exec_driver_sql(self._single, tuple(rows[0]))
             return
         for start in range(0, len(rows), _SERVER_ROWS):
             columns = zip(*rows[start : start + _SERVER_ROWS], strict=True)
@@ -537,7 +563,7 @@ class Insertion:
                 else list(column)
                 for place, column in enumerate(columns)
             )
-            send(connection, self._lists, [tuple(lists)])
+            connection.exec_driver_sql(self._lists, tuple(lists))
 
     @cached_property
     def _floats(self) -> Collection[int]:
@@ -601,7 +627,7 @@ def change_rows(connection: Connection, statement: str, keys: Sequence[Values]) 
     if not keys:
         return
     if is_on_server(connection):
-        send(connection, statement.replace("?", "%s"), keys)
+        connection.exec_driver_sql(statement.replace("?", "%s"), [tuple(key) for key in keys])
     else:
         driver_of(connection).executemany(statement, keys)
 

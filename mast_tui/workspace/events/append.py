@@ -22,7 +22,6 @@ from mast_tui.labels import AnnotatorKind, PassKind, VerdictValue, annotator_kin
 from mast_tui.workspace import schema
 from mast_tui.workspace.database import (
     LOOK_FOR_SERVER,
-    NOT_LATEST,
     Among,
     Insertion,
     Latest,
@@ -30,10 +29,9 @@ from mast_tui.workspace.database import (
     Values,
     call_function,
     change_rows,
-    is_on_server,
     sees_own_only,
-    send,
     take_turns,
+    writes_by_calls,
 )
 from mast_tui.workspace.events import chain
 from mast_tui.workspace.events.codec import DECISION, GUIDELINE, KIND_NAMES, STUDY
@@ -77,10 +75,6 @@ _LAST: Final = select(func.max(schema.events.c.seq)).where(
 )
 _LAST_AND_LINK: Final = _LAST.add_columns(chain.LAST_LINK)
 _OWN_LAST: Final = text("SELECT * FROM seen.last_event(:trace_id, :taxonomy)")
-_CHECK: Final = (
-    "SELECT CAST(CASE WHEN (SELECT seq = %s AND chain = %s FROM events WHERE annotator = %s "
-    f"ORDER BY seq DESC, id DESC LIMIT 1) THEN '0' ELSE '{NOT_LATEST}' END AS int)"
-)
 _OWN_BY_ID: Final = text("SELECT * FROM seen.own_events(:ids)")
 _AMONG: Final = Among(schema.events.c.id)
 """Those of some ids that events here have."""
@@ -166,7 +160,7 @@ def append(
                     keep_span_indices(connection, indices)
             if outbox is not None:
                 outbox.saw(recorded)
-            if is_on_server(connection) and not within:
+            if writes_by_calls(connection) and not within:
                 database.latest = _latest(recorded)
             return recorded
         except NotLatest:
@@ -317,7 +311,6 @@ def _record(
         if isinstance(fact, _LABELLING):
             _check_label(event)
         if name not in counters and latest is not None:
-            _check_latest(connection, latest)
             counters[name], links[name] = latest.seq, latest.chain
         elif name not in counters:
             last, before = _last(connection, event, is_linked, known_seq if not counters else None)
@@ -342,7 +335,7 @@ def _record(
         made_void = json.dumps(replaces) if replaces else "[]"
         said_of = (own_id, name, seq, at, KIND_NAMES[type(fact)], *work, payload)
         rows.append((*said_of, made_void, action, undoes, redoes, chained))
-    if sees_own_only(connection):
+    if writes_by_calls(connection):
         _check_texts(recorded)
         call_function(connection, "append_event", schema.events, rows)
     else:
@@ -453,15 +446,6 @@ def _last(
             f"{event.annotator} has changed {event.trace_id} through another window meanwhile"
         )
     return last, before or chain.START
-
-
-def _check_latest(connection: Connection, latest: Latest) -> None:
-    """Have a server refuse all that comes behind where this is not the last event any more.
-
-    For annotators the function that adds an event does.
-    """
-    if not sees_own_only(connection):
-        send(connection, _CHECK, [(latest.seq, latest.chain, latest.annotator)])
 
 
 def _check_label(event: NewEvent) -> None:
