@@ -26,7 +26,6 @@ from sqlalchemy import (
     Connection,
     Float,
     Integer,
-    RootTransaction,
     Table,
     Text,
     any_,
@@ -155,16 +154,16 @@ class Database(ABC):
             self.check_there()
             with self._taking_turn():
                 self._check_open()
-                transaction = self._begin(whose)
+                self._begin(whose)
                 self._whole = whole
                 try:
                     yield self._writer
                     if self._spoilt:
                         raise AssertionError("what failed in a part has to end the transaction")
                     self._commit()
-                    transaction.commit()  # tells SQLAlchemy; nothing is left to be written
+                    self._end_transaction()
                 except BaseException:
-                    self._take_back(transaction)
+                    self._take_back()
                     raise
                 finally:
                     self._whole = self._spoilt = False
@@ -218,11 +217,19 @@ class Database(ABC):
         """A connection for one look."""
 
     @abstractmethod
-    def _begin(self, whose: Collection[str]) -> RootTransaction:
+    def _begin(self, whose: Collection[str]) -> None:
         """Begin as the one who writes, so that nothing that is read can become old."""
 
-    def _take_back(self, transaction: RootTransaction) -> None:
-        transaction.rollback()
+    def _take_back(self) -> None:
+        transaction = self._writer.get_transaction()
+        if transaction is not None:
+            transaction.rollback()
+
+    def _end_transaction(self) -> None:
+        """Tell SQLAlchemy that all is kept; nothing is left to be written."""
+        transaction = self._writer.get_transaction()
+        if transaction is not None:
+            transaction.commit()
 
     @abstractmethod
     def _commit(self) -> None:
@@ -602,6 +609,37 @@ class Insertion:
         # stay till then: else SQLite copies every page that many rows in one call will change.
         names = ", ".join(f'"{name}"' for name in self._names)
         return f"INSERT{otherwise} INTO {self._table} ({names}) {rows} {self._where_known}"
+
+
+@lru_cache
+def upsert(table: Table, own: Collection[str] = ()) -> Insertion:
+    """Return the insertion that puts rows in the place of those with the same keys.
+
+    Args:
+        table: Where the rows go.
+        own: See ``Insertion``.
+    """
+    keys = ", ".join(f'"{column.name}"' for column in table.primary_key)
+    sets = ", ".join(
+        f'"{c.name}" = excluded."{c.name}"' for c in table.columns if not c.primary_key
+    )
+    known = f"ON CONFLICT ({keys}) DO {f'UPDATE SET {sets}' if sets else 'NOTHING'}"
+    return Insertion(table, own=own, where_known=known)
+
+
+def put_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Put rows of a register in the place of those with the same keys.
+
+    Args:
+        connection: An open transaction.
+        table: The register.
+        rows: The value of each column by its name; those that are left out are null.
+    """
+    values = [tuple(row.get(column.name) for column in table.columns) for row in rows]
+    if writes_by_calls(connection):
+        call_function(connection, f"put_{table.name}", table, values)
+    elif values:
+        upsert(table).write(connection, values)
 
 
 def _kind_on_server(column: Column[Any]) -> str:

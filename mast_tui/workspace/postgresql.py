@@ -34,7 +34,7 @@ from psycopg.adapt import AdaptersMap, Buffer, Loader
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.types.numeric import IntLoader
 from psycopg.types.string import StrDumperUnknown
-from sqlalchemy import Connection, Engine, RootTransaction, create_engine, event
+from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.compiler import compiles
@@ -292,13 +292,15 @@ class Server(Database):
             raise
         return connection
 
-    def _begin(self, whose: Collection[str]) -> RootTransaction:
+    def _begin(self, whose: Collection[str]) -> None:
         if whose:  # who adds events tries again by themselves
-            return self._begin_at_once(whose)
+            self._begin_at_once(whose)
+            return
         until = deadline()
         while True:
             try:
-                return self._begin_at_once(whose)
+                self._begin_at_once(whose)
+                return
             except (DBAPIError, ServerAway) as error:
                 lost = isinstance(error, ServerAway) or _is_lost(error.orig)
                 # Who watches whether it is back need not wait here, with keys waiting behind.
@@ -306,24 +308,22 @@ class Server(Database):
                     raise
             pause(LOOK_FOR_SERVER)
 
-    def _begin_at_once(self, whose: Collection[str]) -> RootTransaction:
+    def _begin_at_once(self, whose: Collection[str]) -> None:
         self._connect_again()
-        transaction = self._writer.begin()
         self._can_wait = list(whose) == [self._keeps_for]
         try:
             self._limit_waiting()
             if whose and self.member is not None:
                 self._held.calls = []
-                return transaction
+                return
             beginning = ["BEGIN"]
             if not sees_own_only(self._writer):  # annotators never take the registers' turn
                 beginning.append(_turns(whose))
             with _waiting_for_others():
                 self._run("; ".join(beginning))
         except BaseException:
-            self._take_back(transaction)
+            self._take_back()
             raise
-        return transaction
 
     def _limit_waiting(self) -> None:
         """Have the server wait for locks as long as this transaction may."""
@@ -344,10 +344,10 @@ class Server(Database):
         self._writer = again
         self._heard = True  # whatever was said meanwhile
 
-    def _take_back(self, transaction: RootTransaction) -> None:
+    def _take_back(self) -> None:
         self._held.calls = None
         with suppress(DBAPIError):  # a lost connection has taken it back
-            transaction.rollback()
+            super()._take_back()
 
     def _commit(self) -> None:
         tell = time.monotonic() - self._told > _TELL_EVERY
@@ -638,13 +638,13 @@ class Server(Database):
     @contextmanager
     def _preparing(self) -> Iterator[None]:
         self._make_turns()
-        transaction = self._begin_at_once(())
+        self._begin_at_once(())
         try:
             yield
             self._commit()
-            transaction.commit()
+            self._end_transaction()
         except BaseException:
-            self._take_back(transaction)
+            self._take_back()
             raise
 
     def _make_turns(self) -> None:

@@ -26,8 +26,15 @@ BEGIN
   END IF;
   IF own_role <> ALL(roles) THEN
     RAISE '% % cannot do that', CASE WHEN own_role ^@ 'a' THEN 'an' ELSE 'a' END, own_role
-      USING ERRCODE = 'MAST1';
+      USING ERRCODE = CASE own_role WHEN 'annotator' THEN '55000' ELSE 'MAST1' END;
   END IF;
+END $$;
+
+CREATE FUNCTION seen.is_lead() RETURNS boolean
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN EXISTS (SELECT FROM team.members m
+    WHERE m.name = session_user::text AND m.role = 'lead');
 END $$;
 
 CREATE FUNCTION seen.check_writer() RETURNS void
@@ -284,6 +291,15 @@ BEGIN
     payload := seen.escaped(payload);
   END IF;
   RETURN payload::jsonb;
+END $$;
+
+-- Return the same, null for what is no JSON.
+CREATE FUNCTION seen.readable(payload text) RETURNS jsonb
+LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  RETURN seen.kept_texts(payload);
+EXCEPTION WHEN data_exception THEN
+  RETURN NULL;
 END $$;
 
 -- Return a part of JSON as it is written there: the server's JSON reads no NUL.
@@ -637,6 +653,9 @@ BEGIN
   IF own_role IS NULL THEN
     RAISE 'you are not in the team' USING ERRCODE = 'MAST1';
   END IF;
+  IF is_own AND own_role = 'judge' THEN
+    PERFORM seen.check_name(me);
+  END IF;
   IF event.seq IS DISTINCT FROM coalesce(last_seq, 0) + 1 THEN
     RAISE 'another program was first' USING ERRCODE = 'MAST1';
   END IF;
@@ -683,7 +702,88 @@ BEGIN
   END IF;
 END $$;
 
+-- Merging -------------------------------------------------------------------------------------
+
+-- Refuse a row that is no event, or is in the name of a member.
+CREATE FUNCTION seen.check_foreign_event(event public.events) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM seen.check_role('lead');
+  PERFORM seen.check_name(event.annotator);
+  IF (event.seq >= 1 AND length(event.id) BETWEEN 1 AND 200 AND event.at::timestamptz IS NOT NULL
+    AND seen.is_list_of_texts(event.replaces::jsonb)
+    AND seen.is_payload(event.kind, seen.kept_texts(event.payload))) IS NOT TRUE
+  THEN
+    RAISE 'this is no event that a program could read' USING ERRCODE = 'MAST1';
+  END IF;
+END $$;
+
+-- Add an event that was recorded elsewhere as it is, with what follows where it is the last one.
+CREATE FUNCTION seen.insert_event(event public.events) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  is_last boolean;
+BEGIN
+  PERFORM seen.check_foreign_event(event);
+  PERFORM public.take_turns(ARRAY[event.annotator]);
+  is_last := NOT EXISTS (SELECT FROM public.events e WHERE e.annotator = event.annotator
+    AND (e.seq, e.id) > (event.seq, event.id));
+  INSERT INTO public.events VALUES (event.*);
+  IF is_last THEN
+    PERFORM seen.follow_event(event, seen.kept_texts(event.payload), false);
+  END IF;
+END $$;
+
+-- Put an event in the place of the one with its id; a member's own history stays as it is.
+CREATE FUNCTION seen.replace_event(event public.events) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM seen.check_foreign_event(event);
+  IF event.annotator = session_user::text THEN
+    RAISE 'what you said is only added to' USING ERRCODE = 'MAST1';
+  END IF;
+  PERFORM public.take_turns(ARRAY[event.annotator]);
+  UPDATE public.events e SET (seq, at, kind, trace_id, taxonomy, pass_number, payload, replaces,
+      action, undoes, redoes, chain)
+    = (event.seq, event.at, event.kind, event.trace_id, event.taxonomy, event.pass_number,
+      event.payload, event.replaces, event.action, event.undoes, event.redoes, event.chain)
+    WHERE e.id = event.id AND e.annotator = event.annotator;
+END $$;
+
+-- Make the state of an annotator anew from the events.
+CREATE FUNCTION seen.rebuild_state(whose public.annotators) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  state_table text;
+  event public.events;
+  payload jsonb;
+BEGIN
+  PERFORM seen.check_role('lead');
+  PERFORM seen.check_name(whose.name);
+  PERFORM public.take_turns(ARRAY[whose.name]);
+  FOREACH state_table IN ARRAY '{labels,verdicts,reviews,span_notes,passes,decisions,judgements,'
+    'sights,studies,guidelines}'::text[]
+  LOOP
+    EXECUTE format('DELETE FROM public.%I WHERE annotator = $1', state_table) USING whose.name;
+  END LOOP;
+  FOR event IN SELECT e.* FROM public.events e WHERE e.annotator = whose.name ORDER BY e.seq, e.id
+  LOOP
+    payload := seen.readable(event.payload);
+    IF seen.is_payload(event.kind, payload) THEN
+      PERFORM seen.follow_event(event, payload, false);
+    END IF;
+  END LOOP;
+END $$;
+
 -- Registers -----------------------------------------------------------------------------------
+
+-- Forget an import that brought nothing.
+CREATE FUNCTION seen.drop_import(import public.imports) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM seen.check_role('lead');
+  DELETE FROM public.imports i WHERE i.id = import.id;
+END $$;
 
 -- Register a trace that no one has registered; one that is registered stays as it is.
 CREATE FUNCTION seen.register_trace(trace public.traces) RETURNS void
@@ -703,6 +803,7 @@ BEGIN
 END $$;
 
 -- Keep the index of a span; one that is kept stays, until one who reads everything brings another.
+-- An index is a help that is kept again when the trace is read, so nobody waits for it.
 CREATE FUNCTION seen.keep_span_index(place public.span_indices) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '500ms'
 AS $$
@@ -712,7 +813,15 @@ BEGIN
     OR NOT EXISTS (SELECT FROM public.traces t WHERE t.id = place.trace_id) THEN
     RAISE 'this is no span of a trace' USING ERRCODE = 'MAST1';
   END IF;
-  INSERT INTO public.span_indices SELECT place.* ON CONFLICT DO NOTHING;
+  BEGIN
+    INSERT INTO public.span_indices AS kept VALUES (place.*)
+      ON CONFLICT (trace_id, span_key) DO UPDATE SET span_index = excluded.span_index,
+        text_chars = coalesce(excluded.text_chars, kept.text_chars)
+      WHERE NOT EXISTS (SELECT FROM team.members m
+        WHERE m.name = session_user::text AND m.role = 'annotator');
+  EXCEPTION WHEN lock_not_available THEN
+    NULL;  -- Someone is keeping it.
+  END;
 END $$;
 
 -- Keep a setting of the caller's own; the tags that they give can be read by others.

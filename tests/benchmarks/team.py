@@ -120,9 +120,8 @@ class Meter:
 
     def cost(self) -> Cost:
         """Return what all commits so far have cost."""
-        now = _processor_seconds(self._backend)
-        known = now is not None and self._server_at_first is not None
-        server = now - self._server_at_first if known else None
+        now, at_first = _processor_seconds(self._backend), self._server_at_first
+        server = None if now is None or at_first is None else now - at_first
         return Cost(self._commits, self._client, server)
 
 
@@ -333,12 +332,11 @@ def run(url: str, server: PostgresServer | None, asked: argparse.Namespace) -> i
     print(f"{'':28}{'label':>10}{'bare':>10}{'ratio':>10}")
     for name, share in (("median", 0.5), ("p95", 0.95)):
         _print_ratio(f"ms to the commit, {name}", *(_at(of, share) for of in (times, inserts)))
-    labels, bare = ([block[place] for block in blocks] for place in (0, 1))
-    client = [_mean(costs, lambda cost: cost.client) for costs in (labels, bare)]
-    both_sides = [cost for block in blocks for cost in block[:2]]
+    costs = [block.labels for block in blocks], [block.inserts for block in blocks]
+    client = [_mean(kind, lambda cost: cost.client) for kind in costs]
     _print_ratio("processor ms, client", *client)
-    if any(cost.server is not None for cost in both_sides):
-        served = [_mean(costs, lambda cost: cost.server) for costs in (labels, bare)]
+    if all(any(cost.server is not None for cost in kind) for kind in costs):
+        served = [_mean(kind, lambda cost: cost.server) for kind in costs]
         _print_ratio("processor ms, server", *served)
         _print_ratio("processor ms, both", client[0] + served[0], client[1] + served[1])
     return 1 if lost or doubled or wrong else 0
