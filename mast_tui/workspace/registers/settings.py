@@ -26,13 +26,14 @@ def add_annotators(connection: Connection, given: Iterable[tuple[str, AnnotatorK
     Raises:
         WorkspaceError: A name cannot be one, or looks like another that is known.
     """
-    known = _names(connection)
+    known = _kinds(connection)
     for name, kind in given:
         _check_kind(name, kind)
         if name not in known:
             _check_name(name, known)
-        if name not in known or kind is AnnotatorKind.HUMAN:
-            put_rows(connection, schema.annotators, [{"name": name, "kind": kind.value}])
+        elif kind is not AnnotatorKind.HUMAN or known[name] == kind.value:
+            continue
+        put_rows(connection, schema.annotators, [{"name": name, "kind": kind.value}])
 
 
 def note_annotator(connection: Connection, name: str) -> None:
@@ -45,7 +46,7 @@ def note_annotator(connection: Connection, name: str) -> None:
     Raises:
         WorkspaceError: It cannot be a name, or looks like another that is known.
     """
-    known = _names(connection)
+    known = _kinds(connection)
     if name in known:
         return
     _check_name(name, known)
@@ -53,8 +54,10 @@ def note_annotator(connection: Connection, name: str) -> None:
     put_rows(connection, schema.annotators, [{"name": name, "kind": kind}])
 
 
-def _names(connection: Connection) -> frozenset[str]:
-    return frozenset(connection.execute(select(schema.annotators.c.name)).scalars())
+def _kinds(connection: Connection) -> dict[str, str]:
+    """Return the kinds of the annotators that are kept, by name."""
+    table = schema.annotators
+    return {row.name: row.kind for row in connection.execute(select(table.c.name, table.c.kind))}
 
 
 def _check_kind(name: str, kind: AnnotatorKind) -> None:
