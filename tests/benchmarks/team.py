@@ -102,7 +102,7 @@ class Block(NamedTuple):
 class Meter:
     """A meter of the processor time of this process and of the one that serves it."""
 
-    def __init__(self, backend: int) -> None:
+    def __init__(self, backend: int | None) -> None:
         self._backend = backend
         self._server_at_first = _processor_seconds(backend)
         self._client = 0.0
@@ -125,8 +125,10 @@ class Meter:
         return Cost(self._commits, self._client, server)
 
 
-def _processor_seconds(process: int) -> float | None:
+def _processor_seconds(process: int | None) -> float | None:
     """Return the processor time of a process, None where it is gone or on another machine."""
+    if process is None:
+        return None
     try:
         return int(Path(f"/proc/{process}/schedstat").read_text().split()[0]) / 1e9
     except OSError:
@@ -179,10 +181,10 @@ def work(who: Who, count: int, folder: Path, to: Connection, go: Connection) -> 
     to.close()
 
 
-def _backend_of(workspace: Workspace) -> int:
-    """Return the process of the server that serves the connection that writes."""
-    pid: int = driver_of(workspace._database._writer).info.backend_pid
-    return pid
+def _backend_of(workspace: Workspace) -> int | None:
+    """Return the server's process for the connection that writes, None for a lost one."""
+    writer = workspace._database._writer
+    return None if writer.invalidated else driver_of(writer).info.backend_pid
 
 
 @lru_cache
@@ -298,6 +300,8 @@ def run(url: str, server: PostgresServer | None, asked: argparse.Namespace) -> i
                 if one.process.exitcode == -SIGKILL and len(one.ids) < count:
                     one.begin()
                 elif one.process.exitcode:
+                    for other in everybody:
+                        other.process.kill()
                     return 1
                 else:
                     open_ones.remove(one)
