@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing
-from typing import NamedTuple
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, RowMapping, Table, select
 
@@ -17,7 +18,9 @@ from mast_tui.workspace.events.rows import event_of
 from mast_tui.workspace.registers import taxonomies, traces
 from mast_tui.workspace.sqlite_file import SqliteFile
 
-_AT_ONCE = 6000
+_AT_ONCE: Final = 6000
+_JSON_COLUMNS: Final = ("document", "looks_at", "evidence_named")
+"""Columns with JSON, which a team's server writes in another layout than Python."""
 
 
 class Difference(NamedTuple):
@@ -123,4 +126,16 @@ def _differences(
 
 def _rows(connection: Connection, table: Table, annotator: str) -> set[tuple[object, ...]]:
     rows = connection.execute(select(table).where(table.c.annotator == annotator))
-    return {tuple(row) for row in rows}
+    json_columns = [
+        place for place, column in enumerate(table.columns) if column.name in _JSON_COLUMNS
+    ]
+    return {_comparable(row, json_columns) for row in rows}
+
+
+def _comparable(row: Sequence[Any], json_columns: Sequence[int]) -> tuple[object, ...]:
+    """Return a row in which JSON that says the same is the same text."""
+    values = list(row)
+    for place in json_columns:
+        with suppress(TypeError, ValueError):  # null, or damaged: compared as it is
+            values[place] = json.dumps(json.loads(values[place]), sort_keys=True)
+    return tuple(values)

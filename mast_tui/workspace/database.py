@@ -11,7 +11,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
@@ -26,7 +26,6 @@ from sqlalchemy import (
     Connection,
     Float,
     Integer,
-    RootTransaction,
     Table,
     Text,
     any_,
@@ -155,16 +154,16 @@ class Database(ABC):
             self.check_there()
             with self._taking_turn():
                 self._check_open()
-                transaction = self._begin(whose)
+                self._begin(whose)
                 self._whole = whole
                 try:
                     yield self._writer
                     if self._spoilt:
                         raise AssertionError("what failed in a part has to end the transaction")
                     self._commit()
-                    transaction.commit()  # tells SQLAlchemy; nothing is left to be written
+                    self._end_transaction()
                 except BaseException:
-                    self._take_back(transaction)
+                    self._take_back()
                     raise
                 finally:
                     self._whole = self._spoilt = False
@@ -218,11 +217,19 @@ class Database(ABC):
         """A connection for one look."""
 
     @abstractmethod
-    def _begin(self, whose: Collection[str]) -> RootTransaction:
+    def _begin(self, whose: Collection[str]) -> None:
         """Begin as the one who writes, so that nothing that is read can become old."""
 
-    def _take_back(self, transaction: RootTransaction) -> None:
-        transaction.rollback()
+    def _take_back(self) -> None:
+        transaction = self._writer.get_transaction()
+        if transaction is not None:
+            transaction.rollback()
+
+    def _end_transaction(self) -> None:
+        """Tell SQLAlchemy that all is kept; nothing is left to be written."""
+        transaction = self._writer.get_transaction()
+        if transaction is not None:
+            transaction.commit()
 
     @abstractmethod
     def _commit(self) -> None:
@@ -360,26 +367,18 @@ def is_on_server(connection: Connection) -> bool:
     return connection.dialect.name == "postgresql"
 
 
+class Call(NamedTuple):
+    """A call of a function of a server, as an expression with the values of its parameters."""
+
+    expression: str
+    values: Values
+
+
 class Held:
-    """What is sent to a server with the next statement that is waited for, or with the commit."""
+    """The calls that a member's transaction will make, in one statement, when it ends."""
 
-    statements: list[tuple[str, Values]] | None = None
-    """Each with its values; None: nothing is held back."""
-
-
-def send(connection: Connection, statement: str, rows: Sequence[Values]) -> None:
-    """Run a statement on a server that gives nothing back; it may go there with those behind it.
-
-    Args:
-        connection: An open transaction.
-        statement: It in SQL, as the driver has it.
-        rows: Its parameters, for each time that it is to be run.
-    """
-    held: Held = connection.get_execution_options()["held"]
-    if held.statements is None:
-        connection.exec_driver_sql(statement, list(rows))
-    else:
-        held.statements += [(statement, values) for values in rows]
+    calls: list[Call] | None = None
+    """None where nothing is held: what is called is called at once."""
 
 
 class Latest(NamedTuple):
@@ -397,16 +396,18 @@ class NotLatest(WorkspaceError):
 
 
 NOT_LATEST: Final = "another program was first"
-"""What a server is made to read as a number then, so that it does nothing of what comes behind."""
+"""What the function that adds an event says then."""
 
 
 OWN_ONLY: Final[Mapping[str, bool]] = {"own_only": True}
-"""The option of an annotator's connections: the tables are views (``workspace.team``), and are
-written by functions."""
+"""The option of an annotator's connections: the tables are views (``workspace.team``)."""
 
 READS_REGISTERS: Final[Mapping[str, bool]] = {"reads_registers": True}
 """The option of connections of members who are no lead: traces and taxonomies that are there stay
 as they are."""
+
+WRITES_BY_CALLS: Final[Mapping[str, bool]] = {"writes_by_calls": True}
+"""The option of connections of all members: they write by the functions of ``workspace.team``."""
 
 
 def sees_own_only(connection: Connection) -> bool:
@@ -419,10 +420,15 @@ def reads_registers(connection: Connection) -> bool:
     return "reads_registers" in connection.get_execution_options()
 
 
+def writes_by_calls(connection: Connection) -> bool:
+    """Return whether the connection is a member's, who writes by calling functions."""
+    return "writes_by_calls" in connection.get_execution_options()
+
+
 def call_function(
     connection: Connection, function: str, table: Table, rows: Sequence[Values]
 ) -> None:
-    """Call a function of a team's server, which takes a row of a table.
+    """Call a function of a team's server for each of these rows of a table.
 
     Args:
         connection: An open transaction.
@@ -430,8 +436,35 @@ def call_function(
         table: The table whose rows it takes.
         rows: The values of each, in the order of the table's columns.
     """
+    if not rows:
+        return
+    held: Held = connection.get_execution_options()["held"]
+    if len(rows) == 1:
+        call = Call(_call_of_row(function, table), rows[0])
+    else:
+        call = Call(_call_of_rows(function, table), tuple(map(list, zip(*rows, strict=True))))
+    if held.calls is None:
+        connection.exec_driver_sql(f"SELECT {call.expression}", call.values)
+    else:
+        held.calls.append(call)
+
+
+@lru_cache
+def _call_of_row(function: str, table: Table) -> str:
     values = ", ".join(f"%s::{_kind_on_server(column)}" for column in table.columns)
-    send(connection, f"SELECT seen.{function}(ROW({values})::public.{table.name})", rows)
+    return f"seen.{function}(ROW({values})::public.{table.name})"
+
+
+@lru_cache
+def _call_of_rows(function: str, table: Table) -> str:
+    """Return the call for many rows, of which each column comes as a list."""
+    names = ", ".join(f"c{number}" for number, _ in enumerate(table.columns))
+    lists = ", ".join(f"%s::{_kind_on_server(column)}[]" for column in table.columns)
+    return (
+        f"(SELECT count(*) FROM (SELECT seen.{function}(ROW({names})::public.{table.name}) FROM "
+        f"(SELECT * FROM unnest({lists}) WITH ORDINALITY AS u({names}, place) ORDER BY place) "
+        "ordered OFFSET 0) called)"
+    )
 
 
 def take_turns(connection: Connection, annotators: Iterable[str]) -> None:
@@ -526,7 +559,7 @@ class Insertion:
 
     def _write_to_server(self, connection: Connection, rows: Sequence[Values]) -> None:
         if len(rows) == 1:
-            send(connection, self._single, [tuple(rows[0])])
+            connection.exec_driver_sql(self._single, tuple(rows[0]))
             return
         for start in range(0, len(rows), _SERVER_ROWS):
             columns = zip(*rows[start : start + _SERVER_ROWS], strict=True)
@@ -537,7 +570,7 @@ class Insertion:
                 else list(column)
                 for place, column in enumerate(columns)
             )
-            send(connection, self._lists, [tuple(lists)])
+            connection.exec_driver_sql(self._lists, tuple(lists))
 
     @cached_property
     def _floats(self) -> Collection[int]:
@@ -578,6 +611,37 @@ class Insertion:
         return f"INSERT{otherwise} INTO {self._table} ({names}) {rows} {self._where_known}"
 
 
+@lru_cache
+def upsert(table: Table, own: Collection[str] = ()) -> Insertion:
+    """Return the insertion that puts rows in the place of those with the same keys.
+
+    Args:
+        table: Where the rows go.
+        own: See ``Insertion``.
+    """
+    keys = ", ".join(f'"{column.name}"' for column in table.primary_key)
+    sets = ", ".join(
+        f'"{c.name}" = excluded."{c.name}"' for c in table.columns if not c.primary_key
+    )
+    known = f"ON CONFLICT ({keys}) DO {f'UPDATE SET {sets}' if sets else 'NOTHING'}"
+    return Insertion(table, own=own, where_known=known)
+
+
+def put_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Put rows of a register in the place of those with the same keys.
+
+    Args:
+        connection: An open transaction.
+        table: The register.
+        rows: The value of each column by its name; those that are left out are null.
+    """
+    values = [tuple(row.get(column.name) for column in table.columns) for row in rows]
+    if writes_by_calls(connection):
+        call_function(connection, f"put_{table.name}", table, values)
+    elif values:
+        upsert(table).write(connection, values)
+
+
 def _kind_on_server(column: Column[Any]) -> str:
     match column.type:
         case Boolean():
@@ -601,7 +665,7 @@ def change_rows(connection: Connection, statement: str, keys: Sequence[Values]) 
     if not keys:
         return
     if is_on_server(connection):
-        send(connection, statement.replace("?", "%s"), keys)
+        connection.exec_driver_sql(statement.replace("?", "%s"), [tuple(key) for key in keys])
     else:
         driver_of(connection).executemany(statement, keys)
 

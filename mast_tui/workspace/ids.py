@@ -6,7 +6,6 @@ import hashlib
 import secrets
 import threading
 import time
-import uuid
 from datetime import UTC, datetime
 from typing import Final
 
@@ -20,7 +19,8 @@ def uuid7(milliseconds: int, low: int) -> str:
     """The UUID version 7 (RFC 9562) of a Unix time in milliseconds and 74 further bits."""
     value = (milliseconds & ((1 << 48) - 1)) << 80
     value |= 0x7 << 76 | (low >> 62) << 64 | 0b10 << 62 | low & ((1 << 62) - 1)
-    return str(uuid.UUID(int=value))
+    digits = f"{value:032x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def uuid5(namespace: bytes, name: str) -> str:

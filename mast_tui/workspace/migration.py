@@ -79,8 +79,9 @@ _STEPS: Final[dict[int, tuple[str, ...]]] = {
         "UPDATE traces SET path = './' || path WHERE substr(path, 1, 1) <> '/' "
         "AND replace(path, '://', '') = path",
     ),
-    # Servers have other functions and rights from here on (``postgresql``, ``team``).
+    # Only the functions and rights of servers are others (``postgresql``, ``team``).
     9: (),
+    10: (),
 }
 """The statements that bring a file of one version to the next. They are written out, since the
 tables in ``schema`` go on changing. Servers have had workspaces since version 8, so from there on

@@ -3,10 +3,12 @@
 Beside the tables of every workspace it has ``workspace_version``, one row that says what it is.
 Whoever writes takes a turn first, which is a row of the table ``turns``: the one without a name for
 registers, or, to add events of an annotator, the one of that annotator, as all that follows from
-them is theirs alone. A row can be locked by those only who may write in its name. To add events
-takes one round trip: what gives nothing back is held until something is asked, and what they come
-after is mostly known from the time before, so that the server need only be told to look whether
-that is still so.
+them is theirs alone. A row can be locked by those only who may write in its name.
+
+A member of a team writes by calling functions. To add events, the calls are held until something is
+read or the transaction ends, and then go to the server as one statement: a label takes one round
+trip. What an event comes after is mostly known from the time before, and the function refuses an
+event that is not the next one.
 
 A text on a server can hold no NUL, so one is kept as two other characters (``_KEPT``).
 """
@@ -20,24 +22,19 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from ipaddress import ip_address
-from itertools import count
 from math import ceil
 from pathlib import Path
 from socket import SHUT_RDWR, socket
-from threading import Timer
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import psycopg
 from psycopg import sql
 from psycopg.abc import PQGen
-from psycopg.adapt import AdaptersMap, Buffer, Loader, PyFormat, Transformer
+from psycopg.adapt import AdaptersMap, Buffer, Loader
 from psycopg.conninfo import conninfo_to_dict
-from psycopg.errors import error_from_result
-from psycopg.pq import ConnStatus, ExecStatus
 from psycopg.types.numeric import IntLoader
 from psycopg.types.string import StrDumperUnknown
-from psycopg.waiting import Ready, Wait
-from sqlalchemy import Connection, Engine, RootTransaction, create_engine, event
+from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.compiler import compiles
@@ -52,6 +49,8 @@ from mast_tui.workspace.database import (
     NOT_LATEST,
     OWN_ONLY,
     READS_REGISTERS,
+    WRITES_BY_CALLS,
+    Call,
     Database,
     Held,
     NotLatest,
@@ -75,6 +74,8 @@ from mast_tui.writes import (
     run_blocking,
 )
 
+Result = TypeVar("Result")
+
 _OLDEST: Final = 13
 """The first version of the server that is known to do."""
 
@@ -91,12 +92,11 @@ _TELL_EVERY: Final = 0.5
 _CHANNEL: Final = "mast_tui"
 _WHEREABOUTS: Final = "mast_tui_presence"
 _TELL: Final = f"NOTIFY {_CHANNEL}"
+_TELL_CALL: Final = Call("pg_notify(%s, '')", (_CHANNEL,))
 _MAINTENANCE: Final = "postgres"
 """The database from which others are made."""
 
-_AT_CONNECT: Final = (
-    f"SET lock_timeout = '{_LOCK_SECONDS}s'; SET jit = off; SET search_path = public"
-)
+_AT_CONNECT: Final = "SET jit = off; SET search_path = public"
 """What each connection begins with. The server's own search path begins with the schema that is
 named like the user: for the user ``team`` that is the one of the team's tables."""
 
@@ -179,8 +179,6 @@ class Server(Database):
         self._password = password
         self._heard = self._untold = False
         self._held = Held()
-        self._beginning: list[str] = []
-        """What the transaction that is held back begins with, once something of it is sent."""
         self._told = 0.0
         self._answers_within: float | None = None
         """Seconds after which a server that does not answer counts as away, None for any."""
@@ -212,7 +210,9 @@ class Server(Database):
         member = self.member
         if member is None:
             return
-        options = {} if member.role is Role.LEAD else dict(READS_REGISTERS)
+        options = dict(WRITES_BY_CALLS)
+        if member.role is not Role.LEAD:
+            options |= READS_REGISTERS
         if not member.sees_all:
             options |= OWN_ONLY
             driver_of(self._writer).execute(team.AT_CONNECT, prepare=False)
@@ -292,13 +292,15 @@ class Server(Database):
             raise
         return connection
 
-    def _begin(self, whose: Collection[str]) -> RootTransaction:
+    def _begin(self, whose: Collection[str]) -> None:
         if whose:  # who adds events tries again by themselves
-            return self._begin_at_once(whose)
+            self._begin_at_once(whose)
+            return
         until = deadline()
         while True:
             try:
-                return self._begin_at_once(whose)
+                self._begin_at_once(whose)
+                return
             except (DBAPIError, ServerAway) as error:
                 lost = isinstance(error, ServerAway) or _is_lost(error.orig)
                 # Who watches whether it is back need not wait here, with keys waiting behind.
@@ -306,27 +308,32 @@ class Server(Database):
                     raise
             pause(LOOK_FOR_SERVER)
 
-    def _begin_at_once(self, whose: Collection[str]) -> RootTransaction:
+    def _begin_at_once(self, whose: Collection[str]) -> None:
         self._connect_again()
-        transaction = self._writer.begin()
         self._can_wait = list(whose) == [self._keeps_for]
-        # Sooner than this side gives up, so that no lock is waited for in vain.
-        patience = self._answers_within if self._can_wait else None
-        beginning = ["BEGIN"]
-        if patience is not None:
-            beginning.append(f"SET LOCAL lock_timeout = '{patience / 2}s'")
-        if not sees_own_only(self._writer):  # the functions that annotators call take their turns
-            beginning.append(_turns(whose))
-        if whose:
-            self._beginning, self._held.statements = beginning, []
-            return transaction
         try:
+            self._limit_waiting()
+            if whose and self.member is not None:
+                self._held.calls = []
+                return
+            beginning = ["BEGIN"]
+            if not sees_own_only(self._writer):  # annotators never take the registers' turn
+                beginning.append(_turns(whose))
             with _waiting_for_others():
                 self._run("; ".join(beginning))
         except BaseException:
-            self._take_back(transaction)
+            self._take_back()
             raise
-        return transaction
+
+    def _limit_waiting(self) -> None:
+        """Have the server wait for locks as long as this transaction may."""
+        seconds: float = _LOCK_SECONDS
+        if self._can_wait and self._answers_within is not None:
+            # Sooner than this side gives up, so that no lock is waited for in vain.
+            seconds = self._answers_within / 2
+        if self._writer.info.get("lock_seconds") != seconds:
+            self._run(f"SET lock_timeout = '{seconds}s'")
+            self._writer.info["lock_seconds"] = seconds
 
     def _connect_again(self) -> None:
         """Have a connection that writes, where the last one was lost."""
@@ -337,24 +344,19 @@ class Server(Database):
         self._writer = again
         self._heard = True  # whatever was said meanwhile
 
-    def _take_back(self, transaction: RootTransaction) -> None:
-        self._held.statements = None
+    def _take_back(self) -> None:
+        self._held.calls = None
         with suppress(DBAPIError):  # a lost connection has taken it back
-            transaction.rollback()
+            super()._take_back()
 
     def _commit(self) -> None:
         tell = time.monotonic() - self._told > _TELL_EVERY
         self._untold = True
-        if self._held.statements is None:
+        calls, self._held.calls = self._held.calls, None
+        if calls is None:
             self._run("; ".join(["COMMIT", *([_TELL] if tell else [])]))
-        else:
-            try:
-                self._send_held("COMMIT", *([_TELL] if tell else []))
-            except psycopg.Error:
-                if driver_of(self._writer).closed:
-                    self._writer.invalidate()
-                raise
-            self._held.statements = None
+        elif calls:
+            self._call_held([*calls, *([_TELL_CALL] if tell else [])])
         if tell:
             self._told, self._untold = time.monotonic(), False
 
@@ -409,11 +411,7 @@ class Server(Database):
         Whoever looks through very much does that beside the screen, and it may take long.
         """
         seconds = self._answers_within
-        if (
-            seconds is None
-            or blocks_event_loop()
-            or (self._held.statements is not None and self._can_wait)
-        ):
+        if seconds is None or blocks_event_loop() or (self._can_wait and self.within):
             return seconds
         return None if Command.running() is None else 2 * seconds
 
@@ -464,37 +462,30 @@ class Server(Database):
         return engine
 
     def _send_first(self, *_: Any) -> None:
-        """What was held back comes before what is waited for."""
-        if self._held.statements is not None:
-            self._send_held()
+        """Begin the transaction, and make the calls that were held, before something is read."""
+        if self._held.calls is None:
+            return
+        calls, self._held.calls = self._held.calls, None
+        self._writer.exec_driver_sql("BEGIN")
+        if calls:
+            self._writer.exec_driver_sql(*_joined(calls))
 
-    def _send_held(self, commit: str | None = None, *behind: str) -> None:
-        """Send what is held back in one round trip.
-
-        Args:
-            commit: Ends the transaction, None where it goes on.
-            behind: What is to be done after that.
-        """
-        assert self._held.statements is not None
-        statements = [*((statement, ()) for statement in self._beginning), *self._held.statements]
-        if commit is not None and self._beginning:
-            del statements[0]  # what is sent together is one transaction without words
-        elif commit is not None:
-            statements.append((commit, ()))
-        self._beginning, self._held.statements = [], []
+    def _call_held(self, calls: Sequence[Call]) -> None:
+        """Make the calls that were held, in one statement that is a transaction by itself."""
         driver, seconds = driver_of(self._writer), self._patience
-        together = self._writer.info.get("together")
-        if together is None:
-            together = self._writer.info["together"] = _Together(driver)
-        parts = [statements, *([(statement, ())] for statement in behind)]
-        until = None if seconds is None else time.monotonic() + seconds
+        statement, values = _joined(calls)
 
-        def waits() -> None:
-            if until is not None and time.monotonic() > until:
-                self._hang_up(driver)
+        def call() -> None:
+            with self._answering(driver, seconds):
+                driver.execute(statement, values, prepare=True)
 
         with _waiting_for_others():
-            run_blocking(self._thread, lambda: together.send(parts, waits))
+            try:
+                run_blocking(self._thread, call)
+            except psycopg.Error:
+                if driver.closed:
+                    self._writer.invalidate()
+                raise
 
     def _send(self, cursor: Any, step: Callable[[], object]) -> None:
         """Do what is answered by the server, beside the event loop."""
@@ -507,26 +498,20 @@ class Server(Database):
         run_blocking(self._thread, answered)
 
     @contextmanager
-    def _answering(
-        self, connection: psycopg.Connection[Any], seconds: float | None
-    ) -> Iterator[None]:
+    def _answering(self, connection: _WatchedConnection, seconds: float | None) -> Iterator[None]:
         """Hang up where the server has not answered by then: what waits for it is told at once."""
         if seconds is None:
             yield
             return
 
-        timer = Timer(seconds, self._hang_up, [connection])
-        timer.daemon = True
-        timer.start()
+        connection.answers_until = time.monotonic() + seconds
         try:
             yield
         finally:
-            timer.cancel()
+            connection.answers_until = None
 
-    def _hang_up(self, connection: psycopg.Connection[Any]) -> None:
+    def _note_hung_up(self) -> None:
         self._away = True
-        with suppress(OSError, psycopg.Error), socket(fileno=os.dup(connection.fileno())) as way:
-            way.shutdown(SHUT_RDWR)
 
     def _execute(self, cursor: Any, statement: str, values: Any, _: Any) -> bool | None:
         if isinstance(cursor, psycopg.ServerCursor):
@@ -540,7 +525,7 @@ class Server(Database):
         self._send(cursor, lambda: cursor.executemany(statement, values))
         return True
 
-    def _connect(self, *, reads_only: bool) -> psycopg.Connection[Any]:
+    def _connect(self, *, reads_only: bool) -> _WatchedConnection:
         seconds = self._answers_within
         bound = {} if seconds is None else {"connect_timeout": ceil(seconds)}
         try:
@@ -548,6 +533,7 @@ class Server(Database):
         except psycopg.OperationalError as error:
             self._away = True
             raise self._not_connected(error) from error
+        connection.when_hung_up = self._note_hung_up
         try:
             version = connection.info.server_version // 10_000
             if version < _OLDEST:
@@ -558,8 +544,6 @@ class Server(Database):
             if self.member is not None and not self.member.sees_all:
                 connection.execute(team.AT_CONNECT, prepare=False)
             if not reads_only:
-                # Else the driver takes back what ``_Together`` has prepared with its own.
-                connection.prepare_threshold = None
                 own = connection.info.backend_pid
 
                 def hear(notify: psycopg.Notify) -> None:
@@ -654,13 +638,13 @@ class Server(Database):
     @contextmanager
     def _preparing(self) -> Iterator[None]:
         self._make_turns()
-        transaction = self._begin_at_once(())
+        self._begin_at_once(())
         try:
             yield
             self._commit()
-            transaction.commit()
+            self._end_transaction()
         except BaseException:
-            self._take_back(transaction)
+            self._take_back()
             raise
 
     def _make_turns(self) -> None:
@@ -839,7 +823,38 @@ def _is_here(host: str) -> bool:
         return False
 
 
-def _connect(parameters: Mapping[str, Any], password: str | None) -> psycopg.Connection[Any]:
+class _WatchedConnection(psycopg.Connection[Any]):
+    """A connection that hangs up where the server has not answered in time."""
+
+    answers_until: float | None = None
+    """When to hang up (``time.monotonic``), None for never."""
+    when_hung_up: Callable[[], None] | None = None
+
+    def wait(self, gen: PQGen[Result], *args: Any, **kwargs: Any) -> Result:
+        if self.answers_until is not None:
+            gen = self._watched(gen, self.answers_until)
+        return super().wait(gen, *args, **kwargs)
+
+    def _watched(self, steps: PQGen[Result], until: float) -> PQGen[Result]:
+        try:
+            awaited = next(steps)
+            while True:
+                ready = yield awaited
+                if not ready and time.monotonic() > until:
+                    self._hang_up()
+                awaited = steps.send(ready)
+        except StopIteration as end:
+            result: Result = end.value
+            return result
+
+    def _hang_up(self) -> None:
+        if self.when_hung_up is not None:
+            self.when_hung_up()
+        with suppress(OSError, psycopg.Error), socket(fileno=os.dup(self.fileno())) as way:
+            way.shutdown(SHUT_RDWR)
+
+
+def _connect(parameters: Mapping[str, Any], password: str | None) -> _WatchedConnection:
     """A connection on which transactions are begun by hand."""
     adapters = AdaptersMap(psycopg.adapters)
     adapters.register_dumper(str, _Escaped)
@@ -848,10 +863,9 @@ def _connect(parameters: Mapping[str, Any], password: str | None) -> psycopg.Con
     # Sums of whole numbers are whole here, and have more bits there.
     adapters.register_loader("numeric", IntLoader)
     secret: dict[str, Any] = {} if password is None else {"password": password}
-    connection: psycopg.Connection[Any] = psycopg.connect(
+    return _WatchedConnection.connect(
         autocommit=True, context=_Context(adapters), **parameters, **secret
     )
-    return connection
 
 
 class _Context:
@@ -875,102 +889,14 @@ def _waiting_for_others() -> Iterator[None]:
             command.waits_for_others = False
 
 
-class _Together:
-    """Statements that go to the server in one round trip, each prepared when it is first met.
-
-    The driver's own pipeline sends and waits for each of them.
-    """
-
-    def __init__(self, connection: psycopg.Connection[Any]) -> None:
-        self._connection = connection
-        self._prepared: dict[str, bytes] = {}
-        self._numbers = count()
-
-    def send(
-        self, parts: Sequence[Sequence[tuple[str, Values]]], waits: Callable[[], object]
-    ) -> None:
-        """Send statements, and wait until all are done.
-
-        Args:
-            parts: Each is a transaction by itself, unless its statements begin or end one.
-            waits: Called again and again while no answer comes.
-
-        Raises:
-            psycopg.Error: What the server says of the first that it cannot do.
-        """
-        sent = [
-            [(statement, [*map(self._sent, values)]) for statement, values in part]
-            for part in parts
-        ]
-        self._connection.wait(self._exchange(sent, waits))
-
-    def _sent(self, value: object) -> Buffer | None:
-        match value:
-            case None:
-                return None
-            case str():
-                return _escaped(value).encode()
-            case bool():
-                return b"t" if value else b"f"
-            case int():
-                return b"%d" % value
-            case _:
-                dumper = Transformer(self._connection).get_dumper(value, PyFormat.TEXT)
-                return dumper.dump(value)
-
-    def _exchange(
-        self,
-        parts: Sequence[Sequence[tuple[str, Sequence[Buffer | None]]]],
-        waits: Callable[[], object],
-    ) -> PQGen[None]:
-        server = self._connection.pgconn
-        server.enter_pipeline_mode()
-        new: dict[str, bytes] = {}
-        for part in parts:
-            for statement, values in part:
-                name = self._prepared.get(statement) or new.get(statement)
-                if name is None:
-                    name = new[statement] = b"together_%d" % next(self._numbers)
-                    server.send_prepare(name, _numbered(statement))
-                server.send_query_prepared(name, values)
-            server.pipeline_sync()
-        while server.flush():
-            ready = yield Wait.RW
-            if not ready:
-                waits()
-            elif ready & Ready.R:
-                server.consume_input()
-        error: psycopg.Error | None = None
-        left = len(parts)
-        while left:
-            while server.is_busy():
-                if (yield Wait.R):
-                    server.consume_input()
-                else:
-                    waits()
-            result = server.get_result()
-            if server.status == ConnStatus.BAD:
-                raise error or psycopg.OperationalError(server.get_error_message())
-            if result is None:
-                continue  # behind each statement
-            if result.status == ExecStatus.PIPELINE_SYNC:
-                left -= 1
-            elif result.status == ExecStatus.FATAL_ERROR:
-                error = error or error_from_result(result)
-        server.exit_pipeline_mode()
-        if error is not None:
-            raise error
-        self._prepared.update(new)
-
-
-def _numbered(statement: str) -> bytes:
-    """A statement as the server has it."""
-    first, *others = statement.split("%s")
-    return "".join([first, *(f"${n}{part}" for n, part in enumerate(others, 1))]).encode()
-
-
 def _begin_reading(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+
+
+def _joined(calls: Sequence[Call]) -> tuple[str, Values]:
+    """Return the one statement that makes these calls, in their order, with its values."""
+    statement = ", ".join(call.expression for call in calls)
+    return f"SELECT {statement}", tuple(value for call in calls for value in call.values)
 
 
 def _turns(whose: Collection[str]) -> str:

@@ -26,7 +26,7 @@ from sqlalchemy import (
 APPLICATION_ID: Final = 0x4D415354
 """In the header of the SQLite file: 'MAST'; on a server it stands beside the version."""
 
-SCHEMA_VERSION: Final = 10
+SCHEMA_VERSION: Final = 11
 """``migration`` brings files of earlier versions to this one."""
 
 metadata: Final = MetaData()

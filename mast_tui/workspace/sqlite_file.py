@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import Connection, Engine, RootTransaction, create_engine, event
+from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.pool import QueuePool, StaticPool
 
 from mast_tui.errors import WorkspaceError, WorkspaceGone
@@ -109,9 +109,9 @@ class SqliteFile(Database):
                 self._pragma("query_only=OFF")
                 transaction.rollback()
 
-    def _begin(self, whose: Collection[str]) -> RootTransaction:
+    def _begin(self, whose: Collection[str]) -> None:
         self._check_same_files()
-        return self._writer.begin()
+        self._writer.begin()
 
     def _run(self, statement: str) -> object:
         return self._driver.execute(statement)

@@ -1,15 +1,15 @@
 """The members of a team on a server, and what the server lets each of them see and write.
 
 Whoever made the workspace owns its tables, and nothing here binds them. The schema ``team`` keeps
-the members; a member is a role of the server with the same name. All but annotators read the tables
-themselves, and policies let them write in their own name only.
+the members; a member is a role of the server with the same name. No member has a right to change
+any table: they call functions that check who calls and what is written. The functions for events
+and what annotators register are in ``team_functions.sql``; each register has one more, which is
+made here from its columns. All members but annotators read the tables themselves.
 
-Policies do not do for annotators: ``EXPLAIN ANALYZE`` counts the rows that one left out, for any
-condition that an index answers. So annotators have no right to the tables of what people say. The
-schema ``seen``, in which theirs are looked for first, has a view in the place of each table: it
-gets its rows from functions that run as the owner and return only what may be seen. They write by
-calling the functions in ``team_functions.sql``, which check each event and derive the state tables
-from it.
+Row policies do not do for annotators: ``EXPLAIN ANALYZE`` counts the rows that one left out, for
+any condition that an index answers. So annotators have no right to the tables of what people say.
+The schema ``seen``, in which theirs are looked for first, has a view in the place of each table: it
+gets its rows from functions that run as the owner and return only what may be seen.
 
 Others are seen on a trace once ``revealed`` is recorded of it, which takes a finish; from then on
 the server takes nothing more for that pass. A reveal counts once its transaction is committed: in
@@ -22,7 +22,7 @@ import hashlib
 import secrets
 from collections.abc import Collection, Iterator, Mapping
 from importlib.resources import files
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import psycopg
 from psycopg import sql
@@ -47,11 +47,7 @@ _MADE_HERE: Final = "a member of a team of mast-tui"
 
 _OF_PEOPLE: Final = (schema.events, *schema.STATE_TABLES)
 _SHARED: Final = (schema.taxonomies, schema.taxonomy_revisions, schema.traces, schema.annotators)
-"""What all members read, and the lead changes."""
-
-_LEADS: Final = (EventKind.STUDY_SET,)
-_ADJUDICATORS: Final = (*_LEADS, EventKind.DECIDED, EventKind.GUIDELINE_SET)
-"""Events that are no annotator's."""
+"""Registers that all members read."""
 
 _AS_OWNER: Final = "SECURITY DEFINER SET search_path = pg_catalog, pg_temp"
 AT_CONNECT: Final = "SET search_path = seen, public"
@@ -200,7 +196,7 @@ def _take_rights(driver: Any, name: str) -> None:
 
 
 def _rights(role: Role) -> Iterator[str]:
-    """What a role may do, as far as policies and triggers let it."""
+    """Yield the rights of a role; functions may be called by all who may use their schema."""
     yield "USAGE ON SCHEMA public, team, seen"
     yield f"SELECT ON public.workspace_version, team.members, {_names(_SHARED)}"
     yield "EXECUTE ON FUNCTION public.take_turns(text[])"
@@ -208,16 +204,6 @@ def _rights(role: Role) -> Iterator[str]:
         yield f"SELECT ON {_names(_hidden(), 'seen')}"
         return
     yield f"SELECT ON {_names(schema.metadata.sorted_tables)}"
-    yield f"INSERT, UPDATE ON {_names((schema.settings, schema.span_indices))}"
-    yield "INSERT ON public.events, public.annotators"
-    yield f"INSERT, UPDATE, DELETE ON {_names(schema.STATE_TABLES)}"
-    if role is not Role.ADJUDICATOR:
-        yield f"INSERT, UPDATE ON {_names((schema.runs, schema.run_traces, schema.asked))}"
-        yield "USAGE ON SEQUENCE public.asked_id_seq"
-    if role is Role.LEAD:
-        yield f"INSERT, UPDATE ON {_names(_SHARED)}"
-        yield "UPDATE, DELETE ON public.events"
-        yield f"INSERT, UPDATE, DELETE ON {_names((schema.imports, schema.imported_events))}"
 
 
 def _names(tables: Collection[Table], where: str = "public") -> str:
@@ -290,18 +276,20 @@ def _tables() -> Iterator[str]:
 def _script() -> Iterator[str]:
     yield "DROP SCHEMA IF EXISTS seen CASCADE; CREATE SCHEMA seen;"
     yield "REVOKE CREATE ON SCHEMA public FROM PUBLIC;"
-    yield from _policies()
+    yield _MAY_WRITE
+    for table in (*_OF_PEOPLE, schema.annotators):  # until version 10 policies were there
+        yield f"ALTER TABLE public.{table.name} DISABLE ROW LEVEL SECURITY;"
+        yield f"DROP POLICY IF EXISTS sees ON public.{table.name};"
     yield _COMMITTED_REVEALS
     yield _SEES_JUDGES + _EVENTS_BESIDE + _LAST_EVENT
     for table in _hidden():
         yield from _view(table)
     yield files("mast_tui.workspace").joinpath("team_functions.sql").read_text("utf-8")
+    for table, register in _REGISTERS.items():
+        yield _put_function(table, register)
 
 
-def _policies() -> Iterator[str]:
-    """Who sees all writes in their own name; leads also in the names of judges and of those who
-    are not in the team, whose labels they import."""
-    yield f"""
+_MAY_WRITE: Final = f"""
 CREATE FUNCTION seen.may_write(whose text) RETURNS boolean LANGUAGE sql STABLE {_AS_OWNER} AS $$
   SELECT EXISTS (SELECT FROM team.members me WHERE me.name = {_ME} AND CASE me.role
     WHEN '{Role.JUDGE}' THEN starts_with(whose, '{JUDGE_PREFIX}')
@@ -309,32 +297,67 @@ CREATE FUNCTION seen.may_write(whose text) RETURNS boolean LANGUAGE sql STABLE {
       OR NOT EXISTS (SELECT FROM team.members m WHERE m.name = whose)
     ELSE whose = {_ME} END)
 $$;
-CREATE FUNCTION seen.is_role(VARIADIC roles text[]) RETURNS boolean LANGUAGE sql STABLE {_AS_OWNER}
-AS $$ SELECT EXISTS (SELECT FROM team.members WHERE name = {_ME} AND role = ANY(roles)) $$;
 """
-    for table in (*_OF_PEOPLE, schema.annotators):
-        name, whose = table.name, "annotator" if "annotator" in table.c else "name"
-        may = f"seen.may_write({whose})"
-        if table is schema.events:
-            may += f" AND (seen.is_role('{Role.LEAD}') OR kind NOT IN ({_quoted(_LEADS)}))"
-            may += (
-                f" AND (seen.is_role('{Role.LEAD}', '{Role.ADJUDICATOR}') "
-                f"OR kind NOT IN ({_quoted(_ADJUDICATORS)}))"
-            )
-        elif table is schema.studies:
-            may += f" AND seen.is_role('{Role.LEAD}')"
-        elif table in (schema.decisions, schema.guidelines):
-            may += f" AND seen.is_role('{Role.LEAD}', '{Role.ADJUDICATOR}')"
-        yield f"ALTER TABLE public.{name} ENABLE ROW LEVEL SECURITY;"
-        yield f"DROP POLICY IF EXISTS sees ON public.{name};"  # the others went with the schema
-        yield f"CREATE POLICY sees ON public.{name} FOR SELECT USING (true);"
-        yield f"CREATE POLICY adds ON public.{name} FOR INSERT WITH CHECK ({may});"
-        yield f"CREATE POLICY changes ON public.{name} FOR UPDATE USING ({may}) WITH CHECK ({may});"
-        yield f"CREATE POLICY drops ON public.{name} FOR DELETE USING ({may});"
+"""All write in their own name; leads also in the names of judges and of those who are not in the
+team, whose labels they import."""
 
 
-def _quoted(kinds: Collection[EventKind]) -> str:
-    return ", ".join(f"'{kind.value}'" for kind in kinds)
+# What members write in registers
+
+
+class _Register(NamedTuple):
+    """A register that members with these roles write, as far as a condition holds for the row."""
+
+    roles: tuple[Role, ...]
+    condition: str = "true"
+
+
+_LEAD: Final = _Register((Role.LEAD,))
+_RUNS_JUDGES: Final = _Register((Role.LEAD, Role.JUDGE))
+_REGISTERS: Final[Mapping[Table, _Register]] = {
+    schema.taxonomies: _LEAD,
+    schema.taxonomy_revisions: _LEAD,
+    schema.traces: _LEAD,
+    schema.imports: _LEAD,
+    schema.imported_events: _LEAD,
+    schema.runs: _RUNS_JUDGES,
+    schema.run_traces: _RUNS_JUDGES,
+    schema.asked: _RUNS_JUDGES,
+    schema.annotators: _Register(
+        (Role.ADJUDICATOR, Role.LEAD, Role.JUDGE),
+        f"(new_row.kind = 'judge') = starts_with(new_row.name, '{JUDGE_PREFIX}') AND "
+        f"(seen.may_write(new_row.name) OR seen.is_lead())",
+    ),
+    # The tags that somebody gives are theirs.
+    schema.settings: _Register(
+        (Role.ADJUDICATOR, Role.LEAD, Role.JUDGE),
+        f"NOT starts_with(new_row.key, '{TAGS}:') OR seen.may_write(substr(new_row.key, "
+        f"length('{TAGS}:' || split_part(new_row.key, ':', 2) || ':') + 1))",
+    ),
+}
+
+
+def _put_function(table: Table, register: _Register) -> str:
+    """Return the function that puts a row in the place of the one with the same key."""
+    keys = ", ".join(f'"{column.name}"' for column in table.primary_key)
+    changed = ", ".join(
+        f'"{column.name}" = excluded."{column.name}"'
+        for column in table.columns
+        if not column.primary_key
+    )
+    number = "new_row.id := coalesce(new_row.id, nextval('public.asked_id_seq'));"
+    return f"""
+CREATE FUNCTION seen.put_{table.name}(new_row public.{table.name}) RETURNS void
+LANGUAGE plpgsql {_AS_OWNER} AS $$
+BEGIN
+  PERFORM seen.check_role({", ".join(f"'{role}'" for role in register.roles)});
+  IF ({register.condition}) IS NOT TRUE THEN
+    RAISE 'you write in your own name alone, which is %', session_user USING ERRCODE = 'MAST1';
+  END IF;
+  {number if table is schema.asked else ""}
+  INSERT INTO public.{table.name} VALUES (new_row.*)
+    ON CONFLICT ({keys}) DO {f"UPDATE SET {changed}" if changed else "NOTHING"};
+END $$;"""
 
 
 # What annotators see

@@ -20,6 +20,7 @@ from mast_tui.session import Session
 from mast_tui.workspace import TraceRecord, Workspace, postgresql
 from mast_tui.workspace.events.chain import edited_histories
 from mast_tui.workspace.events.types import PassStarted, SpansRead
+from mast_tui.workspace.records import Role
 from tests.postgres import PostgresServer
 from tests.workspace.build import MAST, MODES, TRACE, event, trace_of
 from tests.workspace.test_server import somebody_writes
@@ -170,7 +171,7 @@ async def test_a_server_that_does_not_answer_holds_nobody_up(
             put(session, 1)
             assert workspace.waiting == 1
             # On the screen's thread nothing is asked until it is known to be back.
-            patch.setattr(psycopg, "connect", None)
+            patch.setattr(psycopg.Connection, "connect", None)
             with pytest.raises(ServerAway):
                 workspace.labels()
         workspace.changed_elsewhere()
@@ -259,22 +260,28 @@ async def test_adjudicators_go_on_without_the_server(team: Team) -> None:
         assert work.decisions == (standing,)
 
 
-def test_a_label_takes_one_round_trip(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
-    trips: list[str] = []
-    for part, name in ((postgresql.Server, "_send"), (postgresql._Together, "send")):
-        plain = getattr(part, name)
+def test_a_label_of_a_member_is_one_statement(
+    postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = postgres.new_database()
+    with closing(Workspace.create_on_server(postgres.url(database))) as owner:
+        owner.add_member("alice", Role.ANNOTATOR)
+    url = postgres.url(database, user="alice")
+    statements: list[str] = []
+    execute = psycopg.Cursor.execute
 
-        def count(*args: Any, plain: Any = plain, name: str = part.__name__) -> None:
-            trips.append(name)
-            plain(*args)
+    def count(cursor: Any, statement: Any, *args: Any, **options: Any) -> Any:
+        statements.append(statement)
+        return execute(cursor, statement, *args, **options)
 
-        monkeypatch.setattr(part, name, count)
-    with closing(Workspace.open(team.url)) as workspace, team.window() as other:
+    monkeypatch.setattr(psycopg.Cursor, "execute", count)
+    with closing(Workspace.open(url)) as workspace, closing(Workspace.open(url)) as other:
+        workspace.keep_waiting(tmp_path, "alice")
         session, elsewhere = session_on(workspace), session_on(other)
         put(session, 0)
-        trips.clear()
+        statements.clear()
         put(session, 1)
-        assert trips == ["_Together"]
+        assert len(statements) == 1
         # What another program has added meanwhile is found out, and counted on from.
         with pytest.raises(ChangedMeanwhile):
             put(elsewhere, 2)
@@ -284,4 +291,5 @@ def test_a_label_takes_one_round_trip(team: Team, monkeypatch: pytest.MonkeyPatc
         with pytest.raises(ChangedMeanwhile):
             put(session, 3)
         assert len(modes(workspace)) == 3
-        assert sound(workspace)
+    with closing(Workspace.open(postgres.url(database))) as owner:
+        assert sound(owner)

@@ -9,6 +9,7 @@ from typing import Final
 
 import pytest
 
+from mast_tui.gold.model import Decision, Guideline, Said
 from mast_tui.labels import (
     Answer,
     Evidence,
@@ -19,10 +20,15 @@ from mast_tui.labels import (
     Target,
     VerdictValue,
 )
+from mast_tui.study import Study
 from mast_tui.workspace import NewEvent, Workspace, WorkspaceError
+from mast_tui.workspace.events.model import Event
 from mast_tui.workspace.events.types import (
+    Decided,
     EventKind,
     Fact,
+    GuidelineSet,
+    Judged,
     LabelAdded,
     LabelChanged,
     LabelRemoved,
@@ -38,12 +44,13 @@ from mast_tui.workspace.events.types import (
     SightSet,
     SpanNoteSet,
     SpansRead,
+    StudySet,
     SuggestionsSeen,
     VerdictSet,
 )
 from mast_tui.workspace.records import Role, TraceRecord
 from tests.postgres import PostgresServer
-from tests.workspace.build import MAST, MODES, TRACE, label
+from tests.workspace.build import MAST, MODES, TRACE, event, label
 
 pytestmark = pytest.mark.slow
 
@@ -146,3 +153,113 @@ def test_the_server_derives_what_python_derives(postgres: PostgresServer, tmp_pa
     with closing(Workspace.open(tmp_path / "copy.db", create=False)) as copy:
         assert not copy.differences()
         assert any(ODD in (one.note, one.target.quote) for one in copy.labels(pass_number=None))
+
+
+def test_the_server_derives_what_adjudicators_judges_and_leads_record(
+    postgres: PostgresServer,
+) -> None:
+    database = postgres.new_database()
+    decided = Decision(
+        *(MODES[0], MODES[0], VerdictValue.PRESENT, (Target("k0", "k0", ODD),), ("mira",)),
+        *((Said("mira", None, (Target("k1", "k2"),)),), "carol", "2026-01-02T03:04:05Z"),
+        reason=ODD,
+    )
+    page = Guideline("page", MODES[0], ODD, "carol", "2026-01-02T03:04:05Z", TRACE, MODES[0])
+    study = Study(MAST.ref, ("mira", "bob"), ("carol",), ((TRACE,),))
+    judge = "judge:rules@1"
+    with closing(Workspace.create_on_server(postgres.url(database))) as owner:
+        owner.add_taxonomy(MAST)
+        owner.register_trace(TraceRecord(TRACE))
+        for name, role in (
+            ("carol", Role.ADJUDICATOR),
+            ("lea", Role.LEAD),
+            ("runner", Role.JUDGE),
+        ):
+            owner.add_member(name, role)
+        found = label(owner, annotator=judge)
+        recorded: list[tuple[str, NewEvent]] = [
+            *(
+                ("carol", NewEvent("carol", TRACE, MAST.ref, None, fact))
+                for fact in (
+                    Decided(MODES[0], None, decided),
+                    Decided(MODES[0], decided, replace(decided, value=VerdictValue.ABSENT)),
+                    Decided(MODES[1], None, replace(decided, mode=MODES[1], item=MODES[1])),
+                    Decided(MODES[0], decided, None),
+                )
+            ),
+            ("carol", NewEvent("carol", None, MAST.ref, None, GuidelineSet("page", None, page))),
+            ("carol", NewEvent("carol", None, MAST.ref, None, GuidelineSet("x", None, page))),
+            ("carol", NewEvent("carol", None, MAST.ref, None, GuidelineSet("x", page, None))),
+            ("lea", NewEvent("lea", None, MAST.ref, None, StudySet(None, study))),
+            *(
+                ("runner", NewEvent(judge, TRACE, MAST.ref, 1, fact))
+                for fact in (
+                    PassStarted(PassKind.BLIND),
+                    LabelAdded(found),
+                    Judged(MODES[:4], (MODES[1],), "run", (MODES[2], MODES[3])),
+                    Judged(MODES[:3], (MODES[2],), None, ()),
+                    PassWithdrawn(PassKind.BLIND),
+                    Judged(MODES[:2], (MODES[1],), "run", ()),
+                )
+            ),
+        ]
+        for name, new in recorded:
+            with closing(Workspace.open(postgres.url(database, user=name))) as workspace:
+                workspace.append([new])
+            assert not owner.differences(), new.fact
+        assert {(one.mode, one.value) for one in owner.verdicts(annotator=judge)} == {
+            (MODES[0], VerdictValue.PRESENT),
+            (MODES[1], VerdictValue.ABSENT),
+        }
+        assert [one.mode for one in owner.decisions(TRACE, MAST.ref)] == [MODES[1]]
+        assert owner.guidelines(MAST.ref) == (page,)
+        assert owner.study(MAST.ref) == study
+
+
+def test_a_lead_merges_histories_that_part_and_come_out_of_order(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
+    """The result is that of a file: events of people who are not in the team, also replaced."""
+    database = postgres.new_database()
+    histories = list[list[Event]]()
+    for number in range(3):
+        with closing(Workspace.open(tmp_path / f"{number}.db")) as source:
+            source.add_taxonomy(MAST)
+            source.register_trace(TraceRecord(TRACE))
+            if number:
+                source.merge_events(histories[0])
+            elif not number:
+                source.append([event(PassStarted(PassKind.BLIND), annotator="zoe")])
+            for mode in MODES[: number + 2]:
+                one = replace(label(source, mode, annotator="zoe"), note=f"{number}")
+                source.append([event(LabelAdded(one), annotator="zoe")])
+            histories.append(list(source.events()))
+    edited = [
+        one._replace(fact=LabelAdded(replace(one.fact.label, note="edited")))
+        if isinstance(one.fact, LabelAdded)
+        else one
+        for one in histories[0]
+    ]
+    merges: list[tuple[list[Event], tuple[str, ...]]] = [
+        (histories[2], ()),
+        (histories[1], ("zoe",)),
+        (histories[0], ()),
+        (edited, ("zoe",)),
+    ]
+    with closing(Workspace.create_on_server(postgres.url(database))) as owner:
+        owner.add_taxonomy(MAST)
+        owner.register_trace(TraceRecord(TRACE))
+        owner.add_member("lea", Role.LEAD)
+        with (
+            closing(Workspace.open(postgres.url(database, user="lea"))) as lea,
+            closing(Workspace.open(tmp_path / "file.db")) as file,
+        ):
+            file.add_taxonomy(MAST)
+            file.register_trace(TraceRecord(TRACE))
+            for events, replacing in merges:
+                for workspace in (lea, file):
+                    workspace.merge_events(events, replacing=replacing)
+                assert not owner.differences()
+                assert list(owner.events(annotator="zoe")) == list(file.events())
+                assert owner.labels(pass_number=None) == file.labels(pass_number=None)
+            assert {one.note for one in file.labels(pass_number=None)} == {"edited", "1", "2"}

@@ -12,9 +12,11 @@ import pytest
 import yaml
 from psycopg import sql
 
+from mast_tui.adjudication import Adjudication
 from mast_tui.session import Session
 from mast_tui.workspace import Workspace, WorkspaceError
 from mast_tui.workspace.records import Role
+from mast_tui.workspace.schema import STATE_TABLES, metadata
 from tests.postgres import PostgresServer
 from tests.workspace.build import MAST, TRACE, trace_of
 from tests.workspace.test_server import command
@@ -32,8 +34,10 @@ from tests.workspace.test_sight_by_server import (
 pytestmark = pytest.mark.slow
 
 EXAMPLE: Final = Path(__file__).parents[2] / "docs" / "examples" / "team.yaml"
-VERSION_9: Final = Path(__file__).with_name("team_of_version_9.sql")
-"""What version 9 has run for a team, after the tables were made."""
+EARLIER: Final = {
+    version: Path(__file__).with_name(f"team_of_version_{version}.sql") for version in (9, 10)
+}
+"""What earlier versions have run for a team, after the tables were made."""
 SHARED: Final = "public.taxonomies, public.taxonomy_revisions, public.traces, public.annotators"
 WRITTEN: Final = ("labels", "verdicts", "reviews", "span_notes", "passes", "sights", "settings")
 
@@ -68,27 +72,78 @@ def test_the_owner_of_the_example_works_backs_up_and_copies(
     postgres.run(f"DROP DATABASE {database}")
 
 
-def as_version_9(team: Team) -> None:
-    """Give a server the functions and rights that version 9 gave it."""
+def as_version(team: Team, version: int) -> None:
+    """Give a server the functions and rights that an earlier version gave it."""
     with team.sql("postgres") as owner:
-        owner.execute(
-            "DROP SCHEMA seen CASCADE; DROP FUNCTION public.take_turns; DROP TABLE public.turns"
-        )
-        owner.execute("ALTER TABLE team.revealed DROP COLUMN revealed_in")
-        owner.execute(VERSION_9.read_text().encode())
+        owner.execute("DROP SCHEMA seen CASCADE; DROP FUNCTION public.take_turns")
+        if version < 10:
+            owner.execute("DROP TABLE public.turns")
+            owner.execute("ALTER TABLE team.revealed DROP COLUMN revealed_in")
+        owner.execute(EARLIER[version].read_text().encode())
         for name, role in TEAM.items():
             member = sql.Identifier(name)
-            rights = ["USAGE ON SCHEMA public, team, seen", f"SELECT, INSERT, UPDATE ON {SHARED}"]
-            if role is Role.ANNOTATOR:
-                views = ", ".join(f"seen.{table}" for table in WRITTEN)
-                rights += [
-                    "SELECT ON ALL TABLES IN SCHEMA seen",
-                    "INSERT ON seen.events, seen.span_indices",
-                    f"INSERT, UPDATE, DELETE ON {views}",
-                ]
-            for right in rights:
+            for right in rights_in(version, role):
                 owner.execute(sql.SQL(f"GRANT {right} TO {{}}").format(member))
-        owner.execute("UPDATE public.workspace_version SET schema_version = 9")
+        owner.execute(f"UPDATE public.workspace_version SET schema_version = {version}".encode())
+
+
+def rights_in(version: int, role: Role) -> list[str]:
+    """Return the rights that an earlier version gave a member, as far as tests use them."""
+    views = ", ".join(f"seen.{table}" for table in WRITTEN)
+    rights = ["USAGE ON SCHEMA public, team, seen", f"SELECT ON {SHARED}, team.members"]
+    if version < 10:
+        rights.append(f"INSERT, UPDATE ON {SHARED}")
+    if role is Role.ANNOTATOR:
+        rights.append("SELECT ON ALL TABLES IN SCHEMA seen")
+        if version < 10:
+            rights.append("INSERT ON seen.events, seen.span_indices")
+            rights.append(f"INSERT, UPDATE, DELETE ON {views}")
+        return rights
+    tables = ", ".join(f"public.{table.name}" for table in STATE_TABLES)
+    return [
+        *rights,
+        "SELECT ON ALL TABLES IN SCHEMA public",
+        "INSERT ON public.events",
+        f"INSERT, UPDATE, DELETE ON {tables}",
+    ]
+
+
+def test_the_owner_brings_a_server_of_version_10_up_to_date(
+    postgres: PostgresServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Until then all but annotators changed the tables of what people say themselves."""
+    team = Team(postgres)
+    everybody_works(team)
+    as_version(team, 10)
+    forged = "INSERT INTO public.verdicts VALUES ('carol', 'run-1', 'mast@3', 1, 'm', 'absent')"
+    with team.sql("carol") as carol:
+        assert "INSERT" in asked(carol, forged)
+        assert "DELETE 1" in asked(carol, "DELETE FROM public.verdicts WHERE annotator = 'carol'")
+    before = rows_of_all(team)
+    for name in ("mira", "carol", "lea"):
+        with pytest.raises(WorkspaceError, match="whoever made it brings it up to date with"):
+            Workspace.open(team.url(name))
+    assert command("team", "list", "--json", "--workspace", team.url("postgres")) == 0
+    assert len(json.loads(capsys.readouterr().out)["members"]) == len(TEAM)
+    assert rows_of_all(team) == before
+    for name in TEAM:
+        with team.sql(name) as member:
+            assert asked(member, forged).startswith("42501 "), name
+    with team.workspace("carol") as carol_opened:
+        work_ = Adjudication(carol_opened, MAST, TRACE, "carol")
+        work_.explain([one.item for one in work_.decisions], "after the upgrade")
+    with team.workspace("lea") as lea:
+        assert not lea.differences()
+        assert not lea.edited_histories()
+
+
+def rows_of_all(team: Team) -> dict[str, str]:
+    """Return all rows of a workspace, by table."""
+    with team.sql("postgres") as owner:
+        return {
+            table.name: asked(owner, f"SELECT * FROM public.{table.name}")
+            for table in metadata.sorted_tables
+        }
 
 
 def test_the_owner_brings_a_server_of_version_9_up_to_date(
@@ -97,7 +152,7 @@ def test_the_owner_brings_a_server_of_version_9_up_to_date(
     team = Team(postgres)
     everybody_works(team)
     work(team, "mira", FIRST, finish=False, note="of mira")
-    as_version_9(team)
+    as_version(team, 9)
     revealed = (
         "INSERT INTO events VALUES (gen_random_uuid()::text, 'mira', {seq}, '2026-11-28T00:00:00Z',"
         " '{kind}', 'run-2', 'mast@3', 0, '{payload}', '[]', 'a', NULL, NULL, NULL)"

@@ -22,7 +22,6 @@ from mast_tui.labels import AnnotatorKind, PassKind, VerdictValue, annotator_kin
 from mast_tui.workspace import schema
 from mast_tui.workspace.database import (
     LOOK_FOR_SERVER,
-    NOT_LATEST,
     Among,
     Insertion,
     Latest,
@@ -30,10 +29,10 @@ from mast_tui.workspace.database import (
     Values,
     call_function,
     change_rows,
-    is_on_server,
     sees_own_only,
-    send,
     take_turns,
+    upsert,
+    writes_by_calls,
 )
 from mast_tui.workspace.events import chain
 from mast_tui.workspace.events.codec import DECISION, GUIDELINE, KIND_NAMES, STUDY
@@ -77,10 +76,6 @@ _LAST: Final = select(func.max(schema.events.c.seq)).where(
 )
 _LAST_AND_LINK: Final = _LAST.add_columns(chain.LAST_LINK)
 _OWN_LAST: Final = text("SELECT * FROM seen.last_event(:trace_id, :taxonomy)")
-_CHECK: Final = (
-    "SELECT CAST(CASE WHEN (SELECT seq = %s AND chain = %s FROM events WHERE annotator = %s "
-    f"ORDER BY seq DESC, id DESC LIMIT 1) THEN '0' ELSE '{NOT_LATEST}' END AS int)"
-)
 _OWN_BY_ID: Final = text("SELECT * FROM seen.own_events(:ids)")
 _AMONG: Final = Among(schema.events.c.id)
 """Those of some ids that events here have."""
@@ -166,7 +161,7 @@ def append(
                     keep_span_indices(connection, indices)
             if outbox is not None:
                 outbox.saw(recorded)
-            if is_on_server(connection) and not within:
+            if writes_by_calls(connection) and not within:
                 database.latest = _latest(recorded)
             return recorded
         except NotLatest:
@@ -301,6 +296,7 @@ def _record(
 ) -> tuple[Event, ...]:
     recorded_at = now()
     is_linked = chain.links(action)
+    by_calls = writes_by_calls(connection)
     recorded = list[Event]()
     rows = list[Values]()
     counters: dict[str, int] = {}
@@ -317,7 +313,6 @@ def _record(
         if isinstance(fact, _LABELLING):
             _check_label(event)
         if name not in counters and latest is not None:
-            _check_latest(connection, latest)
             counters[name], links[name] = latest.seq, latest.chain
         elif name not in counters:
             last, before = _last(connection, event, is_linked, known_seq if not counters else None)
@@ -328,7 +323,10 @@ def _record(
                 links[name] = before
         at = happened or recorded_at
         seq = counters[name] = counters[name] + 1
-        own_id, payload = named or new_id(), payload_text(fact)
+        own_id = named or new_id()
+        payload = payload_text(fact)
+        if by_calls:
+            _check_text(payload)
         chained: str | None = None
         if name in links:
             placed = (seq, at, action, undoes, redoes) if is_linked else None
@@ -342,8 +340,7 @@ def _record(
         made_void = json.dumps(replaces) if replaces else "[]"
         said_of = (own_id, name, seq, at, KIND_NAMES[type(fact)], *work, payload)
         rows.append((*said_of, made_void, action, undoes, redoes, chained))
-    if sees_own_only(connection):
-        _check_texts(recorded)
+    if by_calls:
         call_function(connection, "append_event", schema.events, rows)
     else:
         _INSERT.write(connection, rows)
@@ -351,20 +348,25 @@ def _record(
     return tuple(recorded)
 
 
-def _check_texts(events: Iterable[Event]) -> None:
+def _check_text(payload: str) -> None:
     """Raise ``UnicodeEncodeError`` for half a character, which no server keeps."""
-    for event in events:
-        payload = payload_text(event.fact)
-        if "\\ud" in payload:
-            json.dumps(json.loads(payload), ensure_ascii=False).encode()
+    if "\\ud" in payload:
+        json.dumps(json.loads(payload), ensure_ascii=False).encode()
 
 
 def insert(connection: Connection, events: Sequence[Event]) -> None:
-    """Add events that were recorded elsewhere as they are; the caller sees to what follows."""
+    """Add events that were recorded elsewhere as they are; the caller sees to what follows.
+
+    Annotators whom the workspace does not know are noted.
+    """
     take_turns(connection, (event.annotator for event in events))
     for start in range(0, len(events), _AT_ONCE):
         batch = events[start : start + _AT_ONCE]
-        _INSERT.write(connection, [tuple(event_to_row(event).values()) for event in batch])
+        rows = [tuple(event_to_row(event).values()) for event in batch]
+        if writes_by_calls(connection):
+            call_function(connection, "insert_event", schema.events, rows)
+        else:
+            _INSERT.write(connection, rows)
     for name in dict.fromkeys(event.annotator for event in events):
         note_annotator(connection, name)
 
@@ -455,15 +457,6 @@ def _last(
     return last, before or chain.START
 
 
-def _check_latest(connection: Connection, latest: Latest) -> None:
-    """Have a server refuse all that comes behind where this is not the last event any more.
-
-    For annotators the function that adds an event does.
-    """
-    if not sees_own_only(connection):
-        send(connection, _CHECK, [(latest.seq, latest.chain, latest.annotator)])
-
-
 def _check_label(event: NewEvent) -> None:
     """A label says whose it is; that must be what its event says."""
     fact = event.fact
@@ -479,6 +472,8 @@ def _check_label(event: NewEvent) -> None:
 
 def follow(connection: Connection, events: Iterable[Event]) -> None:
     """Change the state tables by events, which come after all others of their annotators."""
+    if writes_by_calls(connection):
+        return  # the server has done so when the events were added
     rest = iter(events)
     while batch := list(islice(rest, _FOLLOWED_AT_ONCE)):
         state = _State(connection)
@@ -497,6 +492,10 @@ def rebuild(connection: Connection, annotators: Iterable[str] | None = None) -> 
         return
     whose = sorted(set(annotators))
     take_turns(connection, whose)
+    if writes_by_calls(connection):
+        rows = [(annotator, annotator_kind(annotator).value) for annotator in whose]
+        call_function(connection, "rebuild_state", schema.annotators, rows)
+        return
     for annotator in whose:
         for table in schema.STATE_TABLES:
             connection.execute(delete(table).where(table.c.annotator == annotator))
@@ -523,19 +522,14 @@ def _keys(table: Table) -> list[str]:
     return [column.name for column in table.primary_key]
 
 
-def _upsert(table: Table) -> Insertion:
-    """Put rows in the place of those with the same keys, which come first in every table."""
-    sets = (f"{c.name} = excluded.{c.name}" for c in table.columns if not c.primary_key)
-    known = f"ON CONFLICT ({', '.join(_keys(table))}) DO UPDATE SET {', '.join(sets)}"
-    return Insertion(table, own=_OWN.get(table, ()), where_known=known)
-
-
 def _delete(table: Table, *names: str) -> str:
     return f"DELETE FROM {table.name} WHERE {' AND '.join(f'{name} = ?' for name in names)}"
 
 
 _UPSERTS: Final = {
-    table: _upsert(table) for table in schema.STATE_TABLES if table is not schema.passes
+    table: upsert(table, _OWN.get(table, ()))
+    for table in schema.STATE_TABLES
+    if table is not schema.passes
 }
 _DELETES: Final = {table: _delete(table, *_keys(table)) for table in _UPSERTS}
 _DROP_VERDICTS: Final = _delete(schema.verdicts, *_keys(schema.verdicts)[:-1])

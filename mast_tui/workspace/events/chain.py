@@ -26,9 +26,10 @@ from sqlalchemy import Connection, bindparam, select, update
 
 from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.workspace import schema
+from mast_tui.workspace.database import call_function, writes_by_calls
 from mast_tui.workspace.events.codec import KIND_NAMES, fact_to_dict
 from mast_tui.workspace.events.model import IMPORT_PREFIX, Event, NewEvent, payload_text
-from mast_tui.workspace.events.rows import readable_events
+from mast_tui.workspace.events.rows import event_to_row, readable_events
 from mast_tui.workspace.events.types import GuidelineSet, StudySet
 
 LENGTH: Final = 32
@@ -66,12 +67,11 @@ LAST_LINK: Final = (
 )
 """What the next event of ``annotator`` follows; null where it is the first."""
 
-_SET: Final = (
+_REPLACE: Final = (
     update(schema.events)
-    .where(schema.events.c.id == bindparam("event"))
-    .values(chain=bindparam("value"))
+    .where(schema.events.c.id == bindparam("new_id"))
+    .values({column.name: bindparam(f"new_{column.name}") for column in schema.events.columns})
 )
-
 
 Placed = tuple[int, str, str, str | None, str | None]
 """An event's counter, time and action, and the actions that it undoes and redoes."""
@@ -230,9 +230,19 @@ def make_anew(connection: Connection, annotator: str) -> None:
     if not has_chain(annotator):
         return
     bare = (event._replace(chain=None) for event in _read(connection, annotator))
-    values = [{"event": event.id, "value": event.chain} for event in chained(bare)]
-    if values:
-        connection.execute(_SET, values)
+    replace(connection, list(chained(bare)))
+
+
+def replace(connection: Connection, events: Sequence[Event]) -> None:
+    """Put events in the place of those with the same ids; the caller sees to what follows."""
+    rows = [event_to_row(event) for event in events]
+    if writes_by_calls(connection):
+        values = [tuple(row.values()) for row in rows]
+        call_function(connection, "replace_event", schema.events, values)
+    elif rows:
+        connection.execute(
+            _REPLACE, [{f"new_{name}": value for name, value in row.items()} for row in rows]
+        )
 
 
 def _read(connection: Connection, annotator: str) -> Iterator[Event]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, bindparam, func, select, update
+from sqlalchemy import Connection, bindparam, func, select
 
 from mast_tui.errors import ChangedElsewhere, WorkspaceError
 from mast_tui.labels import AnnotatorKind, annotator_kind
@@ -27,11 +27,6 @@ from mast_tui.workspace.records import (
 )
 
 _AT_ONCE: Final = 500
-_REPLACE: Final = (
-    update(schema.events)
-    .where(schema.events.c.id == bindparam("new_id"))
-    .values({column.name: bindparam(f"new_{column.name}") for column in schema.events.columns})
-)
 _COUNT: Final = select(func.count(), func.max(schema.events.c.seq)).where(
     schema.events.c.annotator == bindparam("annotator")
 )
@@ -232,11 +227,7 @@ class _Part:
     def _replace(self) -> None:
         """Put the events that say something else in the place of ours, and chain all anew."""
         # What stands here under another name stays, whoever was to be replaced.
-        rows = [event_to_row(event) for event in self.edited if event.id in self._own]
-        if rows:
-            self._connection.execute(
-                _REPLACE, [{f"new_{name}": value for name, value in row.items()} for row in rows]
-            )
+        chain.replace(self._connection, [event for event in self.edited if event.id in self._own])
         chain.make_anew(self._connection, self._name)
 
 

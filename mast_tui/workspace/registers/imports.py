@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, Select, delete, func, select, update
-from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy import Connection, Row, Select, delete, func, select
 
 from mast_tui.workspace import schema
+from mast_tui.workspace.database import call_function, put_rows, writes_by_calls
 from mast_tui.workspace.events.model import IMPORT_PREFIX
 from mast_tui.workspace.ids import now
 
@@ -25,8 +25,6 @@ Work = tuple[str, str | None, str | None]
 MIGRATION: Final = "migration"
 """The format of what a migration from one codebook to another brings; its events keep the times of
 what they come from. Its files are the two taxonomies' names."""
-
-_NOTE: Final = insert(_NOTED).on_conflict_do_nothing()
 
 
 class ImportState(StrEnum):
@@ -84,15 +82,17 @@ class ImportCounts:
 
 def add(connection: Connection, record: ImportRecord) -> None:
     """Keep an import that begins."""
-    values = asdict(record) | {"files": json.dumps(record.files)}
-    connection.execute(insert(_TABLE).values(**values))
+    put_rows(connection, _TABLE, [_to_row(record)])
+
+
+def _to_row(record: ImportRecord) -> dict[str, Any]:
+    return asdict(record) | {"files": json.dumps(record.files)}
 
 
 def note_events(connection: Connection, record: ImportRecord, events: Iterable[str]) -> None:
     """Note events, by id, that came with an import and keep their actions."""
     rows = [{"import": record.id, "event": event} for event in events]
-    if rows:
-        connection.execute(_NOTE, rows)
+    put_rows(connection, _NOTED, rows)
 
 
 def noted_events(connection: Connection, record: ImportRecord) -> frozenset[str]:
@@ -104,7 +104,7 @@ def noted_events(connection: Connection, record: ImportRecord) -> frozenset[str]
 def finish(connection: Connection, record: ImportRecord) -> None:
     """Note that an import is whole; one that brought nothing is forgotten."""
     if connection.execute(_events_of(record).limit(1)).first() is None:
-        connection.execute(delete(_TABLE).where(_TABLE.c.id == record.id))
+        _drop(connection, record)
     else:
         _mark(connection, record, finished_at=now())
 
@@ -120,7 +120,16 @@ def finish_undo(connection: Connection, record: ImportRecord, who: str | None) -
 
 
 def _mark(connection: Connection, record: ImportRecord, **changes: str | None) -> None:
-    connection.execute(update(_TABLE).where(_TABLE.c.id == record.id).values(**changes))
+    kept = connection.execute(select(_TABLE).where(_TABLE.c.id == record.id)).mappings().one()
+    put_rows(connection, _TABLE, [{**kept, **changes}])
+
+
+def _drop(connection: Connection, record: ImportRecord) -> None:
+    if writes_by_calls(connection):
+        values = tuple(_to_row(record)[column.name] for column in _TABLE.columns)
+        call_function(connection, "drop_import", _TABLE, [values])
+    else:
+        connection.execute(delete(_TABLE).where(_TABLE.c.id == record.id))
 
 
 def imports(connection: Connection) -> tuple[ImportRecord, ...]:

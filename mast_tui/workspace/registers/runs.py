@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Collection
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Final
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, bindparam, case, func, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, bindparam, func, select
 from sqlalchemy.dialects.sqlite import insert
 
 from mast_tui.labels import QuoteCounts
 from mast_tui.traces.io.json_values import replace_surrogates
 from mast_tui.workspace import schema
+from mast_tui.workspace.database import put_rows, writes_by_calls
 from mast_tui.workspace.events.codec import QUOTES, SETTINGS, quote_kinds_from
 from mast_tui.workspace.events.fields import Fields
 from mast_tui.workspace.events.rows import Row
@@ -23,31 +24,12 @@ _RUNS: Final = schema.runs
 _TRACES: Final = schema.run_traces
 _ASKED: Final = schema.asked
 
-_FINISH: Final = update(_RUNS).where(_RUNS.c.id == bindparam("run"))
-_SET_FORM: Final = update(_RUNS).where(_RUNS.c.id == bindparam("run")).values(form=bindparam("new"))
 _ADD_ASKED: Final = insert(_ASKED)
 _USABLE: Final = (
     select(_ASKED)
     .where(_ASKED.c.key == bindparam("asked_key"), _ASKED.c.usable)
     .order_by(_ASKED.c.id.desc())
     .limit(1)
-)
-_KEYS_OF_TRACE: Final = ["run", "trace_id"]
-_NOTE_TRACE: Final = insert(_TRACES).on_conflict_do_nothing(index_elements=_KEYS_OF_TRACE)
-_CHANGE_TRACE: Final = insert(_TRACES).on_conflict_do_update(
-    index_elements=_KEYS_OF_TRACE,
-    set_={
-        name: insert(_TRACES).excluded[name]
-        for name in (
-            "findings",
-            "problem",
-            "quotes",
-            "verified",
-            "quote_kinds",
-            "windows",
-            "remarks",
-        )
-    },
 )
 _USABLE_KEYS: Final = select(_ASKED.c.key).where(_ASKED.c.usable).distinct()
 _SUMS: Final = (
@@ -65,12 +47,14 @@ _TOLD: Final = select(*(_RUNS.c[name] for name in _TOLD_COLUMNS)).where(
 _AS_IT_IS: Final = ("id", "judge", "taxonomy", "started_at", "finished_at", "note", "ending")
 """Columns of runs that hold what a record of a run has under the same name."""
 
+_LATER_KNOWN: Final = ("settings", "form", "finished_at", "ending")
+
 _OF_HERE: Final = _RUNS.c.told_requests.is_(None)
 
 
 def begin_run(connection: Connection, run: Run) -> None:
     """Keep a run that begins here."""
-    connection.execute(insert(_RUNS).values(**_run_to_row(run)))
+    put_rows(connection, _RUNS, [_run_to_row(run)])
 
 
 def add_run(connection: Connection, run: Run) -> None:
@@ -85,39 +69,47 @@ def add_run(connection: Connection, run: Run) -> None:
         "told_out": used.tokens_out,
         "told_cached": used.tokens_cached,
     }
-    statement = insert(_RUNS).values(**_run_to_row(run), **told)
-    new = statement.excluded
-    news: dict[str, Any] = {
-        name: func.coalesce(_RUNS.c[name], new[name])
-        for name in ("settings", "form", "finished_at", "ending")
-    }
-    # With null, as in a run of here, the greater one is null.
-    news |= {name: _greater(_RUNS.c[name], new[name]) for name in told}
-    connection.execute(statement.on_conflict_do_update(index_elements=["id"], set_=news))
-    of_here = select(_RUNS.c.id).where(_RUNS.c.id == run.id, _OF_HERE)
-    keep_ours = connection.execute(of_here).first() is not None
+    row = _run_to_row(run) | told
+    kept = _kept_run(connection, run.id)
+    is_of_here = kept is not None and kept["told_requests"] is None
+    if kept is not None:
+        known = {name: row[name] if kept[name] is None else kept[name] for name in _LATER_KNOWN}
+        # A run of here has null.
+        most = {name: None if kept[name] is None else max(kept[name], told[name]) for name in told}
+        row = kept | known | most
+    put_rows(connection, _RUNS, [row])
     for trace in run.traces:
-        add_run_trace(connection, run.id, trace, keep_known=keep_ours)
+        add_run_trace(connection, run.id, trace, keep_known=is_of_here)
 
 
-def _greater(one: ColumnElement[Any], other: ColumnElement[Any]) -> ColumnElement[Any]:
-    return case((one.is_(None), None), (one > other, one), else_=other)
+def _kept_run(connection: Connection, run_id: str) -> Row | None:
+    kept = connection.execute(select(_RUNS).where(_RUNS.c.id == run_id)).mappings().first()
+    return None if kept is None else dict(kept)
+
+
+def _change_run(connection: Connection, run_id: str, **changes: str | None) -> None:
+    kept = _kept_run(connection, run_id)
+    if kept is not None:
+        put_rows(connection, _RUNS, [kept | changes])
 
 
 def finish_run(connection: Connection, run_id: str, *, ending: str | None = None) -> None:
     """Note that a run is over; ``ending`` says why it did not come to its last trace."""
-    connection.execute(_FINISH, {"run": run_id, "finished_at": now(), "ending": ending})
+    _change_run(connection, run_id, finished_at=now(), ending=ending)
 
 
 def set_form(connection: Connection, run_id: str, form: str) -> None:
     """Note in which form a run asks for answers, once the server has shown what it takes."""
-    connection.execute(_SET_FORM, {"run": run_id, "new": form})
+    _change_run(connection, run_id, form=form)
 
 
 def add_run_trace(
     connection: Connection, run_id: str, trace: RunTrace, *, keep_known: bool = False
 ) -> None:
     """Note what a run did with a trace; with ``keep_known`` only where nothing is noted."""
+    of_trace = (_TRACES.c.run == run_id, _TRACES.c.trace_id == trace.trace_id)
+    if keep_known and connection.execute(select(_TRACES.c.run).where(*of_trace)).first():
+        return
     values = {
         "run": run_id,
         "trace_id": trace.trace_id,
@@ -129,13 +121,17 @@ def add_run_trace(
         "windows": trace.windows,
         "remarks": json.dumps(list(trace.remarks)),
     }
-    connection.execute(_NOTE_TRACE if keep_known else _CHANGE_TRACE, values)
+    put_rows(connection, _TRACES, [values])
 
 
 def add_asked(connection: Connection, asked: Asked) -> None:
     """Keep an answer of a model, with the time; half a character in it becomes ``U+FFFD``."""
     values = asdict(asked) | {"answer": replace_surrogates(asked.answer), "at": now()}
-    connection.execute(_ADD_ASKED, values | {"run": values.pop("run_id")})
+    values |= {"run": values.pop("run_id")}
+    if writes_by_calls(connection):
+        put_rows(connection, _ASKED, [values])
+    else:  # the table numbers them
+        connection.execute(_ADD_ASKED, values)
 
 
 def find_answer(connection: Connection, key: str) -> Asked | None:

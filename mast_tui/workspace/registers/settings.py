@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from sqlalchemy import Connection, select
-from sqlalchemy.dialects.sqlite import insert
 
 from mast_tui.errors import WorkspaceError
 from mast_tui.labels import AnnotatorKind, annotator_kind, check_unlike, checked_person
 from mast_tui.workspace import schema
-from mast_tui.workspace.database import call_function, sees_own_only
+from mast_tui.workspace.database import call_function, put_rows, sees_own_only
 from mast_tui.workspace.records import AnnotatorInfo
 
 
@@ -27,19 +26,14 @@ def add_annotators(connection: Connection, given: Iterable[tuple[str, AnnotatorK
     Raises:
         WorkspaceError: A name cannot be one, or looks like another that is known.
     """
-    known = _names(connection)
+    known = _kinds(connection)
     for name, kind in given:
         _check_kind(name, kind)
         if name not in known:
             _check_name(name, known)
-        statement = insert(schema.annotators).values(name=name, kind=kind.value)
-        if kind is AnnotatorKind.HUMAN:
-            statement = statement.on_conflict_do_update(
-                index_elements=["name"], set_={"kind": kind.value}
-            )
-        else:
-            statement = statement.on_conflict_do_nothing()
-        connection.execute(statement)
+        elif kind is not AnnotatorKind.HUMAN or known[name] == kind.value:
+            continue
+        put_rows(connection, schema.annotators, [{"name": name, "kind": kind.value}])
 
 
 def note_annotator(connection: Connection, name: str) -> None:
@@ -52,16 +46,18 @@ def note_annotator(connection: Connection, name: str) -> None:
     Raises:
         WorkspaceError: It cannot be a name, or looks like another that is known.
     """
-    known = _names(connection)
+    known = _kinds(connection)
     if name in known:
         return
     _check_name(name, known)
     kind = annotator_kind(name).value
-    connection.execute(insert(schema.annotators).values(name=name, kind=kind))
+    put_rows(connection, schema.annotators, [{"name": name, "kind": kind}])
 
 
-def _names(connection: Connection) -> frozenset[str]:
-    return frozenset(connection.execute(select(schema.annotators.c.name)).scalars())
+def _kinds(connection: Connection) -> dict[str, str]:
+    """Return the kinds of the annotators that are kept, by name."""
+    table = schema.annotators
+    return {row.name: row.kind for row in connection.execute(select(table.c.name, table.c.kind))}
 
 
 def _check_kind(name: str, kind: AnnotatorKind) -> None:
@@ -109,8 +105,5 @@ def set_setting(connection: Connection, key: str, value: str) -> None:
     """Keep a setting."""
     if sees_own_only(connection):
         call_function(connection, "set_setting", schema.settings, [(key, value)])
-        return
-    statement = insert(schema.settings).values(key=key, value=value)
-    connection.execute(
-        statement.on_conflict_do_update(index_elements=["key"], set_={"value": value})
-    )
+    else:
+        put_rows(connection, schema.settings, [{"key": key, "value": value}])

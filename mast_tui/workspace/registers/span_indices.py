@@ -14,7 +14,7 @@ from typing import Final
 from sqlalchemy import Connection, bindparam, select
 
 from mast_tui.workspace import schema
-from mast_tui.workspace.database import Insertion, call_function, sees_own_only
+from mast_tui.workspace.database import Insertion, call_function, writes_by_calls
 from mast_tui.workspace.events.columns import rows_of
 from mast_tui.workspace.events.rows import readable_events
 from mast_tui.workspace.events.types import EventKind, span_keys
@@ -63,7 +63,7 @@ def keep_span_indices(connection: Connection, indices: Mapping[str, Indices]) ->
         for trace_id, of_trace in sorted(indices.items())
         for key, index in sorted(of_trace.items())
     ]
-    if rows and sees_own_only(connection):
+    if writes_by_calls(connection):
         call_function(connection, "keep_span_index", _TABLE, rows)
     elif rows:
         _UPSERT.write(connection, rows)

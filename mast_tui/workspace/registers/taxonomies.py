@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import TypedDict
 
 from sqlalchemy import Connection, func, select
-from sqlalchemy.dialects.sqlite import insert
 
 from mast_tui.counts import counted
 from mast_tui.errors import WorkspaceError
@@ -21,6 +20,7 @@ from mast_tui.labels import JUDGE_PREFIX
 from mast_tui.taxonomy.loader import TaxonomyError, from_dict, to_dict
 from mast_tui.taxonomy.model import Taxonomy, differences, lasting_places
 from mast_tui.workspace import schema
+from mast_tui.workspace.database import put_rows
 from mast_tui.workspace.ids import now
 
 
@@ -82,23 +82,19 @@ def add_revisions(connection: Connection, revisions: Iterable[Revision]) -> None
     for one in revisions:
         taxonomy = one.taxonomy
         kept_hash(connection, taxonomy)  # raises where it has other modes
-        document = json.dumps(to_dict(taxonomy))
-        known = insert(table).values(
-            ref=taxonomy.ref,
-            since=one.since,
-            content_hash=taxonomy.content_hash,
-            document=document,
-        )
-        connection.execute(known.on_conflict_do_nothing())
+        text = {
+            "content_hash": taxonomy.content_hash,
+            "document": json.dumps(to_dict(taxonomy)),
+        }
+        put_rows(connection, table, [{"ref": taxonomy.ref, "since": one.since, **text}])
         last = connection.execute(
             select(table.c.content_hash, table.c.document)
             .where(table.c.ref == taxonomy.ref)
             .order_by(table.c.since.desc(), table.c.content_hash.desc())
             .limit(1)
         ).one()
-        held = {"content_hash": last[0], "document": last[1]}
-        kept = insert(schema.taxonomies).values(ref=taxonomy.ref, **held)
-        connection.execute(kept.on_conflict_do_update(index_elements=["ref"], set_=held))
+        held = {"ref": taxonomy.ref, "content_hash": last[0], "document": last[1]}
+        put_rows(connection, schema.taxonomies, [held])
 
 
 def in_force(connection: Connection, taxonomy: Taxonomy) -> Taxonomy:

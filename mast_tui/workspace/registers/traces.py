@@ -17,8 +17,10 @@ from mast_tui.workspace.database import (
     Insertion,
     Values,
     call_function,
+    put_rows,
     reads_registers,
     traces_folder_of,
+    writes_by_calls,
 )
 from mast_tui.workspace.events.rows import Row
 from mast_tui.workspace.paths import found_trace_path, stored_trace_path
@@ -65,15 +67,14 @@ def register(connection: Connection, record: TraceRecord) -> str:
     joined = with_news(known, record, folder)
     if joined != known:
         values = to_row(joined, known.trace_id, folder)
-        del values["base_id"]
-        connection.execute(
-            schema.traces.update().where(schema.traces.c.id == known.trace_id).values(values)
-        )
+        of_trace = select(_TABLE.c.base_id).where(_TABLE.c.id == known.trace_id)
+        values["base_id"] = connection.execute(of_trace).scalar_one()
+        put_rows(connection, _TABLE, [values])
     return known.trace_id
 
 
 def _add(connection: Connection, rows: Sequence[Values]) -> None:
-    if reads_registers(connection):
+    if writes_by_calls(connection):
         call_function(connection, "register_trace", _TABLE, rows)
     else:
         _INSERT.write(connection, rows)
