@@ -35,6 +35,7 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # the attacks stand beside the tests, whose tools they use
 
 from tests.attack import (  # noqa: E402
+    archives,
     codebook,
     copies,
     files,
@@ -71,7 +72,7 @@ class Kind(NamedTuple):
 KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
     {
         "kills": Kind(kills.tries, kills.WHOLE, "SIGKILL at a random moment"),
-        "locks": Kind(locks.tries, locks.WHOLE, "labels while another process holds the write lock"),
+        "locks": Kind(locks.tries, locks.WHOLE, "labels under the write lock of another process"),
         "signals": Kind(signals.tries, signals.WHOLE, "signals and closed terminals"),
         "planted": Kind(planted.tries, planted.WHOLE, "planted folders, workspaces and caches"),
         "servers": Kind(servers.tries, servers.WHOLE, "hostile servers of a judge"),
@@ -79,6 +80,7 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
         "files": Kind(files.tries, files.WHOLE, "damaged traces"),
         "undo": Kind(undo.tries, undo.WHOLE, "imports taken back"),
         "codebook": Kind(codebook.tries, codebook.WHOLE, "migrations of the codebook"),
+        "archives": Kind(archives.tries, archives.WHOLE, "archives that a URL names"),
         "copies": Kind(copies.tries, copies.WHOLE, "copies and mending of workspaces"),
     }
 )
@@ -178,7 +180,9 @@ def print_table(tried: dict[str, list[Outcome]]) -> None:
     print("| what was tried | how often | held | fell |\n|---|---|---|---|")
     for kind, found in tried.items():
         fell = sum(bool(outcome.fell) for outcome in found)
-        print(f"| **{KINDS[kind].title}** | **{len(found):,}** | **{len(found) - fell:,}** | {fell} |")
+        print(
+            f"| **{KINDS[kind].title}** | **{len(found):,}** | **{len(found) - fell:,}** | {fell} |"
+        )
         whats = Counter(outcome.what for outcome in found)
         falls = Counter(outcome.what for outcome in found if outcome.fell)
         for what, times in sorted(whats.items()):

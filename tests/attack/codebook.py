@@ -1,4 +1,4 @@
-"""Migrations to random next versions of a codebook, killed on the way: no label is lost silently."""
+"""Migrations to random next versions of a codebook, killed on the way: no label just vanishes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,16 @@ DB: Final = "w.db"
 PLACE: Final = ("--workspace", DB)
 MAST: Final = load_mast()
 NEXT: Final = "mast@4"
-MIGRATE: Final = ("taxonomy", "migrate", "mast@3", "next.toml", "--map", "map.json", *PLACE, "--json")
+MIGRATE: Final = (
+    "taxonomy",
+    "migrate",
+    "mast@3",
+    "next.toml",
+    "--map",
+    "map.json",
+    *PLACE,
+    "--json",
+)
 UNDO: Final = ("taxonomy", "migrate", "--undo", *PLACE)
 
 Becomes = Mapping[str, tuple[str, ...]]
@@ -64,7 +73,9 @@ def next_codebook(home: Path, draw: random.Random) -> Becomes:
             case 0:
                 becomes[mode.slug] = (f"new_{mode.slug}",)
             case 1:
-                becomes[mode.slug] = tuple(f"{mode.slug}_part{n}" for n in range(draw.choice((2, 3))))
+                becomes[mode.slug] = tuple(
+                    f"{mode.slug}_part{n}" for n in range(draw.choice((2, 3)))
+                )
             case 2 if merged:
                 becomes[mode.slug] = (draw.choice(merged),)
             case 3:

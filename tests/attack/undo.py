@@ -194,4 +194,9 @@ def tries(setting: Setting) -> Iterator[Outcome]:
         with setting.home(home) as copy:
             fell, taken = attack(copy, name, work, setting.draw(number))
         what = f"import taken back: {work}"
-        yield Outcome(setting.kind, what, fell and f"{name}: {fell}", {"files that were imported": float(taken)})
+        yield Outcome(
+            setting.kind,
+            what,
+            fell and f"{name}: {fell}",
+            {"files that were imported": float(taken)},
+        )
