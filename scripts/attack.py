@@ -38,6 +38,7 @@ from tests.attack import (  # noqa: E402
     archives,
     codebook,
     copies,
+    decisions,
     files,
     imports,
     kills,
@@ -45,6 +46,7 @@ from tests.attack import (  # noqa: E402
     planted,
     servers,
     signals,
+    team,
     undo,
 )
 from tests.attack.trying import Outcome, Setting, prepare  # noqa: E402
@@ -82,6 +84,8 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
         "codebook": Kind(codebook.tries, codebook.WHOLE, "migrations of the codebook"),
         "archives": Kind(archives.tries, archives.WHOLE, "archives that a URL names"),
         "copies": Kind(copies.tries, copies.WHOLE, "copies and mending of workspaces"),
+        "decisions": Kind(decisions.tries, decisions.WHOLE, "decisions that no longer count"),
+        "team": Kind(team.tries, team.WHOLE, "a team's server"),
     }
 )
 

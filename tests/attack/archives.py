@@ -123,7 +123,9 @@ def links(draw: random.Random) -> tuple[str, bytes, bool]:
     for number in range(6):
         member = tarfile.TarInfo(f"link{number}.json")
         member.type = draw.choice(kinds)
-        member.linkname = draw.choice((*OUTSIDE[:6], "secret.json", f"link{number}.json", "/dev/zero"))
+        member.linkname = draw.choice(
+            (*OUTSIDE[:6], "secret.json", f"link{number}.json", "/dev/zero")
+        )
         members.append(member)
     return "tar", tarred({"good.json": GOOD}, *members), True
 
