@@ -48,6 +48,7 @@ from tests.attack import (  # noqa: E402
     signals,
     team,
     undo,
+    web,
 )
 from tests.attack.trying import Outcome, Setting, prepare  # noqa: E402
 
@@ -86,6 +87,7 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
         "copies": Kind(copies.tries, copies.WHOLE, "copies and mending of workspaces"),
         "decisions": Kind(decisions.tries, decisions.WHOLE, "decisions that no longer count"),
         "team": Kind(team.tries, team.WHOLE, "a team's server"),
+        "web": Kind(web.tries, web.WHOLE, "the app in browsers"),
     }
 )
 

@@ -158,15 +158,15 @@ def story(path: Path, draw: random.Random) -> Model:
 def _gold(document: dict[str, Any]) -> dict[str, Expected]:
     """Return the gold of the trace in an export, by mode."""
     for trace in document["traces"]:
-        if trace["id"] == TRACE:
+        if trace["trace_id"] == TRACE:
             return {
-                one["slug"]: (
+                mode: (
                     one["value"],
                     one["source"],
                     one.get("decided_by"),
                     bool(one.get("changed")),
                 )
-                for one in trace["verdicts"]
+                for mode, one in trace["verdicts"].items()
             }
     return {}
 

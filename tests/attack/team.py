@@ -52,7 +52,7 @@ Mark = tuple[str, str]
 
 
 def label(team: Team, name: str, log: Path, seed: str) -> None:
-    """Set and remove labels without an end; note each before it is asked for and when it is kept."""
+    """Set and remove labels without an end; note each before and after the call."""
     draw = random.Random(seed)
     with team.session(name) as session, log.open("a", buffering=1) as lines:
         while True:
@@ -65,6 +65,7 @@ def label(team: Team, name: str, log: Path, seed: str) -> None:
 
 def until_refused(team: Team, name: str, log: Path, seed: str) -> int:
     """Label until the server is away, which is an error in words."""
+    os.closerange(3, 1_000)  # the server's own pipe, which tells it to end when it is closed
     try:
         label(team, name, log, seed)
     except MastError as error:
@@ -132,8 +133,8 @@ def kill(home: Path, team: Team, draw: random.Random, *, server: bool) -> str:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
     finally:
-        for name, pid in pids.items():
-            if not server:
+        if not server:
+            for pid in pids.values():
                 wait_for(pid)
     for name, log in logs.items():
         if fell := _lost(team, name, log, before[name]):
