@@ -160,13 +160,13 @@ def _gold(document: dict[str, Any]) -> dict[str, Expected]:
     for trace in document["traces"]:
         if trace["trace_id"] == TRACE:
             return {
-                mode: (
+                one["slug"]: (
                     one["value"],
                     one["source"],
                     one.get("decided_by"),
                     bool(one.get("changed")),
                 )
-                for mode, one in trace["verdicts"].items()
+                for one in trace["verdicts"].values()
             }
     return {}
 

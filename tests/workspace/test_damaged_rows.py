@@ -15,7 +15,7 @@ from sqlalchemy import text
 from mast_tui.labels import AnnotatorKind
 from mast_tui.session import Session
 from mast_tui.workspace import Workspace, WorkspaceError
-from tests.workspace.build import MAST, TRACE, label, started, trace_of
+from tests.workspace.build import MAST, TRACE, label, started, state, trace_of
 from tests.workspace.test_server import command
 
 EVENT: Final = (
@@ -152,8 +152,7 @@ def test_a_damaged_row_of_what_follows_from_events_is_named(
         database.execute(statement)
     with closing(Workspace.open(path)) as workspace:
         with pytest.raises(WorkspaceError, match=says):
-            workspace.labels(pass_number=None)
-            workspace.passes()
+            state(workspace)
         workspace.rebuild()
         assert len(workspace.labels(pass_number=None)) == 1
 
