@@ -211,9 +211,9 @@ def ask(team: Team, draw: random.Random, *, reveals: bool) -> str:
 
 WAYS: Final[Sequence[str]] = (
     "SQL of a blind annotator, taken back",
-    "the server ends while two members label",
-    "SQL of a blind annotator, committed",
     "programs of two members killed while they label",
+    "SQL of a blind annotator, committed",
+    "the server ends while two members label",
 )
 
 
