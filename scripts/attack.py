@@ -4,11 +4,15 @@
         [--keep FOLDER]
 
 The kinds: ``kills`` (SIGKILL in every screen and command), ``locks`` (another process holds the
-workspace while somebody labels), ``signals``, ``planted`` (folders and workspaces with traps),
-``servers`` (hostile servers of a model judge), ``imports`` (fuzzed and forged ones) and ``files``
-(damaged traces, as ``scripts/damage.py``). A share of 1 makes as many tries as docs/reliability.md
-tells; the same seed makes the same ones. Prints a table in Markdown, and beneath it one case of
-each kind of fall; exit code 1 where anything fell.
+workspace while an annotator labels), ``signals``, ``planted`` (folders and workspaces with traps),
+``servers`` (hostile servers of a model judge), ``imports`` (fuzzed and forged ones), ``undo``
+(imports taken back), ``files`` (damaged traces, as ``scripts/damage.py``), ``archives``
+(``zip://`` and ``tar://``), ``copies`` (backups, copies and mending of workspaces), ``codebook``
+(migrations to another taxonomy), ``decisions`` (adjudications that no longer count), ``team`` (a
+PostgreSQL server that is killed, and SQL of a blind annotator) and ``web`` (junk for
+``mast-tui web``). A share of 1 makes as many tries as docs/reliability.md says; the same seed makes
+the same ones. Prints the progress of each kind on stderr, a table in Markdown, and below it one
+case of each kind of fall; exits with code 1 if anything fell.
 """
 
 from __future__ import annotations
@@ -18,17 +22,23 @@ import multiprocessing
 import os
 import sys
 import tempfile
+import threading
 import traceback
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from multiprocessing.queues import Queue
 from pathlib import Path
-from typing import Final
+from types import MappingProxyType
+from typing import Final, NamedTuple, Self
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # the attacks stand beside the tests, whose tools they use
 
 from tests.attack import (  # noqa: E402
+    archives,
+    codebook,
+    copies,
+    decisions,
     files,
     imports,
     kills,
@@ -36,30 +46,92 @@ from tests.attack import (  # noqa: E402
     planted,
     servers,
     signals,
+    team,
+    undo,
+    web,
 )
 from tests.attack.trying import Outcome, Setting, prepare  # noqa: E402
 
-KINDS: Final[dict[str, Callable[[Setting], Iterator[Outcome]]]] = {
-    "kills": kills.tries,
-    "locks": locks.tries,
-    "signals": signals.tries,
-    "planted": planted.tries,
-    "servers": servers.tries,
-    "imports": imports.tries,
-    "files": files.tries,
-}
 SHOWN: Final = 2_000
 """Characters of a case that are shown."""
 
-NAMES: Final = {
-    "kills": "SIGKILL at a random moment",
-    "locks": "labels while another process holds the write lock",
-    "signals": "signals and closed terminals",
-    "planted": "planted folders, workspaces and caches",
-    "servers": "hostile servers of a judge",
-    "imports": "fuzzed and forged imports",
-    "files": "damaged traces",
-}
+PROGRESS_SECONDS: Final = 5.0
+"""Seconds between two lines of progress where stderr is no terminal."""
+
+
+class Kind(NamedTuple):
+    """One kind of attack."""
+
+    tries: Callable[[Setting], Iterator[Outcome]]
+    whole: int
+    """Tries of a whole run."""
+    title: str
+
+    def planned(self, share: float) -> int:
+        """Return the number of tries in a share of a whole run."""
+        return max(1, round(self.whole * share))
+
+
+KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
+    {
+        "kills": Kind(kills.tries, kills.WHOLE, "SIGKILL at a random moment"),
+        "locks": Kind(locks.tries, locks.WHOLE, "labels under the write lock of another process"),
+        "signals": Kind(signals.tries, signals.WHOLE, "signals and closed terminals"),
+        "planted": Kind(planted.tries, planted.WHOLE, "planted folders, workspaces and caches"),
+        "servers": Kind(servers.tries, servers.WHOLE, "hostile servers of a judge"),
+        "imports": Kind(imports.tries, imports.WHOLE, "fuzzed and forged imports"),
+        "files": Kind(files.tries, files.WHOLE, "damaged traces"),
+        "undo": Kind(undo.tries, undo.WHOLE, "imports taken back"),
+        "codebook": Kind(codebook.tries, codebook.WHOLE, "migrations of the codebook"),
+        "archives": Kind(archives.tries, archives.WHOLE, "archives that a URL names"),
+        "copies": Kind(copies.tries, copies.WHOLE, "copies and mending of workspaces"),
+        "decisions": Kind(decisions.tries, decisions.WHOLE, "decisions that no longer count"),
+        "team": Kind(team.tries, team.WHOLE, "a team's server"),
+        "web": Kind(web.tries, web.WHOLE, "the app in browsers"),
+    }
+)
+
+
+class Progress:
+    """The tries that are done of each kind, on stderr, from a thread of its own.
+
+    A terminal shows one line that is rewritten; anything else gets a line every few seconds.
+    """
+
+    def __init__(self, planned: Mapping[str, int]) -> None:
+        self._planned = planned
+        self._done: Counter[str] = Counter()
+        self._fallen: Counter[str] = Counter()
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_over.set()
+        self._thread.join()
+
+    def add(self, outcome: Outcome) -> None:
+        """Count a try."""
+        self._done[outcome.kind] += 1
+        self._fallen[outcome.kind] += bool(outcome.fell)
+
+    def line(self) -> str:
+        """Return the kinds with their tries done, planned and fallen."""
+        return " · ".join(
+            f"{kind} {self._done[kind]}/{planned}, {self._fallen[kind]} fell"
+            for kind, planned in self._planned.items()
+        )
+
+    def _run(self) -> None:
+        is_terminal = sys.stderr.isatty()
+        is_over = False
+        while not is_over:
+            is_over = self._is_over.wait(0.5 if is_terminal else PROGRESS_SECONDS)
+            start, end = ("\r", "\n" if is_over else "") if is_terminal else ("", "\n")
+            print(f"{start}{self.line()}", end=end, file=sys.stderr, flush=True)
 
 
 def work(settings: list[Setting], told: Queue[Outcome | None]) -> None:
@@ -68,7 +140,7 @@ def work(settings: list[Setting], told: Queue[Outcome | None]) -> None:
     for setting in settings:
         setting.folder.mkdir(parents=True)
         try:
-            for outcome in KINDS[setting.kind](setting):
+            for outcome in KINDS[setting.kind].tries(setting):
                 told.put(outcome)
         except Exception:  # noqa: BLE001 - a try that cannot be made is told as one that fell
             told.put(Outcome(setting.kind, "the attack itself", traceback.format_exc()))
@@ -114,7 +186,9 @@ def print_table(tried: dict[str, list[Outcome]]) -> None:
     print("| what was tried | how often | held | fell |\n|---|---|---|---|")
     for kind, found in tried.items():
         fell = sum(bool(outcome.fell) for outcome in found)
-        print(f"| **{NAMES[kind]}** | **{len(found):,}** | **{len(found) - fell:,}** | {fell} |")
+        print(
+            f"| **{KINDS[kind].title}** | **{len(found):,}** | **{len(found) - fell:,}** | {fell} |"
+        )
         whats = Counter(outcome.what for outcome in found)
         falls = Counter(outcome.what for outcome in found if outcome.fell)
         for what, times in sorted(whats.items()):
@@ -148,15 +222,15 @@ def main() -> int:
     cases: dict[tuple[str, str, str], str] = {}
     with tempfile.TemporaryDirectory() as folder:
         shares = dict.fromkeys(tried, options.share)
-        for outcome in outcomes(
-            shares, Path(folder), seed=options.seed, jobs=options.jobs, kept=options.keep
-        ):
-            tried[outcome.kind].append(outcome)
-            if outcome.fell:
-                cases.setdefault((outcome.kind, outcome.what, outcome.fell[:80]), outcome.fell)
-            if sys.stderr.isatty():
-                done = " · ".join(f"{kind} {len(found)}" for kind, found in tried.items())
-                print(f"\r{done}", end="", file=sys.stderr)
+        planned = {kind: KINDS[kind].planned(share) for kind, share in shares.items()}
+        with Progress(planned) as progress:
+            for outcome in outcomes(
+                shares, Path(folder), seed=options.seed, jobs=options.jobs, kept=options.keep
+            ):
+                progress.add(outcome)
+                tried[outcome.kind].append(outcome)
+                if outcome.fell:
+                    cases.setdefault((outcome.kind, outcome.what, outcome.fell[:80]), outcome.fell)
     print_table(tried)
     for (kind, what, _), fell in sorted(cases.items()):
         print(f"\n{kind}: {what}: {short(fell)}")

@@ -64,7 +64,7 @@ from mast_tui.workspace.outbox import Outbox
 from mast_tui.workspace.presence import Presence
 from mast_tui.workspace.records import Member, Role
 from mast_tui.workspace.schema import APPLICATION_ID, SCHEMA_VERSION, metadata
-from mast_tui.workspace.sqlite_file import SqliteFile, make_file
+from mast_tui.workspace.sqlite_file import SqliteFile, new_file
 from mast_tui.writes import (
     Command,
     blocks_event_loop,
@@ -425,18 +425,13 @@ class Server(Database):
 
     def copy_to(self, target: Path) -> None:
         self.check_sees_all()
-        make_file(target, new=True)
-        try:
-            with (
-                closing(SqliteFile(target, create=True)) as copy,
-                self.reading() as source,
-                copy.writing(whole=True) as connection,
-            ):
-                copy_rows(source, connection)
-        except BaseException:
-            for end in ("", "-wal", "-shm"):
-                target.with_name(target.name + end).unlink(missing_ok=True)
-            raise
+        with (
+            new_file(target) as draft,
+            closing(SqliteFile(draft, create=True)) as copy,
+            self.reading() as source,
+            copy.writing(whole=True) as connection,
+        ):
+            copy_rows(source, connection)
 
     def move_to(self, target: Path) -> None:
         raise WorkspaceError(f"{self.name}: stays on its server; copy it with: workspace backup")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import sqlite3
 import time
 from collections.abc import Collection, Iterator
@@ -221,20 +222,15 @@ class SqliteFile(Database):
             raise WorkspaceError(f"{self.name}: the file is damaged: {found}; put back a copy")
 
     def copy_to(self, target: Path) -> None:
-        """Also what only this program can reach, since the file was deleted meanwhile."""
-        make_file(target, new=True)
-        try:
-            with self._in_words(), self._taking_turn():
-                copy = sqlite3.connect(target)
-                try:
-                    self._driver.backup(copy)
-                    _name_traces_from(copy, self.traces_folder, traces_folder(target))
-                    copy.execute("PRAGMA journal_mode=DELETE")
-                finally:
-                    copy.close()
-        except BaseException:
-            target.unlink(missing_ok=True)
-            raise
+        """Copy everything, also where only this program can reach it since the file was deleted."""
+        with new_file(target) as draft, self._in_words(), self._taking_turn():
+            copy = sqlite3.connect(draft)
+            try:
+                self._driver.backup(copy)
+                _name_traces_from(copy, self.traces_folder, traces_folder(target))
+                copy.execute("PRAGMA journal_mode=DELETE")
+            finally:
+                copy.close()
 
     def move_to(self, target: Path) -> None:
         if target == self.path:
@@ -439,6 +435,28 @@ def make_file(path: Path, *, new: bool = False) -> None:
         raise WorkspaceError(
             f"{path}: the workspace cannot be made there: {error.strerror or error}"
         ) from error
+
+
+@contextmanager
+def new_file(target: Path) -> Iterator[Path]:
+    """Yield an empty draft beside ``target``, which gets that name at the end of the block.
+
+    So a program that is killed leaves a whole file or none, and perhaps a draft.
+
+    Raises:
+        WorkspaceError: Something is at ``target`` already, or it cannot be made there.
+    """
+    make_file(target, new=True)
+    target.unlink()
+    draft = target.with_name(f".mast-tui-{secrets.token_hex(8)}.part")
+    try:
+        make_file(draft, new=True)
+        yield draft
+        make_file(target, new=True)
+        draft.replace(target)
+    finally:
+        for end in ("", "-wal", "-shm", "-journal"):
+            draft.with_name(draft.name + end).unlink(missing_ok=True)
 
 
 def _name_traces_from(copy: sqlite3.Connection, before: Path | None, after: Path | None) -> None:

@@ -303,6 +303,7 @@ def _cases() -> list[tuple[str, str, str]]:
 
 
 CASES: Final = _cases()
+WHOLE: Final = len(CASES)
 WHERE: Final = MappingProxyType(
     {
         "folder": f"{len(FOLDERS)} traps beside a good trace: inspect, judge, the app",
@@ -386,5 +387,5 @@ def tries(setting: Setting) -> Iterator[Outcome]:
     """Every trap with every command that it concerns, in an order by chance."""
     order = list(range(len(CASES)))
     random.Random(setting.seed).shuffle(order)
-    for number in setting.numbers(len(CASES)):
+    for number in setting.numbers(WHOLE):
         yield attack(setting, order[number])

@@ -166,6 +166,8 @@ STREAMS: Final[Mapping[str, tuple[str, Callable[[Callable[[bytes], object]], obj
 )
 """What never ends: the lines before it, and what is written."""
 
+WHOLE: Final = 2 * (len(ACTIONS) + len(STREAMS))
+
 
 class Hostile(BaseHTTPRequestHandler):
     """Does to each request what the first part of its address says."""
@@ -270,7 +272,7 @@ def tries(setting: Setting) -> Iterator[Outcome]:
     """Every behaviour twice, in an order by chance."""
     behaviours = 2 * [*range(len(ACTIONS) + len(STREAMS))]
     random.Random(setting.seed).shuffle(behaviours)
-    numbers = setting.numbers(len(behaviours))
+    numbers = setting.numbers(WHOLE)
     if numbers:
         with serving(partial(serve, setting.folder)) as url:
             for number in numbers:

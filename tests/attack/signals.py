@@ -31,6 +31,8 @@ SCREENS: Final = (
 ENDINGS: Final = ("SIGTERM", "SIGHUP", "SIGQUIT", "SIGINT")
 WAYS: Final = (*ENDINGS, "a closed terminal", "SIGTSTP and SIGCONT", "SIGTERM twice")
 
+WHOLE: Final = len(WAYS) * len(SCREENS)
+
 BEGIN: Final = b"\x1b[?1049h"
 """The app takes the terminal."""
 
@@ -143,8 +145,8 @@ def goes_on(home: Path, keys: tuple[str, ...], shown: str) -> str:
 
 def tries(setting: Setting) -> Iterator[Outcome]:
     """Every way on every screen; neighbours differ in both."""
-    template = templates(setting) if setting.numbers(len(WAYS) * len(SCREENS)) else Path()
-    for number in setting.numbers(len(WAYS) * len(SCREENS)):
+    template = templates(setting) if setting.numbers(WHOLE) else Path()
+    for number in setting.numbers(WHOLE):
         way = WAYS[number % len(WAYS)]
         name, keys, shown = SCREENS[number % len(SCREENS)]
         with setting.home(template) as home:

@@ -18,7 +18,14 @@ SHARES: Final = {
     "planted": 0.03,
     "servers": 0.1,
     "imports": 0.0015,
+    "undo": 0.005,
     "files": 0.001,
+    "archives": 0.01,
+    "copies": 0.005,
+    "codebook": 0.004,
+    "decisions": 0.01,
+    "team": 0.007,
+    "web": 0.005,
 }
 
 

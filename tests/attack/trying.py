@@ -247,6 +247,8 @@ class Done:
             return f"hangs: not done after {PATIENCE:.0f} s"
         if "Traceback" in self.out + self.err:
             return "traceback: " + " / ".join((self.out + self.err).strip().splitlines()[-2:])
+        if "unexpected error" in self.err:
+            return f"unexpected error: {self.err.strip()[-300:]}"
         if self.code not in (0, 1, 2):
             return f"ended with {self.code}: {self.err[-300:]}"
         if self.code and not self.err.strip():

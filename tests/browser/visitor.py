@@ -26,10 +26,13 @@ class Visitor:
         self._screen = pyte.Screen(200, 100)
         self._stream = pyte.ByteStream(self._screen)
 
-    def enter(self, address: str, name: str) -> None:
-        """Open the address, and begin under a name."""
+    def enter(self, address: str, name: str, password: str | None = None) -> None:
+        """Open the address, and begin under a name, as a team's member with a password."""
         self.page.open(address)
         self.page.value(f"document.querySelector('input[name=name]').value = {name!r}")
+        if password is not None:
+            field = "document.querySelector('input[name=password]')"
+            self.page.value(f"{field}.value = {password!r}")
         self.page.loading(lambda: self.page.value(DOOR))
 
     @property

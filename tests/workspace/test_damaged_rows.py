@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -14,7 +15,7 @@ from sqlalchemy import text
 from mast_tui.labels import AnnotatorKind
 from mast_tui.session import Session
 from mast_tui.workspace import Workspace, WorkspaceError
-from tests.workspace.build import MAST, TRACE, label, started, trace_of
+from tests.workspace.build import MAST, TRACE, label, started, state, trace_of
 from tests.workspace.test_server import command
 
 EVENT: Final = (
@@ -130,3 +131,38 @@ def test_a_taxonomy_that_cannot_be_read_keeps_no_one_from_the_others(place: str)
         assert {one.taxonomy.ref for one in workspace.revisions()} == {MAST.ref}
         with pytest.raises(WorkspaceError, match="cannot be read"):
             workspace.taxonomy("zz@1")
+
+
+@pytest.mark.parametrize(
+    ("statement", "says"),
+    [
+        ("UPDATE labels SET char_start = 5", "a row of labels"),
+        ("UPDATE labels SET origin = 'nonsense'", "a row of labels"),
+        ("UPDATE passes SET kind = 'nonsense'", "a row of passes"),
+    ],
+)
+def test_a_damaged_row_of_what_follows_from_events_is_named(
+    tmp_path: Path, statement: str, says: str
+) -> None:
+    path = tmp_path / "w.db"
+    with closing(Workspace.open(path)) as workspace:
+        workspace.add_annotator("alice", AnnotatorKind.HUMAN)
+        started(workspace, label(workspace))
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute(statement)
+    with closing(Workspace.open(path)) as workspace:
+        with pytest.raises(WorkspaceError, match=says):
+            state(workspace)
+        workspace.rebuild()
+        assert len(workspace.labels(pass_number=None)) == 1
+
+
+def test_an_event_that_counts_in_words_is_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "w.db"
+    with closing(Workspace.open(path)) as workspace:
+        workspace.add_annotator("alice", AnnotatorKind.HUMAN)
+        started(workspace, label(workspace))
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("UPDATE events SET seq = 'x' WHERE kind = 'label_added'")
+    with closing(Workspace.open(path)) as workspace:
+        assert len(workspace.check_rows().damaged) == 1

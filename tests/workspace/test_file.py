@@ -89,6 +89,22 @@ def test_a_copy_holds_everything_and_replaces_nothing(path: Path, tmp_path: Path
     assert not (tmp_path / "elsewhere.db").exists()
 
 
+def test_a_copy_has_no_name_until_it_is_whole(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "copy.db"
+    existed: list[bool] = []
+    monkeypatch.setattr(
+        "mast_tui.workspace.sqlite_file._name_traces_from",
+        lambda *_: existed.append(target.exists()),
+    )
+    with closing(Workspace.open(path)) as workspace:
+        workspace.copy_to(target)
+    assert existed == [False]
+    assert labels_in(target) == 0
+    assert not list(tmp_path.glob(".mast-tui-*"))
+
+
 # Private and trusted
 
 

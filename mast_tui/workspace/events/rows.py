@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import wraps
+from typing import Any, Final, TypeVar
 
 from sqlalchemy import RowMapping
 
+from mast_tui.errors import WorkspaceError
 from mast_tui.labels import (
     Answer,
     Evidence,
@@ -30,6 +32,27 @@ from mast_tui.workspace.events.model import Event, payload_text
 from mast_tui.workspace.events.types import EventKind
 
 Row = dict[str, Any]
+_R = TypeVar("_R")
+_T = TypeVar("_T")
+
+
+def _named(table: str) -> Callable[[Callable[[_R], _T]], Callable[[_R], _T]]:
+    """Return a decorator for what reads a row: a row that cannot be read is an error in words."""
+
+    def decorated(read: Callable[[_R], _T]) -> Callable[[_R], _T]:
+        @wraps(read)
+        def read_row(row: _R) -> _T:
+            try:
+                return read(row)
+            except (TypeError, ValueError) as error:
+                raise WorkspaceError(
+                    f"the workspace is damaged: a row of {table} cannot be read ({error}); "
+                    "'mast-tui workspace check --mend' makes it anew from the events"
+                ) from error
+
+        return read_row
+
+    return decorated
 
 
 def label_values(label: Label) -> tuple[Any, ...]:
@@ -64,6 +87,7 @@ def label_values(label: Label) -> tuple[Any, ...]:
     )
 
 
+@_named("labels")
 def label_of(row: RowMapping) -> Label:
     """Return the label in a row of ``labels``."""
     return Label(
@@ -107,18 +131,21 @@ def _evidence_of(row: RowMapping) -> Evidence | None:
 # By place, as there may be very many.
 
 
+@_named("verdicts")
 def verdict_of(row: Sequence[Any]) -> Verdict:
     """The verdict in a row of ``verdicts``."""
     annotator, trace_id, taxonomy, number, mode, value = row
     return Verdict(annotator, trace_id, taxonomy, mode, VerdictValue(value), number)
 
 
+@_named("reviews")
 def review_of(row: Sequence[Any]) -> Review:
     """The review in a row of ``reviews``."""
     annotator, trace_id, taxonomy, number, suggestion, answer, label, reason = row
     return Review(annotator, suggestion, Answer(answer), label, reason, trace_id, taxonomy, number)
 
 
+@_named("span_notes")
 def span_note_of(row: Sequence[Any]) -> SpanNote:
     """The note in a row of ``span_notes``."""
     annotator, trace_id, taxonomy, number, key, text = row
@@ -132,6 +159,7 @@ PASS_COLUMNS: Final = (
 """The columns of ``passes`` in the order in which ``pass_of`` takes them."""
 
 
+@_named("passes")
 def pass_of(row: Sequence[Any]) -> Pass:
     """The pass in a row of the ``PASS_COLUMNS``."""
     annotator, trace_id, taxonomy, number, kind, *rest = row
@@ -160,7 +188,7 @@ def event_to_row(event: Event) -> Row:
 
 def event_of(row: RowMapping) -> Event:
     """Return the event in a row of ``events``; raises ``ValueError`` where it cannot be read."""
-    if not 1 <= row["seq"] <= GREATEST_WHOLE:
+    if not isinstance(row["seq"], int) or not 1 <= row["seq"] <= GREATEST_WHOLE:
         raise ValueError(f"an event counts from 1, and this one is number {row['seq']}")
     return Event(
         id=row["id"],

@@ -1,0 +1,319 @@
+"""Backups, copies and mending of workspaces: killed, onto a bad target, from a damaged source."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from mast_tui.workspace.schema import STATE_TABLES
+from tests.attack.trying import (
+    SAMPLES,
+    Done,
+    Outcome,
+    Setting,
+    State,
+    begin,
+    command,
+    ended,
+    must,
+    said,
+    state,
+    unsound,
+    wait_for,
+)
+
+WHOLE: Final = 400
+
+DB: Final = "w.db"
+TARGET: Final = "copy.db"
+PLACE: Final = ("--workspace", DB)
+BACKUP: Final = ("workspace", "backup", TARGET, *PLACE)
+COPY: Final = ("workspace", "copy", DB, TARGET)
+CHECK: Final = ("workspace", "check", *PLACE)
+MEND: Final = ("workspace", "check", "--mend", *PLACE)
+COPYING: Final = (BACKUP, COPY)
+
+Rows = Mapping[str, Sequence[object]]
+
+
+def template(setting: Setting) -> Path:
+    """Return a home with the sample workspace, and how long each command takes on it."""
+    home = setting.folder / "template"
+    if home.exists():
+        return home
+    home.mkdir(parents=True)
+    must(home, "import", str(SAMPLES / "workspace.jsonl"), "--format", "jsonl", *PLACE)
+    return home
+
+
+def all_rows(path: Path) -> Rows:
+    """Return the rows of all tables of an SQLite file."""
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
+        names = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        return {
+            name: sorted(database.execute(f'SELECT * FROM "{name}"').fetchall(), key=repr)
+            for (name,) in names
+        }
+
+
+# Targets
+
+
+def _nothing(home: Path, draw: random.Random) -> None:
+    """Leave the target's name free."""
+
+
+def _bytes(home: Path, draw: random.Random) -> None:
+    """Put a file of another program there."""
+    (home / TARGET).write_bytes(draw.randbytes(draw.randrange(1, 5_000)))
+
+
+def _half(home: Path, draw: random.Random) -> None:
+    """Put the first part of a workspace there."""
+    data = (home / DB).read_bytes()
+    (home / TARGET).write_bytes(data[: draw.randrange(1, len(data))])
+
+
+def _whole(home: Path, draw: random.Random) -> None:
+    """Put another workspace there."""
+    shutil.copy(home / DB, home / TARGET)
+    with closing(sqlite3.connect(home / TARGET)) as database, database:
+        database.execute("UPDATE labels SET note = 'of the other workspace'")
+
+
+def _empty(home: Path, draw: random.Random) -> None:
+    """Put an empty file there."""
+    (home / TARGET).touch()
+
+
+def _link(home: Path, draw: random.Random) -> None:
+    """Put a link to the source there."""
+    (home / TARGET).symlink_to(home / DB)
+
+
+def _folder(home: Path, draw: random.Random) -> None:
+    """Put a folder there."""
+    (home / TARGET).mkdir()
+
+
+TARGETS: Final[Sequence[Callable[[Path, random.Random], None]]] = (
+    _nothing,
+    _nothing,
+    _nothing,
+    _bytes,
+    _half,
+    _whole,
+    _empty,
+    _link,
+    _folder,
+)
+
+
+def _content(path: Path) -> bytes | None:
+    if path.is_symlink():
+        return str(path.readlink()).encode()
+    return path.read_bytes() if path.is_file() else None
+
+
+# Kills
+
+
+def kill(home: Path, words: Sequence[str], draw: random.Random, seconds: float) -> Done | None:
+    """Kill a command at a random moment; return how it ended if it was done before."""
+    pid = begin(home, *words)
+    code = ended(pid, draw.uniform(0.0, seconds))
+    if code is None:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+        code = wait_for(pid)
+    return None if code == -signal.SIGKILL else said(home, code)
+
+
+def seconds_of(home: Path, words: Sequence[str]) -> float:
+    """Return the seconds that a command takes if it is left alone."""
+    begun = time.monotonic()
+    must(home, *words)
+    return time.monotonic() - begun
+
+
+def killed_copy(home: Path, draw: random.Random, seconds: float) -> str:
+    """Kill a copy to some target and make it again; return what does not hold."""
+    source = all_rows(home / DB)
+    draw.choice(TARGETS)(home, draw)
+    existed = os.path.lexists(home / TARGET)
+    before = _content(home / TARGET)
+    words = draw.choice(COPYING)
+    done = kill(home, words, draw, seconds)
+    if done is not None and done.fell:
+        return done.fell
+    if all_rows(home / DB) != source:
+        return "the source has changed"
+    after = _content(home / TARGET)
+    if after != before and (fell := _bad_copy(home)):
+        return f"the target after the kill: {fell}"
+    after = _content(home / TARGET)  # a look at a workspace writes into its file
+    again = command(home, *words)
+    if again.fell:
+        return f"the same command again: {again.fell}"
+    if all_rows(home / DB) != source:
+        return "the source has changed when the command was run again"
+    if again.code == 0:
+        return _bad_copy(home)
+    if not existed and after is None:
+        return f"the same command again is refused: {again.err[-300:]}"
+    return "" if _content(home / TARGET) == after else "it was refused, and the target has changed"
+
+
+def _bad_copy(home: Path) -> str:
+    """Return why the target is no whole copy of the source, or nothing."""
+    try:
+        fell = unsound(home / TARGET)
+    except sqlite3.Error as error:
+        return f"the copy is no workspace: {error}"
+    same = fell or state(home / TARGET) == state(home / DB)
+    return fell or ("" if same else "the copy is not what the source is")
+
+
+def killed_mend(home: Path, draw: random.Random, seconds: float) -> str:
+    """Kill the mending of a workspace and mend it again; return what does not hold."""
+    right = state(home / DB)
+    _edit_state(home / DB, draw)
+    done = kill(home, MEND, draw, seconds)
+    if done is not None and done.fell:
+        return done.fell
+    return _mended(home, right)
+
+
+# Damage
+
+
+def _edit_state(path: Path, draw: random.Random) -> int:
+    """Delete or edit rows that follow from events; return how many."""
+    edited = 0
+    with closing(sqlite3.connect(path)) as database, database:
+        for _ in range(draw.randrange(1, 6)):
+            table = draw.choice(STATE_TABLES)
+            plain = [one.name for one in table.columns if not one.primary_key]
+            where = f"rowid IN (SELECT rowid FROM {table.name} ORDER BY random() LIMIT 3)"
+            column = draw.choice(plain) if plain else ""
+            value = draw.choice(("x", -1, 2**62, "\x1b[31m", "[", b"\xff"))
+            with suppress(sqlite3.Error):  # a constraint; the row then stays as it is
+                if column and draw.random() < 0.6:
+                    sql = f"UPDATE {table.name} SET {column} = ? WHERE {where}"
+                    edited += database.execute(sql, (value,)).rowcount
+                else:
+                    edited += database.execute(f"DELETE FROM {table.name} WHERE {where}").rowcount
+    return edited
+
+
+def _mended(home: Path, right: State) -> str:
+    """Mend a workspace and check it; return what does not hold."""
+    mended = command(home, *MEND)
+    if mended.fell or mended.code != 0:
+        return f"--mend: {mended.fell or mended.out[-300:] + mended.err[-300:]}"
+    after = state(home / DB)
+    for name, rows in right.items():
+        if after[name] != rows:
+            differing = set(rows) ^ set(after[name])
+            return f"--mend did not restore {name}: {sorted(map(str, differing))[:2]}"
+    checked = command(home, *CHECK)
+    return "" if checked.code == 0 else f"after --mend: {checked.out[-300:]}{checked.err[-300:]}"
+
+
+def edited_state(home: Path, draw: random.Random, seconds: float) -> str:
+    """Edit rows by SQL, copy the workspace, then check and mend it."""
+    right = state(home / DB)
+    _edit_state(home / DB, draw)
+    source = all_rows(home / DB)
+    done = command(home, *draw.choice(COPYING))
+    if done.fell or all_rows(home / DB) != source:
+        return done.fell or "the copy has changed its source"
+    checked = command(home, *CHECK)
+    if fell := _bad_end(checked):
+        return fell
+    if (checked.code == 0) != (state(home / DB) == right):
+        return f"check ends with {checked.code}: {checked.out[-300:]}"
+    return _mended(home, right)
+
+
+def edited_events(home: Path, draw: random.Random, seconds: float) -> str:
+    """Edit or delete events by SQL; check reports it, and mending ends in words."""
+    with closing(sqlite3.connect(home / DB)) as database, database:
+        column = draw.choice(("payload", "annotator", "at", "seq", "kind", "trace_id"))
+        value = draw.choice(("x", -1, "not json", "[]", '{"label": 5}', "\x1b[31m", 2**62))
+        where = "rowid IN (SELECT rowid FROM events WHERE chain IS NOT NULL LIMIT 3 OFFSET ?)"
+        offset = (draw.randrange(20),)
+        with suppress(sqlite3.IntegrityError):
+            if draw.random() < 0.7:
+                database.execute(f"UPDATE events SET {column} = ? WHERE {where}", (value, *offset))
+            else:
+                database.execute(f"DELETE FROM events WHERE {where}", offset)
+    return _all_commands(home)
+
+
+def flipped_bytes(home: Path, draw: random.Random, seconds: float) -> str:
+    """Flip bytes of the file anywhere, or cut it."""
+    data = bytearray((home / DB).read_bytes())
+    for _ in range(draw.choice((1, 3, 20, 200))):
+        place = draw.randrange(len(data)) if draw.random() < 0.8 else draw.randrange(200)
+        data[place] ^= 1 << draw.randrange(8)
+    if draw.random() < 0.2:
+        del data[draw.randrange(len(data)) :]
+    (home / DB).write_bytes(data)
+    return _all_commands(home)
+
+
+def _all_commands(home: Path) -> str:
+    """Copy, check and mend a damaged workspace; return what does not end in words."""
+    before = (home / DB).read_bytes()
+    for words in (BACKUP, (*COPY[:3], "second.db"), ("status", *PLACE)):
+        if fell := command(home, *words).fell:
+            return f"{' '.join(words[:2])}: {fell}"
+    if (home / DB).read_bytes() != before:
+        return "backup, copy or status have changed the source"
+    for words in (CHECK, MEND, ("export", "--format", "jsonl", "-o", "out.jsonl", *PLACE)):
+        if fell := _bad_end(command(home, *words)):
+            return f"{' '.join(words[:3])}: {fell}"
+    return ""
+
+
+def _bad_end(done: Done) -> str:
+    """Return why a command ended badly; ``check`` reports what is wrong on stdout, with code 1."""
+    return "" if done.code == 1 and done.out.strip() and not done.err.strip() else done.fell
+
+
+WAYS: Final[Mapping[str, Callable[[Path, random.Random, float], str]]] = MappingProxyType(
+    {
+        "backup or copy, killed": killed_copy,
+        "rows edited by SQL: copied, checked, mended": edited_state,
+        "bytes flipped in the file": flipped_bytes,
+        "check --mend, killed": killed_mend,
+        "events edited by SQL": edited_events,
+    }
+)
+
+
+def tries(setting: Setting) -> Iterator[Outcome]:
+    """Make the ways in turn."""
+    numbers = setting.numbers(WHOLE)
+    if not numbers:
+        return
+    home = template(setting)
+    seconds: dict[str, float] = {}
+    for words in (BACKUP, MEND):
+        with setting.home(home) as alone:
+            seconds[words[1]] = seconds_of(alone, words)
+    for number in numbers:
+        name = list(WAYS)[number % len(WAYS)]
+        with setting.home(home) as copy:
+            longest = seconds["check" if "mend" in name else "backup"]
+            yield Outcome(setting.kind, name, WAYS[name](copy, setting.draw(number), longest))
