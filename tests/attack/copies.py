@@ -275,6 +275,7 @@ def flipped_bytes(home: Path, draw: random.Random, seconds: float) -> str:
 def _all_commands(home: Path) -> str:
     """Copy, check and mend a damaged workspace; return what does not end in words."""
     before = (home / DB).read_bytes()
+    words: tuple[str, ...]
     for words in (BACKUP, (*COPY[:3], "second.db"), ("status", *PLACE)):
         if fell := command(home, *words).fell:
             return f"{' '.join(words[:2])}: {fell}"

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import asdict
 from typing import Final
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, bindparam, func, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, bindparam, case, func, select
 from sqlalchemy.dialects.sqlite import insert
 
 from mast_tui.labels import QuoteCounts
@@ -159,8 +159,9 @@ def unusable_answers(connection: Connection) -> tuple[Asked, ...]:
 def reject_answer(connection: Connection, run_id: str, key: str) -> None:
     """Note that the answer which a run kept last under a key cannot be used."""
     last = select(func.max(_ASKED.c.id)).where(_ASKED.c.run == run_id, _ASKED.c.key == key)
-    statement = update(_ASKED).where(_ASKED.c.id == last.scalar_subquery())
-    connection.execute(statement.values(usable=False))
+    answers = select(_ASKED).where(_ASKED.c.id == last.scalar_subquery())
+    rows = connection.execute(answers).mappings()
+    put_rows(connection, _ASKED, [{**row, "usable": False} for row in rows])
 
 
 def answer_statistics(connection: Connection, run_ids: Collection[str]) -> AnswerStatistics:
