@@ -93,8 +93,8 @@ def intervals_note(bootstrap: Values, traces: int, many: str = "the percentiles 
     told = f"In brackets {percent(bootstrap['level'])} intervals from "
     if traces < MANY:
         return (
-            f"{told}Student's t and the jackknife over the traces; none where no trace makes a "
-            "difference."
+            f"{told}the jackknife over the traces, as Wilson's with Student's t; none where no "
+            "trace makes a difference."
         )
     return (
         f"{told}{many} {bootstrap['rounds']:,} resamples of the traces (seed {bootstrap['seed']}); "
@@ -134,6 +134,19 @@ _WHY: Final[Mapping[str, Callable[[list[int]], str]]] = {
         f"no interval, as fewer than {least[-1]} failures were found by two or more"
     ),
     "dependent_finders": lambda _: "no interval, as it holds only for independent finders",
+    "single_trace": lambda _: (
+        "no interval, as a single trace decides: without it an answer occurs nowhere or the figure "
+        "is undefined"
+    ),
+    "copied_blocks": lambda least: (
+        "no interval, as copies of one block of verdicts count once and fewer than "
+        f"{joined([*map(str, least)], 'or')} traces (or traces × modes) are left"
+    ),
+    "unresolved": lambda least: (
+        "no interval, as disagreements are unresolved (over 2 % of the verdicts): the bounds take "
+        "all of them for absent, and for present; adjudicate "
+        f"{least[-1]:,} {'or more' if len(least) > 1 else 'of them'}"
+    ),
 }
 
 

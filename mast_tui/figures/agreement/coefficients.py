@@ -47,6 +47,9 @@ Withheld = Literal[
     "few_places",
     "few_found_twice",
     "dependent_finders",
+    "single_trace",
+    "copied_blocks",
+    "unresolved",
 ]
 """Why a figure has no interval: one would not hold what it says.
 
@@ -56,6 +59,9 @@ Withheld = Literal[
 - ``few_places``: in too few traces do places of two annotators meet.
 - ``few_found_twice``: too few failures were found by two or more.
 - ``dependent_finders``: finders were found to be dependent, which capture and recapture forbids.
+- ``single_trace``: the rarer answer occurs in one trace, or the figure is undefined without one.
+- ``copied_blocks``: too few traces are left where copies of one block of verdicts count once.
+- ``unresolved``: too many verdicts of the gold are disagreements that nobody has decided.
 """
 
 MISSING = -1

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson, mean_of_defined
 from mast_tui.figures.bootstrap import ratio, resampled_sums
 from mast_tui.figures.intervals import share
-from mast_tui.figures.jackknife import scale_minimum, spread_interval, why_no_mean_interval
+from mast_tui.figures.jackknife import scale_minimum, spread_coefficient, why_no_mean_interval
 from mast_tui.figures.judge.input import JudgeInput, Unit
 from mast_tui.figures.significance import benjamini_hochberg, mcnemar
 from mast_tui.figures.two_by_two import FIGURES, Tables, coefficient
@@ -276,10 +276,11 @@ def macro_means(sums: TraceSums) -> JudgeMacroJson:
             rest = _row_means(figure(sums.without))
             values = _row_means(figure(sums.resampled))
             withheld = why_no_mean_interval(name, len(rest), 2)
-            ci = None
-            if withheld is None:
-                ci = spread_interval(mean.value, values, rest, lowest=scale_minimum(name))
-            mean = Coefficient(mean.value, ci=ci, withheld=withheld)
+            if withheld is not None:
+                mean = Coefficient(mean.value, withheld=withheld)
+            else:
+                lowest = scale_minimum(name)
+                mean = spread_coefficient(mean.value, values, rest, lowest=lowest)
         means[name] = mean
     return {**_json(means), "modes_defined": defined}
 
