@@ -74,7 +74,8 @@ class CoefficientJson(TypedDict):
     """A coefficient as ``agree --json`` prints it: with ``ci``, or with ``undefined``.
 
     Where an interval was asked for and would not hold, ``ci_withheld`` says why, and ``ci_needs``
-    how many it takes.
+    how many it takes. ``bounds`` are what a share could be at least and at most once all that is
+    unresolved is decided; ``ci_needs`` says then how many disagreements to resolve.
     """
 
     value: float | None
@@ -82,6 +83,7 @@ class CoefficientJson(TypedDict):
     ci_withheld: NotRequired[Withheld]
     ci_needs: NotRequired[int]
     undefined: NotRequired[Undefined]
+    bounds: NotRequired[list[float]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, TypedDict, cast
 
 import numpy as np
@@ -28,19 +28,28 @@ class Compared:
 
     Values say present. ``left_out`` counts by mode, under the reason: ``judge_seen`` verdicts of
     the reference came about with a judge on screen, ``unsure_judge`` and ``unsure_reference`` are
-    no verdicts, ``unresolved`` nobody has settled yet. ``examples`` counts traces that stood in
-    the judge's prompt.
+    no verdicts, ``unresolved`` nobody has settled yet; ``doubtful`` has the judge's word on these.
+    ``examples`` counts traces that stood in the judge's prompt.
     """
 
     judge: Mapping[Unit, bool]
     reference: Mapping[Unit, bool]
     left_out: Mapping[str, Counter[str]] = field(default_factory=dict)
     examples: int = 0
+    doubtful: Mapping[Unit, bool] = field(default_factory=dict)
 
     @property
     def traces(self) -> list[str]:
         """The traces with any such unit, sorted."""
         return sorted({trace for trace, _ in self.judge})
+
+    def resolved_as(self, present: bool) -> Compared:
+        """Return the same with all that is unresolved taken for present, or for absent."""
+        return replace(
+            self,
+            judge={**self.judge, **self.doubtful},
+            reference={**self.reference, **dict.fromkeys(self.doubtful, present)},
+        )
 
 
 REASONS: Final = ("judge_seen", "unsure_judge", "unsure_reference", "unresolved")
@@ -58,6 +67,11 @@ def compared(given: JudgeInput, *, with_seen: bool = False) -> Compared:
     left_out["unresolved"].update(
         mode for trace_id, mode in unresolved if trace_id not in given.examples
     )
+    doubtful = {
+        unit: given.verdicts[unit] is VerdictValue.PRESENT
+        for unit in unresolved
+        if unit[0] not in given.examples and given.verdicts[unit] in _DEFINITE
+    }
     judge: dict[Unit, bool] = {}
     reference: dict[Unit, bool] = {}
     examples: set[str] = set()
@@ -77,7 +91,7 @@ def compared(given: JudgeInput, *, with_seen: bool = False) -> Compared:
         else:
             judge[unit] = said is VerdictValue.PRESENT
             reference[unit] = true is VerdictValue.PRESENT
-    return Compared(judge, reference, left_out, len(examples))
+    return Compared(judge, reference, left_out, len(examples), doubtful)
 
 
 def features(found: Compared, modes: Sequence[str]) -> NDArray[np.float64]:

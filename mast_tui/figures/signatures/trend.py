@@ -7,7 +7,7 @@ from typing import Final, NotRequired, TypedDict
 
 import numpy as np
 
-from mast_tui.figures.intervals import RateJson, rate
+from mast_tui.figures.intervals import RateJson
 from mast_tui.figures.signatures.model import FAILED, NO_VALUE, Flags, SignatureInput
 from mast_tui.figures.signatures.modes import Counts
 from mast_tui.figures.significance import Method, benjamini_hochberg, cochran_armitage
@@ -88,8 +88,7 @@ def natural_order(version: str) -> list[tuple[int, int, str]]:
 def _of_modes(given: SignatureInput, groups: list[Flags]) -> dict[str, TrendModeJson]:
     counts = [Counts.of(given.verdicts[one]) for one in groups]
     found = [
-        _of_mode(mode.name, [one.present[i] for one in counts], [one.judged[i] for one in counts])
-        for i, mode in enumerate(given.modes)
+        _of_mode(mode.name, [one.rate(i) for one in counts]) for i, mode in enumerate(given.modes)
     ]
     adjusted = benjamini_hochberg([one["p_value"] for one in found])
     for one, p in zip(found, adjusted, strict=True):
@@ -97,11 +96,13 @@ def _of_modes(given: SignatureInput, groups: list[Flags]) -> dict[str, TrendMode
     return {mode.code: one for mode, one in zip(given.modes, found, strict=True)}
 
 
-def _of_mode(name: str, hits: list[int], cases: list[int]) -> TrendModeJson:
+def _of_mode(name: str, rates: list[RateJson]) -> TrendModeJson:
+    hits = [one["count"] for one in rates]
+    cases = [one["n"] for one in rates]
     tested = cochran_armitage(hits, cases)
     found: TrendModeJson = {
         "name": name,
-        "rates": [rate(x, n) for x, n in zip(hits, cases, strict=True)],
+        "rates": rates,
         "slope_pp": None,
         "z": None,
         "p_value": None,
