@@ -69,7 +69,7 @@ def gold_mix(
 
 
 def counted_source(verdict: GoldVerdict) -> Source | None:
-    """Return the source of a verdict; None where nobody has a verdict, or its value was left out."""
+    """Return the source of a verdict; None where nobody has one, or its value was left out."""
     if verdict.value is not None:
         return verdict.source
     differ = verdict.source is Source.UNRESOLVED

@@ -40,6 +40,7 @@ class Estimate:
     ``value`` is None where the figure is undefined, and ``undefined`` says why by name
     (``no_variance``). ``ci`` is a 95 % interval. Where one would not hold, ``withheld`` says why by
     name (``few_traces``). ``n`` is what this figure rests on, where that is told beside it.
+    ``bounds`` are shown in the place of an interval where disagreements are unresolved.
     """
 
     value: float | None
@@ -47,17 +48,22 @@ class Estimate:
     undefined: str | None = None
     withheld: str | None = None
     n: int | None = None
+    bounds: tuple[float, float] | None = None
 
     @classmethod
     def of(cls, figure: Mapping[str, Any]) -> Estimate:
         """Take a coefficient of a JSON document (``value``, ``ci``, ``undefined``…)."""
-        ends = figure.get("ci")
         return cls(
             figure["value"],
-            None if ends is None else (float(ends[0]), float(ends[1])),
+            _pair(figure.get("ci")),
             None if figure["value"] is not None else str(figure.get("undefined", "undefined")),
             figure.get("ci_withheld"),
+            bounds=_pair(figure.get("bounds")),
         )
+
+
+def _pair(ends: Sequence[float] | None) -> tuple[float, float] | None:
+    return None if ends is None else (float(ends[0]), float(ends[1]))
 
 
 Cell = str | int | float | Estimate | None

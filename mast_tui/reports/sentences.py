@@ -57,6 +57,9 @@ def in_words(figure: Values) -> str:
     ends = figure.get("ci")
     if ends is not None:
         return f"{fixed(value)} [{fixed(ends[0])}, {fixed(ends[1])}]"
+    bounds = figure.get("bounds")
+    if bounds is not None:
+        return f"{fixed(value)} ({fixed(bounds[0])} to {fixed(bounds[1])}, unresolved)"
     return f"{fixed(value)} {WITHHELD}" if "ci_withheld" in figure else fixed(value)
 
 
@@ -143,9 +146,9 @@ _WHY: Final[Mapping[str, Callable[[list[int]], str]]] = {
         f"{joined([*map(str, least)], 'or')} traces (or traces × modes) are left"
     ),
     "unresolved": lambda least: (
-        "no interval, as disagreements are unresolved (over 2 % of the verdicts): the bounds take "
-        "all of them for absent, and for present; adjudicate "
-        f"{least[-1]:,} {'or more' if len(least) > 1 else 'of them'}"
+        "no interval, as over 2 % of the verdicts of a mode are unresolved disagreements, and the "
+        "share of the others is not that of all; (a to b): the bounds with all of these absent, "
+        f"and present. Up to {least[-1]:,} a mode must be resolved for an interval"
     ),
 }
 

@@ -77,9 +77,9 @@ class SignatureInput:
     ``group_parts`` the value of each field by group; ``outcome``
     UNKNOWN, FAILED or SUCCEEDED; ``score`` NaN where there is none; ``verdicts`` (traces × modes)
     OPEN, PRESENT, ABSENT, UNSURE or UNRESOLVED; ``spans`` how many spans each trace has, -1 where
-    nobody counted. ``whole`` counts labels that name no place, ``unplaced`` those whose place is not known
-    here. ``labels`` is whose words they are, ``labels_kind`` gold, human, judge or imported;
-    ``gold`` is what a gold is made of. ``stratum`` is the place of each trace's model in
+    nobody counted. ``whole`` counts labels that name no place, ``unplaced`` those whose place is
+    not known here. ``labels`` is whose words they are, ``labels_kind`` gold, human, judge or
+    imported; ``gold`` is what a gold is made of. ``stratum`` is the place of each trace's model in
     ``stratum_names``, -1 where it is not known, None where the groups are what tells traces apart.
     ``task`` has a number for the task that each trace is a run of, -1 where it is not known; tasks
     of one name in two benchmarks are two. It is None where nobody has asked. ``weights`` are how

@@ -291,13 +291,13 @@ def severity(
     few = min(failed["n"], succeeded["n"]) < rules.least
     if few or difference is None:
         return "unclear", "too_few_traces"
-    if ends is None:
-        reason = found.get("undefined", {}).get("difference_ci_pp")
-        return "unclear", "unresolved" if reason == "unresolved" else "too_few_traces"
+    if found.get("undefined", {}).get("difference_ci_pp") == "unresolved":
+        return "unclear", "unresolved"
     adjusted = found["p_adjusted"]
     if difference > 0 and adjusted is not None and adjusted < rules.alpha:
         return "fatal", "more_in_failed"
-    if succeeded["count"] >= rules.least and ends[1] <= 100 * rules.margin:
+    shown = succeeded["count"] >= rules.least
+    if shown and ends is not None and ends[1] <= 100 * rules.margin:
         return "benign", "seen_in_successes"
     return "unclear", "not_told_apart"
 

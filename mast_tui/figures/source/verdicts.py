@@ -243,8 +243,8 @@ def words_of_gold(
     """Read the gold verdicts and places.
 
     Where nobody has decided anything, verdicts follow from the sides alone: equal ones hold,
-    different ones are unresolved. So ``gold`` is asked only for traces with decisions, and for those
-    where several people named places that ``order_of`` knows.
+    different ones are unresolved. So ``gold`` is asked only for traces with decisions, and for
+    those where several people named places that ``order_of`` knows.
 
     Args:
         workspace: Where the words are.

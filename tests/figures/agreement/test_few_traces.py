@@ -201,10 +201,24 @@ def test_a_judge_of_few_traces_has_rates_with_intervals_and_kappa_without() -> N
 
 def test_a_corrected_prevalence_needs_ten_labelled_traces() -> None:
     labelled, alone = np.array([4.0, 0, 1, 4]), np.array([20.0, 30])
-    often = np.tile(labelled, (20, 1)), np.tile(alone, (20, 1))
-    few = corrected_prevalence(labelled, alone, *often)
+    few = corrected_prevalence(labelled, alone)
     assert (few["ci"], few["ci_withheld"], few["ci_needs"]) == (None, "few_traces", 10)
-    assert "ci_withheld" not in corrected_prevalence(2 * labelled, alone, *often)
+    assert "ci_withheld" not in corrected_prevalence(2 * labelled, alone)
+
+
+def test_a_corrected_prevalence_has_the_interval_of_lang_and_reiczigel() -> None:
+    """By hand: TPR (8 + 1) / 12, TNR (36 + 1) / 42, and the judge calls 30 of 100 present."""
+    found = corrected_prevalence(np.array([8, 4, 2, 36]), np.array([30, 70]))
+    assert found["value"] == pytest.approx((0.3 + 0.9 - 1) / (0.8 + 0.9 - 1))
+    z = stats.norm.ppf(0.975)
+    says, tpr, tnr = (30 + z * z / 2) / (100 + z * z), 9 / 12, 37 / 42
+    middle = (says + tnr - 1) / (tpr + tnr - 1)
+    errors = tpr * (1 - tpr) / 12, tnr * (1 - tnr) / 42
+    moved = middle + 2 * z * z * (middle * errors[0] - (1 - middle) * errors[1])
+    variance = says * (1 - says) / (100 + z * z)
+    variance += middle**2 * errors[0] + (1 - middle) ** 2 * errors[1]
+    half = z * np.sqrt(variance) / (tpr + tnr - 1)
+    assert found["ci"] == pytest.approx([max(0, moved - half), min(1, moved + half)])
 
 
 def test_sets_of_two_traces_have_no_interval() -> None:

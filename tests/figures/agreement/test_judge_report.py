@@ -215,9 +215,8 @@ def test_why_a_prevalence_cannot_be_corrected(
     labelled: tuple[int, ...], unlabelled: tuple[int, ...], reason: str
 ) -> None:
     found = corrected_prevalence(
-        np.array(labelled, dtype=np.float64), np.array(unlabelled, dtype=np.float64),
-        np.empty((0, 4)), np.empty((0, 2)),
-    )  # fmt: skip
+        np.array(labelled, dtype=np.float64), np.array(unlabelled, dtype=np.float64)
+    )
     assert found == {"value": None, "undefined": reason}
 
 
