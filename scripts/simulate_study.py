@@ -550,10 +550,10 @@ def share_cell(block: int, *, shows: float, traces: int, seed: int) -> Outcomes:
             found.setdefault(name, []).append(outcome(figure.get("ci"), truth, why))
 
     for _ in range(AT_ONCE):
-        labelled = random.multinomial(traces, cells)
+        labelled = random.multinomial(traces, cells).astype(np.float64)
         hits = int(labelled[0] + labelled[2])
         left = random.multinomial((WHOLE - 1) * traces, cells)
-        says = np.array([left[0] + left[1], left[2] + left[3]])
+        says = np.array([left[0] + left[1], left[2] + left[3]], dtype=np.float64)
         found.setdefault("share", []).append(outcome(rate(hits, traces)["ci"], shows, ""))
         overall = powered(labelled, says)
         add("share with a judge", overall["powered"], shows)
@@ -562,8 +562,8 @@ def share_cell(block: int, *, shows: float, traces: int, seed: int) -> Outcomes:
         add("corrected prevalence", corrected_prevalence(labelled, says), shows)
         sizes = (traces // 2, traces - traces // 2)
         first, second = (int(random.binomial(n, shows)) for n in sizes)
-        halves = [Counts((hit,), (n,)) for hit, n in zip((first, second), sizes, strict=True)]
-        (plain,) = differences(*halves, ("first", "second"))
+        one, other = (Counts((hit,), (n,)) for hit, n in zip((first, second), sizes, strict=True))
+        (plain,) = differences(one, other, ("first", "second"))
         why = plain.get("undefined", {}).get("difference_ci_pp", "")
         ends = plain["difference_ci_pp"]
         found.setdefault("difference of halves", []).append(outcome(ends, 0.0, why))

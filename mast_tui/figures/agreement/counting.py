@@ -238,7 +238,8 @@ def sums_of(
         if units < traces:
             counts = [_by_block(count, block, units) for count in counts]
             merged = np.zeros((_pairs(people), units, modes), dtype=np.bool_)
-            np.logical_or.at(merged, (slice(None), block), shared_by)
+            for trace, place in enumerate(block.tolist()):
+                merged[:, place] |= shared_by[:, trace]
             shared_by = merged
     columns = 4 * _pairs(people) + len(ways(people))
     left_out = rounds > 0 and units < many

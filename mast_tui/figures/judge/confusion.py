@@ -290,11 +290,11 @@ def macro_means(sums: TraceSums) -> JudgeMacroJson:
             rest = _row_means(figure(sums.without))
             values = _row_means(figure(sums.resampled))
             withheld = why_no_mean_interval(name, len(rest), 2)
+            value = mean.value
             if withheld is not None:
-                mean = Coefficient(mean.value, withheld=withheld)
+                mean = Coefficient(value, withheld=withheld)
             else:
-                lowest = scale_minimum(name)
-                mean = spread_coefficient(mean.value, values, rest, lowest=lowest)
+                mean = spread_coefficient(value, values, rest, lowest=scale_minimum(name))
         means[name] = mean
     return {**_json(means), "modes_defined": defined}
 

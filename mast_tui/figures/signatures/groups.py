@@ -492,11 +492,11 @@ def _modes_per_trace(
     found["unresolved"] = unresolved
     needs = to_resolve(unresolved, int(_judged(verdicts).sum()))
     if needs:
-        ends = [
+        bounds = [
             modes_per_trace(np.where(differ, answer, verdicts), weights) or 0.0
             for answer in (ABSENT, PRESENT)
         ]
-        found |= {"ci": None, "bounds": ends, "ci_withheld": "unresolved", "ci_needs": needs}
+        found |= {"ci": None, "bounds": bounds, "ci_withheld": "unresolved", "ci_needs": needs}
     return found
 
 

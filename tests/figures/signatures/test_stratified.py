@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+from scipy.special import xlogy
 from statsmodels.stats.contingency_tables import StratifiedTable
-from statsmodels.stats.proportion import confint_proportions_2indep
 
 from mast_tui.figures.signatures.stratified import Stratum, mantel_haenszel
 
@@ -52,15 +53,37 @@ def test_of_one_stratum_the_figures_are_the_plain_ones(
 
 
 @pytest.mark.parametrize(
-    "table", [(12, 20, 5, 25), (3, 40, 9, 35), (30, 60, 31, 50), (1, 10, 4, 12), (7, 9, 2, 30)]
+    "tables",
+    [
+        [(12, 20, 5, 25)],
+        [(3, 40, 9, 35)],
+        [(1, 10, 4, 12)],
+        [(7, 9, 2, 30), (3, 12, 2, 8), (0, 5, 1, 6)],
+    ],
 )
-def test_of_one_stratum_the_difference_has_the_score_interval_of_statsmodels(
-    table: Stratum,
-) -> None:
-    a, n, b, of = table
-    there = confint_proportions_2indep(a, n, b, of, method="score", compare="diff")
-    ends = mantel_haenszel([table])["difference_ci_pp"] or ()
-    assert [end / 100 for end in ends] == pytest.approx(there, abs=1e-4)
+def test_both_ends_of_the_difference_are_where_the_score_test_turns(tables: list[Stratum]) -> None:
+    """The shares that are likeliest under a difference are searched for, not had in closed form."""
+    ends = mantel_haenszel(tables)["difference_ci_pp"] or ()
+    assert len(ends) == 2
+    weights = [n * of / (n + of) for _, n, _, of in tables]
+    for end in ends:
+        difference = end / 100
+        distance = variance = 0.0
+        for weight, (a, n, b, of) in zip(weights, tables, strict=True):
+
+            def unlikely(q: float, a: int = a, n: int = n, b: int = b, of: int = of) -> float:
+                p = q + difference  # noqa: B023
+                return -float(
+                    xlogy(a, p) + xlogy(n - a, 1 - p) + xlogy(b, q) + xlogy(of - b, 1 - q)
+                )
+
+            limits = (max(0.0, -difference), min(1.0, 1 - difference))
+            q = minimize_scalar(unlikely, bounds=limits, options={"xatol": 1e-10}).x
+            p = q + difference
+            distance += weight * (a / n - b / of - difference)
+            each = p * (1 - p) / n + q * (1 - q) / of
+            variance += weight**2 * each * (n + of) / (n + of - 1)
+        assert abs(distance) / sqrt(variance) == pytest.approx(1.959964, abs=1e-3)
 
 
 @pytest.mark.parametrize(("strata", "sides"), [(2, (10, 10)), (3, (6, 14)), (3, (14, 6))])
