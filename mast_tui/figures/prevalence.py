@@ -178,13 +178,11 @@ def _bound_overall(found: OverallJson, ends: Sequence[OverallJson], needs: int) 
     """Put bounds in the place of intervals: those with all unresolved absent, and present."""
     low, high = ends
     found["more_labels"] = None
-    _bound(found["people"], (low["people"]["value"], high["people"]["value"]), needs)
+    people = (low["people"]["value"], high["people"]["value"])
+    _bound(found["people"], people, needs)
     _bound(found["powered"], (low["powered"]["value"], high["powered"]["value"]), needs)
     if "these" in found:
-        n = found["n"] + found["unresolved"]
-        hits = round((found["people"]["value"] or 0.0) * found["n_labelled"])
-        left = n - found["n_labelled"]
-        _bound(found["these"], (hits / n, (hits + left) / n), needs)
+        _bound(found["these"], people, needs)
 
 
 def _bound(figure: CoefficientJson, bounds: tuple[float | None, float | None], needs: int) -> None:

@@ -511,8 +511,9 @@ def _overall(judge: Values) -> Table | None:
         for found in (one["overall"],)
     ]
     figures = {code: one["overall"] for code, one in judge["prevalence"].items()}
-    counted_traces = sorted({one["n"] for one in figures.values()})
-    fewest, most = counted_traces[0], counted_traces[-1]
+    counted_traces = [one["n"] for one in figures.values() if one["n_labelled"]] or [0]
+    fewest = min(counted_traces)
+    most = max(counted_traces)
     judged = judge["traces"]["judged"]
     over = f"all {counted(judged, 'trace')}"
     if fewest < judged:

@@ -72,7 +72,7 @@ class ModeJson(DifferenceJson):
     ``count`` of the ``n`` traces judged on it show it, whatever their outcome; ``unsure`` and
     ``open`` of the others were not judged. On ``unresolved`` of the open ones annotators differ,
     and nobody has decided. So many ``more_labels`` would bring the interval of
-    ``all`` to ``MARGIN`` on either side; None of no trace. ``stated`` is the class that the study's
+    ``all`` to ``MARGIN`` on either side; None where it has none. ``stated`` is the class that the study's
     posts give; ``corrected`` how often it shows where only a judge has looked, where that was
     computed.
     """
@@ -171,7 +171,9 @@ class Counts:
         return doubt.bounds if doubt is not None and needs else None
 
     def more_labels(self, mode: int) -> int | None:
-        """Tell how many more traces bring its interval to ``MARGIN``; None of no trace."""
+        """Return how many more traces bring its interval to ``MARGIN``; None where it has none."""
+        if self.bounds(mode) is not None:
+            return None
         hits, cases = self.effective(mode)
         return more_for(hits, cases, MARGIN, each=cases / max(self.judged[mode], 1))
 
