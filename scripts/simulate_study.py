@@ -41,7 +41,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from itertools import combinations, product
 from typing import Final, NamedTuple
 
@@ -355,6 +355,7 @@ def design_truth(design: Design) -> dict[tuple[str, int | str], float]:
     return truth
 
 
+@cache
 def true_sets(design: Design) -> float:
     """α of the sets of modes in a study that is endless for our purposes."""
     many = drawn(design, 12_000, np.random.default_rng(1))
