@@ -71,9 +71,9 @@ class ModeJson(DifferenceJson):
 
     ``count`` of the ``n`` traces judged on it show it, whatever their outcome; ``unsure`` and
     ``open`` of the others were not judged. On ``unresolved`` of the open ones annotators differ,
-    and nobody has decided. So many ``more_labels`` would bring the interval of
-    ``all`` to ``MARGIN`` on either side; None where it has none. ``stated`` is the class that the
-    study's posts give; ``corrected`` how often it shows where only a judge has looked, where that was
+    and nobody has decided. So many ``more_labels`` would bring the interval of ``all`` to
+    ``MARGIN`` on either side; None where it has none. ``stated`` is the class that the study's
+    posts give; ``corrected`` how often it shows where only a judge has looked, where that was
     computed.
     """
 
