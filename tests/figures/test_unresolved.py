@@ -85,8 +85,8 @@ def test_a_difference_is_bounded_by_the_bounds_of_its_sides() -> None:
 def test_a_difference_of_fewer_than_five_has_no_interval(
     first: tuple[int, int], second: tuple[int, int]
 ) -> None:
-    sides = [Counts((hits,), (n,)) for hits, n in (first, second)]
-    (found,) = differences(*sides, ("failed", "succeeded"))
+    one, other = (Counts((hits,), (n,)) for hits, n in (first, second))
+    (found,) = differences(one, other, ("failed", "succeeded"))
     assert found["difference_pp"] is not None
     assert found["difference_ci_pp"] is found["risk_ratio_ci"] is None
     assert found["undefined"]["difference_ci_pp"] == "few_traces"
