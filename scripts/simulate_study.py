@@ -3,6 +3,7 @@
     python scripts/simulate_study.py [judge] [--runs N] [--seed S] [--jobs N] [--rounds N]
     python scripts/simulate_study.py designs [--runs N] [--traces N …] [--figures all]
         [--percentiles]
+    python scripts/simulate_study.py coverage [--runs N] [--seed S] [--jobs N]
 
 ``judge``: two annotators with known error rates label 500 traces for one mode, and adjudication
 settles the truth; a judge with known error rates looks at these traces and at 500 more that nobody
@@ -22,16 +23,25 @@ in % how often the intervals hold the true value, in brackets of how many figure
 ('none' of fewer than 2 %), and after the semicolon by how much the figures are off on average.
 With ``--percentiles`` it is told of the percentiles of the resamples instead, given wherever the
 resamples differ.
+
+``coverage``: one mode in 3, 20 or 50 % of 20, 50, 200 or 1,000 traces. Annotators label all of it
+(``complete``), or leave out a tenth of the verdicts (``missing``), two and three of them, or four
+rotate in pairs. Beside the figures of agreement there are the shares that rest on gold: a plain
+one, the share of a known number of traces of which a fifth was labelled, the corrected prevalence,
+the difference of two halves, and the common difference of failed and successful traces within two
+models. CSV: in how many of the studies the figure is defined, has an interval (both in % of all
+studies), and in how many of those it holds (in %); then why intervals are withheld.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from itertools import combinations, product
 from typing import Final, NamedTuple
 
@@ -53,8 +63,12 @@ from mast_tui.figures.agreement.counting import (
 from mast_tui.figures.agreement.sets import set_agreement
 from mast_tui.figures.agreement.verdict_table import ABSENT, PRESENT, Said
 from mast_tui.figures.bootstrap import interval
+from mast_tui.figures.intervals import rate
 from mast_tui.figures.judge.input import JudgeInput, Reference
 from mast_tui.figures.judge.report import judge_report
+from mast_tui.figures.prevalence import corrected_prevalence, powered
+from mast_tui.figures.signatures.modes import Counts, differences
+from mast_tui.figures.signatures.stratified import mantel_haenszel
 from mast_tui.figures.two_by_two import cohen_kappa, gwet_ac1
 from mast_tui.labels import VerdictValue
 
@@ -309,7 +323,7 @@ def expected(design: Design, prevalence: float) -> TableSums:
             patterns[kinds[design.people, sum(answers)]] += chance_of(answers, prevalence)
     rated = np.ones((design.people, 1), dtype=np.bool_)
     every = tuple(0 for _ in design.pairs)
-    return TableSums(cells[None] * ENDLESS, patterns[None] * ENDLESS, rated, 0, every, False)
+    return TableSums(cells[None] * ENDLESS, patterns[None] * ENDLESS, rated, 0, every, False, 0)
 
 
 def chance_of(answers: Sequence[bool], prevalence: float) -> float:
@@ -330,7 +344,7 @@ def design_truth(design: Design) -> dict[tuple[str, int | str], float]:
         TableSums(
             sum((one.pairs for one in tables), np.zeros_like(first.pairs)),
             sum((one.patterns for one in tables), np.zeros_like(first.patterns)),
-            first.rated, 0, first.pair_traces, False,
+            first.rated, 0, first.pair_traces, False, 0,
         )
     )  # fmt: skip
     truth: dict[tuple[str, int | str], float] = {}
@@ -341,10 +355,11 @@ def design_truth(design: Design) -> dict[tuple[str, int | str], float]:
     return truth
 
 
+@cache
 def true_sets(design: Design) -> float:
     """α of the sets of modes in a study that is endless for our purposes."""
     many = drawn(design, 12_000, np.random.default_rng(1))
-    return set_agreement(many, 0, 0).jaccard.value or 0.0
+    return set_agreement(many, 0, 0)["krippendorff_alpha_jaccard"]["value"] or 0.0
 
 
 def design_run(
@@ -362,7 +377,10 @@ def design_run(
     for name in FIGURES:
         found |= {(name, mode): one[name] for mode, one in enumerate(modes)}
         found |= {(name, POOLED): pooled[name], (name, MACRO): macro[name]}
-    found[SETS, POOLED] = set_agreement(said, rounds, seed).jaccard
+    sets = set_agreement(said, rounds, seed)["krippendorff_alpha_jaccard"]
+    ends_of_sets = ends(sets)
+    if sets["value"] is not None:
+        found[SETS, POOLED] = Coefficient(sets["value"], ci=ends_of_sets)
     return {where: one for where, one in found.items() if one.value is not None}
 
 
@@ -444,10 +462,159 @@ def designs(
                     print(f"| {design.name} | {n} | {title} | {' | '.join(cells)} |", flush=True)
 
 
+COVERAGE_TRACES: Final = (20, 50, 200, 1000)
+COVERAGE_SHOWS: Final = (0.03, 0.20, 0.50)
+COVERAGE_RUNS: Final = 1000
+MISSES: Final = 0.1
+"""The share of verdicts that annotators leave out."""
+
+PLANS: Final = {
+    "complete, 2": (2, "complete"),
+    "missing, 2": (2, "missing"),
+    "missing, 3": (3, "missing"),
+    "rotating, 4": (4, "rotating"),
+}
+WHOLE: Final = 5
+"""How many times as many traces there are as were labelled."""
+
+AT_ONCE: Final = 50
+"""Studies that are counted together, as if they were modes of one study."""
+
+Outcomes = dict[str, list[tuple[bool, Interval | None, str]]]
+"""By figure, of every study: whether the interval holds, the interval, and why there is none."""
+
+
+def many_studies(plan: str, shows: float, traces: int, random: np.random.Generator) -> Said:
+    """Draw annotators × traces × studies of one mode."""
+    people, kind = PLANS[plan]
+    there = random.random((traces, AT_ONCE)) < shows
+    said = np.empty((people, traces, AT_ONCE), dtype=np.int8)
+    for one, rates in enumerate(PEOPLE[:people]):
+        verdicts = seen(random, there.ravel(), rates).reshape(there.shape)
+        said[one] = np.where(verdicts, PRESENT, ABSENT)
+    if kind == "missing":
+        said[random.random(said.shape) < MISSES] = MISSING
+    if kind == "rotating":
+        pairs = np.array(list(combinations(range(people), 2)))
+        turns = -(-traces // len(pairs))
+        order = np.concatenate([random.permutation(len(pairs)) for _ in range(turns)])[:traces]
+        labels = np.zeros((people, traces), dtype=np.bool_)
+        labels[pairs[order].T, np.arange(traces)] = True
+        said[~labels] = MISSING
+    return said
+
+
+def plan_truth(plan: str, shows: float) -> dict[str, float]:
+    """Return the figures of a study that is endless for our purposes."""
+    random = np.random.default_rng(1)
+    said = many_studies(plan, shows, 20_000, random)
+    table = sums_of(said, range(said.shape[1]), 0, 0).everything()
+    return {name: float(values[0]) for name, values in table_values(table).items()}
+
+
+def agreement_cell(
+    block: int, *, plan: str, shows: float, traces: int, seed: int, truth: dict[str, float]
+) -> Outcomes:
+    """Count some studies of one plan."""
+    random = np.random.default_rng([seed, block, traces, round(100 * shows), *plan.encode()])
+    sums = sums_of(many_studies(plan, shows, traces, random), range(traces), 1, 0)
+    found: Outcomes = {}
+    for study in range(AT_ONCE):
+        for name, one in table_coefficients(sums.of([study])).items():
+            if one.value is not None:
+                found.setdefault(name, []).append(
+                    outcome(one.ci, truth[name], one.withheld[0] if one.withheld else "no_spread")
+                )
+    return found
+
+
+def outcome(
+    ends: Sequence[float] | None, truth: float, why: str
+) -> tuple[bool, Interval | None, str]:
+    """Return whether an interval holds the truth, the interval, and why there is none."""
+    if ends is None:
+        return False, None, why
+    low, high = ends
+    return low - 1e-9 <= truth <= high + 1e-9, (low, high), ""
+
+
+def share_cell(block: int, *, shows: float, traces: int, seed: int) -> Outcomes:
+    """Count some studies of figures that rest on gold: the judge's rates are ``SIMULATED``."""
+    random = np.random.default_rng([seed, block, traces, round(100 * shows), 7])
+    tpr, tnr = SIMULATED
+    cells = (shows * tpr, (1 - shows) * (1 - tnr), shows * (1 - tpr), (1 - shows) * tnr)
+    found: Outcomes = {}
+
+    def add(name: str, figure: CoefficientJson, truth: float) -> None:
+        if figure["value"] is not None:
+            why = figure.get("ci_withheld", "no_spread")
+            found.setdefault(name, []).append(outcome(figure.get("ci"), truth, why))
+
+    for _ in range(AT_ONCE):
+        labelled = random.multinomial(traces, cells).astype(np.float64)
+        hits = int(labelled[0] + labelled[2])
+        left = random.multinomial((WHOLE - 1) * traces, cells)
+        says = np.array([left[0] + left[1], left[2] + left[3]], dtype=np.float64)
+        found.setdefault("share", []).append(outcome(rate(hits, traces)["ci"], shows, ""))
+        overall = powered(labelled, says)
+        add("share with a judge", overall["powered"], shows)
+        of_all = (hits + int(left[0] + left[2])) / (WHOLE * traces)
+        add("share of these traces", overall["these"], of_all)
+        add("corrected prevalence", corrected_prevalence(labelled, says), shows)
+        sizes = (traces // 2, traces - traces // 2)
+        first, second = (int(random.binomial(n, shows)) for n in sizes)
+        one, other = (Counts((hit,), (n,)) for hit, n in zip((first, second), sizes, strict=True))
+        (plain,) = differences(one, other, ("first", "second"))
+        why = plain.get("undefined", {}).get("difference_ci_pp", "")
+        ends = plain["difference_ci_pp"]
+        found.setdefault("difference of halves", []).append(outcome(ends, 0.0, why))
+        strata = []
+        for risk in (0.8 * shows, 1.2 * shows):
+            n, of = (max(1, traces // 4), max(1, traces // 2 - traces // 4))
+            strata.append((int(random.binomial(n, risk)), n, int(random.binomial(of, risk)), of))
+        within = mantel_haenszel(strata)
+        why = within.get("ci_withheld", "")
+        ends = within["difference_ci_pp"]
+        found.setdefault("difference within two models", []).append(outcome(ends, 0.0, why))
+    return found
+
+
+def coverage(runs: int, seed: int, jobs: int) -> None:
+    """Print the table of ``coverage`` as CSV."""
+    print("design,traces,mode_in_percent,figure,defined,given,holds,withheld", flush=True)
+    blocks = range(-(-runs // AT_ONCE))
+    with ProcessPoolExecutor(jobs) as pool:
+        for plan, shows in product(("gold", *PLANS), COVERAGE_SHOWS):
+            truth = plan_truth(plan, shows) if plan in PLANS else {}
+            for traces in COVERAGE_TRACES:
+                if plan in PLANS:
+                    cell = partial(agreement_cell, plan=plan, truth=truth)
+                else:
+                    cell = partial(share_cell)
+                run = partial(cell, shows=shows, traces=traces, seed=seed)
+                print_cell(plan, traces, shows, list(pool.map(run, blocks)))
+
+
+def print_cell(plan: str, traces: int, shows: float, found: Sequence[Outcomes]) -> None:
+    """Print a row for every figure of one cell."""
+    studies = AT_ONCE * len(found)
+    for name in dict.fromkeys(name for one in found for name in one):
+        rows = [row for one in found for row in one.get(name, ())]
+        given = [holds for holds, ends, _ in rows if ends is not None]
+        reasons = Counter(why for _, ends, why in rows if ends is None)
+        why = " ".join(f"{name}:{100 * n / studies:.0f}" for name, n in reasons.most_common())
+        holds = f"{100 * np.mean(given):.1f}" if given else ""
+        print(
+            f'"{plan}",{traces},{100 * shows:.0f},{name},{100 * len(rows) / studies:.0f},'
+            f"{100 * len(given) / studies:.0f},{holds},{why}",
+            flush=True,
+        )
+
+
 def main() -> int:
     """Simulate a mode with enough positives and one with few."""
     words = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    words.add_argument("what", nargs="?", choices=("judge", "designs"), default="judge")
+    words.add_argument("what", nargs="?", choices=("judge", "designs", "coverage"), default="judge")
     words.add_argument("--runs", type=int, help="how many studies (2000; of designs 500)")
     words.add_argument("--seed", type=int, default=0, help="the first run's seed (0)")
     words.add_argument("--jobs", type=int, default=1, help="processes at a time (1)")
@@ -465,6 +632,9 @@ def main() -> int:
         "--percentiles", action="store_true", help="of designs: by percentiles, none withheld"
     )
     chosen = words.parse_args()
+    if chosen.what == "coverage":
+        coverage(chosen.runs or COVERAGE_RUNS, chosen.seed, chosen.jobs)
+        return 0
     full = DESIGN_RUNS if chosen.what == "designs" else FULL_RUNS
     seeds = range(chosen.seed, chosen.seed + (chosen.runs or full))
     if chosen.what == "designs":

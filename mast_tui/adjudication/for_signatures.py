@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from mast_tui.adjudication.sides import TraceWords, words_by_trace
 from mast_tui.adjudication.trace_files import OrderOf, SpanOrders, TraceOf, traces_from_files
-from mast_tui.figures.judge.confusion import compared, trace_sums
+from mast_tui.figures.judge.confusion import compared
 from mast_tui.figures.judge.input import judge_input_from_workspace
 from mast_tui.figures.prevalence import prevalence
 from mast_tui.gold import no_orders
@@ -50,8 +50,6 @@ def corrected_prevalence(
     workspace: Workspace,
     taxonomy: Taxonomy,
     given: SignatureInput,
-    rounds: int,
-    seed: int,
     traces: Container[str] | None,
 ) -> Corrected | None:
     """Correct, by group and mode, how often it shows on the traces that only the judge has judged.
@@ -70,13 +68,12 @@ def corrected_prevalence(
     judged = judge_input_from_workspace(
         workspace, taxonomy, given.labels, "gold", gold=gold, traces=traces
     )
-    modes = [mode.slug for mode in taxonomy.modes]
-    labelled = trace_sums(compared(judged), modes, rounds=rounds, seed=seed)
+    labelled = compared(judged)
     groups: dict[str, Mapping[str, Mapping[str, object]]] = {}
     for name, chosen in given.members().items():
         here = {given.traces[row] for row in chosen.nonzero()[0].tolist()}
         part = replace(judged, unlabelled=judged.unlabelled & here)
-        found = prevalence(part, labelled, rounds=rounds, seed=seed)
+        found = prevalence(part, labelled)
         groups[name] = {code: dict(one) for code, one in found.items()}
     return groups
 

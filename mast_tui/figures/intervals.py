@@ -7,7 +7,7 @@ Shares are counts ``hits`` of ``n``, of n > 0. Intervals by resampling are made 
 from __future__ import annotations
 
 from bisect import bisect_left
-from math import ceil, exp, log, sqrt
+from math import ceil, exp, floor, log, sqrt
 from statistics import NormalDist
 from typing import Final, NamedTuple, NotRequired, TypedDict
 
@@ -17,6 +17,9 @@ from mast_tui.figures.bootstrap import LEVEL, Interval
 MARGIN: Final = 0.03
 """Half the width of an interval for which the labels still needed are counted."""
 
+
+LEAST_OF_DIFFERENCE: Final = 5
+"""Cases on either side below which a difference of two shares has no interval."""
 
 Z: Final = NormalDist().inv_cdf((1 + LEVEL) / 2)
 """Within it the normal distribution holds ``LEVEL`` on both sides of 0."""
@@ -59,6 +62,25 @@ def wilson_of(share: float, n: float) -> Interval:
     half = Z / (1 + Z * Z / n) * sqrt(share * (1 - share) / n + Z * Z / (4 * n * n))
     # At either end the interval ends there, as above.
     return (0.0 if share <= 0 else middle - half), (1.0 if share >= 1 else middle + half)
+
+
+def share_of_all(hits: int, n: int, whole: int) -> Interval:
+    """Return the interval of the share of a known number of traces, of which a part was drawn.
+
+    It is Wilson's for n(N - 1)/(N - n) cases, as many as have the variance of a sample without
+    replacement (Cochran 1977, Sampling Techniques), within what the traces left can still change.
+
+    Args:
+        hits: The hits among the traces that were drawn.
+        n: How many were drawn at random.
+        whole: How many there are, N, more than were drawn.
+
+    Returns:
+        Both ends, between 0 and 1.
+    """
+    left = whole - n
+    low, high = wilson_of(hits / n, n * (whole - 1) / left)
+    return max(low, hits / whole), min(high, (hits + left) / whole)
 
 
 def cases_for(share: float, margin: float) -> int:
@@ -224,11 +246,37 @@ def effective_cases(hits: Weighed, others: Weighed) -> Effective:
     return p * cases, cases
 
 
+MOST_UNRESOLVED: Final = 0.02
+"""The share of unresolved verdicts above which a share has bounds and no interval."""
+
+
+def to_resolve(unresolved: int, n: int) -> int:
+    """Return how many disagreements must be resolved before a share has an interval.
+
+    Args:
+        unresolved: The verdicts on which annotators differ and nobody has decided.
+        n: The verdicts that the share is of.
+    """
+    return max(0, unresolved - floor(MOST_UNRESOLVED * (n + unresolved)))
+
+
+class Doubt(NamedTuple):
+    """The ``unresolved`` verdicts beside a share, and the ``bounds`` of the share.
+
+    The lower bound takes all of them for absent, the upper one for present.
+    """
+
+    unresolved: int
+    bounds: Interval
+
+
 class RateJson(TypedDict):
     """``count`` of ``n`` traces, as a share between 0 and 1 with its Wilson interval.
 
     Where traces have weights, ``rate`` is the weighted share. Of no traces there is no share:
-    ``undefined`` says ``no_traces``.
+    ``undefined`` says ``no_traces``. Annotators differ on ``unresolved`` further traces, if
+    there are any. If these are more than 2 %, there are ``bounds`` in the place of an interval:
+    ``ci_withheld`` says ``unresolved``, and ``ci_needs`` how many of them to resolve.
     """
 
     count: int
@@ -236,21 +284,42 @@ class RateJson(TypedDict):
     rate: float | None
     ci: list[float] | None
     undefined: NotRequired[str]
+    unresolved: NotRequired[int]
+    bounds: NotRequired[list[float]]
+    ci_withheld: NotRequired[str]
+    ci_needs: NotRequired[int]
 
 
-def rate(count: int, n: int, effective: Effective | None = None) -> RateJson:
-    """Give a share with its interval.
+def rate(
+    count: int, n: int, effective: Effective | None = None, doubt: Doubt | None = None
+) -> RateJson:
+    """Return a share with its interval, or with bounds.
 
     Args:
         count: How many traces are hits.
         n: How many there are.
         effective: As how many both count where they are weighted, so that the share is theirs.
+        doubt: The unresolved traces beside them; None where there are none.
 
     Raises:
         ValueError: There are more hits than cases.
     """
     hits, cases = (count, n) if effective is None else effective
     ends = wilson(hits, cases)
+    found: RateJson
     if ends is None:
-        return {"count": count, "n": n, "rate": None, "ci": None, "undefined": "no_traces"}
-    return {"count": count, "n": n, "rate": hits / cases, "ci": list(ends)}
+        found = {"count": count, "n": n, "rate": None, "ci": None, "undefined": "no_traces"}
+    else:
+        found = {"count": count, "n": n, "rate": hits / cases, "ci": list(ends)}
+    if doubt is None or not doubt.unresolved:
+        return found
+    found["unresolved"] = doubt.unresolved
+    needs = to_resolve(doubt.unresolved, n)
+    if needs:
+        found |= {
+            "ci": None,
+            "bounds": list(doubt.bounds),
+            "ci_withheld": "unresolved",
+            "ci_needs": needs,
+        }
+    return found

@@ -1,14 +1,16 @@
-"""Confidence intervals for few traces: Student's t over a figure with each trace left out in turn.
+"""Confidence intervals from a figure with each trace left out in turn.
 
 The percentiles of resamples are too narrow where there are few traces: at 5 the interval of pooled
-κ holds the truth in four studies of five. The jackknife (Tukey 1958) with Student's t, on a scale
-without ends, holds from three traces on; ``scripts/simulate_study.py designs`` shows where.
+κ holds the truth in four studies of five. The jackknife (Tukey 1958) tells the spread of a figure,
+and Wilson's interval for as many cases as have that spread does not leave the figure's scale.
+``scripts/simulate_study.py`` shows where it holds.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
-from math import atan, ceil, cos, exp, log, pi, sin, sqrt
+from math import atan, ceil, cos, pi, sin, sqrt
 from typing import Final
 
 import numpy as np
@@ -16,19 +18,22 @@ from numpy.typing import ArrayLike, NDArray
 
 from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson, Withheld
 from mast_tui.figures.bootstrap import (
-    LEAST_DEFINED,
     LEVEL,
     Interval,
     interval,
     ratio,
     resampled_sums,
 )
+from mast_tui.figures.intervals import Z, wilson_of
 
 FEWEST: Final = 3
 """Traces below which no interval holds."""
 
-MANY: Final = 300
-"""Traces from which on the percentiles of resamples hold what they say."""
+MANY: Final = 2000
+"""Traces from which on resampling costs less than leaving out each, and its percentiles hold."""
+
+SEEN_TWICE: Final = 2
+"""In so many traces the rarer answer must occur: without that trace the figure means nothing."""
 
 SHARES: Final = frozenset(
     {
@@ -46,43 +51,76 @@ _STEADY: Final = frozenset(
 # From how much on an interval holds, by simulation.
 _LEAST_UNITS: Final = 20
 _LEAST_UNITS_OF_KAPPA: Final = 16
-_LEAST_SAID: Final = 8
+_LEAST_SAID: Final = 6
 _LEAST_TRACES_OF_STEADY_MEAN: Final = 10
 _LEAST_TRACES_OF_MEAN: Final = 25
 """For each rating that a unit has: with more of them the spread is less, and not the bias."""
+
+_BY_MARGINS: Final = frozenset({"cohen_kappa", "fleiss_kappa", "krippendorff_alpha"})
+"""The figures whose least value follows from how often each answer was given."""
 
 _ALIKE: Final = 1e-12
 _HALVINGS: Final = 80
 
 
-def scale_minimum(name: str) -> float:
-    """Where the scale of a figure begins, by its name in the report."""
-    return 0.0 if name in SHARES else -1.0
-
-
-def why_no_interval(name: str, traces: int, units: int, said: float) -> tuple[Withheld, int] | None:
-    """Why no interval of a figure of one table would hold, with how many it takes.
+def scale_minimum(name: str, rarer: float | None = None) -> float:
+    """Return where the scale of a figure begins.
 
     Args:
         name: The figure's name in the report.
-        traces: In how many traces two or more rated a unit.
-        units: How many units (traces × modes) they rated.
-        said: How often each annotator of a unit gave the rarer answer, on average.
+        rarer: The share of the rarer answer q, where it is known. Where the annotators never give
+            it to the same unit, κ and α are -q / (1 - q); a scale from -1 on would make the
+            intervals of rare modes too narrow.
+    """
+    if name in SHARES:
+        return 0.0
+    if name in _BY_MARGINS and rarer is not None:
+        return -rarer / (1 - rarer)
+    return -1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """The data that a figure of one table rests on.
+
+    ``traces`` are those in which two or more rated a unit, copies of one block counted once, and
+    ``copied`` is whether there were copies. ``units`` are the traces × modes that they rated,
+    ``said`` how often each annotator of a unit gave the rarer answer, on average, and
+    ``rare_traces`` in how many traces it occurs.
+    """
+
+    traces: int
+    units: int
+    said: float
+    rare_traces: int
+    copied: bool = False
+
+
+def why_no_interval(name: str, support: Support) -> tuple[Withheld, int] | None:
+    """Return why no interval of a figure of one table would hold, with how many it takes.
+
+    Args:
+        name: The figure's name in the report.
+        support: The data that it rests on.
 
     Returns:
         None where an interval holds.
     """
-    if traces < FEWEST:
-        return "few_traces", FEWEST
-    if name in SHARES or name == "gwet_ac1":
-        return ("few_traces", _LEAST_UNITS) if units < _LEAST_UNITS else None
-    if units < _LEAST_UNITS_OF_KAPPA:
-        return "few_traces", _LEAST_UNITS_OF_KAPPA
-    return ("rare_answer", _LEAST_SAID) if said < _LEAST_SAID else None
+    coefficient = name not in SHARES and name != "gwet_ac1"
+    least = _LEAST_UNITS_OF_KAPPA if coefficient else _LEAST_UNITS
+    if support.traces < FEWEST:
+        return ("copied_blocks" if support.copied else "few_traces"), FEWEST
+    if support.units < least:
+        return ("copied_blocks" if support.copied else "few_traces"), least
+    if coefficient and support.said < _LEAST_SAID:
+        return "rare_answer", _LEAST_SAID
+    if name != "raw_agreement" and support.rare_traces < SEEN_TWICE:
+        return "single_trace", SEEN_TWICE
+    return None
 
 
 def why_no_mean_interval(name: str, traces: int, ratings: float) -> tuple[Withheld, int] | None:
-    """Tell the same of a mean over modes, which rare modes pull down where there are few traces.
+    """Return the same of a mean over modes, which rare modes pull down where there are few traces.
 
     Args:
         name: The figure's name in the report.
@@ -110,23 +148,23 @@ def share_of_traces(counts: ArrayLike, *, rounds: int, seed: int) -> Coefficient
         return Coefficient(undefined="no_overlap").to_json()
     total = table.sum(axis=0)
     value = float(total[0] / total[1])
-    ci = None
-    if rounds and len(table) >= FEWEST:
-        drawn, without = resampled_sums(table, rounds, seed), total - table
-        ci = spread_interval(
-            value, ratio(drawn[:, 0], drawn[:, 1]), ratio(without[:, 0], without[:, 1]), lowest=0.0
-        )
-    return Coefficient(value, ci=ci).to_json()
+    if not rounds or len(table) < FEWEST:
+        return Coefficient(value).to_json()
+    drawn = resampled_sums(table, rounds, seed)
+    without = total - table
+    return spread_coefficient(
+        value, ratio(drawn[:, 0], drawn[:, 1]), ratio(without[:, 0], without[:, 1]), lowest=0.0
+    ).to_json()
 
 
-def spread_interval(
+def spread_coefficient(
     estimate: float,
     resampled: NDArray[np.float64],
     left_out: NDArray[np.float64],
     *,
     lowest: float,
-) -> Interval | None:
-    """Give the interval of a figure: by the jackknife of few traces, of many by BCa.
+) -> Coefficient:
+    """Return a figure with its interval: by the jackknife of few traces, of many by BCa.
 
     Args:
         estimate: The figure of all traces.
@@ -134,9 +172,11 @@ def spread_interval(
         left_out: The figure with each trace left out in turn.
         lowest: Where the figure's scale begins: -1 for a coefficient, 0 for a share.
     """
+    if np.isnan(left_out).any():
+        return Coefficient(estimate, withheld=("single_trace", SEEN_TWICE))
     if left_out.size < MANY:
-        return jackknife_interval(estimate, left_out, lowest=lowest)
-    return interval(estimate, resampled, left_out=left_out)
+        return Coefficient(estimate, ci=jackknife_interval(estimate, left_out, lowest=lowest))
+    return Coefficient(estimate, ci=interval(estimate, resampled, left_out=left_out))
 
 
 def jackknife_interval(
@@ -145,7 +185,7 @@ def jackknife_interval(
     *,
     lowest: float,
 ) -> Interval | None:
-    """The interval of a figure between ``lowest`` and 1 from what it is without each trace.
+    """Return the interval of a figure between ``lowest`` and 1 from what it is without each trace.
 
     Args:
         estimate: The figure of all traces.
@@ -153,28 +193,24 @@ def jackknife_interval(
         lowest: Where the figure's scale begins: -1 for a coefficient, 0 for a share.
 
     Returns:
-        The figure ± Student's t times the jackknife's standard error, on the scale of the logit
-        of its place between the ends (twice Fisher's arctanh, for a coefficient). None where half
-        of the traces or more leave the figure undefined when they are left out, where all give the
-        same one, and at either end of the scale, which leaves nothing to tell a spread from.
+        Wilson's interval, with Student's t, for p(1 - p)/Var p cases (Korn and Graubard 1998),
+        where p is the figure's place on its scale and Var p the jackknife's variance. None where
+        the figure is undefined without one of the traces, which is then the one that matters;
+        where all values are the same; and at either end of the scale, which leaves no spread.
     """
     traces = left_out.size
-    defined = left_out[~np.isnan(left_out)]
-    if defined.size < FEWEST or defined.size <= LEAST_DEFINED * traces:
+    if traces < FEWEST or bool(np.isnan(left_out).any()):
         return None
-    error = sqrt((traces - 1) * float(((defined - defined.mean()) ** 2).mean()))
     width = 1 - lowest
-    place = (estimate - lowest) / width
+    place = (float(estimate) - lowest) / width
+    error = sqrt((traces - 1) * float(((left_out - left_out.mean()) ** 2).mean())) / width
     if error <= _ALIKE or not _ALIKE < place < 1 - _ALIKE:
         return None
-    middle = log(place / (1 - place))
-    half = student_t(traces - 1) * error / (width * place * (1 - place))
-    return lowest + width * _back(middle - half), lowest + width * _back(middle + half)
-
-
-def _back(logit: float) -> float:
-    """The share of a logit; where it is far below, without leaving the range of numbers."""
-    return 1 / (1 + exp(-logit)) if logit > 0 else exp(logit) / (1 + exp(logit))
+    t = student_t(traces - 1)
+    # Wilson's formula has the normal distribution's quantile in it.
+    cases = place * (1 - place) / error**2 * (Z / t) ** 2
+    low, high = wilson_of(place, cases)
+    return lowest + width * low, lowest + width * high
 
 
 @cache

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil
-from typing import Final, NamedTuple, TypedDict
+from math import ceil, sqrt
+from typing import Final, NamedTuple, NotRequired, TypedDict
 
 import numpy as np
 
 from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson, Undefined
-from mast_tui.figures.bootstrap import Interval, interval, ratio, resampled_sums
-from mast_tui.figures.intervals import MARGIN, Z, share, wilson_of
-from mast_tui.figures.judge.confusion import TraceSums
+from mast_tui.figures.bootstrap import ratio
+from mast_tui.figures.intervals import MARGIN, Z, share, share_of_all, to_resolve, wilson_of
+from mast_tui.figures.judge.confusion import Compared, features
 from mast_tui.figures.judge.input import JudgeInput
 from mast_tui.figures.two_by_two import Tables, Values, true_negative_rate, true_positive_rate
 from mast_tui.labels import VerdictValue
@@ -21,9 +21,11 @@ from mast_tui.labels import VerdictValue
 _LEAST_LABELLED: Final = 10
 """Labelled traces below which the rates of the judge tell too little for an interval."""
 
-_SEEDS_APART: Final = 1
-"""The two sets are drawn apart from each other, so from seeds of their own."""
+_LEAST_OF_THESE: Final = 20
+"""Labelled traces below which the interval of a known number of traces does not hold."""
 
+_STEPS: Final = 21
+"""Of the unresolved verdicts so many parts are tried, from none to all."""
 
 _UNSEEN_ERRORS: Final = 0.2
 """So much of a trace is added to either kind of error before the spread is taken: of a judge that
@@ -54,17 +56,22 @@ class PrevalenceJson(TypedDict):
 class OverallJson(TypedDict):
     """How often a mode shows over all traces, of which people have labelled a part.
 
-    Of ``n`` that the judge has judged ``n_labelled`` have a verdict of the reference too.
-    ``weighted`` is whether they had chances of their own, by which the figures are weighted.
+    Of ``n`` that the judge has judged ``n_labelled`` have a verdict of the reference too;
+    annotators differ on ``unresolved`` more. ``weighted`` is whether they had chances of their
+    own, by which the figures are weighted.
     ``people`` is the share among these alone, ``powered`` the prediction-powered one, with
-    ``judge_weight``, from 0 to 1, as the weight of the judge's word. So many ``more_labels`` would
-    bring its interval to ``MARGIN`` on either side, where it has one.
+    ``judge_weight``, from 0 to 1, as the weight of the judge's word. Both are estimates for all
+    traces like these, ``these`` is the share of these ``n`` alone, where they were not weighted.
+    So many ``more_labels`` would bring the interval of ``powered`` to ``MARGIN`` on either side,
+    where it has one; that may be more than are left.
     """
 
     n: int
     n_labelled: int
+    unresolved: int
     weighted: bool
     people: CoefficientJson
+    these: NotRequired[CoefficientJson]
     powered: CoefficientJson
     judge_weight: float | None
     more_labels: int | None
@@ -79,84 +86,157 @@ def rogan_gladen(apparent: Values, tpr: Values, tnr: Values) -> Values:
     return clipped
 
 
-def corrected_prevalence(
-    labelled: Tables, unlabelled: Tables, labelled_resampled: Tables, unlabelled_resampled: Tables
-) -> CoefficientJson:
+def corrected_prevalence(labelled: Tables, unlabelled: Tables) -> CoefficientJson:
     """Correct the prevalence of one mode, or tell why it cannot be.
+
+    The interval is that of Lang and Reiczigel (2014, Preventive Veterinary Medicine 113:13-22),
+    with z and z² as in Agresti and Coull's: one trace of either kind is added to the rates of the
+    judge, z² / 2 to its findings, and the middle is moved for the rates' own errors.
 
     Args:
         labelled: The counts TP, FP, FN, TN of the judge against the reference.
         unlabelled: How many traces it calls present, and absent.
-        labelled_resampled: The first in resamples, rounds × 4; none gives no interval.
-        unlabelled_resampled: The second in resamples, rounds × 2.
-
-    Returns:
-        The prevalence, whose interval holds the percentiles. A resample in which the judge is no
-        better than chance leaves it open, so that counts as 0 for the lower end and as 1 for the
-        upper one.
     """
     refused = _refused(labelled, unlabelled)
     if refused is not None:
         return Coefficient(undefined=refused).to_json()
     value = float(_theta(labelled, unlabelled))
-    if len(labelled_resampled) and labelled.sum() < _LEAST_LABELLED:
+    if labelled.sum() < _LEAST_LABELLED:
         return Coefficient(value, withheld=("few_traces", _LEAST_LABELLED)).to_json()
-    values = _theta(labelled_resampled, unlabelled_resampled)
-    return Coefficient(value, ci=_interval(value, values) if values.size else None).to_json()
+    tp, fp, fn, tn = (float(count) for count in labelled)
+    positives = tp + fn + 2
+    negatives = tn + fp + 2
+    traces = float(unlabelled.sum()) + Z**2
+    tpr = (tp + 1) / positives
+    tnr = (tn + 1) / negatives
+    says = (float(unlabelled[0]) + Z**2 / 2) / traces
+    better = tpr + tnr - 1
+    if better <= 0:
+        return Coefficient(value, ci=(0.0, 1.0)).to_json()
+    middle = (says + tnr - 1) / better
+    of_tpr = tpr * (1 - tpr) / positives
+    of_tnr = tnr * (1 - tnr) / negatives
+    variance = says * (1 - says) / traces + (1 - middle) ** 2 * of_tnr + middle**2 * of_tpr
+    half = Z * sqrt(variance) / better
+    moved = middle + 2 * Z**2 * (middle * of_tpr - (1 - middle) * of_tnr)
+    ends = (min(value, max(0.0, moved - half)), max(value, min(1.0, moved + half)))
+    return Coefficient(value, ci=ends).to_json()
 
 
-def prevalence(
-    given: JudgeInput,
-    labelled: TraceSums,
-    weighted: Sequence[Weighted] = (),
-    *,
-    rounds: int,
-    seed: int,
-) -> dict[str, PrevalenceJson]:
-    """Correct the prevalence of each mode, with intervals by resampling traces of both kinds.
+def prevalence(given: JudgeInput, found: Compared) -> dict[str, PrevalenceJson]:
+    """Estimate how often each mode shows, from people's verdicts on a part and the judge's on all.
 
     Args:
-        given: What the judge said, also of traces that nobody else has labelled.
-        labelled: The judge's tables beside the reference, with as many resamples.
-        weighted: Its tables by weight, in the order of the modes, where there are weights.
-        rounds: How many resamples.
-        seed: What they are drawn from.
+        given: The judge's verdicts, also on traces that nobody else has labelled.
+        found: Its verdicts beside the reference.
 
     Returns:
         The prevalences by mode code. They hold as far as the judge errs on the unlabelled traces
         as it does on the labelled ones, which is so where those are a random sample.
     """
     slugs = [slug for slug, _, _ in given.modes]
-    cells = _unlabelled(given, slugs)
     alone = given.unlabelled - given.examples
     unsure = Counter(
         mode
         for (trace, mode), value in given.verdicts.items()
         if value is VerdictValue.UNSURE and trace in alone
     )
-    unlabelled = cells.sum(axis=0)
-    flat = resampled_sums(cells.reshape(len(cells), unlabelled.size), rounds, seed + _SEEDS_APART)
-    drawn = flat.reshape(-1, *unlabelled.shape)
     beyond = np.array([given.beyond.verdicts.get(slug, (0, 0, 0)) for slug in slugs])
-    if beyond.any():
-        unlabelled = unlabelled + beyond[:, :2]
-        more = _resampled_counts(beyond, rounds, seed + 2 * _SEEDS_APART)
-        drawn = drawn + more if len(drawn) else more
+    unlabelled = _unlabelled(given, slugs) + beyond.reshape(-1, 3)[:, :2]
+    labelled = _Labelled.of(given, found, slugs)
+    absent = _Labelled.of(given, found.resolved_as(False), slugs)
+    present = _Labelled.of(given, found.resolved_as(True), slugs)
     result: dict[str, PrevalenceJson] = {}
     for i, (slug, code, _) in enumerate(given.modes):
-        own = labelled.mode(i)
-        tp, fp, fn, tn = (int(count) for count in own.total)
-        present, absent = (int(count) for count in unlabelled[i])
-        result[code] = {
-            "n_unlabelled": present + absent,
+        own = labelled.tables[i]
+        tp, fp, fn, tn = (int(count) for count in own)
+        says, says_not = (int(count) for count in unlabelled[i])
+        one: PrevalenceJson = {
+            "n_unlabelled": says + says_not,
             "n_unsure": unsure[slug] + int(beyond[i, 2]),
             "n_positives": tp + fn,
             "n_negatives": fp + tn,
-            "apparent": share(present, present + absent).to_json(),
-            "corrected": corrected_prevalence(own.total, unlabelled[i], own.resampled, drawn[:, i]),
-            "overall": powered(own.total, unlabelled[i], weighted[i] if weighted else None),
+            "apparent": share(says, says + says_not).to_json(),
+            "corrected": corrected_prevalence(own, unlabelled[i]),
+            "overall": powered(own, unlabelled[i], labelled.weighted_of(i)),
         }
+        unresolved = found.left_out["unresolved"][slug]
+        one["overall"]["unresolved"] = unresolved
+        needs = to_resolve(unresolved, int(own.sum()))
+        if needs:
+            ends = [
+                powered(of.tables[i], unlabelled[i], of.weighted_of(i)) for of in (absent, present)
+            ]
+            _bound_overall(one["overall"], ends, needs)
+            tables = (absent.tables[i], present.tables[i])
+            _bound(one["corrected"], _corrected_bounds(tables, unlabelled[i]), needs)
+        result[code] = one
     return result
+
+
+def _bound_overall(found: OverallJson, ends: Sequence[OverallJson], needs: int) -> None:
+    """Put bounds in the place of intervals: those with all unresolved absent, and present."""
+    low, high = ends
+    found["more_labels"] = None
+    people = (low["people"]["value"], high["people"]["value"])
+    _bound(found["people"], people, needs)
+    _bound(found["powered"], (low["powered"]["value"], high["powered"]["value"]), needs)
+    if "these" in found:
+        _bound(found["these"], people, needs)
+
+
+def _bound(figure: CoefficientJson, bounds: tuple[float | None, float | None], needs: int) -> None:
+    low, high = bounds
+    if figure["value"] is None or low is None or high is None:
+        return
+    figure |= {
+        "ci": None,
+        "bounds": [low, high],
+        "ci_withheld": "unresolved",
+        "ci_needs": needs,
+    }
+
+
+def _corrected_bounds(tables: tuple[Tables, Tables], unlabelled: Tables) -> tuple[float, float]:
+    """Return the least and the greatest corrected prevalence as disagreements are decided.
+
+    Those on traces that the judge calls present and those on the others may be decided apart. Where
+    the judge is no better than chance under some of these decisions, nothing is ruled out.
+    """
+    absent, present = tables
+    part = np.linspace(0, 1, _STEPS)
+    mixed = absent + part[:, None] * (present - absent)
+    grid = np.empty((_STEPS, _STEPS, 4))
+    grid[..., :2] = mixed[:, None, :2]
+    grid[..., 2:] = mixed[None, :, 2:]
+    values = _theta(grid, unlabelled)
+    if np.isnan(values).any():
+        return 0.0, 1.0
+    return float(values.min()), float(values.max())
+
+
+@dataclass(frozen=True, slots=True)
+class _Labelled:
+    """The tables of all modes (TP, FP, FN, TN), and by weight where traces have weights."""
+
+    tables: Tables
+    weighted: Sequence[Weighted]
+
+    @classmethod
+    def of(cls, given: JudgeInput, found: Compared, slugs: Sequence[str]) -> _Labelled:
+        cells = features(found, slugs)
+        study = given.study
+        weights = None
+        if study is not None and not study.chances_alike:
+            weights = study.trace_weights(frozenset(found.traces))
+        if weights is None:
+            return cls(cells.sum(axis=0), ())
+        # What is not in the study has no chance, and no weight.
+        each = np.array([weights.get(trace, 0.0) for trace in found.traces])
+        return cls(cells.sum(axis=0), weighted_tables(cells, each))
+
+    def weighted_of(self, mode: int) -> Weighted | None:
+        return self.weighted[mode] if self.weighted else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +305,7 @@ def powered(labelled: Tables, unlabelled: Tables, weighted: Weighted | None = No
     found: OverallJson = {
         "n": n + further,
         "n_labelled": n,
+        "unresolved": 0,
         "weighted": weighted is not None,
         "people": share(int(labelled[0] + labelled[2]), n).to_json(),
         "powered": Coefficient(undefined="no_overlap").to_json(),
@@ -235,6 +316,7 @@ def powered(labelled: Tables, unlabelled: Tables, weighted: Weighted | None = No
         return found
     if weighted is None:
         one = _of_sample(labelled, unlabelled, found["people"])
+        found["these"] = _these(int(labelled[0] + labelled[2]), n, n + further)
     else:
         one = _of_chances(labelled, unlabelled, weighted)
     value = one.value
@@ -249,10 +331,17 @@ def powered(labelled: Tables, unlabelled: Tables, weighted: Weighted | None = No
     found["powered"] = Coefficient(value, ci=(float(ends[0]), float(ends[1]))).to_json()
     wanted = Z**2 * value * (1 - value) / MARGIN**2
     if ends[1] - ends[0] > 2 * MARGIN:
-        found["more_labels"] = min(further, max(0, ceil(n * (wanted / effective - 1))))
+        found["more_labels"] = max(0, ceil(n * (wanted / effective - 1)))
     else:
         found["more_labels"] = 0
     return found
+
+
+def _these(hits: int, n: int, whole: int) -> CoefficientJson:
+    """Return the share of these traces alone, of which a part was labelled."""
+    if n < _LEAST_OF_THESE:
+        return Coefficient(hits / n, withheld=("few_traces", _LEAST_OF_THESE)).to_json()
+    return Coefficient(hits / n, ci=share_of_all(hits, n, whole)).to_json()
 
 
 def _of_sample(labelled: Tables, unlabelled: Tables, people: CoefficientJson) -> _Joined:
@@ -308,29 +397,15 @@ def _of_chances(labelled: Tables, unlabelled: Tables, weighted: Weighted) -> _Jo
 
 
 def _unlabelled(given: JudgeInput, slugs: list[str]) -> Tables:
-    """Traces × modes × (present, absent) of the traces that only the judge saw."""
-    rows = {trace: i for i, trace in enumerate(sorted(given.unlabelled - given.examples))}
+    """Return modes × (present, absent) over the traces that only the judge saw."""
+    alone = given.unlabelled - given.examples
     columns = {slug: i for i, slug in enumerate(slugs)}
-    cells = np.zeros((len(rows), len(columns), 2))
+    counts = np.zeros((len(columns), 2))
     places = {VerdictValue.PRESENT: 0, VerdictValue.ABSENT: 1}
     for (trace, mode), value in given.verdicts.items():
-        if trace in rows and mode in columns and value in places:
-            cells[rows[trace], columns[mode], places[value]] = 1
-    return cells
-
-
-def _resampled_counts(counts: Tables, rounds: int, seed: int) -> Tables:
-    """Modes × (present, absent, unsure) of traces of which the counts are all that is known, each
-    mode by itself: rounds × modes × (present, absent)."""
-    chance = np.random.default_rng(seed)
-    sums = counts.sum(axis=1)
-    drawn = [
-        chance.multinomial(n, of_mode / max(n, 1), size=rounds)[:, :2]
-        if n
-        else np.zeros((rounds, 2))
-        for n, of_mode in zip(sums, counts, strict=True)
-    ]
-    return np.stack(drawn, axis=1)
+        if trace in alone and mode in columns and value in places:
+            counts[columns[mode], places[value]] += 1
+    return counts
 
 
 def _refused(labelled: Tables, unlabelled: Tables) -> Undefined | None:
@@ -348,16 +423,3 @@ def _refused(labelled: Tables, unlabelled: Tables) -> Undefined | None:
 def _theta(labelled: Tables, unlabelled: Tables) -> Values:
     apparent = ratio(unlabelled[..., 0], unlabelled[..., 0] + unlabelled[..., 1])
     return rogan_gladen(apparent, true_positive_rate(labelled), true_negative_rate(labelled))
-
-
-def _interval(value: float, values: Values) -> Interval | None:
-    """The lower end with open resamples at 0, the upper with them at 1; None where all is alike."""
-    open_ = np.isnan(values)
-    low, high = np.where(open_, 0.0, values), np.where(open_, 1.0, values)
-    lower, upper = interval(value, low), interval(value, high)
-    # Only one of the ends may be the same in every resample.
-    ends = (
-        min(value, float(low[0])) if lower is None else lower[0],
-        max(value, float(high[0])) if upper is None else upper[1],
-    )
-    return None if ends[0] == ends[1] else ends

@@ -16,7 +16,12 @@ from numpy.typing import NDArray
 
 from mast_tui.figures.agreement.coefficients import Coefficient
 from mast_tui.figures.bootstrap import ratio
-from mast_tui.figures.jackknife import scale_minimum, spread_interval, why_no_interval
+from mast_tui.figures.jackknife import (
+    Support,
+    scale_minimum,
+    spread_coefficient,
+    why_no_interval,
+)
 
 Tables = NDArray[np.float64]
 Values = NDArray[np.float64]
@@ -106,11 +111,21 @@ def coefficient(
     if left_out is None or not len(resampled):
         return Coefficient(value)
     name = next(name for name, one in FIGURES.items() if one is figure)
-    traces = int((left_out != table).any(axis=-1).sum())
-    present = float(2 * table[0] + table[1] + table[2]) / 2
+    each = table - left_out
     units = int(table.sum())
-    withheld = why_no_interval(name, traces, units, min(present, units - present))
+    present = float(2 * table[0] + table[1] + table[2]) / 2
+    said = min(present, units - present)
+    with_present = int((each[:, :3].sum(axis=-1) > 0).sum())
+    with_absent = int((each[:, 1:].sum(axis=-1) > 0).sum())
+    support = Support(
+        traces=int((each != 0).any(axis=-1).sum()),
+        units=units,
+        said=said,
+        rare_traces=min(with_present, with_absent),
+    )
+    withheld = why_no_interval(name, support)
     if withheld is not None:
         return Coefficient(value, withheld=withheld)
-    ci = spread_interval(value, figure(resampled), figure(left_out), lowest=scale_minimum(name))
-    return Coefficient(value, ci=ci)
+    return spread_coefficient(
+        value, figure(resampled), figure(left_out), lowest=scale_minimum(name, said / units)
+    )

@@ -11,21 +11,22 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final, Literal, TypedDict
 
-from mast_tui.gold.model import GoldTrace, Source
+from mast_tui.gold.model import GoldTrace, GoldVerdict, Source
 
 GoldKind = Literal["all", "settled"]
 """Which verdicts of the gold count: all that have a value, or those that are settled."""
 
 SETTLED: Final = (Source.UNANIMOUS, Source.MAJORITY, Source.ADJUDICATED)
-SOURCES: Final = (*SETTLED, Source.SINGLE)
-"""The sources of verdicts that have a value."""
+SOURCES: Final = (*SETTLED, Source.SINGLE, Source.UNRESOLVED)
+"""The sources that are counted; an unresolved verdict has no value."""
 
 
 class GoldMixJson(TypedDict):
     """How the verdicts of a gold came about.
 
     ``sources`` counts verdicts (trace × mode), ``traces`` those with at least one such verdict, so
-    that a trace may count under several. ``annotators`` are the people behind them. With
+    that a trace may count under several. ``unresolved`` verdicts, on which annotators differ, are
+    in no figure. ``annotators`` are the people behind them. With
     ``settled_only`` verdicts of one person were left out. ``not_in_study`` are the people who have
     no part in the study, with how many traces each has finished; none of that counts.
     """
@@ -47,7 +48,7 @@ def gold_mix(
     """Count verdicts and traces by source.
 
     Args:
-        verdicts: By trace id the sources of its verdicts that have a value.
+        verdicts: By trace id the sources of its verdicts that have a value or are unresolved.
         annotators: The people behind them.
         settled_only: Whether verdicts of one person were left out before.
         not_in_study: Finished traces of people without a part in the study, left out before.
@@ -65,6 +66,14 @@ def gold_mix(
         "settled_only": settled_only,
         "not_in_study": dict(not_in_study),
     }
+
+
+def counted_source(verdict: GoldVerdict) -> Source | None:
+    """Return the source of a verdict; None where nobody has one, or its value was left out."""
+    if verdict.value is not None:
+        return verdict.source
+    differ = verdict.source is Source.UNRESOLVED
+    return Source.UNRESOLVED if differ and any(verdict.sides.values()) else None
 
 
 def only_settled(gold: GoldTrace) -> GoldTrace:

@@ -118,8 +118,15 @@ def group_words(report: Report, name: str) -> str:
 
 
 def source_words(report: Report) -> str:
-    """Whose labels the figures rest on, and under which taxonomy."""
-    return f"Labels: {whose_labels(report)}; taxonomy: {report['taxonomy']}."
+    """Name whose labels the figures rest on, and the taxonomy; explain bounds where there are."""
+    words = f"Labels: {whose_labels(report)}; taxonomy: {report['taxonomy']}."
+    gold = report["gold"]
+    if gold is not None and gold["sources"].get("unresolved"):
+        words += (
+            " Where over 2 % of the verdicts of a mode are unresolved, bounds stand for intervals: "
+            "all of them absent, and present."
+        )
+    return words
 
 
 def group_parts(report: Report) -> dict[str, str]:
@@ -441,16 +448,17 @@ def bars(rows: Sequence[_Row], sides: Sequence[_Side]) -> Drawing:
 
 def _bar(drawing: Drawing, y: float, rate: RateJson, side: _Side, right: float, named: str) -> None:
     baseline = y + _BAR - 1.2
-    if rate["rate"] is None or rate["ci"] is None:
+    ends = rate["ci"] or rate.get("bounds")
+    if rate["rate"] is None or ends is None:
         drawing.text(_LEFT + 6, baseline, "not judged", "v-s v-m")
         return
-    low, tip, high = (
-        _LEFT + (right - _LEFT) * share for share in (rate["ci"][0], rate["rate"], rate["ci"][1])
-    )
+    low, tip, high = (_LEFT + (right - _LEFT) * share for share in (ends[0], rate["rate"], ends[1]))
+    differ = f", {rate['unresolved']} unresolved" if rate["ci"] is None else ""
     if rate["count"]:
         words = (
             f"{named}, {side[0]}: {rate['count']} of {rate['n']}, {percent(rate['rate'])} "
-            f"({percent(rate['ci'][0])} to {percent(rate['ci'][1])})"
+            f"({percent(ends[0])} to {percent(ends[1])}"
+            f"{differ})"
         )
         drawing.rect(_LEFT, y, tip - _LEFT, _BAR, side[1], tip=words)
     middle = y + _BAR / 2
@@ -478,7 +486,11 @@ def differences(rows: Sequence[_Row], heads: tuple[str, str]) -> Drawing:
     drawing = Drawing(WIDTH)
     right, top = 496 if any(heads) else 600, 28.0
     drawn = [(row, row.found) for row in rows if row.found is not None]
-    ends = [end for _, found in drawn for end in found["difference_ci_pp"] or ()]
+    ends = [
+        end
+        for _, found in drawn
+        for end in found["difference_ci_pp"] or found.get("difference_bounds_pp", ())
+    ]
     reach = max(25, 25 * ceil(max((abs(end) for end in ends), default=25) / 25))
     low = -reach if any(end < -25 for end in ends) else -25
 
@@ -496,11 +508,15 @@ def differences(rows: Sequence[_Row], heads: tuple[str, str]) -> Drawing:
     for (row, found), (middle, _) in zip(drawn, placed, strict=True):
         value = found["difference_pp"]
         interval = found["difference_ci_pp"]
-        if value is None or interval is None:
+        bounds = found.get("difference_bounds_pp")
+        if value is None:
             words = "no difference can be had"
             drawing.text(at(0) + 6, middle + 4, words, "v-s v-m v-halo")
         else:
-            drawing.interval(at(interval[0]), at(interval[1]), middle)
+            if interval is not None:
+                drawing.interval(at(interval[0]), at(interval[1]), middle)
+            elif bounds is not None:
+                drawing.line(at(bounds[0]), middle, at(bounds[1]), middle, "v-end")
             drawing.dot(at(value), middle, 4)
             drawing.text(right + 40, middle + 4, _points(value), "v-s", "end")
         drawing.text(612, middle + 4, row.word, _weight(row.word), "end")

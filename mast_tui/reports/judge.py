@@ -102,7 +102,9 @@ _PREVALENCE: Final = columns("""
 """)
 _OVERALL: Final = columns("""
     n_labelled   | labelled       | count  | traces with people's verdict   | 96
+    unresolved   | unresolved     | count  | traces on which people differ  | 61
     people       | people alone   | share  | people call present            | 97
+    these        | of these       | share  | of these traces alone          | 62
     powered      | with the judge | share  | prediction-powered             | 99
     judge_weight | λ              | number | weight of the judge's word     | 60
     more_labels  | for ± 3        | count  | traces to label for ± 3 points | 95
@@ -487,8 +489,9 @@ def _prevalence(judge: Values, sight: Values | None) -> Table | None:
         f"Prevalence on {counted(alone, 'trace')} that only the judge has judged",
         (CODE, MODE, *_PREVALENCE),
         (tuple(rows),),
-        f"As {judge['judge']} says, and corrected for its errors (Rogan and Gladen 1978). "
-        f"{resampled_note(judge['bootstrap'])} What it says has Wilson's.",
+        f"As {judge['judge']} says, and corrected for its errors (Rogan and Gladen 1978), for "
+        "traces like these. In brackets 95 % intervals: Wilson's, and of the corrected ones Lang "
+        "and Reiczigel's (2014).",
         (*notes, *withheld_notes(*(one["corrected"] for one in judge["prevalence"].values()))),
     )
 
@@ -507,32 +510,55 @@ def _overall(judge: Values) -> Table | None:
         for code, one in judge["prevalence"].items()
         for found in (one["overall"],)
     ]
-    total = max((one["overall"]["n"] for one in judge["prevalence"].values()), default=0)
     figures = {code: one["overall"] for code, one in judge["prevalence"].items()}
+    counted_traces = [one["n"] for one in figures.values() if one["n_labelled"]] or [0]
+    fewest = min(counted_traces)
+    most = max(counted_traces)
+    judged = judge["traces"]["judged"]
+    over = f"all {counted(judged, 'trace')}"
+    if fewest < judged:
+        over = f"{fewest:,}" + (f" to {most:,}" if fewest < most else "") + f" of {judged:,} traces"
     return Table(
         "judge_overall",
-        f"Prevalence over all {counted(total, 'trace')}: people on a part, the judge on all",
+        f"Prevalence over {over}: people on a part, the judge on all",
         (CODE, MODE, *_OVERALL),
         (tuple(rows),),
         f"What people say of the traces that they labelled, and the same joined with what "
         f"{judge['judge']} says of all (prediction-powered inference, PPI++: Angelopoulos, Duchi "
-        "and Zrnic 2023). The intervals are Wilson's.",
-        (_powered_note(figures), *withheld_notes(figures)),
+        "and Zrnic 2023). The intervals are Wilson's. Both are estimates for traces like these; "
+        "'of these' is the share of these traces alone, with the interval of a sample of so many.",
+        (_powered_note(figures), *_left_to_label(figures), *withheld_notes(figures)),
     )
 
 
 def _powered_note(figures: Values) -> Note:
+    decided = "; traces on which people differ are in neither until somebody decides"
     if any(one.get("weighted") for one in figures.values()):
         return Note(
             "Both are weighted by one over the chances with which traces were drawn, so that they "
-            "hold for all traces, however the judge errs.",
+            f"hold for all traces, however the judge errs{decided}.",
             "weighted",
         )
     return Note(
-        "with the judge: it holds where the traces that people labelled are a random sample of "
-        "all, however the judge errs.",
+        "with the judge: it holds where the traces with people's verdict are a random sample of "
+        f"all, however the judge errs{decided}.",
         "powered",
     )
+
+
+def _left_to_label(figures: Values) -> Iterator[Note]:
+    """Say of which modes too few traces are left for an interval of ± 3 points."""
+    short = [code for code, one in figures.items() if _falls_short(one)]
+    if short:
+        yield Note(
+            f"for ± 3: not with these traces, as fewer are left, in {', '.join(short)}.",
+            "too_few_left",
+        )
+
+
+def _falls_short(overall: Values) -> bool:
+    more = overall["more_labels"]
+    return more is not None and more > overall["n"] - overall["n_labelled"]
 
 
 def width_words(overall: Values) -> Iterator[str]:
@@ -540,6 +566,8 @@ def width_words(overall: Values) -> Iterator[str]:
     ends, more = overall["powered"].get("ci"), overall["more_labels"]
     if ends is not None:
         told = f"{more:,} more for ± 3" if more else "no more are needed for ± 3"
+        if _falls_short(overall):
+            told += f", not with the {overall['n'] - overall['n_labelled']:,} left"
         yield f"± {(ends[1] - ends[0]) * 50:.1f} points, {told}"
 
 

@@ -40,6 +40,7 @@ class Estimate:
     ``value`` is None where the figure is undefined, and ``undefined`` says why by name
     (``no_variance``). ``ci`` is a 95 % interval. Where one would not hold, ``withheld`` says why by
     name (``few_traces``). ``n`` is what this figure rests on, where that is told beside it.
+    ``bounds`` are shown in the place of an interval where disagreements are unresolved.
     """
 
     value: float | None
@@ -47,6 +48,7 @@ class Estimate:
     undefined: str | None = None
     withheld: str | None = None
     n: int | None = None
+    bounds: tuple[float, float] | None = None
 
     @classmethod
     def of(cls, figure: Mapping[str, Any], row_n: int | None = None) -> Estimate:
@@ -56,15 +58,19 @@ class Estimate:
             figure: The coefficient.
             row_n: The n of its row; the figure's own is shown where it is another.
         """
-        ends = figure.get("ci")
         own_n = figure.get("n", row_n)
         return cls(
             figure["value"],
-            None if ends is None else (float(ends[0]), float(ends[1])),
+            _pair(figure.get("ci")),
             None if figure["value"] is not None else str(figure.get("undefined", "undefined")),
             figure.get("ci_withheld"),
             None if row_n is None or own_n == row_n else own_n,
+            bounds=_pair(figure.get("bounds")),
         )
+
+
+def _pair(ends: Sequence[float] | None) -> tuple[float, float] | None:
+    return None if ends is None else (float(ends[0]), float(ends[1]))
 
 
 Cell = str | int | float | Estimate | None

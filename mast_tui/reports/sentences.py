@@ -57,6 +57,9 @@ def in_words(figure: Values) -> str:
     ends = figure.get("ci")
     if ends is not None:
         return f"{fixed(value)} [{fixed(ends[0])}, {fixed(ends[1])}]"
+    bounds = figure.get("bounds")
+    if bounds is not None:
+        return f"{fixed(value)} ({fixed(bounds[0])} to {fixed(bounds[1])}, unresolved)"
     return f"{fixed(value)} {WITHHELD}" if "ci_withheld" in figure else fixed(value)
 
 
@@ -93,8 +96,8 @@ def intervals_note(bootstrap: Values, traces: int, many: str = "the percentiles 
     told = f"In brackets {percent(bootstrap['level'])} intervals from "
     if traces < MANY:
         return (
-            f"{told}Student's t and the jackknife over the traces; none where no trace makes a "
-            "difference."
+            f"{told}the jackknife over the traces, as Wilson's with Student's t; none where no "
+            "trace makes a difference."
         )
     return (
         f"{told}{many} {bootstrap['rounds']:,} resamples of the traces (seed {bootstrap['seed']}); "
@@ -134,6 +137,19 @@ _WHY: Final[Mapping[str, Callable[[list[int]], str]]] = {
         f"no interval, as fewer than {least[-1]} failures were found by two or more"
     ),
     "dependent_finders": lambda _: "no interval, as it holds only for independent finders",
+    "single_trace": lambda _: (
+        "no interval, as a single trace decides: without it an answer occurs nowhere or the figure "
+        "is undefined"
+    ),
+    "copied_blocks": lambda least: (
+        "no interval, as copies of one block of verdicts count once and fewer than "
+        f"{joined([*map(str, least)], 'or')} traces (or traces × modes) are left"
+    ),
+    "unresolved": lambda least: (
+        "no interval, as over 2 % of the verdicts of a mode are unresolved disagreements, and the "
+        "share of the others is not that of all; (a to b): the bounds with all of these absent, "
+        f"and present. Up to {least[-1]:,} a mode must be resolved for an interval"
+    ),
 }
 
 

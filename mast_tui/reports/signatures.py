@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from mast_tui.counts import counted
+from mast_tui.figures.intervals import LEAST_OF_DIFFERENCE
 from mast_tui.figures.signatures.model import ALL, OVERALL
 from mast_tui.figures.signatures.report import (
     LEAST_OUTCOMES,
@@ -42,6 +43,7 @@ from mast_tui.reports.model import (
     Table,
     columns,
 )
+from mast_tui.reports.sentences import withheld_notes
 
 if TYPE_CHECKING:
     from mast_tui.figures.intervals import RateJson
@@ -74,6 +76,7 @@ _BECAUSE: Final[Mapping[str, str]] = {
     "more_in_failed": "more often in failed traces",
     "seen_in_successes": "seen in successful traces as well",
     "too_few_traces": "too few traces",
+    "unresolved": "disagreements are unresolved",
     "not_told_apart": "not told apart",
 }
 
@@ -103,6 +106,8 @@ _MISSING: Final[Mapping[str, str]] = {
         )
         for side, whose in _SIDE_WORDS.items()
     },
+    "few_traces": "A side has fewer than 5 traces, so the difference has no interval.",
+    "unresolved": "Disagreements are unresolved, so the difference has no interval.",
     "no_unlabelled": "People have labelled all of the judge's traces here.",
     "no_positives": "The gold calls it present nowhere that the judge has judged.",
     "no_negatives": "The gold calls it absent nowhere that the judge has judged.",
@@ -144,6 +149,7 @@ _TABLES: Final[Mapping[str, tuple[str, str]]] = {
         n | of | count | traces judged on it | 91
         unsure | unsure | count | traces on which it is unsure | 40
         open | open | count | traces not judged on it | 41
+        unresolved | unresolved | count | open ones on which annotators differ | 42
         more_labels | for ± 3 | count | more traces to label for ± 3 points | 30
         """,
     ),
@@ -167,6 +173,7 @@ _TABLES: Final[Mapping[str, tuple[str, str]]] = {
         succeeded_n | of | count | successful traces judged on it
         unsure | unsure | count | traces on which it is unsure
         open | open | count | traces not judged on it
+        unresolved | unresolved | count | open ones on which annotators differ
         with | success with it | share | share of success with the mode
         without | without it | share | share of success without the mode
         p_value | p | p_value | p of Fisher's exact test
@@ -506,6 +513,9 @@ def _group_facts(group: GroupJson) -> Iterator[tuple[str, str, str]]:
     mean = group["modes_per_failed_trace"]
     if mean["value"] is not None:
         ends = "" if mean["ci"] is None else f"{mean['ci'][0]:.1f} to {mean['ci'][1]:.1f}"
+        if "bounds" in mean:
+            low, high = mean["bounds"]
+            ends = f"bounds {low:.1f} to {high:.1f}, {mean['unresolved']:,} unresolved"
         yield "modes per failed trace", f"{mean['value']:.1f}", ends
     for shape in ("isolated", "cascading"):
         if group["shapes"][shape]:
@@ -548,7 +558,14 @@ def _interval(ends: Iterable[float] | None, scale: float = 1) -> tuple[float, fl
 def _rate(rate: RateJson, of: int) -> Estimate:
     """A share; what it is of is told beside it where that are not all ``of`` traces."""
     n = None if rate["n"] in (0, of) else rate["n"]
-    return Estimate(rate["rate"], _interval(rate["ci"]), rate.get("undefined"), n=n)
+    return Estimate(
+        rate["rate"],
+        _interval(rate["ci"]),
+        rate.get("undefined"),
+        rate.get("ci_withheld"),
+        n,
+        _interval(rate.get("bounds")),
+    )
 
 
 def _difference_cells(found: Mapping[str, Any], *, ratio: bool = True) -> dict[str, Cell]:
@@ -565,6 +582,8 @@ def _difference_cells(found: Mapping[str, Any], *, ratio: bool = True) -> dict[s
             None if points is None else points / 100,
             _interval(found["difference_ci_pp"], 100),
             reasons.get("difference_pp") if points is None else None,
+            found.get("ci_withheld") or reasons.get("difference_ci_pp"),
+            bounds=_interval(found.get("difference_bounds_pp"), 100),
         ),
     }
     if ratio or found.get("risk_ratio") is not None:
@@ -572,8 +591,17 @@ def _difference_cells(found: Mapping[str, Any], *, ratio: bool = True) -> dict[s
             found["risk_ratio"],
             _interval(found["risk_ratio_ci"]),
             reasons.get("risk_ratio") if found["risk_ratio"] is None else None,
+            found.get("ci_withheld") or reasons.get("risk_ratio_ci"),
         )
     return cells
+
+
+def _withheld(modes: Mapping[str, Mapping[str, Any]]) -> Iterator[Note]:
+    """Say why shares and differences of modes have no interval."""
+    differences = [mode.get("undefined", {}) for mode in modes.values()]
+    few = any(isinstance(one, dict) and "few_traces" in one.values() for one in differences)
+    stated = [{"ci_withheld": "few_traces", "ci_needs": LEAST_OF_DIFFERENCE}] if few else []
+    yield from withheld_notes(modes, *stated)
 
 
 def _no_ratio(modes: Mapping[str, DifferenceJson], sides: Mapping[str, str]) -> Iterator[Note]:
@@ -737,6 +765,7 @@ class _Group:
                     "n": mode["n"],
                     "unsure": mode["unsure"] or None,
                     "open": mode["open"] or None,
+                    "unresolved": mode["unresolved"] or None,
                     "more_labels": mode["more_labels"],
                 },
                 detail=tuple(_corrected_words(mode)),
@@ -762,7 +791,8 @@ class _Group:
             ),
         )
         n = counted(self.group["traces"], "labelled trace")
-        return self.table("mode_shares", rows, *notes, n=n)
+        shares = {code: mode["all"] for code, mode in self.group["modes"].items()}
+        return self.table("mode_shares", rows, *notes, *withheld_notes(shares), n=n)
 
     def modes(self) -> Table | None:
         """Make the table of how often each mode shows in failed and in successful traces."""
@@ -770,8 +800,10 @@ class _Group:
             return None
         group = self.group
         rows = [self._mode_row(code, mode) for code, mode in group["modes"].items()]
+        withheld = tuple(_withheld(group["modes"]))
         sides = {"none_in_succeeded": "no successful trace", "never_seen": "no trace"}
-        return self.table("modes", rows, *self._fewer(), *_no_ratio(group["modes"], sides))
+        ratios = _no_ratio(group["modes"], sides)
+        return self.table("modes", rows, *self._fewer(), *ratios, *withheld)
 
     def counts(self) -> Table | None:
         """Make the table of what the table of modes has no room for: counts, tests, reasons."""
@@ -788,6 +820,7 @@ class _Group:
                     "succeeded_n": mode["succeeded"]["n"],
                     "unsure": mode["unsure"],
                     "open": mode["open"],
+                    "unresolved": mode["unresolved"],
                     "with": _rate(given["present"], 0),
                     "without": _rate(given["absent"], 0),
                     "p_value": _p_cell(mode, "p_value"),
@@ -838,6 +871,7 @@ class _Group:
             "too_few_traces": (
                 f"fewer than {rules['least']} failed or successful traces judged on it"
             ),
+            "unresolved": "over 2 % of the verdicts on it are unresolved disagreements",
             "not_told_apart": (
                 "these traces show neither that it decides runs nor that it does not"
             ),
@@ -845,6 +879,7 @@ class _Group:
         yield f"Class: {mode['severity']}; {because}."
         out = [f"{counted(mode['unsure'], 'trace')} unsure"] if mode["unsure"] else []
         out += [f"{counted(mode['open'], 'trace')} not judged"] if mode["open"] else []
+        out += [f"{mode['unresolved']:,} of them unresolved"] if mode["unresolved"] else []
         if out:
             yield f"Left out: {', '.join(out)}."
 
@@ -903,9 +938,15 @@ class _Group:
         sign = "†: the difference over all models has the other sign."
         notes += _notes(
             (found["left_out"], left_out, "left_out"),
-            (True, "After Mantel and Haenszel, with models as strata.", "mantel_haenszel"),
+            (
+                True,
+                "After Mantel and Haenszel, with models as strata; intervals of differences after "
+                "Miettinen and Nurminen.",
+                "mantel_haenszel",
+            ),
             (found["reversed"], sign, "mark"),
         )
+        notes += withheld_notes(found["modes"])
         title = _TABLES["stratified"][0].format(len(found["strata"]))
         return self.table("stratified", rows, *notes, title=title)
 
@@ -1374,10 +1415,12 @@ class _Group:
 
 def _rate_words(rate: RateJson) -> str:
     """A share, with what it is of and its interval."""
-    if rate["rate"] is None or rate["ci"] is None:
+    if rate["rate"] is None:
         return "no trace was judged on it"
-    low, high = (_percent(end) for end in rate["ci"])
-    return f"{rate['count']:,} of {rate['n']:,} judged, {_percent(rate['rate'])} ({low} to {high})"
+    low, high = (_percent(end) for end in rate["ci"] or rate["bounds"])
+    differ = f", as {rate['unresolved']:,} unresolved may be" if "bounds" in rate else ""
+    share = _percent(rate["rate"])
+    return f"{rate['count']:,} of {rate['n']:,} judged, {share} ({low} to {high}{differ})"
 
 
 def _corrected_words(mode: ModeJson) -> Iterator[str]:
@@ -1392,7 +1435,10 @@ def _corrected_words(mode: ModeJson) -> Iterator[str]:
         yield f"Not corrected for the judge's errors: {why[0].lower()}{why[1:]}"
         return
     between = "" if ends is None else f" ({_percent(ends[0])} to {_percent(ends[1])})"
-    if "ci_withheld" in corrected:
+    if "bounds" in corrected:
+        low, high = (_percent(end) for end in corrected["bounds"])
+        between = f" ({low} to {high}, as disagreements are unresolved)"
+    elif "ci_withheld" in corrected:
         between = f" (too few traces for an interval, n < {corrected['ci_needs']})"
     yield (
         f"Corrected for the judge's errors: {_percent(value)}{between}, where it says "
@@ -1469,11 +1515,12 @@ def _comparison(document: Report) -> Section:
         (tuple(rows),),
         f"{groups[first]['failed']:,} and {groups[second]['failed']:,} failed traces. "
         f"{source_words(document)}",
-        tuple(
-            _no_ratio(
+        (
+            *_no_ratio(
                 found["modes"],
                 {"none_in_second": f"no failed trace of {second}", "never_seen": "no trace"},
-            )
+            ),
+            *_withheld(found["modes"]),
         ),
     )
     title = f"{first} against {second}"
@@ -1544,6 +1591,7 @@ def _paired(document: Report) -> Table | None:
             if any(pair)
         )
         notes.append(Note(f"Left out of {first} and {second}: {words}.", "left_out"))
+    notes += withheld_notes(found["modes"], found["failed"])
     caption = f"{counted(found['tasks'], 'task')} that both did. {source_words(document)}"
     title = f"{first} and {second} on the same tasks"
     shown = (*_MODE, *columns(_OF_TASKS, first=first, second=second))
@@ -1617,6 +1665,10 @@ def _reading(document: Report) -> Iterator[str]:
             "weighted by one over these, and rest on the traces of the study. Counts, tests, what "
             "shows together, places, trends and figures by task are those of the labelled traces."
         )
+    yield (
+        "Shares are estimates for traces like these, not for these alone. Where over 2 % of the "
+        "verdicts of a mode are unresolved, (a to b) are bounds: all of them absent, and present."
+    )
     yield (
         "Intervals are 95 %: of shares Wilson's, of differences Newcombe's, of ratios Katz's, of "
         f"means by resampling traces ({drawn['rounds']:,} resamples, seed {drawn['seed']})."

@@ -353,8 +353,8 @@ def test_one_persons_labels_are_not_called_gold(cli: Cli, tmp_path: Path) -> Non
     rows = [f"t{i},ann,m,{'failed' if i % 2 else 'succeeded'},{i % 2},0" for i in range(8)]
     report = report_on(cli, tmp_path, *rows)
     assert report["gold"] == {
-        "sources": {"unanimous": 0, "majority": 0, "adjudicated": 0, "single": 16},
-        "traces": {"unanimous": 0, "majority": 0, "adjudicated": 0, "single": 8},
+        "sources": {"unanimous": 0, "majority": 0, "adjudicated": 0, "single": 16, "unresolved": 0},
+        "traces": {"unanimous": 0, "majority": 0, "adjudicated": 0, "single": 8, "unresolved": 0},
         "annotators": ["ann"],
         "settled_only": False,
         "not_in_study": {},
@@ -381,17 +381,17 @@ def test_gold_says_what_it_is_made_of_and_settled_takes_only_what_two_say(
     report = report_on(cli, tmp_path, *both, "t7,ann,m,failed,1,1", "t8,bob,m,failed,0,?")
     # On 3.3 they differ; on t8 bob is unsure of it, which is a word of his too.
     assert report["gold"]["sources"] == {
-        "unanimous": 3, "majority": 0, "adjudicated": 0, "single": 4
+        "unanimous": 3, "majority": 0, "adjudicated": 0, "single": 4, "unresolved": 3
     }  # fmt: skip
     assert report["gold"]["traces"] == {
-        "unanimous": 3, "majority": 0, "adjudicated": 0, "single": 2
+        "unanimous": 3, "majority": 0, "adjudicated": 0, "single": 2, "unresolved": 3
     }  # fmt: skip
-    assert "labels: gold (verdicts: 3 unanimous, 4 single)" in cli("report").out
+    assert "labels: gold (verdicts: 3 unanimous, 4 single, 3 unresolved)" in cli("report").out
     settled = cli("report", "--json", "--gold", "settled").json
     assert settled["traces"]["labelled"] == 3
     assert settled["groups"]["m"]["modes"]["1.1"]["n"] == 3
     assert settled["groups"]["m"]["modes"]["3.3"]["n"] == 0
-    assert "gold, only what is settled (verdicts: 3 unanimous)" in " ".join(
+    assert "gold, only what is settled (verdicts: 3 unanimous, 3 unresolved)" in " ".join(
         cli("report", "--gold", "settled").out.split()
     )
     assert cli("report", "--labels", "ann", "--gold", "settled").code == 2

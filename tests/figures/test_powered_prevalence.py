@@ -80,7 +80,13 @@ def test_every_figure_is_a_share_with_the_value_inside_its_interval(
     if ends is not None:
         assert 0 <= ends[0] <= value <= ends[1] <= 1
     if found["more_labels"] is not None:
-        assert 0 <= found["more_labels"] <= sum(further)
+        assert found["more_labels"] >= 0
+    these = found["these"]
+    if these.get("ci"):
+        low, high = these["ci"] or (0, 0)
+        # What is known of these traces bounds their share.
+        assert (labelled[0] + labelled[2]) / found["n"] <= low <= high
+        assert high <= 1 - (labelled[1] + labelled[3]) / found["n"]
 
 
 def test_equal_weights_give_what_a_random_sample_does() -> None:

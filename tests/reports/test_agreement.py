@@ -296,7 +296,7 @@ def test_a_caption_tells_a_paper_what_stands_behind_the_figures() -> None:
     caption = table(of_two("10", "11"), "modes").caption
     for part in ("ann and bob", "2 traces by both", "mast@3", "first pass", "Student's t"):
         assert part in caption
-    large = agreement_report(figures_of(study((150, 20, 30, 150)), rounds=30, seed=7))
+    large = agreement_report(figures_of(study((950, 50, 50, 950)), rounds=30, seed=7))
     assert "30 resamples of the traces (seed 7)" in table(large, "modes").caption
 
 

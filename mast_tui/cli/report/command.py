@@ -307,7 +307,7 @@ def report_of(
             raise click.ClickException(f"--compare: no {given.by} {name!r}; there are: {there}")
     corrected = spent_of = None
     if given.labels_kind == "judge":
-        corrected = corrected_prevalence(workspace, taxonomy, given, rounds, seed, traces)
+        corrected = corrected_prevalence(workspace, taxonomy, given, traces)
     if bill:
         spent_of = spent_from(traces_from_files(workspace))
     return signature_report(

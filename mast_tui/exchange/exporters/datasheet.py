@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from mast_tui.counts import counted
 from mast_tui.exchange.exporters.datasheet_file import about_lines
-from mast_tui.gold.sources import GoldMixJson, gold_words
+from mast_tui.gold.sources import SETTLED, GoldMixJson, gold_words
 from mast_tui.reports.agreement import agreement_report
 from mast_tui.reports.judge import judges_section
 from mast_tui.reports.model import Report
@@ -23,6 +23,8 @@ Values = Mapping[str, Any]
 
 MARKS: Final = ("# Datasheet\n", "Written by mast-tui ")
 """What stands near the beginning of every datasheet that was written to a file."""
+
+_VALUES: Final = ("present", "absent", "unsure", "unresolved", "open")
 
 _AGREEMENT: Final = ("modes", "spans")
 """The sections of the report on agreement that are shown, with the table of the same name."""
@@ -123,16 +125,15 @@ def _settled(document: Values) -> list[str]:
         # One person's word has no value here, and is no source of anything.
         verdicts = [v for v in verdicts if v["source"] != "single"]
     deciders = _counts(v["decided_by"] for v in verdicts if v["decided_by"])
-    sources = _counts(verdict["source"] for verdict in verdicts)
+    sources = _numbers(document["gold"]["sources"])
     rows = []
     for mode in document["taxonomy"]["modes"]:
         of_mode = [trace["verdicts"].get(mode["code"]) for trace in document["traces"]]
-        values = Counter(v["value"] or "unresolved" for v in of_mode if v is not None)
+        values = Counter(_value(v) for v in of_mode if v is not None)
         rows.append(
-            [plain(mode["code"]), plain(mode["name"])]
-            + [str(values[name]) for name in ("present", "absent", "unsure", "unresolved")]
+            [plain(mode["code"]), plain(mode["name"])] + [str(values[name]) for name in _VALUES]
         )
-    heads = ("mode", "name", "present", "absent", "unsure", "open or unresolved")
+    heads = ("mode", "name", *_VALUES)
     seen = sum(bool(verdict["judge_seen"]) for verdict in verdicts)
     labels = [label for trace in document["traces"] for label in trace["labels"]]
     merged = sum(label["merged"] for label in labels)
@@ -153,6 +154,12 @@ def _settled(document: Values) -> list[str]:
     ]
 
 
+def _value(verdict: Values) -> str:
+    """Return a verdict's value; without one it is unresolved, or open where nobody has judged."""
+    differs = verdict["source"] == "unresolved" and any(verdict["sides"].values())
+    return verdict["value"] or ("unresolved" if differs else "open")
+
+
 def _of_one_person(mix: GoldMixJson) -> list[str]:
     """What gold is and what one person's word, where some of it is that or was left out."""
     if mix["settled_only"]:
@@ -160,7 +167,7 @@ def _of_one_person(mix: GoldMixJson) -> list[str]:
     single = mix["sources"]["single"]
     if not single:
         return []
-    settled = sum(mix["sources"].values()) - single
+    settled = sum(mix["sources"][source.value] for source in SETTLED)
     if not settled:
         return [
             "- No verdict is more than one person's word; these labels are "

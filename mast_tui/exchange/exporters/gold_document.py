@@ -11,7 +11,7 @@ from mast_tui import __version__
 from mast_tui.adjudication import guidelines_document
 from mast_tui.exchange.exporters.working_time import minutes_summary
 from mast_tui.gold import Conflict, GoldLabel, GoldTrace, GoldVerdict, Order, Side
-from mast_tui.gold.sources import GoldMixJson, gold_mix
+from mast_tui.gold.sources import GoldMixJson, counted_source, gold_mix
 from mast_tui.labels import JUDGE_PREFIX, Label, Pass, PassKind, Target
 from mast_tui.passes import finished_by
 from mast_tui.taxonomy.model import Mode, Taxonomy
@@ -136,17 +136,21 @@ def _mix(
     entries: Sequence[GoldEntry], settled_only: bool, not_in_study: Mapping[str, int]
 ) -> GoldMixJson:
     """What the gold is made of."""
-    given = {
-        entry.trace.trace_id: [one for one in entry.gold.verdicts if one.value is not None]
+    counted = {
+        entry.trace.trace_id: [
+            (one, source)
+            for one in entry.gold.verdicts
+            if (source := counted_source(one)) is not None
+        ]
         for entry in entries
     }
     return gold_mix(
-        {trace: [one.source for one in verdicts] for trace, verdicts in given.items()},
+        {trace: [source for _, source in verdicts] for trace, verdicts in counted.items()},
         {
             name
-            for verdicts in given.values()
-            for one in verdicts
-            for name, value in one.sides.items()
+            for verdicts in counted.values()
+            for verdict, _ in verdicts
+            for name, value in verdict.sides.items()
             if value is not None
         },
         settled_only=settled_only,

@@ -50,6 +50,9 @@ Withheld = Literal[
     "few_places",
     "few_found_twice",
     "dependent_finders",
+    "single_trace",
+    "copied_blocks",
+    "unresolved",
 ]
 """Why a figure has no interval: one would not hold what it says.
 
@@ -59,6 +62,9 @@ Withheld = Literal[
 - ``few_places``: in too few traces do places of two annotators meet.
 - ``few_found_twice``: too few failures were found by two or more.
 - ``dependent_finders``: finders were found to be dependent, which capture and recapture forbids.
+- ``single_trace``: the rarer answer occurs in one trace, or the figure is undefined without one.
+- ``copied_blocks``: too few traces are left where copies of one block of verdicts count once.
+- ``unresolved``: too many verdicts of the gold are disagreements that nobody has decided.
 """
 
 MISSING = -1
@@ -72,6 +78,8 @@ class CoefficientJson(TypedDict):
 
     Where an interval was asked for and would not hold, ``ci_withheld`` says why, and ``ci_needs``
     how many it takes. ``n`` are the units (traces, or traces × modes) on which it rests.
+    ``bounds`` are what a share could be at least and at most once all that is unresolved is
+    decided; ``ci_needs`` says then how many disagreements to resolve.
     """
 
     value: float | None
@@ -80,6 +88,7 @@ class CoefficientJson(TypedDict):
     ci_withheld: NotRequired[Withheld]
     ci_needs: NotRequired[int]
     undefined: NotRequired[Undefined]
+    bounds: NotRequired[list[float]]
 
 
 @dataclass(frozen=True, slots=True)

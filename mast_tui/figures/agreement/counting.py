@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import ceil
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,8 @@ from mast_tui.figures.agreement.verdict_table import ABSENT, PRESENT, Said
 from mast_tui.figures.bootstrap import interval, ratio, resamples
 from mast_tui.figures.jackknife import (
     MANY,
+    SEEN_TWICE,
+    Support,
     jackknife_interval,
     scale_minimum,
     why_no_interval,
@@ -53,6 +55,9 @@ FIGURES: Final = (
 OVER_CHANCE: Final = frozenset({"cohen_kappa", "fleiss_kappa", "krippendorff_alpha", "gwet_ac1"})
 """The figures that tell agreement from chance, which takes two traces."""
 
+_SHARED_ENOUGH: Final = 300
+"""Traces of a pair from which on its κ is not pulled down, however many traces others share."""
+
 _EXACT_SINGLES: Final = 2**24
 """Up to here a sum of whole numbers is exact in single precision."""
 
@@ -75,6 +80,8 @@ class Sums:
     rated: NDArray[np.bool_]
     both: NDArray[np.bool_]
     left_out: bool
+    copied: bool = False
+    """Whether traces were copies of each other and count as one."""
 
     @property
     def annotators(self) -> int:
@@ -92,6 +99,8 @@ class Sums:
             int(shared.any(axis=0).sum()),
             tuple(shared.sum(axis=1).tolist()),
             self.left_out,
+            int(self.both[:, :, chosen].any(axis=0).sum()),
+            self.copied,
             self.both[:, :, chosen],
         )
 
@@ -114,6 +123,9 @@ class TableSums:
     traces: int
     pair_traces: tuple[int, ...]
     left_out: bool
+    units: int
+    """Those of ``n``, copies of one block counted once."""
+    copied: bool = False
     both: NDArray[np.bool_] = field(default_factory=lambda: np.zeros((0, 0, 0), dtype=bool))
 
     @property
@@ -152,6 +164,26 @@ class TableSums:
         return min(present, self.n - present)
 
     @property
+    def rarer(self) -> float:
+        """The share of the rarer answer."""
+        return self.said / self.n if self.n else 0.0
+
+    @property
+    def rare_traces(self) -> int:
+        """In how many traces the rarer answer occurs."""
+        ratings, present = ways(len(self.rated)).T
+        # Without the sums of the single traces every unit is taken for a trace of its own.
+        each = self.patterns[0] - self.patterns[1:] if self.left_out else np.diag(self.patterns[0])
+        counts = np.ones(len(each)) if self.left_out else self.patterns[0]
+        return min(int(counts[each @ answer > 0].sum()) for answer in (present, ratings - present))
+
+    @property
+    def support(self) -> Support:
+        """The data that the figures rest on."""
+        said = self.said * self.units / self.n if self.n else 0.0
+        return Support(self.traces, self.units, said, self.rare_traces, self.copied)
+
+    @property
     def rotates(self) -> bool:
         """Whether two of three annotators or more share few of the traces, as in rotating pairs.
 
@@ -159,7 +191,7 @@ class TableSums:
         therefore has no interval that holds.
         """
         fewest = min((n for n in self.pair_traces if n), default=0)
-        return len(self.rated) > 2 and fewest < min(MANY, self.traces / 2)
+        return len(self.rated) > 2 and fewest < min(_SHARED_ENOUGH, self.traces / 2)
 
     def pair(self, place: int) -> TableSums:
         """The table of one pair of annotators, by its place among the combinations."""
@@ -175,6 +207,8 @@ class TableSums:
             traces,
             (traces,),
             self.left_out,
+            int(cells[0].sum()),
+            self.copied,
             self.both[[place]],
         )
 
@@ -196,20 +230,48 @@ def ways(annotators: int) -> NDArray[np.int_]:
     return np.array(found, dtype=np.int_).reshape(-1, 2)
 
 
-def sums_of(said: Said, shared: Sequence[int], rounds: int, seed: int, *, many: int = MANY) -> Sums:
-    """The sums over the ``shared`` traces as they are, and over ``rounds`` resamples of them.
+def sums_of(
+    said: Said,
+    shared: Sequence[int],
+    rounds: int,
+    seed: int,
+    *,
+    blocks: NDArray[np.int_] | None = None,
+    many: int = MANY,
+) -> Sums:
+    """Sum the counts over the ``shared`` traces as they are, and over resamples of them.
 
-    ``said`` is annotators × traces × modes; unsure and open count as missing. What is said of
-    other traces only tells why a figure is undefined. Of fewer than ``many`` traces there are the
-    sums with each left out in turn in the place of the resamples.
+    Args:
+        said: Annotators × traces × modes; unsure and open count as missing. Verdicts on other
+            traces only tell why a figure is undefined.
+        shared: The traces that count.
+        rounds: How many resamples; with none there are only the sums as they are.
+        seed: What the resamples are drawn from.
+        blocks: A number for each trace of ``said``; traces with the same number are copies of one
+            block and are left out, or drawn, together. None where every trace is its own.
+        many: Of fewer traces there are the sums with each left out in turn, not resamples.
     """
     rated = np.asarray((said >= 0).any(axis=1))
     said = said[:, list(shared)]
     people, traces, modes = said.shape
-    counts = [_counts_of_mode(said[:, :, mode]) for mode in range(modes)]
+    counts: list[NDArray[np.integer[Any]]] = [
+        _counts_of_mode(said[:, :, mode]) for mode in range(modes)
+    ]
+    both = [(said[a] >= 0) & (said[b] >= 0) for a, b in combinations(range(people), 2)]
+    shared_by = np.array(both, dtype=np.bool_).reshape(_pairs(people), traces, modes)
+    units = traces
+    if blocks is not None:
+        names, block = np.unique(blocks[list(shared)], return_inverse=True)
+        units = len(names)
+        if units < traces:
+            counts = [_by_block(count, block, units) for count in counts]
+            merged = np.zeros((_pairs(people), units, modes), dtype=np.bool_)
+            for trace, place in enumerate(block.tolist()):
+                merged[:, place] |= shared_by[:, trace]
+            shared_by = merged
     columns = 4 * _pairs(people) + len(ways(people))
-    left_out = rounds > 0 and traces < many
-    rows = 1 + (traces if left_out else rounds)
+    left_out = rounds > 0 and units < many
+    rows = 1 + (units if left_out else rounds)
     summed = np.empty((rows, modes, columns))
     summed[0] = [count.sum(axis=0, dtype=np.float64) for count in counts] or 0
     summed[1:] = 0
@@ -220,16 +282,23 @@ def sums_of(said: Said, shared: Sequence[int], rounds: int, seed: int, *, many: 
         row = 1
         # Sums of counts are whole and at most the traces.
         exact = np.float32 if traces < _EXACT_SINGLES else np.float64
-        for weights in resamples(traces, rounds, seed):
+        for weights in resamples(units, rounds, seed):
             whole = weights.astype(exact, copy=False)
             for mode, count in enumerate(counts):
                 summed[row : row + len(weights), mode] = whole @ count.astype(exact)
             row += len(weights)
     split = 4 * _pairs(people)
     pairs = summed[:, :, :split].reshape(rows, modes, _pairs(people), 4)
-    both = [(said[a] >= 0) & (said[b] >= 0) for a, b in combinations(range(people), 2)]
-    shared_by = np.array(both, dtype=np.bool_).reshape(_pairs(people), traces, modes)
-    return Sums(pairs, summed[:, :, split:], rated, shared_by, left_out)
+    return Sums(pairs, summed[:, :, split:], rated, shared_by, left_out, units < traces)
+
+
+def _by_block(
+    counts: NDArray[np.integer[Any]], block: NDArray[np.int_], blocks: int
+) -> NDArray[np.int64]:
+    """Return blocks × columns: the counts of the traces of each block together."""
+    summed = np.zeros((blocks, counts.shape[1]), dtype=np.int64)
+    np.add.at(summed, block, counts)
+    return summed
 
 
 def _pairs(people: int) -> int:
@@ -332,15 +401,14 @@ def _over_chance(observed: Floats, by_chance: Floats, varied: NDArray[np.bool_])
 def table_coefficients(table: TableSums) -> dict[str, Coefficient]:
     """Return the figures of a table with their intervals, or the reasons why there are none."""
     values = table_values(table)
+    support = table.support
     found = {
         name: with_interval(
             values[name],
             _reason(name, table),
             left_out=table.left_out,
-            lowest=scale_minimum(name),
-            withheld=_or_rotating(
-                name, why_no_interval(name, table.traces, table.n, table.said), table
-            ),
+            lowest=scale_minimum(name, table.rarer),
+            withheld=_or_rotating(name, why_no_interval(name, support), table),
         )
         for name in FIGURES
     }
@@ -372,6 +440,8 @@ def with_interval(
         return Coefficient(estimate)
     if withheld is not None:
         return Coefficient(estimate, withheld=withheld)
+    if left_out and np.isnan(values).any():
+        return Coefficient(estimate, withheld=("single_trace", SEEN_TWICE))
     if left_out:
         return Coefficient(estimate, ci=jackknife_interval(estimate, values[1:], lowest=lowest))
     return Coefficient(estimate, ci=interval(estimate, values[1:]))
@@ -382,8 +452,8 @@ def _or_rotating(
 ) -> tuple[Withheld, int] | None:
     """The same of κ, whose mean is over pairs that may share too few traces."""
     rotates = name == "cohen_kappa" and table.rotates
-    if rotates and (why is None or why[0] != "few_traces"):
-        return "few_shared_traces", min(MANY, ceil(table.traces / 2))
+    if rotates and (why is None or why[0] not in ("few_traces", "copied_blocks")):
+        return "few_shared_traces", min(_SHARED_ENOUGH, ceil(table.traces / 2))
     return why
 
 

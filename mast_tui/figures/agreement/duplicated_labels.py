@@ -5,7 +5,8 @@ them away is that several traces share the whole block of verdicts: annotators Ã
 
 The rule. Two traces share a block where the same two or more annotators have finished them and
 every verdict of every one of them is the same, open and unsure included. A block is named where
-it has a present in it and where chance would hardly bring it about: were the modes independent,
+two modes or more are called present in it, as one mode in many traces is no sign of a copy, and
+where chance would hardly bring it about: were the modes independent,
 with each mode's verdicts as often as in the traces outside the block (counted with one more of
 either kind, so that few traces prove nothing), the block would be found on so many traces in
 fewer than one of twenty studies, all blocks of the study taken together. Modes that go together
@@ -26,6 +27,7 @@ from mast_tui.figures.agreement.coefficients import MISSING
 from mast_tui.figures.agreement.verdict_table import PRESENT, Said, numbered_rows
 
 _HARDLY: Final = 0.05
+_LEAST_PRESENT: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,13 @@ class Blocks:
     traces: int
     distinct: int
     identical: tuple[Block, ...]
+
+    def numbers(self, traces: int) -> NDArray[np.int_]:
+        """Return a number for each of so many traces, the same for those that share a block."""
+        found = np.arange(traces)
+        for block in self.identical:
+            found[list(block.traces)] = block.traces[0]
+        return found
 
 
 def identical_blocks(said: Said, finished: NDArray[np.bool_]) -> Blocks:
@@ -67,7 +76,7 @@ def identical_blocks(said: Said, finished: NDArray[np.bool_]) -> Blocks:
     for number in np.flatnonzero(sizes > 1).tolist():
         inside = np.flatnonzero(block == number)
         first = int(inside[0])
-        if not (answers[first] == PRESENT).any():
+        if (answers[first] == PRESENT).any(axis=1).sum() < _LEAST_PRESENT:
             continue
         chance = _chance(columns[first], shares, len(inside), len(places))
         if _at_least(len(inside) - 1, chance * len(places)) * len(sizes) < _HARDLY:

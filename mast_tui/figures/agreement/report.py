@@ -205,16 +205,24 @@ class Tables:
     """All tables of what some annotators said, from one counting and the same resamples.
 
     ``said`` is annotators × traces × modes and ``shared`` says which of the traces two or more
-    have finished: these are resampled, ``rounds`` times with ``seed``.
+    have finished: these are resampled, ``rounds`` times with ``seed``. ``blocks`` has the same
+    number for traces that are copies of each other.
     """
 
     def __init__(
-        self, names: Sequence[str], said: Said, shared: Sequence[int], rounds: int, seed: int
+        self,
+        names: Sequence[str],
+        said: Said,
+        shared: Sequence[int],
+        rounds: int,
+        seed: int,
+        blocks: NDArray[np.int_] | None = None,
     ) -> None:
+        self._blocks = blocks
         self._names = tuple(names)
         self._pair_names = tuple(map("|".join, combinations(self._names, 2)))
         self._said = said
-        self._sums: Sums = sums_of(said, shared, rounds, seed)
+        self._sums: Sums = sums_of(said, shared, rounds, seed, blocks=blocks)
         self._alone = self._pairs_alone(shared, rounds, seed)
         self._modes = said.shape[2]
         self._of_mode = [table_coefficients(self._sums.of([m])) for m in range(self._modes)]
@@ -225,16 +233,18 @@ class Tables:
         Resamples of all the traces, or one of them left out, tell too little of these.
         """
         traces = np.asarray(shared, dtype=np.intp)
-        together: NDArray[np.bool_] = np.asarray(self._sums.both.any(axis=2))
-        if len(together) < 2 or not rounds:
+        rated = self._said[:, traces] >= 0
+        pairs = list(combinations(range(len(self._names)), 2))
+        if len(pairs) < 2 or not rounds:
             return {}
-        return {
-            place: sums_of(self._said[list(pair)], traces[own].tolist(), rounds, seed)
-            for place, (pair, own) in enumerate(
-                zip(combinations(range(len(self._names)), 2), together, strict=True)
-            )
-            if own.sum() < min(MANY, len(traces))
-        }
+        alone: dict[int, Sums] = {}
+        for place, (a, b) in enumerate(pairs):
+            own = traces[(rated[a] & rated[b]).any(axis=1)]
+            if len(own) < min(MANY, len(traces)):
+                alone[place] = sums_of(
+                    self._said[[a, b]], own.tolist(), rounds, seed, blocks=self._blocks
+                )
+        return alone
 
     def halving(self, mode: int) -> HalvingJson:
         """What would halve the interval of one mode's κ."""
@@ -406,8 +416,9 @@ def agreement_report(study: StudyInput, *, rounds: int = ROUNDS, seed: int = 0) 
     table = study.verdicts
     finished = _finished(study, table)
     shared = np.flatnonzero(finished.sum(axis=0) > 1)
-    tables = Tables(study.annotators, table.said, shared.tolist(), rounds, seed)
     blocks = identical_blocks(table.said, finished)
+    numbers = blocks.numbers(len(table.traces))
+    tables = Tables(study.annotators, table.said, shared.tolist(), rounds, seed, numbers)
     places = {slug: place for place, (slug, _, _) in enumerate(study.modes)}
     report: Report = {
         "taxonomy": study.taxonomy_ref,
@@ -424,7 +435,7 @@ def agreement_report(study: StudyInput, *, rounds: int = ROUNDS, seed: int = 0) 
         "judge": None,
         "bootstrap": bootstrap_json(rounds, seed),
         "categories": _categories(study, tables, places),
-        "sets": set_agreement(table.said[:, shared], rounds, seed),
+        "sets": set_agreement(table.said[:, shared], rounds, seed, blocks=numbers[shared]),
         "blocks": {"traces": blocks.traces, "distinct": blocks.distinct},
         "identical_blocks": [
             {
@@ -434,7 +445,7 @@ def agreement_report(study: StudyInput, *, rounds: int = ROUNDS, seed: int = 0) 
             for block in blocks.identical
         ],
         "rounds": {
-            name: _round(table, finished, traces, rounds, seed)
+            name: _round(table, finished, traces, rounds, seed, numbers)
             for name, traces in study.rounds.items()
         },
         "retests": {
@@ -447,7 +458,7 @@ def agreement_report(study: StudyInput, *, rounds: int = ROUNDS, seed: int = 0) 
         "left_out": _left_out(study, table, finished),
     }
     if study.levels:
-        report["levels"] = _levels(study, table, shared.tolist(), rounds, seed)
+        report["levels"] = _levels(study, table, shared.tolist(), rounds, seed, numbers)
     return report
 
 
@@ -469,7 +480,12 @@ def _finished_json(study: StudyInput, finished: NDArray[np.bool_]) -> FinishedJs
 
 
 def _levels(
-    study: StudyInput, table: VerdictTable, shared: Sequence[int], rounds: int, seed: int
+    study: StudyInput,
+    table: VerdictTable,
+    shared: Sequence[int],
+    rounds: int,
+    seed: int,
+    blocks: NDArray[np.int_],
 ) -> dict[str, LevelJson]:
     """Each level of categories by itself, from the same resamples of traces as the modes."""
     codes = {slug: code for slug, code, _ in study.modes}
@@ -477,7 +493,7 @@ def _levels(
     for level, groups in study.levels.items():
         said = [_any_within(table.said[:, :, [slug in of for slug in table.slugs]])
                 for _, _, of in groups]  # fmt: skip
-        tables = Tables(study.annotators, np.stack(said, axis=2), shared, rounds, seed)
+        tables = Tables(study.annotators, np.stack(said, axis=2), shared, rounds, seed, blocks)
         found[level] = {
             "categories": {
                 ident: {"name": name, "modes": [codes[slug] for slug in of], **tables.mode(place)}
@@ -517,11 +533,13 @@ def _round(
     traces: frozenset[str],
     rounds: int,
     seed: int,
+    blocks: NDArray[np.int_],
 ) -> RoundJson:
     """The figures over some of the traces, resampled among themselves."""
     inside = np.array([trace in traces for trace in table.traces], dtype=np.bool_)
     shared = np.flatnonzero(finished[:, inside].sum(axis=0) > 1)
-    tables = Tables(table.annotators, table.said[:, inside], shared.tolist(), rounds, seed)
+    said = table.said[:, inside]
+    tables = Tables(table.annotators, said, shared.tolist(), rounds, seed, blocks[inside])
     return {"traces": len(shared), "macro": tables.macro(), "pooled": tables.pooled()}
 
 

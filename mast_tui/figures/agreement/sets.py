@@ -68,11 +68,20 @@ class SetsJson(TypedDict):
     n: int
 
 
-def set_agreement(said: Said, rounds: int, seed: int) -> SetsJson:
-    """Set agreement over annotators × traces × modes, with intervals from resampled traces."""
+def set_agreement(
+    said: Said, rounds: int, seed: int, *, blocks: NDArray[np.int_] | None = None
+) -> SetsJson:
+    """Return the agreement on sets of modes.
+
+    Args:
+        said: Annotators × traces × modes.
+        rounds: How many resamples of many traces; 0 leaves out the intervals.
+        seed: What they are drawn from.
+        blocks: A number for each trace, the same for copies; None where there are none.
+    """
     sets, members = _sets_of(said)
     jaccard, masi = set_alphas(
-        sets, members, (jaccard_distance, masi_distance), rounds=rounds, seed=seed
+        sets, members, (jaccard_distance, masi_distance), rounds=rounds, seed=seed, blocks=blocks
     )
     return {
         "krippendorff_alpha_jaccard": jaccard.to_json(),
@@ -99,6 +108,7 @@ def set_alphas(
     *,
     rounds: int = 0,
     seed: int = 0,
+    blocks: NDArray[np.int_] | None = None,
 ) -> list[Coefficient]:
     """Krippendorff's α of raters × units whose values are rows of ``members``; gaps allowed.
 
@@ -108,7 +118,8 @@ def set_alphas(
     over the number of units, and the figure itself is exact.
     """
     given = sets != MISSING
-    shared = sets[:, given.sum(axis=0) > 1]
+    compared_units = given.sum(axis=0) > 1
+    shared = sets[:, compared_units]
     units = shared.shape[1]
     if units < 2:
         reason: Undefined = "single_trace" if units else _no_pairs(given)
@@ -118,14 +129,18 @@ def set_alphas(
     compared[shared != MISSING] = places.ravel()
     tables = _tables(compared, members[counted], distances)
     values = [[table.alpha(np.ones((1, units)))] for table in tables]
-    left_out = rounds > 0 and units < MANY
-    every = [1 - np.eye(units)] if left_out else resamples(units, rounds, seed)
+    block = np.arange(units)
+    if blocks is not None:
+        block = np.unique(blocks[compared_units], return_inverse=True)[1]
+    distinct = int(block.max()) + 1
+    left_out = rounds > 0 and distinct < MANY
+    every = [1 - np.eye(distinct)] if left_out else resamples(distinct, rounds, seed)
     for weights in every:
         for table, alphas in zip(tables, values, strict=True):
-            alphas.append(table.alpha(weights.astype(np.float64)))
+            alphas.append(table.alpha(weights[:, block].astype(np.float64)))
     withheld: tuple[Withheld, int] | None = None
-    if units < FEWEST:
-        withheld = "few_traces", FEWEST
+    if distinct < FEWEST:
+        withheld = "copied_blocks" if distinct < units else "few_traces", FEWEST
     return [
         with_interval(np.concatenate(alphas), "no_variance", left_out=left_out, withheld=withheld)
         for alphas in values

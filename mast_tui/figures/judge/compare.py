@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson, Withheld
 from mast_tui.figures.bootstrap import ROUNDS, BootstrapJson, bootstrap_json
 from mast_tui.figures.intervals import newcombe_paired
-from mast_tui.figures.jackknife import scale_minimum, spread_interval
+from mast_tui.figures.jackknife import scale_minimum, spread_coefficient
 from mast_tui.figures.judge.confusion import (
     SHARES,
     Compared,
@@ -210,13 +210,18 @@ def _difference(
     figure = FIGURES[name]
     # The interval is made on a scale from -1 to 1, and coefficients may lie 2 apart.
     width = 1 - scale_minimum(name)
-    ends = spread_interval(
+    half = spread_coefficient(
         value / width,
         (figure(pair[0].resampled) - figure(pair[1].resampled)) / width,
         (figure(pair[0].without) - figure(pair[1].without)) / width,
         lowest=-1.0,
     )
-    return Coefficient(value, ci=None if ends is None else (width * ends[0], width * ends[1]))
+    ends = half.ci
+    return Coefficient(
+        value,
+        ci=None if ends is None else (width * ends[0], width * ends[1]),
+        withheld=half.withheld,
+    )
 
 
 def _withheld(both: tuple[Coefficient, Coefficient]) -> tuple[Withheld, int] | None:

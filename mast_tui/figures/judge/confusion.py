@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, TypedDict, cast
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson, mean_of_defined
 from mast_tui.figures.bootstrap import ratio, resampled_sums
 from mast_tui.figures.intervals import share
-from mast_tui.figures.jackknife import scale_minimum, spread_interval, why_no_mean_interval
+from mast_tui.figures.jackknife import scale_minimum, spread_coefficient, why_no_mean_interval
 from mast_tui.figures.judge.input import JudgeInput, Unit
 from mast_tui.figures.significance import benjamini_hochberg, mcnemar
 from mast_tui.figures.two_by_two import FIGURES, Tables, coefficient
@@ -28,19 +28,28 @@ class Compared:
 
     Values say present. ``left_out`` counts by mode, under the reason: ``judge_seen`` verdicts of
     the reference came about with a judge on screen, ``unsure_judge`` and ``unsure_reference`` are
-    no verdicts, ``unresolved`` nobody has settled yet. ``examples`` counts traces that stood in
-    the judge's prompt.
+    no verdicts, ``unresolved`` nobody has settled yet; ``doubtful`` has the judge's word on these.
+    ``examples`` counts traces that stood in the judge's prompt.
     """
 
     judge: Mapping[Unit, bool]
     reference: Mapping[Unit, bool]
     left_out: Mapping[str, Counter[str]] = field(default_factory=dict)
     examples: int = 0
+    doubtful: Mapping[Unit, bool] = field(default_factory=dict)
 
     @property
     def traces(self) -> list[str]:
         """The traces with any such unit, sorted."""
         return sorted({trace for trace, _ in self.judge})
+
+    def resolved_as(self, present: bool) -> Compared:
+        """Return the same with all that is unresolved taken for present, or for absent."""
+        return replace(
+            self,
+            judge={**self.judge, **self.doubtful},
+            reference={**self.reference, **dict.fromkeys(self.doubtful, present)},
+        )
 
 
 REASONS: Final = ("judge_seen", "unsure_judge", "unsure_reference", "unresolved")
@@ -58,6 +67,11 @@ def compared(given: JudgeInput, *, with_seen: bool = False) -> Compared:
     left_out["unresolved"].update(
         mode for trace_id, mode in unresolved if trace_id not in given.examples
     )
+    doubtful = {
+        unit: given.verdicts[unit] is VerdictValue.PRESENT
+        for unit in unresolved
+        if unit[0] not in given.examples and given.verdicts[unit] in _DEFINITE
+    }
     judge: dict[Unit, bool] = {}
     reference: dict[Unit, bool] = {}
     examples: set[str] = set()
@@ -77,7 +91,7 @@ def compared(given: JudgeInput, *, with_seen: bool = False) -> Compared:
         else:
             judge[unit] = said is VerdictValue.PRESENT
             reference[unit] = true is VerdictValue.PRESENT
-    return Compared(judge, reference, left_out, len(examples))
+    return Compared(judge, reference, left_out, len(examples), doubtful)
 
 
 def features(found: Compared, modes: Sequence[str]) -> NDArray[np.float64]:
@@ -276,10 +290,11 @@ def macro_means(sums: TraceSums) -> JudgeMacroJson:
             rest = _row_means(figure(sums.without))
             values = _row_means(figure(sums.resampled))
             withheld = why_no_mean_interval(name, len(rest), 2)
-            ci = None
-            if withheld is None:
-                ci = spread_interval(mean.value, values, rest, lowest=scale_minimum(name))
-            mean = Coefficient(mean.value, ci=ci, withheld=withheld)
+            value = mean.value
+            if withheld is not None:
+                mean = Coefficient(value, withheld=withheld)
+            else:
+                mean = spread_coefficient(value, values, rest, lowest=scale_minimum(name))
         means[name] = mean
     return {**_json(means), "modes_defined": defined}
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-import numpy as np
-
 from mast_tui.figures.bootstrap import ROUNDS, BootstrapJson, bootstrap_json
 from mast_tui.figures.judge.confusion import (
     Compared,
@@ -13,7 +11,6 @@ from mast_tui.figures.judge.confusion import (
     JudgeModeJson,
     JudgeTableJson,
     compared,
-    features,
     figures_by_mode,
     macro_means,
     pooled_table,
@@ -29,7 +26,7 @@ from mast_tui.figures.judge.suggestions import (
     calibration,
     localisation,
 )
-from mast_tui.figures.prevalence import PrevalenceJson, Weighted, prevalence, weighted_tables
+from mast_tui.figures.prevalence import PrevalenceJson, prevalence
 from mast_tui.gold import Source
 from mast_tui.gold.sources import GoldMixJson, gold_mix
 
@@ -80,24 +77,14 @@ def _mix(reference: Reference, found: Compared) -> GoldMixJson | None:
         if unit in reference.sources:
             sources.setdefault(unit[0], []).append(reference.sources[unit])
             people.update(reference.sides[unit])
+    for trace, _ in found.doubtful:
+        sources.setdefault(trace, []).append(Source.UNRESOLVED)
     return gold_mix(
         sources,
         people,
         settled_only=reference.settled_only,
         not_in_study=reference.not_in_study,
     )
-
-
-def _weighted(given: JudgeInput, found: Compared) -> list[Weighted]:
-    """The tables by weight; none where the labelled traces are a random sample."""
-    if given.study is None or given.study.chances_alike:
-        return []
-    weights = given.study.trace_weights(frozenset(found.traces))
-    if weights is None:
-        return []
-    cells = features(found, [slug for slug, _, _ in given.modes])
-    # What is not in the study has no chance, and no weight.
-    return weighted_tables(cells, np.array([weights.get(one, 0.0) for one in found.traces]))
 
 
 def judge_report(
@@ -136,6 +123,6 @@ def judge_report(
         "calibration": calibration(given, found),
         "answers": acceptance(given),
         "localisation": localisation(given, found),
-        "prevalence": prevalence(given, sums, _weighted(given, found), rounds=rounds, seed=seed),
+        "prevalence": prevalence(given, found),
         "withheld": withheld(given, rounds=rounds, seed=seed),
     }

@@ -8,13 +8,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.figures.bootstrap import LEVEL
-from mast_tui.figures.intervals import RateJson, newcombe_paired, rate
-from mast_tui.figures.signatures.groups import GroupFigures
+from mast_tui.figures.intervals import (
+    LEAST_OF_DIFFERENCE,
+    Doubt,
+    RateJson,
+    newcombe_paired,
+    rate,
+    to_resolve,
+)
+from mast_tui.figures.signatures.groups import GroupFigures, GroupJson
 from mast_tui.figures.signatures.model import (
     ABSENT,
     FAILED,
     PRESENT,
     UNKNOWN,
+    UNRESOLVED,
     Flags,
     SignatureInput,
     Whole,
@@ -32,12 +40,17 @@ class ComparedModeJson(DifferenceJson):
 
 
 class ComparedMeansJson(TypedDict):
-    """The modes per failed trace of both groups, and the first less the second."""
+    """The modes per failed trace of both groups, and the first less the second.
+
+    ``ci_withheld`` says why the difference has no interval though both means are known.
+    """
 
     first: float | None
     second: float | None
     difference: float | None
     ci: list[float] | None
+    ci_withheld: NotRequired[str]
+    ci_needs: NotRequired[int]
 
 
 class ComparisonJson(TypedDict):
@@ -95,7 +108,10 @@ def _means(first: GroupFigures, second: GroupFigures) -> ComparedMeansJson:
         "difference": None if p is None or q is None else p - q,
         "ci": None,
     }
-    if found["difference"] is not None and len(first.per_failed) and len(second.per_failed):
+    withheld = _why_no_difference(first.table, second.table)
+    if withheld is not None:
+        found["ci_withheld"], found["ci_needs"] = withheld
+    elif found["difference"] is not None and len(first.per_failed) and len(second.per_failed):
         apart = first.per_failed - second.per_failed
         apart = apart[~np.isnan(apart)]
         if len(apart):
@@ -104,13 +120,25 @@ def _means(first: GroupFigures, second: GroupFigures) -> ComparedMeansJson:
     return found
 
 
+def _why_no_difference(first: GroupJson, second: GroupJson) -> tuple[str, int] | None:
+    """Return why the difference of both means has no interval, with how many it takes."""
+    for side in (first["modes_per_failed_trace"], second["modes_per_failed_trace"]):
+        if side["value"] is not None and "ci_withheld" in side:
+            return side["ci_withheld"], side["ci_needs"]
+    fewest = min(first["failed"], second["failed"])
+    return ("few_traces", LEAST_OF_DIFFERENCE) if 0 < fewest < LEAST_OF_DIFFERENCE else None
+
+
 class PairedCountsJson(TypedDict):
     """One thing that shows in a run or does not, over the ``n`` tasks where it is known of both.
 
     ``both``, ``only_first``, ``only_second`` and ``neither`` count these tasks. The difference is
     the first share less the second in points, with Newcombe's paired interval; ``p_value`` that of
     McNemar's exact test, ``p_adjusted`` corrected over the modes (Benjamini and Hochberg). Of no
-    task they are null, and ``undefined`` is ``no_pairs``.
+    task they are null, and ``undefined`` is ``no_pairs``. About a run of ``unresolved`` further
+    tasks annotators differ, if there are any. ``ci_withheld`` says why the difference has
+    no interval: it rests on fewer than 5 tasks (``few_traces``), or more than 2 % are
+    ``unresolved``; ``ci_needs`` says how many it takes, or how many to resolve.
     """
 
     n: int
@@ -124,6 +152,9 @@ class PairedCountsJson(TypedDict):
     difference_ci_pp: list[float] | None
     p_value: float | None
     undefined: NotRequired[str]
+    unresolved: NotRequired[int]
+    ci_withheld: NotRequired[str]
+    ci_needs: NotRequired[int]
 
 
 class PairedModeJson(PairedCountsJson):
@@ -196,6 +227,7 @@ def paired_groups(given: SignatureInput, first: str, second: str) -> PairedJson 
             verdicts[0][:, i] == PRESENT,
             verdicts[1][:, i] == PRESENT,
             judged[0][:, i] & judged[1][:, i],
+            _doubts(verdicts[0][:, i], verdicts[1][:, i]),
         )
         for i in range(len(given.modes))
     ]
@@ -227,8 +259,25 @@ def _first_runs(given: SignatureInput, task: Whole, side: Flags) -> Whole:
     return np.array([found[one] for one in sorted(found)], dtype=np.int64)
 
 
+def _doubts(first: NDArray[np.uint8], second: NDArray[np.uint8]) -> tuple[Doubt, Doubt] | None:
+    """Return the tasks of which a run is unresolved, with the bounds of both shares."""
+    judged = (PRESENT, ABSENT, UNRESOLVED)
+    here = np.isin(first, judged) & np.isin(second, judged)
+    differ = int((here & ((first == UNRESOLVED) | (second == UNRESOLVED))).sum())
+    if not differ:
+        return None
+    bounds = [
+        (float((side[here] == PRESENT).mean()), float((side[here] != ABSENT).mean()))
+        for side in (first, second)
+    ]
+    return Doubt(differ, bounds[0]), Doubt(differ, bounds[1])
+
+
 def _counts(
-    first: NDArray[np.bool_], second: NDArray[np.bool_], known: NDArray[np.bool_]
+    first: NDArray[np.bool_],
+    second: NDArray[np.bool_],
+    known: NDArray[np.bool_],
+    doubts: tuple[Doubt, Doubt] | None = None,
 ) -> PairedCountsJson:
     cells = [
         int((one & other & known).sum())
@@ -237,18 +286,32 @@ def _counts(
     both, only_first, only_second, neither = cells
     n = sum(cells)
     ends = newcombe_paired(*cells)
+    of_first, of_second = doubts or (None, None)
     found: PairedCountsJson = {
         "n": n,
         "both": both,
         "only_first": only_first,
         "only_second": only_second,
         "neither": neither,
-        "first": rate(both + only_first, n),
-        "second": rate(both + only_second, n),
+        "first": rate(both + only_first, n, doubt=of_first),
+        "second": rate(both + only_second, n, doubt=of_second),
         "difference_pp": 100 * (only_first - only_second) / n if n else None,
         "difference_ci_pp": None if ends is None else [100 * end for end in ends],
         "p_value": mcnemar(only_first, only_second) if n else None,
     }
+    unresolved = 0 if of_first is None else of_first.unresolved
+    if unresolved:
+        found["unresolved"] = unresolved
     if not n:
         found["undefined"] = "no_pairs"
+        return found
+    needs = to_resolve(unresolved, n)
+    if needs:
+        found |= {"difference_ci_pp": None, "ci_withheld": "unresolved", "ci_needs": needs}
+    elif n < LEAST_OF_DIFFERENCE:
+        found |= {
+            "difference_ci_pp": None,
+            "ci_withheld": "few_traces",
+            "ci_needs": LEAST_OF_DIFFERENCE,
+        }
     return found

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mast_tui.counts import counted
 from mast_tui.figures.bootstrap import LEAST_DEFINED, LEVEL, Interval, ratio
-from mast_tui.figures.intervals import RateJson, Z
+from mast_tui.figures.intervals import RateJson, Z, to_resolve
 from mast_tui.figures.signatures.bill import BillJson, SpentOf, bills
 from mast_tui.figures.signatures.model import (
     ABSENT,
@@ -20,6 +20,7 @@ from mast_tui.figures.signatures.model import (
     OPEN,
     PRESENT,
     SUCCEEDED,
+    UNRESOLVED,
     UNSURE,
     Flags,
     Rules,
@@ -232,7 +233,8 @@ class ModesPerTraceJson(TypedDict):
 
     ``value`` is the sum over the modes of the share of traces that show it among those judged on
     it, the mean where all ``n`` were judged on all ``modes``. ``distribution`` counts traces by
-    their number of modes, over the ``complete`` ones alone.
+    their number of modes, over the ``complete`` ones alone. Where more than 2 % of their verdicts
+    are ``unresolved`` there are ``bounds`` in the place of an interval.
     """
 
     value: float | None
@@ -242,6 +244,10 @@ class ModesPerTraceJson(TypedDict):
     complete: int
     distribution: dict[str, int]
     undefined: NotRequired[str]
+    unresolved: NotRequired[int]
+    bounds: NotRequired[list[float]]
+    ci_withheld: NotRequired[str]
+    ci_needs: NotRequired[int]
 
 
 class CategorySideJson(TypedDict):
@@ -471,6 +477,19 @@ def _modes_per_trace(
     }
     if value is None:
         found["undefined"] = "not_judged" if len(verdicts) else "no_failed"
+        return found
+    differ = verdicts == UNRESOLVED
+    unresolved = int(differ.sum())
+    if not unresolved:
+        return found
+    found["unresolved"] = unresolved
+    needs = to_resolve(unresolved, int(_judged(verdicts).sum()))
+    if needs:
+        bounds = [
+            modes_per_trace(np.where(differ, answer, verdicts), weights) or 0.0
+            for answer in (ABSENT, PRESENT)
+        ]
+        found |= {"ci": None, "bounds": bounds, "ci_withheld": "unresolved", "ci_needs": needs}
     return found
 
 
@@ -502,7 +521,11 @@ def _side(given: SignatureInput, chosen: Flags, columns: list[int]) -> CategoryS
     shows = own.any(axis=1)
     # Without any present, only a trace judged on all of them is known not to show the category.
     judged = shows | complete(verdicts[:, columns])
-    known = np.where(shows, PRESENT, np.where(judged, ABSENT, OPEN)).astype(np.uint8)
+    of_category = verdicts[:, columns]
+    differ = of_category == UNRESOLVED
+    decided = complete(np.where(differ, ABSENT, of_category)) & differ.any(axis=1)
+    others = np.where(judged, ABSENT, np.where(decided, UNRESOLVED, OPEN))
+    known = np.where(shows, PRESENT, others).astype(np.uint8)
     return {
         "count": int(own.sum()),
         "share": float((each @ own).sum()) / everything if everything else None,

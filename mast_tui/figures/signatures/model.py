@@ -16,7 +16,10 @@ OPEN: Final = 0
 PRESENT: Final = 1
 ABSENT: Final = 2
 UNSURE: Final = 4
-"""What stands in the verdicts: bits, so that the words of several sides can be put together."""
+"""The verdicts of one side: bits, so that those of several sides can be put together."""
+
+UNRESOLVED: Final = 8
+"""The verdict where sides differ and nobody has decided."""
 
 UNKNOWN: Final = 0
 FAILED: Final = 1
@@ -76,10 +79,10 @@ class SignatureInput:
     ``traces`` are ids; ``group`` the place of each trace's group in ``group_names``, and
     ``group_parts`` the value of each field by group; ``outcome``
     UNKNOWN, FAILED or SUCCEEDED; ``score`` NaN where there is none; ``verdicts`` (traces × modes)
-    OPEN, PRESENT, ABSENT or UNSURE; ``spans`` how many spans each trace has, -1 where nobody
-    counted. ``whole`` counts labels that name no place, ``unplaced`` those whose place is not known
-    here. ``labels`` is whose words they are, ``labels_kind`` gold, human, judge or imported;
-    ``gold`` is what a gold is made of. ``stratum`` is the place of each trace's model in
+    OPEN, PRESENT, ABSENT, UNSURE or UNRESOLVED; ``spans`` how many spans each trace has, -1 where
+    nobody counted. ``whole`` counts labels that name no place, ``unplaced`` those whose place is
+    not known here. ``labels`` is whose words they are, ``labels_kind`` gold, human, judge or
+    imported; ``gold`` is what a gold is made of. ``stratum`` is the place of each trace's model in
     ``stratum_names``, -1 where it is not known, None where nobody has asked.
     ``task`` has a number for the task that each trace is a run of, -1 where it is not known; tasks
     of one name in two benchmarks are two. It is None where nobody has asked. ``weights`` are how

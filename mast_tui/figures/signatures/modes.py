@@ -9,8 +9,11 @@ from typing import Literal, NotRequired, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_tui.figures.bootstrap import Interval
 from mast_tui.figures.intervals import (
+    LEAST_OF_DIFFERENCE,
     MARGIN,
+    Doubt,
     Effective,
     RateJson,
     Weighed,
@@ -19,12 +22,15 @@ from mast_tui.figures.intervals import (
     more_for,
     newcombe,
     rate,
+    to_resolve,
 )
-from mast_tui.figures.signatures.model import ABSENT, PRESENT, Rules
+from mast_tui.figures.signatures.model import ABSENT, PRESENT, UNRESOLVED, Rules
 from mast_tui.figures.significance import MANY, LogFactorials, benjamini_hochberg, fisher_exact
 
 Severity = Literal["fatal", "benign", "unclear"]
-Why = Literal["more_in_failed", "seen_in_successes", "too_few_traces", "not_told_apart"]
+Why = Literal[
+    "more_in_failed", "seen_in_successes", "too_few_traces", "unresolved", "not_told_apart"
+]
 
 
 class DifferenceJson(TypedDict):
@@ -33,8 +39,10 @@ class DifferenceJson(TypedDict):
     The first less the second, the first by the second. What cannot be had is null, and
     ``undefined`` says why by its name: one side has no trace judged on the mode (``no_failed``,
     ``no_succeeded``) or neither (``not_judged``), or the mode shows in none of one side's
-    (``none_in_failed``, ``none_in_succeeded``) or in none at all (``never_seen``). Where two groups
-    are compared the sides are ``first`` and ``second``.
+    (``none_in_failed``, ``none_in_succeeded``) or in none at all (``never_seen``). An interval is
+    missing where a side has fewer than 5 traces (``few_traces``), or where more than 2 % of a
+    side's verdicts are ``unresolved``; the difference has ``bounds`` then. Where two groups are
+    compared the sides are ``first`` and ``second``.
     """
 
     difference_pp: float | None
@@ -44,6 +52,7 @@ class DifferenceJson(TypedDict):
     p_value: float | None
     p_adjusted: float | None
     undefined: NotRequired[dict[str, str]]
+    difference_bounds_pp: NotRequired[list[float]]
 
 
 class SuccessGivenJson(TypedDict):
@@ -61,8 +70,9 @@ class ModeJson(DifferenceJson):
     """One mode in one group.
 
     ``count`` of the ``n`` traces judged on it show it, whatever their outcome; ``unsure`` and
-    ``open`` of the others were not judged. So many ``more_labels`` would bring the interval of
-    ``all`` to ``MARGIN`` on either side; None of no trace. ``stated`` is the class that the study's
+    ``open`` of the others were not judged. On ``unresolved`` of the open ones annotators differ,
+    and nobody has decided. So many ``more_labels`` would bring the interval of ``all`` to
+    ``MARGIN`` on either side; None where it has none. ``stated`` is the class that the study's
     posts give; ``corrected`` how often it shows where only a judge has looked, where that was
     computed.
     """
@@ -72,6 +82,7 @@ class ModeJson(DifferenceJson):
     n: int
     unsure: int
     open: int
+    unresolved: int
     all: RateJson
     more_labels: int | None
     failed: RateJson
@@ -91,12 +102,16 @@ class Counts:
     """How many traces show each mode (``present``) of those judged on it (``judged``).
 
     Where traces have weights, ``weights`` are the sums of these and of their squares by mode, of
-    those that show it and of those that do not: modes × 2 × 2.
+    those that show it and of those that do not: modes × 2 × 2. ``unresolved`` are the traces on
+    which annotators differ, with the sums of their weights in ``doubtful``; none where no mode has
+    any.
     """
 
     present: tuple[int, ...]
     judged: tuple[int, ...]
     weights: Weights | None = None
+    unresolved: tuple[int, ...] = ()
+    doubtful: tuple[float, ...] = ()
 
     @classmethod
     def of(cls, verdicts: NDArray[np.uint8], weights: Weights | None = None) -> Counts:
@@ -108,10 +123,19 @@ class Counts:
         """
         shows = np.stack([verdicts == PRESENT, verdicts == ABSENT])
         present, absent = shows.sum(axis=1)
+        open_ = verdicts == UNRESOLVED
         sums = None
+        doubtful = open_.sum(axis=0, dtype=np.float64)
         if weights is not None:
             sums = np.einsum("pt,stm->msp", np.stack([weights, weights**2]), shows)
-        return cls(tuple(present.tolist()), tuple((present + absent).tolist()), sums)
+            doubtful = weights @ open_
+        return cls(
+            tuple(present.tolist()),
+            tuple((present + absent).tolist()),
+            sums,
+            tuple(open_.sum(axis=0).tolist()),
+            tuple(doubtful.tolist()),
+        )
 
     def of_mode(self, mode: int) -> tuple[Weighed, Weighed]:
         """Give the traces that show one mode, and those judged on it that do not."""
@@ -126,12 +150,30 @@ class Counts:
         """Give as how many traces those that show one mode count, and all judged on it."""
         return effective_cases(*self.of_mode(mode))
 
+    def doubt(self, mode: int) -> Doubt | None:
+        """Return the unresolved traces of one mode and the bounds of its share, None of none."""
+        if not self.unresolved or not self.unresolved[mode]:
+            return None
+        shows, lacks = (side.weight for side in self.of_mode(mode))
+        open_ = self.doubtful[mode]
+        every = shows + lacks + open_
+        return Doubt(self.unresolved[mode], (shows / every, (shows + open_) / every))
+
     def rate(self, mode: int) -> RateJson:
-        """Give the share of one mode."""
-        return rate(self.present[mode], self.judged[mode], self.effective(mode))
+        """Return the share of one mode."""
+        doubt = self.doubt(mode)
+        return rate(self.present[mode], self.judged[mode], self.effective(mode), doubt)
+
+    def bounds(self, mode: int) -> Interval | None:
+        """Return the bounds of one mode's share where too much of it is unresolved, else None."""
+        doubt = self.doubt(mode)
+        needs = doubt is not None and to_resolve(doubt.unresolved, self.judged[mode])
+        return doubt.bounds if doubt is not None and needs else None
 
     def more_labels(self, mode: int) -> int | None:
-        """Tell how many more traces bring its interval to ``MARGIN``; None of no trace."""
+        """Return how many more traces bring its interval to ``MARGIN``; None where it has none."""
+        if self.bounds(mode) is not None:
+            return None
         hits, cases = self.effective(mode)
         return more_for(hits, cases, MARGIN, each=cases / max(self.judged[mode], 1))
 
@@ -147,6 +189,7 @@ def differences(first: Counts, second: Counts, words: tuple[str, str]) -> list[D
     Returns:
         Per mode the first share less the second, with p-values adjusted over the modes.
     """
+    sides = (first, second)
     most = max((n + m for n, m in zip(first.judged, second.judged, strict=True)), default=0)
     logs = LogFactorials(most) if most <= MANY else None
     rows = [
@@ -155,10 +198,43 @@ def differences(first: Counts, second: Counts, words: tuple[str, str]) -> list[D
     ]
     p_values = [fisher_exact(*row, logs) for row in rows]
     adjusted = benjamini_hochberg(p_values)
-    return [
-        _difference((*first.effective(i), *second.effective(i)), p_values[i], adjusted[i], words)
-        for i in range(len(rows))
-    ]
+    found = []
+    for i, (_, n, _, of) in enumerate(rows):
+        effective = (*first.effective(i), *second.effective(i))
+        one = _difference(effective, p_values[i], adjusted[i], words)
+        if one["difference_pp"] is not None:
+            _withhold(one, min(n, of), [side.bounds(i) or _certain(side, i) for side in sides])
+        found.append(one)
+    return found
+
+
+def _certain(side: Counts, mode: int) -> Interval:
+    """Return a share as bounds without room between them."""
+    hits, cases = side.effective(mode)
+    return hits / cases, hits / cases
+
+
+def _withhold(found: DifferenceJson, fewest: int, bounds: Sequence[Interval]) -> None:
+    """Take out the intervals of a difference that would not hold.
+
+    Args:
+        found: The difference, which is changed.
+        fewest: The traces of the smaller side.
+        bounds: Those of the shares of both sides, alike at both ends where nothing is in doubt.
+    """
+    (low, high), (other_low, other_high) = bounds
+    doubtful = (low, other_low) != (high, other_high)
+    if doubtful:
+        found["difference_bounds_pp"] = [100 * (low - other_high), 100 * (high - other_low)]
+    elif fewest >= LEAST_OF_DIFFERENCE:
+        return
+    reason = "unresolved" if doubtful else "few_traces"
+    found["difference_ci_pp"] = None
+    undefined = {"difference_ci_pp": reason} | found.get("undefined", {})
+    if found["risk_ratio_ci"] is not None:
+        found["risk_ratio_ci"] = None
+        undefined["risk_ratio_ci"] = reason
+    found["undefined"] = undefined
 
 
 def _difference(
@@ -215,12 +291,15 @@ def severity(
     """
     difference, ends = found["difference_pp"], found["difference_ci_pp"]
     few = min(failed["n"], succeeded["n"]) < rules.least
-    if few or difference is None or ends is None:
+    if few or difference is None:
         return "unclear", "too_few_traces"
+    if found.get("undefined", {}).get("difference_ci_pp") == "unresolved":
+        return "unclear", "unresolved"
     adjusted = found["p_adjusted"]
     if difference > 0 and adjusted is not None and adjusted < rules.alpha:
         return "fatal", "more_in_failed"
-    if succeeded["count"] >= rules.least and ends[1] <= 100 * rules.margin:
+    shown = succeeded["count"] >= rules.least
+    if shown and ends is not None and ends[1] <= 100 * rules.margin:
         return "benign", "seen_in_successes"
     return "unclear", "not_told_apart"
 
@@ -261,13 +340,14 @@ def mode_tables(
                 "n": everything.judged[i],
                 "unsure": unsure[i],
                 "open": traces - everything.judged[i] - unsure[i],
+                "unresolved": everything.unresolved[i] if everything.unresolved else 0,
                 "all": everything.rate(i),
                 "more_labels": everything.more_labels(i),
                 "failed": lost.rate(i),
                 "succeeded": won.rate(i),
                 "success_given": {
-                    "present": _share(*with_it),
-                    "absent": _share(*without),
+                    "present": _share(*with_it, (won, lost), i),
+                    "absent": _share(*without, (won, lost), i),
                 },
                 **found,
                 "severity": word,
@@ -279,5 +359,21 @@ def mode_tables(
     return tables
 
 
-def _share(hits: Weighed, others: Weighed) -> RateJson:
-    return rate(hits.n, hits.n + others.n, effective_cases(hits, others))
+def _share(hits: Weighed, others: Weighed, sides: tuple[Counts, Counts], mode: int) -> RateJson:
+    """Return a share of success among traces with, or without, a mode.
+
+    Any unresolved trace may be one of them: the bounds take those that failed for all of them, or
+    those that succeeded.
+    """
+    won, lost = sides
+    n = hits.n + others.n
+    open_won = won.doubtful[mode] if won.doubtful else 0.0
+    open_lost = lost.doubtful[mode] if lost.doubtful else 0.0
+    if not open_won and not open_lost:
+        return rate(hits.n, n, effective_cases(hits, others))
+    total = hits.weight + others.weight
+    low = hits.weight / (total + open_lost) if total + open_lost else 0.0
+    high = (hits.weight + open_won) / (total + open_won) if total + open_won else 1.0
+    doubt = Doubt(won.unresolved[mode] + lost.unresolved[mode], (low, high))
+    effective = effective_cases(hits, others) if n else (0.0, 0.0)
+    return rate(hits.n, n, effective, doubt)

@@ -8,7 +8,7 @@ from typing import Final, Literal, NotRequired, TypedDict
 
 import numpy as np
 
-from mast_tui.figures.intervals import RateJson, rate
+from mast_tui.figures.intervals import RateJson
 from mast_tui.figures.signatures.model import FAILED, NO_VALUE, Flags, SignatureInput
 from mast_tui.figures.signatures.modes import Counts
 from mast_tui.figures.significance import Method, benjamini_hochberg, cochran_armitage
@@ -105,12 +105,7 @@ def _of_modes(
 ) -> dict[str, TrendModeJson]:
     counts = [Counts.of(given.verdicts[one]) for one in groups]
     found = [
-        _of_mode(
-            mode.name,
-            [one.present[i] for one in counts],
-            [one.judged[i] for one in counts],
-            scores,
-        )
+        _of_mode(mode.name, [one.rate(i) for one in counts], scores)
         for i, mode in enumerate(given.modes)
     ]
     adjusted = benjamini_hochberg([one["p_value"] for one in found])
@@ -119,11 +114,13 @@ def _of_modes(
     return {mode.code: one for mode, one in zip(given.modes, found, strict=True)}
 
 
-def _of_mode(name: str, hits: list[int], cases: list[int], scores: list[int]) -> TrendModeJson:
+def _of_mode(name: str, rates: list[RateJson], scores: list[int]) -> TrendModeJson:
+    hits = [one["count"] for one in rates]
+    cases = [one["n"] for one in rates]
     tested = cochran_armitage(hits, cases, scores)
     found: TrendModeJson = {
         "name": name,
-        "rates": [rate(x, n) for x, n in zip(hits, cases, strict=True)],
+        "rates": rates,
         "slope_pp": None,
         "z": None,
         "p_value": None,

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.errors import WorkspaceError
-from mast_tui.figures.signatures.model import ABSENT, OPEN, PRESENT, UNSURE
+from mast_tui.figures.signatures.model import ABSENT, OPEN, PRESENT, UNRESOLVED, UNSURE
 from mast_tui.gold.model import GoldTrace, Source
 from mast_tui.gold.overlaps import Order
-from mast_tui.gold.sources import SOURCES, GoldKind, GoldMixJson, only_settled
+from mast_tui.gold.sources import SOURCES, GoldKind, GoldMixJson, counted_source, only_settled
 from mast_tui.labels import AnnotatorKind, PassKind, Severity, VerdictValue, annotator_kind
 from mast_tui.passes import finished_by
 from mast_tui.workspace.events.columns import BITS, CODES, MODES_AT_ONCE
@@ -174,7 +174,7 @@ class _Sides:
     ) -> tuple[list[str], NDArray[np.uint8], NDArray[np.bool_]]:
         """The traces with a side, and ``besides`` others, with what all sides say of each mode.
 
-        Where they differ, the mode is open. Beside it whether several sides have a verdict.
+        Where they differ, the mode is unresolved. Beside it whether several sides have a verdict.
         """
         ids: list[str] = []
         starts = []
@@ -189,7 +189,7 @@ class _Sides:
             said = self.cells != OPEN
             cells[: len(ids)] = np.bitwise_or.reduceat(self.cells, starts, axis=0)
             several[: len(ids)] = np.add.reduceat(said.astype(np.int64), starts, axis=0) > 1
-        cells[~np.isin(cells, (PRESENT, ABSENT, UNSURE))] = OPEN
+        cells[~np.isin(cells, (OPEN, PRESENT, ABSENT, UNSURE))] = UNRESOLVED
         return [*ids, *new], cells, several
 
 
@@ -243,8 +243,8 @@ def words_of_gold(
     """Read the gold verdicts and places.
 
     Where nobody has decided anything, verdicts follow from the sides alone: equal ones hold,
-    different ones are open. So ``gold`` is asked only for traces with decisions, and for those
-    where several people named places that ``order_of`` knows.
+    different ones are unresolved. So ``gold`` is asked only for traces with decisions, and for
+    those where several people named places that ``order_of`` knows.
 
     Args:
         workspace: Where the words are.
@@ -277,6 +277,7 @@ def words_of_gold(
         decided = {trace for trace in decided if trace in traces}
     ids, verdicts, several = sides.settled(decided)
     sources = np.where(several, _UNANIMOUS, _SINGLE).astype(np.uint8)
+    sources[verdicts == UNRESOLVED] = SOURCES.index(Source.UNRESOLVED)
     shared = {trace for (_, trace), (_, other) in pairwise(sides.keys) if trace == other}
     marks = sides.marks
     if which == "settled":
@@ -329,9 +330,11 @@ def _take_over(
     """Put what is settled of a trace in the stead of what its sides say."""
     row[:] = OPEN
     for verdict in settled.verdicts:
-        if verdict.value is not None and verdict.mode in columns:
-            row[columns[verdict.mode]] = FLAGS[verdict.value]
-            sources[columns[verdict.mode]] = SOURCES.index(verdict.source)
+        source = counted_source(verdict)
+        if source is not None and verdict.mode in columns:
+            value = verdict.value
+            row[columns[verdict.mode]] = UNRESOLVED if value is None else FLAGS[value]
+            sources[columns[verdict.mode]] = SOURCES.index(source)
     for label in settled.labels:
         first, last = label.target.first, label.target.last
         if label.mode in columns and (first is None or last is None):

@@ -32,7 +32,7 @@ from mast_tui.figures.agreement.coefficients import (
     Withheld,
 )
 from mast_tui.figures.bootstrap import ROUNDS, BootstrapJson, bootstrap_json, ratio, resamples
-from mast_tui.figures.jackknife import FEWEST, spread_interval
+from mast_tui.figures.jackknife import FEWEST, spread_coefficient
 from mast_tui.figures.spans.input import LEVELS, SpanInput
 from mast_tui.figures.spans.sums import (
     LEFT_OUT,
@@ -107,10 +107,11 @@ def _coefficients(figures: Figures, resampled: Floats | None) -> list[Coefficien
         elif (withheld := _withheld(len(figures.features), needs, meets)) is not None:
             found.append(Coefficient(float(value), withheld=withheld))
         else:
-            ci = spread_interval(
-                float(value), resampled[:, place], left_out[:, place], lowest=figures.lowest
+            found.append(
+                spread_coefficient(
+                    float(value), resampled[:, place], left_out[:, place], lowest=figures.lowest
+                )
             )
-            found.append(Coefficient(float(value), ci=ci))
     return found
 
 

@@ -86,10 +86,13 @@ def naming(columns: tuple[Column, ...]) -> int:
 
 
 def _interval(found: Estimate, kind: Kind) -> str:
-    if found.ci is None:
-        return WITHHELD if found.withheld else ""
-    low, high = (number(end, kind).removesuffix("%") for end in found.ci)
-    return f"[{low}, {high}]"
+    if found.ci is not None:
+        low, high = (number(end, kind).removesuffix("%") for end in found.ci)
+        return f"[{low}, {high}]"
+    if found.bounds is not None:
+        low, high = (number(end, kind).removesuffix("%") for end in found.bounds)
+        return f"({low} to {high})"
+    return WITHHELD if found.withheld else ""
 
 
 def fixed(value: float, digits: int = 2) -> str:

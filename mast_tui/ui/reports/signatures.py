@@ -526,7 +526,7 @@ def count_signatures(
         corrected = None
         if choice.of_judge and rounds:
             visible = visible_traces_for_agreement(workspace, me, taxonomy.ref)
-            corrected = corrected_prevalence(workspace, taxonomy, given, rounds, 0, visible)
+            corrected = corrected_prevalence(workspace, taxonomy, given, visible)
         report = signature_report(given, rounds=rounds, corrected=corrected)
         yield replace(found, report=report, given=given, pending=not rounds, veiled=veiled)
         if stopped():

@@ -73,3 +73,15 @@ def test_what_was_left_open_is_part_of_the_block() -> None:
 def test_no_traces_have_no_blocks() -> None:
     assert found(np.zeros((0, 0, MODES), dtype=np.int8)) == Blocks(0, 0, ())
     assert found(np.zeros((2, 0, MODES), dtype=np.int8)) == Blocks(0, 0, ())
+
+
+def test_one_mode_in_many_traces_is_no_copy() -> None:
+    said = np.zeros((2, 40, MODES), dtype=np.int8)
+    said[:, :10, 3] = 1
+    assert found(said).identical == ()
+    said[:, :10, 5] = 1
+    blocks = found(said)
+    assert [block.traces for block in blocks.identical] == [tuple(range(10))]
+    numbers = blocks.numbers(40)
+    assert set(numbers[:10]) == {0}
+    assert numbers[10:].tolist() == list(range(10, 40))

@@ -14,7 +14,13 @@ from mast_tui.figures.agreement.report import Report, agreement_report
 from mast_tui.figures.agreement.sets import set_agreement
 from mast_tui.figures.agreement.verdict_table import ABSENT, PRESENT, Said
 from mast_tui.figures.bootstrap import interval
-from mast_tui.figures.jackknife import jackknife_interval, student_t, why_no_interval
+from mast_tui.figures.jackknife import (
+    Support,
+    jackknife_interval,
+    scale_minimum,
+    student_t,
+    why_no_interval,
+)
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.figures.prevalence import corrected_prevalence
 from mast_tui.figures.two_by_two import cohen_kappa
@@ -33,14 +39,27 @@ def test_students_t_is_that_of_scipy(degrees: int) -> None:
     assert student_t(degrees, 0.5) == pytest.approx(stats.t.ppf(0.75, degrees), rel=1e-9)
 
 
-def test_a_mean_has_the_interval_of_students_t_on_its_scale() -> None:
+def test_a_share_has_wilsons_interval_with_students_t() -> None:
     answers = np.array([1.0, 0, 1, 1, 0, 1, 1, 1])
     left_out = (answers.sum() - answers) / 7
     share = answers.mean()
-    error = stats.sem(answers) / (share * (1 - share))
-    logits = np.log(share / (1 - share)) + np.array([-1, 1]) * stats.t.ppf(0.975, 7) * error
     found = jackknife_interval(share, left_out, lowest=0.0)
-    assert found == pytest.approx(tuple(1 / (1 + np.exp(-logits))))
+    assert found is not None
+    # At both ends the score test of the share, whose variance has 7 in it, is just at Student's t.
+    for end in found:
+        score = abs(share - end) / np.sqrt(end * (1 - end) / 7)
+        assert score == pytest.approx(stats.t.ppf(0.975, 7))
+
+
+def test_the_scale_of_kappa_begins_where_nobody_agrees_on_the_rarer_answer() -> None:
+    # 10 traces: 2 are present by one alone and 2 by the other, so that κ is as low as it can be.
+    said = np.array([[1, 1, 0, 0, 0, 0, 0, 0, 0, 0], [0, 0, 1, 1, 0, 0, 0, 0, 0, 0]], np.int8)
+    said = np.where(said == 1, PRESENT, ABSENT).astype(np.int8)[:, :, None]
+    table = sums_of(said, range(10), 0, 0).everything()
+    lowest = scale_minimum("cohen_kappa", table.rarer)
+    assert table_values(table)["cohen_kappa"][0] == pytest.approx(lowest) == pytest.approx(-0.25)
+    assert scale_minimum("gwet_ac1", table.rarer) == -1
+    assert scale_minimum("f1", table.rarer) == 0
 
 
 @pytest.mark.parametrize(
@@ -50,6 +69,7 @@ def test_a_mean_has_the_interval_of_students_t_on_its_scale() -> None:
         (1.0, [0.9, 1.0, 1.0, 1.0]),
         (0.5, [0.5, 0.5, 0.5, 0.5]),
         (0.5, [0.4, np.nan, np.nan, np.nan]),
+        (0.5, [0.4, 0.5, 0.6, 0.5, np.nan]),
         (0.5, [0.4, 0.6]),
     ],
 )
@@ -117,7 +137,51 @@ def test_a_mode_needs_twenty_traces_and_either_answer_often_enough() -> None:
     assert rare["cohen_kappa"]["ci_withheld"] == "rare_answer"
     assert rare["krippendorff_alpha"]["ci_withheld"] == "rare_answer"
     assert rare["gwet_ac1"]["ci"] is not None
-    assert why_no_interval("cohen_kappa", 40, 40, 8.0) is None
+    assert why_no_interval("cohen_kappa", Support(40, 40, 6.0, 8)) is None
+
+
+def test_a_mode_that_one_trace_shows_has_no_interval() -> None:
+    """The figures would spread over nothing but the missing verdicts: AC1 0.963 [0.959, 0.967]."""
+    mode = of_two("1" + "0" * 29, "0" * 28 + "..")["modes"]["1.3"]
+    assert mode["gwet_ac1"]["value"] == pytest.approx(0.963, abs=0.001)
+    for name in ("gwet_ac1", "negative_agreement"):
+        assert (mode[name]["ci"], mode[name]["ci_withheld"]) == (None, "single_trace")
+        assert mode[name]["ci_needs"] == 2
+    assert mode["raw_agreement"]["ci"] is not None
+    twice = of_two("11" + "0" * 28, "0" * 28 + "..")["modes"]["1.3"]
+    assert twice["gwet_ac1"]["ci"] is not None
+
+
+def test_a_judges_figures_of_a_mode_in_one_trace_have_no_interval() -> None:
+    mode = judge_report(counted(0, 0, 1, 30), rounds=50)["modes"]["1.3"]
+    assert mode["gwet_ac1"]["ci_withheld"] == "single_trace"
+    assert mode["true_negative_rate"]["ci"] is not None
+
+
+def test_copies_of_a_block_count_once_for_an_interval() -> None:
+    """Leaving out one copy shows no spread, so the copies go together."""
+    random = np.random.default_rng(0)
+    said = drawn(random, 30)
+    copied = np.concatenate([said[:, :1]] * 6 + [said[:, 1:]], axis=1)
+    blocks = np.concatenate([np.zeros(6, int), np.arange(6, 35)])
+    together = sums_of(copied, range(35), 1, 0, blocks=blocks).everything()
+    assert (together.traces, together.units, together.n) == (30, 30 * 14, 35 * 14)
+    # The sums without each block are those of the study without all of its copies.
+    without = sums_of(copied[:, 6:], range(29), 0, 0).everything()
+    assert (together.patterns[1] == without.patterns[0]).all()
+    assert (together.pairs[1] == without.pairs[0]).all()
+    few = sums_of(copied[:, :8], range(8), 1, 0, blocks=blocks[:8]).everything()
+    assert table_coefficients(few)["gwet_ac1"].ci is not None
+    two = table_coefficients(sums_of(copied[:, :7], range(7), 1, 0, blocks=blocks[:7]).everything())
+    assert two["gwet_ac1"].withheld == two["cohen_kappa"].withheld == ("copied_blocks", 3)
+    own = sums_of(copied[:, :7], range(7), 1, 0).everything()
+    assert table_coefficients(own)["gwet_ac1"].ci is not None
+
+
+def test_sets_of_copies_have_no_interval() -> None:
+    said = np.repeat(drawn(np.random.default_rng(0), 2), (3, 2), axis=1)
+    figure = set_agreement(said, 50, 0, blocks=np.array([0, 0, 0, 1, 1]))
+    assert figure["krippendorff_alpha_masi"]["ci_withheld"] == "copied_blocks"
 
 
 def test_a_mean_over_modes_needs_more() -> None:
@@ -137,10 +201,24 @@ def test_a_judge_of_few_traces_has_rates_with_intervals_and_kappa_without() -> N
 
 def test_a_corrected_prevalence_needs_ten_labelled_traces() -> None:
     labelled, alone = np.array([4.0, 0, 1, 4]), np.array([20.0, 30])
-    often = np.tile(labelled, (20, 1)), np.tile(alone, (20, 1))
-    few = corrected_prevalence(labelled, alone, *often)
+    few = corrected_prevalence(labelled, alone)
     assert (few["ci"], few["ci_withheld"], few["ci_needs"]) == (None, "few_traces", 10)
-    assert "ci_withheld" not in corrected_prevalence(2 * labelled, alone, *often)
+    assert "ci_withheld" not in corrected_prevalence(2 * labelled, alone)
+
+
+def test_a_corrected_prevalence_has_the_interval_of_lang_and_reiczigel() -> None:
+    """By hand: TPR (8 + 1) / 12, TNR (36 + 1) / 42, and the judge calls 30 of 100 present."""
+    found = corrected_prevalence(np.array([8, 4, 2, 36]), np.array([30, 70]))
+    assert found["value"] == pytest.approx((0.3 + 0.9 - 1) / (0.8 + 0.9 - 1))
+    z = stats.norm.ppf(0.975)
+    says, tpr, tnr = (30 + z * z / 2) / (100 + z * z), 9 / 12, 37 / 42
+    middle = (says + tnr - 1) / (tpr + tnr - 1)
+    errors = tpr * (1 - tpr) / 12, tnr * (1 - tnr) / 42
+    moved = middle + 2 * z * z * (middle * errors[0] - (1 - middle) * errors[1])
+    variance = says * (1 - says) / (100 + z * z)
+    variance += middle**2 * errors[0] + (1 - middle) ** 2 * errors[1]
+    half = z * np.sqrt(variance) / (tpr + tnr - 1)
+    assert found["ci"] == pytest.approx([max(0, moved - half), min(1, moved + half)])
 
 
 def test_sets_of_two_traces_have_no_interval() -> None:

@@ -116,7 +116,7 @@ def test_without_rounds_only_shares_have_intervals() -> None:
 
 
 def test_the_same_seed_gives_the_same_report() -> None:
-    given_ = counted(80, 40, 50, 200)
+    given_ = counted(480, 240, 300, 1200)
     assert judge_report(given_, rounds=100, seed=3) == judge_report(given_, rounds=100, seed=3)
     other = judge_report(given_, rounds=100, seed=4)
     assert other["pooled"]["f1"] != judge_report(given_, rounds=100, seed=3)["pooled"]["f1"]
@@ -215,9 +215,8 @@ def test_why_a_prevalence_cannot_be_corrected(
     labelled: tuple[int, ...], unlabelled: tuple[int, ...], reason: str
 ) -> None:
     found = corrected_prevalence(
-        np.array(labelled, dtype=np.float64), np.array(unlabelled, dtype=np.float64),
-        np.empty((0, 4)), np.empty((0, 2)),
-    )  # fmt: skip
+        np.array(labelled, dtype=np.float64), np.array(unlabelled, dtype=np.float64)
+    )
     assert found == {"value": None, "undefined": reason}
 
 

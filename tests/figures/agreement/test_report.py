@@ -35,16 +35,16 @@ def two(rounds: int = 200, seed: int = 0, **changes: object) -> Report:
 
 
 def many(rounds: int = 200, seed: int = 0) -> Report:
-    said = {("ann", REPETITION): ANN * 8, ("bob", REPETITION): BOB * 8}
+    said = {("ann", REPETITION): ANN * 50, ("bob", REPETITION): BOB * 50}
     return agreement_report(study(said), rounds=rounds, seed=seed)
 
 
 def test_intervals_are_the_percentiles_over_many_resampled_traces() -> None:
     report = many(rounds=300, seed=4)
-    drawn = np.concatenate(list(resamples(320, 300, 4))).astype(int)
+    drawn = np.concatenate(list(resamples(2000, 300, 4))).astype(int)
     # The report goes through its traces in the order of their ids.
-    order = sorted(range(320), key=lambda n: f"t{n}")
-    ratings = np.array([[int(c) for c in line * 8] for line in (ANN, BOB)])[:, order]
+    order = sorted(range(2000), key=lambda n: f"t{n}")
+    ratings = np.array([[int(c) for c in line * 50] for line in (ANN, BOB)])[:, order]
     values = [cohen_kappa(np.repeat(ratings, weights, axis=1)).value for weights in drawn]
     low, high = np.quantile([value for value in values if value is not None], (0.025, 0.975))
     assert report["modes"]["1.3"]["cohen_kappa"].get("ci") == pytest.approx([low, high])
@@ -54,10 +54,18 @@ def test_intervals_of_few_traces_are_those_of_the_jackknife() -> None:
     ratings = np.array([[int(c) for c in line] for line in (ANN, BOB)])
     kappa = cohen_kappa(ratings).value or 0.0
     left_out = [cohen_kappa(np.delete(ratings, one, axis=1)).value or 0.0 for one in range(40)]
-    error = np.sqrt(39 * np.var(left_out)) / (1 - kappa**2)
-    # Fisher's scale, with the t of 39 degrees of freedom.
-    ends = np.tanh(np.arctanh(kappa) + np.array([-1, 1]) * stats.t.ppf(0.975, 39) * error)
-    assert two()["modes"]["1.3"]["cohen_kappa"].get("ci") == pytest.approx(ends)
+    error = np.sqrt(39 * np.var(left_out))
+    rarer = min(ratings.mean(), 1 - ratings.mean())
+    lowest = -rarer / (1 - rarer)
+    place = (kappa - lowest) / (1 - lowest)
+    cases = place * (1 - place) / (error / (1 - lowest)) ** 2
+    ends = two()["modes"]["1.3"]["cohen_kappa"].get("ci")
+    assert ends is not None
+    # Each end is a share from which the figure lies 39 degrees of freedom's t away.
+    for end in ends:
+        share = (end - lowest) / (1 - lowest)
+        score = abs(place - share) / np.sqrt(share * (1 - share) / cases)
+        assert score == pytest.approx(stats.t.ppf(0.975, 39))
     assert two(seed=1)["modes"] == two(seed=2)["modes"]
 
 

@@ -14,13 +14,14 @@ from mast_tui.figures.signatures.model import (
     PRESENT,
     SUCCEEDED,
     UNKNOWN,
+    UNRESOLVED,
     ModeInfo,
     Places,
     SignatureInput,
 )
 
 MODES = (ModeInfo("loop", "1.3", "Step repetition", "1"), ModeInfo("stop", "3.1", "Early end", "3"))
-_VERDICTS = {"1": PRESENT, "0": ABSENT, "?": OPEN}
+_VERDICTS = {"1": PRESENT, "0": ABSENT, "?": OPEN, "!": UNRESOLVED}
 _OUTCOMES = {"F": FAILED, "S": SUCCEEDED, "?": UNKNOWN}
 
 

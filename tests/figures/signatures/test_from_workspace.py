@@ -15,13 +15,14 @@ from mast_tui.figures.signatures.model import (
     OPEN,
     SUCCEEDED,
     UNKNOWN,
+    UNRESOLVED,
     SignatureInput,
 )
 from mast_tui.figures.signatures.trend import trend
 from mast_tui.figures.source.signatures import input_from_workspace
 from mast_tui.figures.source.verdicts import FLAGS
-from mast_tui.gold import Decision, GoldTrace, Order
-from mast_tui.gold.sources import GoldMixJson, gold_mix, only_settled
+from mast_tui.gold import Decision, GoldTrace, GoldVerdict, Order
+from mast_tui.gold.sources import GoldMixJson, counted_source, gold_mix, only_settled
 from mast_tui.labels import WHOLE_TRACE, AnnotatorKind, Finding, PassKind, Target, VerdictValue
 from mast_tui.traces.model import Outcome
 from mast_tui.workspace import NewEvent, TraceRecord, WorkspaceError, store_judgement
@@ -66,11 +67,18 @@ def decide(office: Office, trace: str, value: VerdictValue, *targets: Target) ->
 def mix_of(golds: dict[str, GoldTrace], settled_only: bool) -> GoldMixJson:
     """The mix as it is counted over whole gold traces, by all who are a side of one."""
     return gold_mix(
-        {t: [v.source for v in g.verdicts if v.value is not None] for t, g in golds.items()},
+        {t: [s for v in g.verdicts if (s := counted_source(v))] for t, g in golds.items()},
         {name for g in golds.values() for v in g.verdicts for name in v.sides},
         settled_only=settled_only,
         not_in_study={},
     )
+
+
+def cell(verdict: GoldVerdict) -> int:
+    """What stands in the columns for a verdict of the gold."""
+    if verdict.value is not None:
+        return FLAGS[verdict.value]
+    return UNRESOLVED if counted_source(verdict) else OPEN
 
 
 values = st.sampled_from([PRESENT, ABSENT, UNSURE, None])
@@ -99,9 +107,7 @@ def test_gold_in_columns_is_the_gold_of_every_trace(data: st.DataObject) -> None
     expected = set()
     for trace, there in words.items():
         gold = there.gold(TAXONOMY, order)
-        assert said(found, trace) == {
-            v.mode: OPEN if v.value is None else FLAGS[v.value] for v in gold.verdicts
-        }
+        assert said(found, trace) == {v.mode: cell(v) for v in gold.verdicts}
         expected |= {
             (trace, one.mode, order(one.target.first), order(one.target.last))
             for one in gold.labels
@@ -110,12 +116,10 @@ def test_gold_in_columns_is_the_gold_of_every_trace(data: st.DataObject) -> None
     assert found.gold == mix_of({t: w.gold(TAXONOMY, order) for t, w in words.items()}, False)
     settled = read(office, which="settled")
     kept = {t: only_settled(w.gold(TAXONOMY, order)) for t, w in words.items()}
-    kept = {t: gold for t, gold in kept.items() if any(v.value is not None for v in gold.verdicts)}
+    kept = {t: gold for t, gold in kept.items() if any(map(counted_source, gold.verdicts))}
     assert set(settled.traces) == kept.keys()
     for trace, gold in kept.items():
-        assert said(settled, trace) == {
-            v.mode: OPEN if v.value is None else FLAGS[v.value] for v in gold.verdicts
-        }
+        assert said(settled, trace) == {v.mode: cell(v) for v in gold.verdicts}
     assert len(settled.places.trace) + settled.whole + settled.unplaced == sum(
         len(gold.labels) for gold in kept.values()
     )

@@ -1,0 +1,205 @@
+"""Shares where disagreements are unresolved, with values worked out by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from statsmodels.stats.proportion import proportion_confint
+
+from mast_tui.figures.intervals import (
+    Doubt,
+    newcombe,
+    rate,
+    share_of_all,
+    to_resolve,
+    wilson,
+)
+from mast_tui.figures.judge.report import judge_report
+from mast_tui.figures.prevalence import powered
+from mast_tui.figures.signatures.model import ABSENT, PRESENT, UNRESOLVED
+from mast_tui.figures.signatures.modes import Counts, differences
+from mast_tui.figures.signatures.report import Report, signature_report
+from mast_tui.gold.sources import GoldMixJson, gold_words
+from mast_tui.reports.judge import judge_section
+from mast_tui.reports.model import Estimate, Table
+from mast_tui.reports.render.html import render_html
+from mast_tui.reports.render.latex import render_latex
+from mast_tui.reports.render.markdown import render_markdown
+from mast_tui.reports.render.text import render_text
+from mast_tui.reports.signatures import signatures_report
+from tests.figures.agreement.build_judge import given_words, said
+from tests.figures.signatures.build_input import input_of
+
+MIX: GoldMixJson = {
+    "sources": {"unanimous": 60, "majority": 0, "adjudicated": 0, "single": 0, "unresolved": 20},
+    "traces": {"unanimous": 40, "majority": 0, "adjudicated": 0, "single": 0, "unresolved": 20},
+    "annotators": ["ann", "bob"],
+    "settled_only": False,
+    "not_in_study": {},
+}
+
+
+@pytest.mark.parametrize(
+    ("unresolved", "n", "needs"), [(0, 10, 0), (2, 98, 0), (3, 97, 1), (1, 30, 1), (270, 1330, 238)]
+)
+def test_up_to_two_percent_may_be_unresolved(unresolved: int, n: int, needs: int) -> None:
+    assert to_resolve(unresolved, n) == needs
+
+
+def test_a_share_with_unresolved_verdicts_has_bounds() -> None:
+    found = rate(10, 40, doubt=Doubt(10, (0.2, 0.4)))
+    assert found == {
+        "count": 10, "n": 40, "rate": 0.25, "ci": None, "unresolved": 10, "bounds": [0.2, 0.4],
+        "ci_withheld": "unresolved", "ci_needs": 9,
+    }  # fmt: skip
+    few = rate(20, 98, doubt=Doubt(2, (0.2, 0.22)))
+    assert few["ci"] == list(wilson(20, 98) or ())
+    assert few["unresolved"] == 2
+    assert "bounds" not in few
+
+
+def test_bounds_are_weighted_as_the_share_is() -> None:
+    verdicts = np.array([[PRESENT], [ABSENT], [UNRESOLVED]], dtype=np.uint8)
+    plain = Counts.of(verdicts)
+    assert plain.rate(0)["bounds"] == pytest.approx([1 / 3, 2 / 3])
+    heavy = Counts.of(verdicts, np.array([1.0, 1.0, 6.0]))
+    assert heavy.rate(0)["bounds"] == pytest.approx([1 / 8, 7 / 8])
+    assert plain.more_labels(0) is None
+
+
+def test_a_difference_is_bounded_by_the_bounds_of_its_sides() -> None:
+    first = Counts((6,), (16,), unresolved=(4,), doubtful=(4.0,))
+    (found,) = differences(first, Counts((5,), (20,)), ("failed", "succeeded"))
+    # 6 to 10 of 20, less 5 of 20.
+    assert found["difference_bounds_pp"] == pytest.approx([5, 25])
+    assert found["difference_pp"] == pytest.approx(100 * (6 / 16 - 5 / 20))
+    assert found["difference_ci_pp"] is None
+    assert found["risk_ratio_ci"] is None
+    assert found["undefined"] == {"difference_ci_pp": "unresolved", "risk_ratio_ci": "unresolved"}
+
+
+@pytest.mark.parametrize(("first", "second"), [((0, 2), (3, 3)), ((2, 4), (10, 30))])
+def test_a_difference_of_fewer_than_five_has_no_interval(
+    first: tuple[int, int], second: tuple[int, int]
+) -> None:
+    one, other = (Counts((hits,), (n,)) for hits, n in (first, second))
+    (found,) = differences(one, other, ("failed", "succeeded"))
+    assert found["difference_pp"] is not None
+    assert found["difference_ci_pp"] is found["risk_ratio_ci"] is None
+    assert found["undefined"]["difference_ci_pp"] == "few_traces"
+    (enough,) = differences(Counts((2,), (5,)), Counts((3,), (9,)), ("failed", "succeeded"))
+    ends = newcombe(2, 5, 3, 9) or ()
+    assert enough["difference_ci_pp"] == pytest.approx([100 * end for end in ends])
+
+
+def test_the_share_of_a_known_number_of_traces() -> None:
+    # 10 of 50 of 100 have the variance of 50 * 99 / 50 = 99 cases with replacement.
+    expected = proportion_confint(0.2 * 99, 99, method="wilson")
+    assert share_of_all(10, 50, 100) == pytest.approx(expected)
+    # Of 12 traces 11 are known, so that little can change.
+    assert share_of_all(3, 11, 12) == pytest.approx((3 / 12, 4 / 12))
+    found = powered(np.array([40.0, 10, 10, 40]), np.array([50.0, 50]))
+    assert found["these"]["ci"] == list(share_of_all(50, 100, 200))
+    few = powered(np.array([4.0, 1, 1, 4]), np.array([50.0, 50]))
+    assert few["these"]["ci_withheld"] == "few_traces"
+
+
+def test_labels_still_needed_are_not_cut_at_the_traces_left() -> None:
+    found = powered(np.array([44.0, 6, 6, 54]), np.array([18.0, 22]))
+    assert found["more_labels"] is not None
+    assert found["more_labels"] > 40
+
+
+@pytest.fixture(scope="module")
+def judged() -> Any:
+    """On t0 to t39 people agree, on t40 to t49 they differ; t50 to t99 are the judge's alone."""
+    words = "1" * 10 + "0" * 30 + "1" * 6 + "0" * 4
+    judge = said(words) | said("1" * 15 + "0" * 35, prefix="u")
+    reference = said("1" * 8 + "0" * 30 + "1" * 2)
+    differ = frozenset(said("·" * 40 + "1" * 10))
+    alone = frozenset(f"u{n}" for n in range(50))
+    given = given_words(judge, reference, unresolved=differ, unlabelled=alone)
+    return judge_report(given, rounds=20)
+
+
+def test_prevalence_with_a_judge_is_bounded(judged: Any) -> None:
+    found = judged["prevalence"]["1.3"]
+    overall = found["overall"]
+    assert (overall["n_labelled"], overall["unresolved"], overall["n"]) == (40, 10, 90)
+    # 10 of 40 by people, 10 to 20 of 50 with those that they differ on.
+    assert overall["people"]["value"] == pytest.approx(0.25)
+    for figure in (overall["people"], overall["these"]):
+        assert figure["bounds"] == pytest.approx([0.2, 0.4])
+    # TP 8, FP 2, FN 2, TN 28 where people agree; of the other ten the judge calls 6 present.
+    ends = [(8, 8, 2, 32), (14, 2, 6, 28)]
+    further = np.array([15.0, 35])
+    assert overall["powered"]["bounds"] == pytest.approx(
+        [powered(np.array(table, float), further)["powered"]["value"] for table in ends]
+    )
+    for figure in (overall["people"], overall["powered"], found["corrected"]):
+        assert (figure["ci"], figure["ci_withheld"], figure["ci_needs"]) == (None, "unresolved", 9)
+    low, high = found["corrected"]["bounds"]
+    assert 0 <= low <= found["corrected"]["value"] <= high <= 1
+    assert overall["more_labels"] is None
+    assert judged["gold"]["sources"]["unresolved"] == 10
+
+
+def test_the_table_says_over_which_traces_and_shows_bounds(judged: Any) -> None:
+    section = judge_section(judged)
+    (table,) = (one for one in section.tables if one.id == "judge_overall")
+    assert "over 90 of 100 traces" in table.title
+    row = table.rows[0]
+    people = row.cells["people"]
+    assert isinstance(people, Estimate)
+    assert people.bounds == pytest.approx((0.2, 0.4))
+    assert row.cells["unresolved"] == 10
+    assert "unresolved" in {note.reason for note in table.notes}
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    rows = [*["gpt - F 10"] * 12, *["gpt - F 00"] * 12, *["gpt - F !0"] * 4]
+    rows += [*["gpt - S 00"] * 20, "gpt - S 10"]
+    return signature_report(replace(input_of(*rows, by="all", groups=("gpt",)), gold=MIX))
+
+
+def test_a_report_bounds_all_that_rests_on_disagreements(report: Report) -> None:
+    (group,) = report["groups"].values()
+    mode = group["modes"]["1.3"]
+    assert (mode["unresolved"], mode["open"]) == (4, 4)
+    assert mode["failed"]["bounds"] == pytest.approx([12 / 28, 16 / 28])
+    assert mode["all"]["bounds"] == pytest.approx([13 / 49, 17 / 49])
+    assert mode["succeeded"]["ci"] is not None
+    assert (mode["severity"], mode["severity_because"]) == ("unclear", "unresolved")
+    mean = group["modes_per_failed_trace"]
+    assert (mean["ci"], mean["unresolved"]) == (None, 4)
+    assert mean["bounds"] == pytest.approx([12 / 28, 16 / 28])
+    # 1 of 13 traces with it succeeded; the four that failed may show it too, or not.
+    given = mode["success_given"]["present"]
+    assert given["bounds"] == pytest.approx([1 / 17, 1 / 13])
+    design = group["categories"]["1"]["failed"]["traces"]
+    assert design["bounds"] == pytest.approx([12 / 28, 16 / 28])
+    assert group["modes"]["3.1"]["failed"]["ci"] is not None
+
+
+def test_every_format_names_what_is_unresolved(report: Report) -> None:
+    words = signatures_report(report)
+    written = [
+        " ".join(" ".join(render_text(words, 120)).split()),
+        render_markdown(words),
+        render_latex(words),
+        render_html(words),
+        *(chart.note for chart in words.charts),
+    ]
+    for text in written:
+        assert "20 unresolved" in text
+    tables = {one.id: one for one in words.tables if isinstance(one, Table)}
+    (modes,) = (one for key, one in tables.items() if key.startswith("modes"))
+    assert "unresolved" in {note.reason for note in modes.notes}
+
+
+def test_gold_is_named_with_what_is_unresolved() -> None:
+    assert gold_words(MIX) == "gold (verdicts: 60 unanimous, 20 unresolved)"
