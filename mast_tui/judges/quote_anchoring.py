@@ -220,11 +220,11 @@ class Locator:
         span = index
         for number, piece in enumerate(pieces):
             if number and not (_is_long(piece) and _is_long(pieces[number - 1])):
-                near = find_near(text, piece, at, SHORT_GAP)
-                if near is None or span != index:
+                beside = find_near(text, piece, at, SHORT_GAP)
+                if beside is None or span != index:
                     return None
-                places.append(near)
-                at = near.end
+                places.append(beside)
+                at = beside.end
                 continue
             place = closest(text, piece, how, start=at)
             if place is None and places and span == index and index + 1 < self._count:
