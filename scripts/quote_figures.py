@@ -193,6 +193,35 @@ def _reformatted(d: Drawn) -> str | None:
     return _changed(d, re.sub(r'(?<=[":,{}\[\]]) (?=["{\[\d])', "", d.quote))
 
 
+def _escaped_twice(d: Drawn) -> str | None:
+    return _changed(d, html.escape(html.escape(d.quote)))
+
+
+def _agent_before(d: Drawn) -> str | None:
+    agent = d.of.trace.span(d.span).agent
+    role = d.chance.choice(("", " (thought)", " (to the user)", " [message]"))
+    return f"{agent}{role}: {d.quote}" if agent else None
+
+
+def _without(d: Drawn, found: re.Match[str] | None) -> str | None:
+    """Return the quote without a match and the blanks after it."""
+    return None if found is None else d.quote[: found.start()] + d.quote[found.end() :].lstrip(" ")
+
+
+def _plain_word_left_out(d: Drawn) -> str | None:
+    words = [
+        m
+        for m in re.finditer(r"(?<=[a-z] )[a-z]{4,}(?= [a-z])", d.quote)
+        if _says_something(m[0])
+        and m[0] not in _OPPOSITE
+        and not _QUALIFIER.match(m[0] + " ")
+        and not _NEGATION.match(m[0] + " ")
+        and m.start() > 8
+        and m.end() < len(d.quote) - 8
+    ]
+    return _without(d, d.chance.choice(words)) if words else None
+
+
 HONEST: Final = (
     Kind("as it is", lambda d: d.quote),
     Kind("in “ ”", lambda d: f"“{d.quote}”"),
@@ -216,14 +245,12 @@ HONEST: Final = (
     Kind("`#12: ` before", lambda d: f"#{d.span + 1}: {d.quote}"),
     Kind("a speaker before", lambda d: d.chance.choice(_SPEAKERS) + d.quote),
     Kind("`...` at the end", lambda d: f"{d.quote} ..."),
+    Kind("`&amp;lt;` for `<`", _escaped_twice, only='[<>&"]'),
+    Kind("the agent's name before", _agent_before),
+    Kind("a plain word left out", _plain_word_left_out),
 )
 
 # Between honest and altered: told, and bound by nothing
-
-
-def _dropped(d: Drawn) -> str | None:
-    found = _inner_word(d)
-    return None if found is None else d.quote[: found.start()] + d.quote[found.end() :].lstrip(" ")
 
 
 def _note(d: Drawn) -> str | None:
@@ -260,18 +287,20 @@ def _small_word(d: Drawn) -> str | None:
     return d.quote[: found.start()] + other + d.quote[found.end() :]
 
 
-def _left_out(sign: str) -> Edit:
+def _left_out(sign: str, *, before: int = 6, after: int = 6) -> Edit:
+    """Leave out all but some words before and after the sign."""
+
     def edit(d: Drawn) -> str | None:
-        words = list(re.finditer(r"\w+", d.quote))
+        words = list(re.finditer(r"[^\W_]+", d.quote))
         if len(words) < 16:
             return None
-        return f"{d.quote[: words[5].end()]} {sign} {d.quote[words[-6].start() :]}"
+        head = d.quote[: words[before - 1].end()]
+        return f"{head} {sign} {d.quote[words[-after].start() :]}"
 
     return edit
 
 
 BETWEEN: Final = (
-    Kind("a word dropped", _dropped),
     Kind("`[the agent]` put in", _note),
     Kind("two letters turned", _typo),
     Kind("another form of a word", _other_form),
@@ -282,6 +311,8 @@ PARTS: Final = (
     Kind("`…` in the middle", _left_out("…"), 120, 280),
     Kind("`...` in the middle", _left_out("..."), 120, 280),
     Kind("`[...]` in the middle", _left_out("[...]"), 120, 280),
+    Kind("`…` before two words", _left_out("…", after=2), 120, 280),
+    Kind("`…` after two words", _left_out("…", before=2), 120, 280),
 )
 
 # Altered
@@ -400,6 +431,17 @@ def _qualified(d: Drawn) -> str | None:
     return d.quote[: found.start()] + d.quote[found.end() :]
 
 
+def _inner(d: Drawn, pattern: re.Pattern[str]) -> re.Match[str] | None:
+    """Return a match that is not at an edge of the quote."""
+    matches = [m for m in pattern.finditer(d.quote) if m.start() > 8 and m.end() < len(d.quote) - 8]
+    return d.chance.choice(matches) if matches else None
+
+
+def _opposite_left_out(d: Drawn) -> str | None:
+    words = "|".join(sorted(_OPPOSITE.keys() - {"and"}))
+    return _without(d, _inner(d, re.compile(rf"(?<=[a-z] )(?:{words})(?= [a-z])")))
+
+
 def _turned(d: Drawn) -> str | None:
     words = [m for m in _WORD.finditer(d.quote) if _says_something(m[0])]
     if len(words) < 2:
@@ -497,6 +539,9 @@ ALTERED: Final = (
     Kind("three other words", _other_words(3)),
     Kind("a word put in", _added),
     Kind("a qualifier left out", _qualified, only=_QUALIFIER.pattern),
+    Kind("a number left out", lambda d: _without(d, _inner(d, _NUMBER)), only=_NUMBER.pattern),
+    Kind("a name left out", lambda d: _without(d, _inner(d, _NAME)), only=_NAME.pattern),
+    Kind("a word with an opposite left out", _opposite_left_out),
     Kind("two words turned", _turned),
     Kind("words of another trace", _elsewhere),
     Kind("a stock phrase", _stock),
@@ -727,6 +772,13 @@ def share_found(tallies: dict[str, Tally]) -> float:
 def table(tallies: dict[str, dict[str, Tally]]) -> Iterator[str]:
     """The figures as a table in Markdown."""
     heads = [name.replace("_", " ") for name in KINDS]
+    honest = sum(
+        (t.counts for g in ("honest", "parts") for t in tallies[g].values()), QuoteCounts()
+    )
+    recognised = honest.found + honest.in_parts
+    share = recognised / honest.all if honest.all else 0.0
+    yield f"honest edits and parts left out, found or in parts: {recognised} of {honest.all}"
+    yield f"({share:.1%})\n"
     yield f"| | quotes | **found** | {' | '.join(heads)} |"
     yield f"|---|{'---:|' * (len(KINDS) + 2)}"
     for group, kinds in tallies.items():

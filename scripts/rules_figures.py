@@ -21,7 +21,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -314,7 +314,7 @@ def _with_outcomes(judged: Judged, path: Path, name: str) -> Iterator[Case]:
     Two rules say that they did not (3.1 by the last words, 3.3 by the last check): they are right
     where the run failed, wrong where it succeeded. Of the others an outcome says nothing.
     """
-    ends = {termination.TOO_EARLY, verification.FAILING}
+    ends = {termination.TOO_EARLY, verification.MODE}
     for trace, found in judged.of(path):
         failed = trace.meta.outcome is Outcome.FAILED
 
@@ -394,6 +394,12 @@ class Count:
             self.marked += len(truth.places)
             self.met += sum(touches(place, [one for _, one in mine]) for place in truth.places)
         return told
+
+    def __add__(self, other: Count) -> Count:
+        sums = {
+            one.name: getattr(self, one.name) + getattr(other, one.name) for one in fields(self)
+        }
+        return Count(**sums)
 
     def as_json(self) -> dict[str, object]:
         return {
@@ -485,52 +491,26 @@ def read_by_hand() -> list[Read]:
         ]
 
 
-def _read_table(labelled: Labelled, halves: Sequence[str]) -> Iterator[str]:
-    """What was read of the suggestions that are on, and which of them the rules still make."""
-    cases = {
-        (name, case.trace.identity.trace_id): case
-        for name, of_set in labelled.items()
-        for case in of_set
+def _read_count(labelled: Labelled, rule: Rule, halves: Sequence[str]) -> tuple[int, int]:
+    """Return how many suggestions of a rule were right when read, and how many were read.
+
+    Only suggestions count that the rule still makes. One that was not read counts as wrong.
+    """
+    verdicts = {
+        (one.set, one.trace, one.rule, one.first, one.last): one.right for one in read_by_hand()
     }
-    made = {
-        (name, trace_id, rule.name, first + 1, last + 1)
-        for (name, trace_id), case in cases.items()
-        for rule, finding in case.found
-        if rule.default
-        for first, last in (place_of(case.trace, finding.first, finding.last),)
-    }
-    listed = {(one.set, one.trace, one.rule, one.first, one.last): one for one in read_by_hand()}
-    unread = made - listed.keys()
-    yield "| rule | half | read | right | precision | still made | right | precision |"
-    yield "|---|---|---:|---:|---|---:|---:|---|"
-    for rule in (*(rule.name for rule in DEFAULT), "both"):
-        for half in halves:
-            mine = [
-                (key, one)
-                for key, one in listed.items()
-                if rule in (one.rule, "both") and cases[key[:2]].half == half
-            ]
-            cells = []
-            for some in (mine, [(key, one) for key, one in mine if key in made]):
-                right = sum(one.right for _, one in some)
-                cells += [str(len(some)), str(right), _estimate(right, len(some))]
-            title = f"`{rule}`" if rule != "both" else "**both**"
-            yield f"| {title} | {half} | {' | '.join(cells)} |"
-    if unread:
-        yield ""
-        yield f"Not read yet: {', '.join(' '.join(map(str, one)) for one in sorted(unread))}."
-    yield ""
-    yield "| what was read | half | place | right | why |"
-    yield "|---|---|---|---|---|"
-    for key, one in listed.items():
-        half = cases[key[:2]].half
-        if half in halves:
-            place = f"#{one.first}" if one.first == one.last else f"#{one.first} to #{one.last}"
-            gone = "" if key in made else ", no longer made"
-            yield (
-                f"| `{one.rule}`{gone} | {half} | {one.set}, {one.trace}, {place} "
-                f"| {'yes' if one.right else 'no'} | {one.why} |"
-            )
+    right = 0
+    made = 0
+    for name, cases in labelled.items():
+        for case in cases:
+            for found_by, finding in case.found:
+                if found_by is not rule or case.half not in halves:
+                    continue
+                first, last = place_of(case.trace, finding.first, finding.last)
+                trace_id = case.trace.identity.trace_id
+                made += 1
+                right += verdicts.get((name, trace_id, rule.name, first + 1, last + 1), False)
+    return right, made
 
 
 def _alarms_table(labelled: Labelled) -> Iterator[str]:
@@ -552,37 +532,47 @@ def _estimate(hits: int, n: int) -> str:
     return f"{figure.value:.2f} [{figure.ci[0]:.2f}, {figure.ci[1]:.2f}]"
 
 
-def _corpus_table(counts: Counts, halves: Sequence[str]) -> Iterator[str]:
-    yield (
-        "| rule | mode | half | set | suggestions | right | wrong | precision | on a marked step "
-        "(by chance) | recall |"
-    )
-    yield "|---|---|---|---|---:|---:|---:|---|---|---|"
+def _rules_table(counts: Counts, labelled: Labelled, halves: Sequence[str]) -> Iterator[str]:
+    """One line a rule, over all sets."""
     codes = {mode.slug: mode.code for mode in load_mast().modes}
-    named = {rule.name: codes[rule.mode] for rule in RULES}
-    for group in (*named, "on", "all"):
+    yield (
+        "| rule | mode | what it sees | runs | suggestions | precision by labels "
+        "| on a marked step (by chance) | precision when read |"
+    )
+    yield "|---|---|---|---|---:|---|---|---|"
+    for rule in RULES:
+        count = Count()
         for half in halves:
-            sets = counts.get((group, half), {})
-            for name in (*(name for name in sets if name != "pooled"), "pooled"):
-                count = sets.get(name, Count())
-                if not count.said and group in named:
-                    continue
-                placed = (
-                    ""
-                    if name == "pooled" or not count.placed
-                    else (f"{count.touched} of {count.placed} ({count.chance:.1f})")
-                )
-                recall = "" if name == "pooled" else _estimate(count.met, count.marked)
-                yield (
-                    f"| {_title(group)} | {named.get(group, '')} | {half} | {name} | {count.said} "
-                    f"| {count.right} | {count.wrong} "
-                    f"| {_estimate(count.right, count.right + count.wrong)} | {placed} "
-                    f"| {recall} |"
-                )
+            count += counts.get((rule.name, half), {}).get("pooled", Count())
+        runs = "by default" if rule.default else "when asked for"
+        told = _of(count.right, count.right + count.wrong)
+        placed = f"{count.touched} of {count.placed} ({count.chance:.1f})" if count.placed else "—"
+        read = _of(*_read_count(labelled, rule, halves)) if rule.default else "—"
+        yield (
+            f"| `{rule.name}` | {codes[rule.mode]} | {rule.sees} | {runs} | {count.said} "
+            f"| {told} | {placed} | {read} |"
+        )
 
 
-def _title(group: str) -> str:
-    return {"on": "**all that are on**", "all": "**all rules**"}.get(group, f"`{group}`")
+def _recall_table(counts: Counts, halves: Sequence[str]) -> Iterator[str]:
+    """One line a set."""
+    yield "| set | recall of those that run by default | suggestions of all | recall of all |"
+    yield "|---|---|---:|---|"
+    for name in SETS:
+        by_group = {}
+        for group in ("on", "all"):
+            by_group[group] = Count()
+            for half in halves:
+                by_group[group] += counts.get((group, half), {}).get(name, Count())
+        every = by_group["all"]
+        if every.marked or every.said:
+            on = _of(by_group["on"].met, by_group["on"].marked)
+            yield f"| {name} | {on} | {every.said} | {_of(every.met, every.marked)} |"
+
+
+def _of(hits: int, n: int) -> str:
+    """Return a share with its interval, as in ``2 of 4: 0.50 [0.15, 0.85]``."""
+    return f"{hits} of {n}: {_estimate(hits, n)}" if n else "—"
 
 
 def _sample_table(judged: Judged) -> Iterator[str]:
@@ -590,7 +580,7 @@ def _sample_table(judged: Judged) -> Iterator[str]:
     yield "|---|---|---|"
     by_default, by_all = (on_samples(judged, rules)[0] for rules in (DEFAULT, RULES))
     for name, words in (
-        ("mechanical", "plants that a rule could see, found"),
+        ("mechanical", "plants that counting could see, found"),
         ("all plants", "all plants, with those that take understanding, found"),
         ("clean", "hard negatives beside them, hit"),
     ):
@@ -598,27 +588,17 @@ def _sample_table(judged: Judged) -> Iterator[str]:
         yield f"| {words} | {' | '.join(cells)} |"
 
 
-def _rules_table() -> Iterator[str]:
-    codes = {mode.slug: mode.code for mode in load_mast().modes}
-    yield "| rule | mode | what it sees | runs |"
-    yield "|---|---|---|---|"
-    for rule in RULES:
-        runs = "by default" if rule.default else "when asked for"
-        yield f"| `{rule.name}` | {codes[rule.mode]} | {rule.sees} | {runs} |"
-
-
 def tables(judged: Judged, labelled: Labelled, halves: Sequence[str]) -> Iterator[str]:
-    """All tables in Markdown, and under them the suggestions on halves that may be looked at."""
-    yield from _rules_table()
+    """All tables in Markdown."""
+    counts = on_corpus(labelled, halves)[0]
+    yield from _rules_table(counts, labelled, halves)
     yield ""
     yield from _sample_table(judged)
     yield ""
     if not labelled:
         yield "No corpus, so no labelled sets."
         return
-    yield from _corpus_table(on_corpus(labelled, halves)[0], halves)
-    yield ""
-    yield from _read_table(labelled, halves)
+    yield from _recall_table(counts, halves)
     yield ""
     yield from _alarms_table(labelled)
 

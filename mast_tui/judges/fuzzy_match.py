@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import unescape
 from typing import Final
 
 from mast_tui.judges.word_comparison import (
+    SIGN_ENTITY,
     Likeness,
     compare,
     loosened,
@@ -66,10 +67,19 @@ _NUMBER_BEFORE: Final = re.compile(
     r"\s*\[?(?:[0-9a-f]{6,64} |spans? )?#\d{1,9}\s?[\]:.,)–—-]{1,2}\s*", re.IGNORECASE
 )
 _SPEAKER_BEFORE: Final = re.compile(
-    r"[*_\[]{0,2}(?:the )?(?:assistant|agent|user|human|system|tool|model|ai)"
-    r"(?: (?:agent|message|result|call|output|response))?[*_\]]{0,2}:[*_]{0,2}\s+",
+    r"[*_\[]{0,2}(?P<name>[^\s:()*\[\]][^\n:()*\[\]]{0,59}?) ?(?:[(\[][^()\[\]\n]{1,40}[)\]])?"
+    r"[*_\]]{0,2}:[*_]{0,2}\s+"
+)
+_SPEAKER: Final = re.compile(
+    r"(?:the )?(?:assistant|agent|user|human|system|tool|model|ai)"
+    r"(?: (?:agent|message|result|call|output|response))?",
     re.IGNORECASE,
 )
+_NOTE: Final = re.compile(
+    r" ?\[(?:[Tt]he|[Aa]n?|[Tt]his|[Tt]hat|[Ii]ts|[Tt]heir) [A-Za-z' ]{1,60}\]"
+)
+"""A note of the judge in square brackets, as in ``[the agent] restarted it``."""
+
 _WRAPS: Final = {'"': '"', "'": "'", "`": "`", "“": "”", "„": "“", "‘": "’", "«": "»", "「": "」"}
 _ESCAPE: Final = re.compile(r'\\(u[0-9a-fA-F]{4}|[nrt"\\/])')
 _ESCAPED: Final = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "/": "/"}
@@ -89,21 +99,30 @@ class Place:
     match: Match
 
 
-def readings(quote: str) -> tuple[str, ...]:
-    """What the quote may mean, the likeliest first: as given, then with less and less around it.
+def readings(quote: str, is_agent: Callable[[str], bool] = lambda _name: False) -> tuple[str, ...]:
+    """Return what a quote may mean, the likeliest first, each with less around it.
 
-    Taken off are white space, quotation marks and backticks that wrap it, a number, a span's header
-    or a speaker before it, and the escapes of JSON. None of them is empty.
+    White space, quotation marks and backticks around the quote are removed, then a number, a
+    span's header or a speaker before it, then HTML entities and the escapes of JSON.
+
+    Args:
+        quote: The words that a judge wrote.
+        is_agent: Tells whether the trace has an agent of a name. Words such as *Assistant* are
+            speakers in every trace.
+
+    Returns:
+        The readings, none of them empty.
     """
-    found = {quote.strip(): None}
     bare = _unwrapped(_without_number(_unwrapped(quote.strip())))
-    found[bare] = None
+    found = {quote.strip(): None, bare: None}
     spoken = _SPEAKER_BEFORE.match(bare)
-    if spoken:
+    if spoken and (_SPEAKER.fullmatch(spoken["name"]) or is_agent(spoken["name"])):
         bare = _unwrapped(bare[spoken.end() :].strip())
         found[bare] = None
-    plain = unescape(bare) if "&" in bare else bare
-    found[_unwrapped(_ESCAPE.sub(_unescaped, plain).strip())] = None
+    if "&" in bare:
+        bare = unescape(unescape(bare))
+        found[bare.strip()] = None
+    found[_unwrapped(_ESCAPE.sub(_unescaped, bare).strip())] = None
     found.pop("", None)
     return tuple(found)
 
@@ -118,10 +137,12 @@ def parts(quote: str) -> tuple[str, ...]:
 
 
 def letters(text: str) -> str:
-    """The letters and digits of a text, in lower case, but for those of escapes."""
+    """Return the letters and digits of a text in lower case, without those of escapes."""
     if "\\" in text:
         for escape in ("\\n", "\\r", "\\t"):
             text = text.replace(escape, "")
+    if "&" in text:
+        text = SIGN_ENTITY.sub("", text)
     data = text.encode("utf-8", "surrogatepass").translate(_LOWER, _NO_LETTERS)
     found = data.decode("utf-8", "surrogatepass")
     if found.isascii():
@@ -167,6 +188,23 @@ def closest(text: str, part: str, how: Match, *, start: int = 0) -> Place | None
         if place is not None or each is how:
             return place
     return None
+
+
+def find_near(text: str, part: str, start: int, reach: int) -> Place | None:
+    """Return the place of the same words near a place, None where they do not stand there.
+
+    Args:
+        text: The text in which they are looked for.
+        part: The words.
+        start: The place from which they are looked for.
+        reach: The number of characters after ``start`` in which they must begin.
+    """
+    end = start + reach + len(part)
+    place = closest(text[start:end], part, Match.SPACING)
+    if place is None:
+        return None
+    place = Place(*_whole_words(text, start + place.start, start + place.end), place.match)
+    return place if same_words(part, text[place.start : place.end]) else None
 
 
 class Joined:
@@ -330,7 +368,8 @@ def _similar(text: str, quote: str) -> Place | None:
 def _aligned(text: str, quote: str) -> tuple[int, int] | None:
     from rapidfuzz import fuzz
 
-    loose, wanted = _folded(text), _folded(quote)
+    loose = _folded(text)
+    wanted = _folded(_NOTE.sub("", quote).strip() or quote)
     if len(wanted) > len(loose):
         return (0, len(text)) if fuzz.ratio(wanted, loose, score_cutoff=CUTOFF) else None
     found = fuzz.partial_ratio_alignment(wanted, loose, score_cutoff=CUTOFF)

@@ -8,7 +8,7 @@ altered, or not to the letter what stands there, stands what the judge wrote.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise, zip_longest
 from typing import Final, Protocol
@@ -20,6 +20,7 @@ from mast_tui.judges.fuzzy_match import (
     Place,
     clipped,
     closest,
+    find_near,
     find_part,
     layers,
     letters,
@@ -30,7 +31,7 @@ from mast_tui.judges.word_comparison import word_count
 from mast_tui.labels import Evidence, Finding, Match
 from mast_tui.traces.model import Trace
 
-CHECKING: Final = "2"
+CHECKING: Final = "3"
 """Raise it where quotes are found, placed or told apart otherwise than before: then the answers
 that are kept are read and checked anew."""
 
@@ -45,6 +46,13 @@ MOST_COMPARED: Final = 500_000
 
 LONGEST_GAP: Final = 2_000
 """Parts of a quote that stand further apart, in characters, are not shown as one piece."""
+
+SHORT_GAP: Final = 300
+"""A part of few words counts only so near to the part before it, in characters, and only in the
+same words: elsewhere it stands by chance."""
+
+_FIRST_PARTS_TRIED: Final = 20
+"""The number of places of a short first part from which the other parts are looked for."""
 
 _SPAN_COST: Final = 200
 """What fetching a text counts, in characters, so that a million short spans end as well."""
@@ -61,6 +69,9 @@ class SentTexts(Protocol):
 
     def __len__(self) -> int: ...
     def text(self, index: int, /) -> str: ...
+    def agents(self) -> Collection[str]:
+        """Return the names of the agents as the judge was shown them."""
+
     def to_original(self, index: int, start: int, end: int, /) -> tuple[int, int]:
         """The stretch of ``trace.text(index)`` that stands at these places of the sent text."""
 
@@ -95,6 +106,7 @@ class Locator:
         self._known_layers: dict[int, tuple[str, ...]] = {}
         self._kept = 0
         self._cut = False
+        self._agents: frozenset[str] | None = None
         self.limited = 0
 
     def locate(
@@ -115,7 +127,7 @@ class Locator:
             named: The first and last index that the judge named.
             around: Those that it was shown.
         """
-        meant = _Quote.of(quote)
+        meant = _Quote.of(quote, self._is_agent)
         if not meant.whole:
             return None
         self._cut = False
@@ -132,6 +144,11 @@ class Locator:
         if found is None and self._cut:
             self.limited += 1
         return found
+
+    def _is_agent(self, name: str) -> bool:
+        if self._agents is None:
+            self._agents = frozenset(agent.casefold() for agent in self._sent.agents())
+        return name.casefold() in self._agents
 
     def _first(
         self, meanings: tuple[_Reading, ...], how: Match, area: Iterable[int]
@@ -178,11 +195,37 @@ class Locator:
         return self._in_order(first.index, clipped(text), pieces, Match.REWORDED)
 
     def _in_order(self, index: int, text: str, pieces: tuple[str, ...], how: Match) -> Found | None:
-        """Pieces that follow each other in a span, or in it and the next one."""
+        """Return the place of pieces that follow each other in a span, or in it and the next."""
+        if all(map(_is_long, pieces)):
+            return self._in_order_from(0, index, text, pieces, how)
+        if how is Match.REWORDED and not _is_long(pieces[0]):
+            return None
+        start = 0
+        for _ in range(_FIRST_PARTS_TRIED):
+            place = closest(text, pieces[0], how, start=start)
+            if place is None:
+                return None
+            found = self._in_order_from(place.start, index, text, pieces, how)
+            if found is not None:
+                return found
+            start = place.start + 1
+        return None
+
+    def _in_order_from(
+        self, start: int, index: int, text: str, pieces: tuple[str, ...], how: Match
+    ) -> Found | None:
         places: list[Place] = []
         match = Match.IN_PARTS
-        at, span = 0, index
-        for piece in pieces:
+        at = start
+        span = index
+        for number, piece in enumerate(pieces):
+            if number and not (_is_long(piece) and _is_long(pieces[number - 1])):
+                beside = find_near(text, piece, at, SHORT_GAP)
+                if beside is None or span != index:
+                    return None
+                places.append(beside)
+                at = beside.end
+                continue
             place = closest(text, piece, how, start=at)
             if place is None and places and span == index and index + 1 < self._count:
                 span, text = index + 1, self._sent.text(index + 1)
@@ -252,21 +295,22 @@ class _Quote:
     long: bool
 
     @classmethod
-    def of(cls, quote: str) -> _Quote:
+    def of(cls, quote: str, is_agent: Callable[[str], bool]) -> _Quote:
         whole: dict[tuple[str, ...], None] = {}
         pieced: dict[tuple[str, ...], None] = {}
         pieces: tuple[str, ...] = ()
         long_parts: tuple[str, ...] = ()
-        for reading in readings(quote):
+        for reading in readings(quote, is_agent):
             whole[(reading,)] = None
             pieces = parts(reading)
             if len(pieces) == 1:
                 whole[pieces] = None
                 continue
             long_parts = tuple(p for p in pieces if word_count(p) >= WORDS_OF_A_PART)
-            if pieces and pieces == long_parts:
+            if sum(map(word_count, pieces)) >= WORDS_OF_A_PART:
                 pieced[pieces] = None
-        long_parts = () if len(pieces) == 1 or pieces in pieced else long_parts
+        if len(pieces) == 1 or pieces == long_parts:
+            long_parts = ()
         longest = max((len(_bytes(piece)) for piece in pieces), default=0)
         return cls(
             tuple(map(_reading, whole)),
@@ -276,6 +320,10 @@ class _Quote:
             longest < _SHORT_BYTES,
             longest >= _LONG_BYTES,
         )
+
+
+def _is_long(piece: str) -> bool:
+    return word_count(piece) >= WORDS_OF_A_PART
 
 
 def _reading(pieces: tuple[str, ...]) -> _Reading:

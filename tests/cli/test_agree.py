@@ -53,8 +53,8 @@ def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A workspace with the labels that come with the samples, their traces at hand."""
     place = tmp_path_factory.mktemp("samples") / "workspace.db"
     for command in (
-        ("judge", str(SAMPLES), "--judge", "rules", "--rules", "all", "--quiet"),
         ("import", str(SAMPLES / "workspace.jsonl"), "--format", "jsonl"),
+        ("judge", str(SAMPLES), "--judge", "rules", "--rules", "all", "--quiet"),
     ):
         # click keeps what it has wrapped a stream in, and pytest's own streams come and go.
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()):

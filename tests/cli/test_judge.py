@@ -71,8 +71,8 @@ def test_only_judges_that_there_are_can_be_named(cli: Cli, tmp_path: Path) -> No
 
 def test_rules_are_chosen_by_name(cli: Cli, tmp_path: Path) -> None:
     write_run(tmp_path)
-    silent = cli("judge", "run.json", "--judge", "rules", "--rules", "limit,overlong", "--json")
-    assert silent.json["judge"].endswith("+limit+overlong")
+    silent = cli("judge", "run.json", "--judge", "rules", "--rules", "limit,reset", "--json")
+    assert silent.json["judge"].endswith("+limit+reset")
     assert (silent.json["traces"]["judged"], silent.json["suggestions"]) == (1, 0)
     every = cli("judge", "run.json", "--judge", "rules", "--rules", "all", "--json")
     assert every.json["judge"].endswith("+all")

@@ -77,7 +77,7 @@ def test_only_what_is_named_makes_it_fail(cli: Cli, tmp_path: Path) -> None:
     assert other.code == 0
     assert [(one["mode"], one["fails"]) for one in other.json["findings"]] == [("1.3", False)]
     assert "failed-check" in {rule["name"] for rule in other.json["rules"]}, "what looks for 3.3"
-    assert "loop" not in {rule["name"] for rule in cli("lint", ".", "--json").json["rules"]}
+    assert "reset" not in {rule["name"] for rule in cli("lint", ".", "--json").json["rules"]}
 
 
 def test_fatal_are_the_modes_that_were_published_as_such(cli: Cli) -> None:
@@ -97,8 +97,8 @@ def test_fatal_are_the_modes_that_were_published_as_such(cli: Cli) -> None:
         (("--fail-on", "zzz"), "no such mode; mast@3 has 1.1"),
         (("--fail-on", ","), "names nothing"),
         (("--fail-on", "2.4"), "no rule looks for it; the rules look for 1.3"),
-        (("--fail-on", "3.3", "--rules", "loop"), "add failed-check to --rules"),
-        (("--fail-on", "fatal", "--rules", "loop"), "looks for a fatal mode (1.4, 1.5"),
+        (("--fail-on", "3.3", "--rules", "similar-call"), "add failed-check to --rules"),
+        (("--fail-on", "fatal", "--rules", "similar-call"), "looks for a fatal mode (1.4, 1.5"),
         (("--json", "--format", "sarif"), "leave out --format sarif"),
         (("--blind",), "all that it tells"),
         (("--format", "xml"), "'xml' is not one of"),

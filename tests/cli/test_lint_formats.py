@@ -20,6 +20,7 @@ from sarif_kit.validate import validation_errors
 
 from mast_tui.cli.lint.findings import LintedTrace, LintReport, PlacedFinding
 from mast_tui.cli.lint.formats import FORMATS
+from mast_tui.judges.rules import RULES
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.file_places import FilePlace
 from mast_tui.traces.library import samples_folder
@@ -102,7 +103,7 @@ def test_the_samples_give_sarif_that_is_valid(cli: Cli, tmp_path: Path) -> None:
     assert validation_errors(log) == []
     (run,) = log["runs"]
     ids = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
-    assert len(set(ids)) == len(ids) == 16
+    assert len(set(ids)) == len(ids) == len(RULES)
     assert len(run["results"]) >= 25
     for result in run["results"]:
         assert ids[result["ruleIndex"]] == result["ruleId"]

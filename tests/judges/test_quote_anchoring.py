@@ -44,7 +44,7 @@ class Claimed:
 def trace_of(*texts: str) -> MemoryTrace:
     trace = MemoryTrace()
     for text in texts:
-        trace.say(text)
+        trace.say(text, agent="Planner")
     return trace
 
 
@@ -127,10 +127,33 @@ def look(trace: MemoryTrace, claim: Claimed, redaction: Redaction | None = None)
         (
             "All three pods are running … every write",
             3,
+            TEXTS[3][:-1],
+            Match.IN_PARTS,
+        ),
+        ("All three pods … every write", 3, TEXTS[3][:-1], Match.IN_PARTS),
+        ("All three … still refuses every write", 3, TEXTS[3][:-1], Match.IN_PARTS),
+        (
+            "All three pods are running … nothing else",
+            3,
             "All three pods are running",
             Match.ALTERED,
         ),
-        ("All three pods … every write", 3, None, None),
+        (
+            "Planner (thought): All three pods are running",
+            3,
+            "All three pods are running",
+            Match.EXACT,
+        ),
+        ("**planner [to user]:** All three pods are", 3, "All three pods are", Match.EXACT),
+        ("Assistant (thought): All three pods are", 3, "All three pods are", Match.EXACT),
+        ("Stranger: All three pods are running", 3, "All three pods are running", Match.ALTERED),
+        (
+            "All three pods &amp;lt;are&amp;gt; running",
+            3,
+            "All three pods are running",
+            Match.SPACING,
+        ),
+        ("[The agent] I close this incident", 7, "I close this incident", Match.REWORDED),
         ("…valkey still refuses…", 3, "valkey still refuses", Match.EXACT),
         (
             "Reading deployment.yaml\n limits:\n[… 1,234 characters left out …]\nis far too little",
@@ -382,6 +405,9 @@ class Endless:
     def text(self, index: int, /) -> str:
         self.read.append(index)
         return f"{index:04} the text goes on " * (self.size // 22)
+
+    def agents(self) -> tuple[str, ...]:
+        return ()
 
     def to_original(self, index: int, start: int, end: int, /) -> tuple[int, int]:
         return start, end

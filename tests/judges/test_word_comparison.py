@@ -55,6 +55,14 @@ def test_what_says_the_same(quote: str, text: str) -> None:
         ("restarted cart service twice", "restarted the cart service twice"),
         ("the perfromance was fine", "the performance was fine"),
         ("it queries them", "it query them"),
+        (
+            "the agent restarted the and read its log",
+            "the agent restarted the pod and read its log",
+        ),
+        (
+            "I read the log, saw the error and left",
+            "I read the log, quickly saw the error and left",
+        ),
     ],
 )
 def test_what_is_only_reworded(quote: str, text: str) -> None:
@@ -88,6 +96,27 @@ def test_what_is_only_reworded(quote: str, text: str) -> None:
         ("ran [3] times", "ran times", [("3", "")]),
         ("❌ all tests", "✅ all tests", [("❌", "✅")]),
         ("内存充足", "内存不足", [("充", "不")]),
+        *(
+            (
+                "the agent checked the orders of the shop",
+                f"the agent checked the {word} orders of the shop",
+                [("", word)],
+            )
+            for word in (
+                *("not", "no", "last", "all", "some", "only", "failed", "invalid", "unpaid", "two"),
+                *("12", "Ohio", "order_id", "possible", "almost", "open", "missing", "most"),
+            )
+        ),
+        (
+            "the agent will the orders",  # too short to lack a word
+            "the agent will delete the orders",
+            [("", "delete")],
+        ),
+        (
+            "the agent said that it read the orders of the shop",
+            "the agent quietly said that it read the recent orders of the shop",
+            [("", "recent")],
+        ),
     ],
 )
 def test_what_says_something_else(quote: str, text: str, words: list[tuple[str, str]]) -> None:

@@ -14,7 +14,7 @@ from click.core import ParameterSource
 
 from mast_tui.adjudication import keep_missing_indices
 from mast_tui.cli.command_line import CommonOptions
-from mast_tui.cli.judge.files import looks_under, traces_under, usual_lengths
+from mast_tui.cli.judge.files import looks_under, traces_under
 from mast_tui.cli.judge.options import JudgeCommand, model_options
 from mast_tui.cli.judge.progress import show_trace
 from mast_tui.cli.judge.summary import failed_files, print_run, print_shards, run_document
@@ -112,7 +112,7 @@ def judge_command(
         return _into_workspace(replace(command, again=True), twins)
     rules = chosen_rules(rule_names or "default")
     with WorkerPool(wanted_workers, quiet=quiet) as pool:
-        judge = RulesJudge(rules, usual_lengths(rules, pool.reachable(paths), pool.workers))
+        judge = RulesJudge(rules)
         if out is None:
             return _into_workspace(command, judge, judge.covered_by, pool)
         folder, chosen = ShardFolder(out), load_chosen_taxonomy(common.taxonomy)

@@ -6,15 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mast_tui.judges.rules import Rule
-from mast_tui.judges.rules.overlong import UsualLengths, successful_run
 from mast_tui.traces.library import scan
 from mast_tui.traces.scan.each_trace import each_trace
 
 if TYPE_CHECKING:
     from mast_tui.cli.shared.workers import WorkerPool
     from mast_tui.judges.runner import Look, Looking
-    from mast_tui.parallel import Workers
     from mast_tui.traces.model import FileReport, Trace
 
 
@@ -43,22 +40,3 @@ def looks_under(
         for look in looks:
             pool.on_trace(failed=look.problem is not None)
             yield look
-
-
-def usual_lengths(
-    rules: tuple[Rule, ...], paths: tuple[Path, ...], workers: Workers | None = None
-) -> UsualLengths | None:
-    """Measure how long successful runs of the tasks took, if a rule asks for that.
-
-    Args:
-        rules: Those that run.
-        paths: Where the runs are, which are read once more for this.
-        workers: Who reads them; None for this process alone.
-
-    Returns:
-        The lengths; None where no rule asks.
-    """
-    if not any(rule.compares_runs for rule in rules):
-        return None
-    measured = each_trace(paths, successful_run, workers)
-    return UsualLengths.measured(run for _report, runs in measured for run in runs)

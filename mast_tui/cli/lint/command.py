@@ -12,7 +12,6 @@ import click
 
 from mast_tui.cli.agree.input import judge_named
 from mast_tui.cli.command_line import CommonOptions
-from mast_tui.cli.judge.files import usual_lengths
 from mast_tui.cli.lint.findings import LintedTrace, LintReport, PlacedFinding, judged_now, placed
 from mast_tui.cli.lint.formats import FORMATS
 from mast_tui.cli.lint.gate import fail_on_option, gate_of, rules_for, rules_option
@@ -100,7 +99,7 @@ def lint_command(
     if output is not None:
         outputs.check(output)
     if judge_name == RULES_NOW:
-        judge = RulesJudge(rules, usual_lengths(rules, paths))
+        judge = RulesJudge(rules)
         find: Find = partial(judged_now, judge, gate)
         by_name = tuple((rule.name, chosen.mode(rule.mode)) for rule in rules)
         report = LintReport(judge.name, chosen, by_name, fail_on)

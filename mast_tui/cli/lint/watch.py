@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import click
 
 from mast_tui.cli.command_line import CommonOptions
-from mast_tui.cli.judge.files import usual_lengths
 from mast_tui.cli.lint.command import ALL_IS_TOLD, FAILS
 from mast_tui.cli.lint.findings import PlacedFinding, judged_now
 from mast_tui.cli.lint.formats import finding_values, text_line
@@ -98,7 +97,7 @@ def watch_command(
     rules = rules_for(rule_names, gate, running=True)
     words = _words_of(command)
     check_may_see_judges(common, chosen)
-    judge = RulesJudge(rules, usual_lengths(rules, paths))
+    judge = RulesJudge(rules)
     running = RunningTraces(paths, judge, gate)
     told = _Told(bell, words, as_json)
     try:

@@ -10,9 +10,7 @@ from mast_tui.errors import MastError
 from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.rules import (
     invented,
-    loops,
     mismatch,
-    overlong,
     repeated_words,
     repetition,
     reset,
@@ -20,7 +18,6 @@ from mast_tui.judges.rules import (
     verification,
     views,
 )
-from mast_tui.judges.rules.overlong import UsualLengths
 from mast_tui.judges.rules.walk import Walk, walk
 from mast_tui.labels import Finding
 from mast_tui.traces.model import Trace
@@ -43,7 +40,6 @@ class Rule:
         find: Gives what it finds in a trace.
         default: Whether it runs unless something else is asked for. What earns that is in
             docs/rules.md.
-        compares_runs: Whether it needs to know how long successful runs of the tasks took.
         needs_end: Whether it says of a run that goes on what does not hold in the end: each place
             to which the run has come would be its end.
     """
@@ -53,7 +49,6 @@ class Rule:
     sees: str
     find: Callable[[Walk], Iterator[Finding]]
     default: bool = False
-    compares_runs: bool = False
     needs_end: bool = False
 
 
@@ -80,26 +75,10 @@ RULES: Final = (
     ),
     Rule("repeated-message", repetition.MODE, "the same words again", repeated_words.find),
     Rule(
-        "loop", repetition.MODE, "a round of calls, changes among them, that leads back", loops.find
-    ),
-    Rule(
-        "after-done",
-        termination.TOO_LATE,
-        "work after it was declared finished",
-        termination.find_after_done,
-    ),
-    Rule(
         "limit",
         termination.TOO_LATE,
         "a limit ends the run while it is at work",
         termination.find_limit,
-    ),
-    Rule(
-        "overlong",
-        overlong.MODE,
-        "far longer than successful runs of the same task",
-        overlong.find,
-        compares_runs=True,
     ),
     Rule("reset", reset.MODE, "the opening again in the middle", reset.find),
     Rule("invented-value", invented.MODE, "a value in a call that nobody gave", invented.find),
@@ -124,38 +103,48 @@ RULES: Final = (
         needs_end=True,
     ),
     Rule(
-        "unchecked",
-        verification.LEFT_OUT,
-        "success claimed without a look after the last change",
-        verification.find_unchecked,
-    ),
-    Rule(
         "failed-check",
-        verification.FAILING,
+        verification.MODE,
         "success claimed against the last check",
-        verification.find_failed_check,
+        verification.find,
     ),
 )
 DEFAULT: Final = tuple(rule for rule in RULES if rule.default)
 
+REMOVED: Final = frozenset({"loop", "after-done", "overlong", "unchecked"})
+"""The names of earlier rules. Workspaces hold judges that are called after them."""
+
 
 def chosen_rules(names: str) -> tuple[Rule, ...]:
-    """Give the rules that ``default``, ``all`` or ``NAME,NAME,…`` stands for, in their order.
+    """Return the rules that ``default``, ``all`` or ``NAME,NAME,…`` stands for, in their order.
 
     Raises:
-        UnknownRule: There is no rule of such a name, or none is named.
+        UnknownRule: No rule is named, or there is no rule of such a name, or not any more.
     """
-    wanted = {name.strip() for name in names.split(",") if name.strip()}
-    unknown = wanted - {rule.name for rule in RULES} - {"all", "default"}
-    if unknown or not wanted:
-        there = ", ".join(rule.name for rule in RULES)
-        wrong = f"no rule {', '.join(map(repr, sorted(unknown)))}" if unknown else "no rule named"
-        raise UnknownRule(f"{wrong}; there are default, all, and {there}")
+    chosen = {name.strip() for name in names.split(",") if name.strip()}
+    unknown = chosen - {rule.name for rule in RULES} - {"all", "default"}
+    if unknown or not chosen:
+        raise UnknownRule(f"{_complaint(unknown)}; there are default, all, and {_all_names()}")
     return tuple(
         rule
         for rule in RULES
-        if "all" in wanted or rule.name in wanted or ("default" in wanted and rule.default)
+        if "all" in chosen or rule.name in chosen or ("default" in chosen and rule.default)
     )
+
+
+def _all_names() -> str:
+    return ", ".join(rule.name for rule in RULES)
+
+
+def _complaint(unknown: set[str]) -> str:
+    if not unknown:
+        return "no rule named"
+    removed = sorted(unknown & REMOVED)
+    if removed:
+        names = ", ".join(map(repr, removed))
+        verb = "was" if len(removed) == 1 else "were"
+        return f"{names} {verb} removed: on public runs no finding could be shown to be right"
+    return f"no rule {', '.join(map(repr, sorted(unknown)))}"
 
 
 class RulesJudge:
@@ -164,13 +153,11 @@ class RulesJudge:
     Its cost grows with the number of spans; of long texts only the two ends are looked at.
 
     Args:
-        rules: Those that run.
-        usual: How long successful runs of the tasks took, where that is known.
+        rules: The rules that run.
     """
 
-    def __init__(self, rules: Sequence[Rule] = DEFAULT, usual: UsualLengths | None = None) -> None:
+    def __init__(self, rules: Sequence[Rule] = DEFAULT) -> None:
         self.rules = tuple(rules)
-        self._usual = usual
 
     @property
     def name(self) -> str:
@@ -198,7 +185,7 @@ class RulesJudge:
 
     def findings(self, trace: Trace, /) -> list[tuple[Rule, Finding]]:
         """What each rule finds in a trace, in reading order; ``OSError`` as ``judge``."""
-        walked = walk(trace, None if self._usual is None else self._usual.of(trace))
+        walked = walk(trace)
         found = [(rule, finding) for rule in self.rules for finding in rule.find(walked)]
         place = {step.span.key: step.index for step in walked.steps}
         found.sort(key=lambda one: _order(one[1], place))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from mast_tui.judges.rules.effects import Effect, command_of, effect_of, ends_with_a_look
+from mast_tui.judges.rules.effects import Effect, command_of, effect_of
 from mast_tui.judges.rules.steps import Quote, Step, read_steps
 from mast_tui.labels import Evidence, Finding
 from mast_tui.traces.model import SpanKind, SpanStatus, Trace
@@ -23,7 +23,6 @@ class Call:
     tool: str
     command: str
     effect: Effect
-    checks_itself: bool
 
     @property
     def index(self) -> int:
@@ -62,29 +61,15 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class UsualLength:
-    """How many turns, and how many seconds, the longest of so many successful runs took.
-
-    ``seconds`` is None where their sources have no clock.
-    """
-
-    runs: int
-    turns: int
-    seconds: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class Walk:
     """All steps of a trace, and its calls in order.
 
-    ``text_of`` reads a step's whole text by its index. ``usual`` are the lengths of successful
-    runs of the same task, None where they are not known.
+    ``text_of`` reads a step's whole text by its index.
     """
 
     steps: tuple[Step, ...]
     calls: tuple[Call, ...]
     text_of: Callable[[int], str]
-    usual: UsualLength | None = None
 
     def finding(
         self,
@@ -116,10 +101,10 @@ def _index_of(call: Call) -> int:
     return call.index
 
 
-def walk(trace: Trace, usual: UsualLength | None = None) -> Walk:
+def walk(trace: Trace) -> Walk:
     """Read a trace once; ``OSError`` where its source cannot be read."""
     steps = read_steps(trace)
-    return Walk(steps, tuple(_calls(steps)), trace.text, usual)
+    return Walk(steps, tuple(_calls(steps)), trace.text)
 
 
 _CODE_BLOCK: Final = re.compile(
@@ -177,7 +162,6 @@ def _call(step: Step, result: Step | None, tool: str, arguments: str) -> Call:
         tool=tool,
         command=command,
         effect=effect_of(tool, arguments),
-        checks_itself=ends_with_a_look(command),
     )
 
 

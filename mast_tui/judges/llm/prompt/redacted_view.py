@@ -114,6 +114,11 @@ class RedactedView:
         """The trace's id."""
         return self._trace.identity.trace_id
 
+    def agents(self) -> frozenset[str]:
+        """Return the names of all agents as they are sent."""
+        shapes = self._trace.columns(0, len(self._trace)).told
+        return frozenset(self._name(agent) for _kind, _role, agent, _tool in shapes)
+
     @property
     def tokens(self) -> array[int]:
         """For each span about how many tokens its text takes."""
