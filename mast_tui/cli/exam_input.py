@@ -456,7 +456,8 @@ def candidate_from_workspace(
         if trace_id in asked
     }
     said = place.verdicts(annotator=name, taxonomy=ref) if same else ()
-    verdicts = {(one.trace_id, one.mode): one.value for one in said if one.trace_id in asked}
+    # ``answers`` has the traces that the judge has finished.
+    verdicts = {(one.trace_id, one.mode): one.value for one in said if one.trace_id in answers}
     quoted = [one.evidence for one in labels if one.trace_id in asked]
     quotes = QuoteCounts.of(quoted)
     return Candidate(

@@ -32,6 +32,7 @@ from mast_tui.exchange.csv_long import read_csv_long
 from mast_tui.exchange.csv_wide import read_csv_wide
 from mast_tui.exchange.errors import Remedy
 from mast_tui.exchange.formats import IMPORT_FORMATS
+from mast_tui.exchange.import_batch import with_judges_verdicts
 from mast_tui.exchange.importers.adamast import read_adamast
 from mast_tui.exchange.importers.agentdash import read_agentdash
 from mast_tui.exchange.importers.agentrx import read_agentrx
@@ -105,6 +106,13 @@ _QUICK_WORKS = 500
     is_flag=True,
     help="Take traces and annotators that the workspace does not know, where it knows others.",
 )
+@click.option(
+    "--finished",
+    "judges_finished",
+    is_flag=True,
+    help="csv-long: each judge in the files has looked for all modes in each trace that it names; "
+    "what it does not name there is absent.",
+)
 @click.option("--list", "as_list", is_flag=True, help="Show the imports that were made here.")
 @click.option(
     "--undo",
@@ -134,6 +142,7 @@ def import_command(
     skip_errors: bool,
     replace: tuple[str, ...],
     allow_new: bool,
+    judges_finished: bool,
     as_list: bool,
     undo: str | None,
     where: tuple[str, ...],
@@ -177,6 +186,8 @@ def import_command(
         if crosswalk is not None or (annotator is not None and not replace):
             raise click.UsageError("jsonl brings its own names and taxonomies; no other options")
         return _import_workspaces(paths, common, replace, allow_new, as_json)
+    if judges_finished and file_format != "csv-long":
+        raise click.UsageError("--finished is for csv-long; other formats say what was judged")
     if replace:
         raise click.UsageError("--replace is for jsonl; other formats change nothing of others")
     if annotator is not None:
@@ -193,6 +204,8 @@ def import_command(
         reach = pool.reachable(paths)
         incoming = _read(file_format, reach, chosen, place, annotator, pool.workers)
         pool.on_trace(len(incoming.traces))
+    if file_format in ("csv-long", "csv-wide"):
+        incoming = with_judges_verdicts(incoming, finished=judges_finished)
     incoming = with_checked_spans(incoming, place)
     if len(incoming.work) > _QUICK_WORKS and not as_json:
         say(f"writing {len(incoming.work):,} readings of traces …")

@@ -373,7 +373,7 @@ class _Here:
                 return self.values.get(mode) is value
             case Judged(looks_at, absent):
                 found = {mode for mode, _ in self.labels}
-                return all(
+                return self.last.finished and all(
                     mode in found
                     or self.values.get(mode)
                     is (VerdictValue.ABSENT if mode in absent else VerdictValue.UNSURE)
@@ -479,10 +479,12 @@ def _facts(work: IncomingWork, where: WorkKey, labels: list[Label]) -> Iterator[
         yield of_work("suggestions seen"), SuggestionsSeen()
     for label in labels:
         yield lasting_id("label added", label.id), LabelAdded(label)
-    if work.kind is AnnotatorKind.JUDGE:
+    # Until a judge has finished a trace, its verdicts count in no figure.
+    has_judged = work.kind is AnnotatorKind.JUDGE and work.finished_at is not None
+    if has_judged:
         yield of_work("judged"), _judged(work)
     for mode, value in work.verdicts.items():
-        if work.kind is not AnnotatorKind.JUDGE or value is VerdictValue.UNSURE:
+        if not has_judged or value is VerdictValue.UNSURE:
             yield of_work("verdict", mode, value), _verdict(mode, value)
     for key, text in work.notes.items():
         yield of_work("span note", key, text), SpanNoteSet(key, "", text)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Final, TypeVar
 
+from mast_tui.counts import counted
 from mast_tui.exchange.errors import RowProblem
 from mast_tui.labels import (
     WHOLE_TRACE,
@@ -364,6 +365,85 @@ class LabelledRuns(Gathered):
         if anew or draft.key not in self.drafts:
             self.keep(draft)
         return self.drafts[draft.key]
+
+
+def with_judges_verdicts(incoming: Incoming, *, finished: bool) -> Incoming:
+    """Complete the tables of judges that write down findings only.
+
+    A judge without an ``absent`` row but with ``finished`` rows has looked for every mode that it
+    names somewhere: in its finished traces, those without a finding are absent. One with
+    ``absent`` but without ``finished`` rows has finished the traces of which it calls a mode
+    absent or is unsure. A judge with neither is refused, since all of its verdicts would be
+    ``present``.
+
+    Args:
+        incoming: What was read.
+        finished: Whether the user declares that each judge has looked for all modes of the
+            taxonomy in each trace that it names.
+
+    Returns:
+        The same with the absent verdicts that follow, a note for each judge that got some, and a
+        problem for each that is refused.
+    """
+    of_judges: dict[tuple[str, str], list[IncomingWork]] = {}
+    for work in incoming.work:
+        if work.kind is AnnotatorKind.JUDGE:
+            of_judges.setdefault((work.annotator, work.taxonomy), []).append(work)
+    taxonomies = {taxonomy.ref: taxonomy for taxonomy in incoming.taxonomies}
+    looked_for: dict[tuple[str, str], list[str]] = {}
+    refused: dict[tuple[str, str], RowProblem] = {}
+    notes: list[str] = []
+    for (name, ref), works in of_judges.items():
+        named = {label.mode for work in works for label in work.labels}
+        if finished:
+            looked_for[name, ref] = [mode.slug for mode in taxonomies[ref].modes]
+        elif any(work.verdicts for work in works):
+            if all(work.finished_at is None for work in works):
+                looked_for[name, ref] = []
+                count = sum(bool(work.verdicts) for work in works)
+                notes.append(
+                    f"{name} has no 'finished' row: the {counted(count, 'trace')} with an absent "
+                    "or unsure row count as finished, and in them the modes that have a row"
+                )
+        elif not named:
+            continue
+        elif any(work.finished_at is not None for work in works):
+            modes = [mode for mode in taxonomies[ref].modes if mode.slug in named]
+            looked_for[name, ref] = [mode.slug for mode in modes]
+            codes = ", ".join(mode.code for mode in modes)
+            notes.append(
+                f"{name} has no absent row: of the modes that it names ({codes}), those without a "
+                "finding are absent in the traces that it has finished"
+            )
+        else:
+            reason = (
+                "has only findings, so it would seem to be right about every failure. Add a "
+                "'finished' row for each trace that it has looked at, also those without a "
+                "finding; or say --finished if it has looked for all modes in each trace here"
+            )
+            refused[name, ref] = RowProblem(works[0].file, name, reason)
+    works_left = [one for one in incoming.work if (one.annotator, one.taxonomy) not in refused]
+    return replace(
+        incoming,
+        work=tuple(
+            _finished_by_judge(one, looked_for[one.annotator, one.taxonomy], finished=finished)
+            if (one.annotator, one.taxonomy) in looked_for
+            else one
+            for one in works_left
+        ),
+        problems=(*incoming.problems, *refused.values()),
+        notes=(*incoming.notes, *notes),
+    )
+
+
+def _finished_by_judge(work: IncomingWork, modes: Sequence[str], *, finished: bool) -> IncomingWork:
+    """Return a judge's work as finished, with absent for the modes on which it has no verdict."""
+    is_listed = bool(work.verdicts) and not modes
+    if work.finished_at is None and not finished and not is_listed:
+        return work
+    known = {label.mode for label in work.labels} | work.verdicts.keys()
+    absent = {mode: VerdictValue.ABSENT for mode in modes if mode not in known}
+    return replace(work, verdicts={**work.verdicts, **absent}, finished_at=work.finished_at or "")
 
 
 def shipped_taxonomy(name: str) -> Taxonomy:

@@ -757,6 +757,8 @@ def _left_out_parts(counts: Values) -> list[str]:
     told = [f"{', '.join(parts)} (traces × modes)"] if parts else []
     if counts.get("examples"):
         told.append(f"{counted(counts['examples'], 'trace')} in its prompt")
+    if counts.get("unfinished"):
+        told.append(f"{counted(counts['unfinished'], 'trace')} that it has not finished")
     return told
 
 

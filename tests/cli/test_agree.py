@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 import json
 import shutil
+from collections.abc import Container, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -356,3 +358,77 @@ def test_under_pseudonyms_no_report_names_anybody(samples: Cli, tmp_path: Path) 
     assert samples(*wide, "--pseudonyms").code == 0
     rows = (tmp_path / "wide.csv").read_text("utf-8").splitlines()[1:]
     assert {row.split(",")[1] for row in rows} == {"A", "B", "judge:rules@2+all"}
+
+
+FOUND = (0, 1, 2, 9)
+"""Where the judge finds 1.1; ann finds it in t0 to t5."""
+
+
+def judge_table(folder: Path, finished: Container[int], *, absent: bool = True) -> Path:
+    """Write a judge's table on 1.1 of t0 to t11, with its absent verdicts or without."""
+    lines = ["trace_id,annotator,mode,value"]
+    for number in range(12):
+        value = "present" if number in FOUND else "absent"
+        if value == "present" or absent:
+            lines.append(f"t{number},judge:m@1,1.1,{value}")
+        if number in finished:
+            lines.append(f"t{number},judge:m@1,,finished")
+    path = folder / "judge.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def measured(cli: Cli) -> dict[str, Any]:
+    """The figures of the judge against ann."""
+    answer = cli("agree", "--judge", "judge:m@1", "--against", "ann", "--json")
+    found: dict[str, Any] = json.loads(answer.out)["judge"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("absent", "finished", "options", "counts"),
+    [
+        pytest.param(True, range(12), (), (3, 1, 3, 5), id="all verdicts"),
+        pytest.param(True, range(8), (), (3, 0, 3, 2), id="four traces unfinished"),
+        pytest.param(False, range(12), (), (3, 1, 3, 5), id="findings and finished rows"),
+        pytest.param(False, (), ("--finished",), (3, 1, 0, 0), id="declared finished"),
+        pytest.param(True, (), (), (0, 0, 3, 5), id="no finished row"),
+        pytest.param(False, (), (), None, id="findings only"),
+    ],
+)
+def test_a_judges_verdict_counts_only_where_it_finished_the_trace(
+    cli: Cli,
+    tmp_path: Path,
+    absent: bool,
+    finished: Sequence[int],
+    options: tuple[str, ...],
+    counts: tuple[int, ...] | None,
+) -> None:
+    cli("import", words(tmp_path, {"ann": "111111000000"}), "--format", "csv-long")
+    table = judge_table(tmp_path, finished, absent=absent)
+    answer = cli("import", table, "--format", "csv-long", "--allow-new", *options)
+    if counts is None:
+        assert answer.code == 1
+        assert "judge:m@1" in answer.err
+        assert "'finished' row" in answer.err
+        assert "--finished" in answer.err
+        return
+    assert answer.code == 0
+    judge = measured(cli)
+    mode = judge["modes"]["1.1"]
+    names = ("true_positives", "false_positives", "false_negatives", "true_negatives")
+    assert tuple(mode[name] for name in names) == counts
+    named = 12 if absent or finished else len(FOUND)
+    assert judge["traces"]["judged"] + judge["left_out"]["unfinished"] == named
+    signatures = json.loads(cli("report", "--labels", "judge:m@1", "--json").out)
+    assert signatures["traces"]["labelled"] == judge["traces"]["judged"]
+
+
+def test_a_judge_may_finish_a_trace_in_a_later_table(cli: Cli, tmp_path: Path) -> None:
+    cli("import", words(tmp_path, {"ann": "111111000000"}), "--format", "csv-long")
+    for finished in (range(8), range(12)):
+        table = judge_table(tmp_path, finished)
+        assert cli("import", table, "--format", "csv-long", "--allow-new").code == 0
+    judge = measured(cli)
+    assert judge["traces"]["judged"] == 12
+    assert judge["left_out"]["unfinished"] == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -131,6 +132,52 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     file.write_text("[1, 2]")
     with pytest.raises(ExchangeError, match="no human labels"):
         read_mast_human([file])
+
+
+def test_definitions_may_differ_between_records_and_a_missing_cell_loses_itself_alone(
+    tmp_path: Path,
+) -> None:
+    first = {
+        "1.5 Step repetition \n\nAgain.": {"a": True, "b": True},
+        "2.4 Withholds\n\nOne text.": {"a": True, "b": False},
+    }
+    second = {
+        "1.5 Step repetition\n\nAgain.": {"a": False, "b": math.nan},
+        "2.4 Withholds\n\nAnother text.": {"a": "nan", "b": True},
+    }
+    common = {"mas_name": "AppWorld", "hf_label_scheme": "interim-2"}
+    records = [
+        {"trace_id": f"hf_{n}", "hf_annotations": said, **common}
+        for n, said in enumerate((first, second))
+    ]
+    path = tmp_path / "labels.json"
+    path.write_text(json.dumps(records), encoding="utf-8")
+    incoming = read_mast_human([path])
+    assert incoming.problems == ()
+    assert [t.ref for t in incoming.taxonomies] == ["interim-2@1"]
+    said = {
+        (w.trace_id, w.annotator): ({x.mode for x in w.labels}, w.verdicts) for w in incoming.work
+    }
+    absent = VerdictValue.ABSENT
+    assert said == {
+        ("hf_0", "a"): ({"step_repetition", "withholds"}, {}),
+        ("hf_0", "b"): ({"step_repetition"}, {"withholds": absent}),
+        ("hf_1", "a"): (set(), {"step_repetition": absent}),
+        ("hf_1", "b"): ({"withholds"}, {}),
+    }
+
+
+def test_other_modes_under_one_scheme_are_a_problem_that_names_them(tmp_path: Path) -> None:
+    headings = ({"1.1 One": {"a": True}}, {"1.1 Other": {"a": True}})
+    records = [
+        {"trace_id": f"hf_{n}", "hf_label_scheme": "s", "hf_annotations": said}
+        for n, said in enumerate(headings)
+    ]
+    path = tmp_path / "labels.json"
+    path.write_text(json.dumps(records), encoding="utf-8")
+    [problem] = read_mast_human([path]).problems
+    assert problem.place == "record 1"
+    assert "mode 'other' is new" in problem.reason
 
 
 def test_the_real_labels_are_all_there() -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from itertools import groupby
+from itertools import combinations, groupby
 from pathlib import Path
 
+import krippendorff
+import numpy as np
 import pytest
+from sklearn.metrics import cohen_kappa_score
 
 from mast_tui.exchange.apply import apply_incoming
 from mast_tui.exchange.importers.mast_human import read_mast_human
@@ -21,6 +24,13 @@ def records() -> list[dict[str, object]]:
     path = corpus("mast-human") / "annotations_rounds_1_2.json"
     found = json.loads(path.read_text(encoding="utf-8"))
     assert isinstance(found, list)
+    return found
+
+
+def annotations(record: dict[str, object]) -> dict[str, dict[str, bool]]:
+    """The answers of a record by heading and annotator."""
+    found = record["hf_annotations"]
+    assert isinstance(found, dict)
     return found
 
 
@@ -72,3 +82,24 @@ def test_the_blocks_that_stand_behind_several_traces_are_named(
         assert named == {traces for traces in shared if len(traces) > 1}
         assert report["blocks"] == {"traces": 5, "distinct": len(shared)}
         assert len(shared) == 2
+
+
+def test_the_figures_are_those_of_scikit_learn_and_krippendorff(
+    reports: dict[str, Report],
+) -> None:
+    for report in reports.values():
+        scheme = report["taxonomy"].partition("@")[0]
+        names = report["annotators"]
+        cells = [
+            [said.get(name) for name in names]
+            for record in records()
+            if record["hf_label_scheme"] == scheme
+            for said in annotations(record).values()
+        ]
+        by_annotator = np.array(cells, dtype=float).T
+        pairs = report["pooled"]["pairs"]
+        for pair, (one, other) in zip(pairs.values(), combinations(by_annotator, 2), strict=True):
+            expected = cohen_kappa_score(one, other)
+            assert pair["cohen_kappa"]["value"] == pytest.approx(expected)
+        expected = krippendorff.alpha(by_annotator, level_of_measurement="nominal")
+        assert report["pooled"]["krippendorff_alpha"]["value"] == pytest.approx(expected)

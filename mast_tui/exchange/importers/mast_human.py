@@ -6,6 +6,7 @@ and trace records (``trace_text``, and ``human_labels``: one yes or no per code)
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from mast_tui.exchange.mast_names import mast_binding
 from mast_tui.exchange.trace_files import files_under, read_each, read_json, read_traces
 from mast_tui.labels import AnnotatorKind, VerdictValue, checked_person
 from mast_tui.taxonomy.loader import from_dict, load_mast
-from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.taxonomy.model import Taxonomy, differences
 from mast_tui.traces.model import Trace
 from mast_tui.workspace.records import TraceRecord
 
@@ -170,8 +171,13 @@ class _Reader(Gathered):
             headings = record.table("hf_annotations")
             scheme = record.text("hf_label_scheme") or record.text("iaa_round") or "mast-human"
             taxonomy = taxonomy_of(scheme, headings)
-            if self.taxonomies.setdefault(taxonomy.ref, taxonomy) != taxonomy:
-                raise ValueError(f"the headings of {scheme} differ from those of another record")
+            # The definitions of one mode differ between records; the first text is kept.
+            changed = differences(self.taxonomies.setdefault(taxonomy.ref, taxonomy), taxonomy)
+            if changed:
+                raise ValueError(
+                    f"the headings of {scheme} name other modes than those of another record: "
+                    + "; ".join(changed)
+                )
             answers = list(_people_answers(headings))
             incoming = _incoming(trace, record)
             self._keep(answers, incoming, taxonomy, AnnotatorKind.HUMAN, record.file)
@@ -298,13 +304,19 @@ def _people_answers(headings: Mapping[str, object]) -> Iterator[_Answer]:
 
 
 def _yes_or_no(said: Mapping[str, object]) -> Iterator[tuple[str, bool]]:
-    """The answers that were given; an answer of null was not."""
+    """Yield the answers that were given; null and NaN are missing cells of the spreadsheet."""
     for name, value in said.items():
-        if value is None:
+        if value is None or _is_nan(value):
             continue
         if value not in (True, False):  # 1 and 0 as well
             raise ValueError(f"{name}: {value!r} is no answer; it is true, false, 1 or 0")
         yield name, bool(value)
+
+
+def _is_nan(value: object) -> bool:
+    if isinstance(value, str):
+        return value.strip().casefold() in ("", "nan")
+    return isinstance(value, float) and math.isnan(value)
 
 
 def _bound(code: str, slugs: Mapping[str, str]) -> str:

@@ -96,7 +96,8 @@ class JudgeInput:
     ``unlabelled`` are the traces that only the judge has judged:
     nobody has finished them. ``order_of`` gives the order of a
     trace's spans. ``study`` tells with which chances traces were drawn. ``beyond`` counts what the
-    judge said of traces that are only in shards.
+    judge said of traces that are only in shards. ``unfinished`` counts the traces that the judge
+    has begun and not finished; nothing of them is counted but its suggestions.
     """
 
     taxonomy_ref: str
@@ -112,6 +113,7 @@ class JudgeInput:
     order_of: Callable[[str], Order] = no_orders
     study: Study | None = None
     beyond: JudgedBeyond = field(default_factory=JudgedBeyond)
+    unfinished: int = 0
 
 
 def judge_input_from_workspace(
@@ -193,6 +195,10 @@ def judge_input_from_workspace(
         passes=_assisted(workspace, ref, people),
         order_of=order_of,
         study=workspace.study(ref),
+        unfinished=len(
+            {one.trace_id for one in passes if one.annotator == judge}
+            - {trace for trace, _ in looked}
+        ),
     )
 
 

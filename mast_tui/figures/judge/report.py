@@ -42,11 +42,11 @@ class JudgedTracesJson(TypedDict):
 class JudgeReport(TypedDict):
     """How good a judge is, and all that the figures rest on.
 
-    ``left_out`` counts ``examples`` in traces, everything else in trace × mode; with
-    ``judge_seen_counted`` verdicts that came about with a judge on screen are counted after all.
-    ``gold`` is what the gold compared is made of, None where the judge is held against somebody.
-    ``answers`` are people's answers to suggestions; ``withheld`` is None where a study kept none
-    back.
+    ``left_out`` counts ``examples`` and ``unfinished`` in traces, everything else in trace × mode;
+    with ``judge_seen_counted`` verdicts that came about with a judge on screen are counted after
+    all. ``gold`` is what the gold compared is made of, None where the judge is held against
+    an annotator. ``answers`` are people's answers to suggestions; ``withheld`` is None where a
+    study kept none back.
     """
 
     taxonomy: str
@@ -116,7 +116,11 @@ def judge_report(
             "compared": len(found.traces),
             "unlabelled": len(given.unlabelled - given.examples) + given.beyond.traces,
         },
-        "left_out": {**pooled["left_out"], "examples": found.examples},
+        "left_out": {
+            **pooled["left_out"],
+            "examples": found.examples,
+            "unfinished": given.unfinished,
+        },
         "modes": figures_by_mode(found, sums, given.modes),
         "macro": macro_means(sums),
         "pooled": pooled,

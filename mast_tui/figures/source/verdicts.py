@@ -196,10 +196,10 @@ class _Sides:
 def words_of(
     workspace: Workspace, taxonomy: Taxonomy, name: str, traces: Container[str] | None = None
 ) -> Words:
-    """Read the words of one annotator: of people the last finished pass, of judges the last one.
+    """Read the verdicts of one annotator in the last finished pass.
 
-    A judge has a word only on modes that it looks at, and none on a trace that stood as an example
-    in its prompt.
+    A judge has a verdict only on modes that it looks at, and none on a trace that it has not
+    finished or that was an example in its prompt.
 
     Args:
         workspace: Where they are.
@@ -222,10 +222,12 @@ def words_of(
         for key, number in last_readings(workspace, wanted, unfinished=judge).items()
         if (traces is None or key[1] in traces) and key[1] not in left_out
     }
+    looked = workspace.judgements(annotator=name, taxonomy=taxonomy.ref) if judge else ()
+    looks_at = {one.trace_id: one.looks_at for one in looked}
+    if judge:
+        passes = {key: number for key, number in passes.items() if key[1] in looks_at}
     sides = _Sides(workspace, taxonomy, passes, name)
     if judge:
-        looked = workspace.judgements(annotator=name, taxonomy=taxonomy.ref)
-        looks_at = {one.trace_id: one.looks_at for one in looked}
         for row, (_, trace) in enumerate(sides.keys):
             seen = looks_at.get(trace, ())
             sides.cells[row, [mode.slug not in seen for mode in taxonomy.modes]] = OPEN

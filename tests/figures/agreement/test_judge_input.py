@@ -63,7 +63,8 @@ def test_gold_is_what_people_settled_without_the_judge(office: Office) -> None:
     mode = report["modes"]["1.3"]
     assert (mode["n"], mode["true_positives"]) == (1, 1)
     assert report["left_out"] == {
-        "judge_seen": 1, "unsure_judge": 0, "unsure_reference": 0, "unresolved": 1, "examples": 0
+        "judge_seen": 1, "unsure_judge": 0, "unsure_reference": 0, "unresolved": 1, "examples": 0,
+        "unfinished": 0,
     }  # fmt: skip
     assert report["localisation"]["right_place"]["value"] == 1.0
     assert report["modes"]["3.1"]["n"] == 0
