@@ -135,6 +135,10 @@ def _checked_target(target: Target, trace: Trace | None) -> Target:
         return target
     first = _checked_key(target.first, trace)
     last = first if target.last == target.first else _checked_key(target.last, trace)
+    if trace is not None and (trace.index_of(first) or 0) > (trace.index_of(last) or 0):
+        raise ValueError(
+            f"span_first {target.first!r} comes after span_last {target.last!r} in the trace"
+        )
     if trace is not None and target.quote is not None:
         _check_quote(trace, first, target.quote, target.char_start, target.char_end)
     return replace(target, first=first, last=last)

@@ -28,7 +28,8 @@ class GoldMixJson(TypedDict):
     that a trace may count under several. ``unresolved`` verdicts, on which annotators differ, are
     in no figure. ``annotators`` are the people behind them. With
     ``settled_only`` verdicts of one person were left out. ``not_in_study`` are the people who have
-    no part in the study, with how many traces each has finished; none of that counts.
+    no part in the study, with how many traces each has finished; none of that counts. ``merged``
+    counts the places that cover different ones of several people.
     """
 
     sources: dict[str, int]
@@ -36,6 +37,7 @@ class GoldMixJson(TypedDict):
     annotators: list[str]
     settled_only: bool
     not_in_study: dict[str, int]
+    merged: int
 
 
 def gold_mix(
@@ -44,6 +46,7 @@ def gold_mix(
     *,
     settled_only: bool,
     not_in_study: Mapping[str, int],
+    merged: int,
 ) -> GoldMixJson:
     """Count verdicts and traces by source.
 
@@ -52,6 +55,7 @@ def gold_mix(
         annotators: The people behind them.
         settled_only: Whether verdicts of one person were left out before.
         not_in_study: Finished traces of people without a part in the study, left out before.
+        merged: How many places cover different ones of several people.
     """
     said: Counter[Source] = Counter()
     traces: Counter[Source] = Counter()
@@ -65,6 +69,7 @@ def gold_mix(
         "annotators": sorted(annotators),
         "settled_only": settled_only,
         "not_in_study": dict(not_in_study),
+        "merged": merged,
     }
 
 
@@ -77,8 +82,11 @@ def counted_source(verdict: GoldVerdict) -> Source | None:
 
 
 def only_settled(gold: GoldTrace) -> GoldTrace:
-    """The gold without what is one person's word: such a verdict has no value, and such a place,
-    or one of such a verdict, is no label."""
+    """Return the gold without what is one person's word.
+
+    Such a verdict has no value, such a place, or one of such a verdict, is no label, and such a
+    severity is none, unless an adjudicator took that person's word.
+    """
     single = {verdict.mode for verdict in gold.verdicts if verdict.source is Source.SINGLE}
     return GoldTrace(
         tuple(
@@ -87,6 +95,8 @@ def only_settled(gold: GoldTrace) -> GoldTrace:
         ),
         tuple(
             label
+            if label.severity_source is not Source.SINGLE or label.source is Source.ADJUDICATED
+            else replace(label, severity=None, severity_source=None)
             for label in gold.labels
             if label.mode not in single and label.source is not Source.SINGLE
         ),
@@ -111,6 +121,8 @@ def gold_words(mix: GoldMixJson) -> str:
     """What to call the labels, and what they are made of; plain names, unescaped."""
     counts = {name: n for name, n in mix["sources"].items() if n}
     told = ", ".join(f"{n} {name}" for name, n in counts.items()) or "no verdict"
+    if mix["merged"]:
+        told += f"; {mix['merged']} places cover different ones"
     outside = ", ".join(f"{name} {n}" for name, n in mix["not_in_study"].items())
     if outside:
         told += f"; not counted, as not in the study: {outside} traces"

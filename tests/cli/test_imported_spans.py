@@ -47,6 +47,7 @@ def exported(cli: Cli, tmp_path: Path) -> list[str]:
         ("1.1,present,82,,,,,", "span '82' is not in the trace, which has 3 spans, "),
         ("1.1,present,KEY,82,,,,", "span '82' is not in the trace"),
         ("1.1,present,#4,,,,,", "span '#4' is not in the trace, which has 3 spans"),
+        ("1.1,present,#3,#1,,,,", "span_first '#3' comes after span_last '#1' in the trace"),
         ("1.1,present,#0,,,,,", "span '#0' is not in the trace"),
         (",note,82,,,,,why", "span '82' is not in the trace"),
         ("1.1,present,KEY,,I stop,,,", "the quote 'I stop' is not in the text of span"),

@@ -27,7 +27,7 @@ def records() -> list[dict[str, object]]:
     return found
 
 
-def annotations(record: dict[str, object]) -> dict[str, dict[str, bool]]:
+def answers_by_heading(record: dict[str, object]) -> dict[str, dict[str, bool]]:
     """The answers of a record by heading and annotator."""
     found = record["hf_annotations"]
     assert isinstance(found, dict)
@@ -94,7 +94,7 @@ def test_the_figures_are_those_of_scikit_learn_and_krippendorff(
             [said.get(name) for name in names]
             for record in records()
             if record["hf_label_scheme"] == scheme
-            for said in annotations(record).values()
+            for said in answers_by_heading(record).values()
         ]
         by_annotator = np.array(cells, dtype=float).T
         pairs = report["pooled"]["pairs"]

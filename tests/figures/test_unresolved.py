@@ -39,6 +39,7 @@ MIX: GoldMixJson = {
     "annotators": ["ann", "bob"],
     "settled_only": False,
     "not_in_study": {},
+    "merged": 0,
 }
 
 

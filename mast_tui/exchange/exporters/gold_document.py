@@ -155,6 +155,7 @@ def _mix(
         },
         settled_only=settled_only,
         not_in_study=not_in_study,
+        merged=sum(label.merged for entry in entries for label in entry.gold.labels),
     )
 
 

@@ -84,6 +84,7 @@ def _mix(reference: Reference, found: Compared) -> GoldMixJson | None:
         people,
         settled_only=reference.settled_only,
         not_in_study=reference.not_in_study,
+        merged=sum(len(reference.merged.get(unit, ())) for unit in found.reference),
     )
 
 

@@ -47,11 +47,13 @@ _SINGLE: Final = SOURCES.index(Source.SINGLE)
 class Marks:
     """Labels with spans as they were read: trace id, mode's column, first and last key, fatal.
 
-    ``whole`` counts the labels on whole traces.
+    ``whole`` counts the labels on whole traces, ``merged`` the places that cover different ones of
+    several people.
     """
 
     placed: list[tuple[str, int, str, str, bool]] = field(default_factory=list)
     whole: int = 0
+    merged: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,6 +315,7 @@ def words_of_gold(
         "annotators": sorted({name for name, trace in sides.keys if trace in there}),
         "settled_only": which == "settled",
         "not_in_study": not_in_study,
+        "merged": marks.merged,
     }
     for place, source in enumerate(SOURCES):
         own = (sources == place) & (verdicts != OPEN)
@@ -344,3 +347,4 @@ def _take_over(
         elif label.mode in columns and first is not None and last is not None:
             fatal = label.severity is Severity.FATAL
             marks.placed.append((trace, columns[label.mode], first, last, fatal))
+            marks.merged += label.merged

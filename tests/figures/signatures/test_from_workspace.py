@@ -71,6 +71,7 @@ def mix_of(golds: dict[str, GoldTrace], settled_only: bool) -> GoldMixJson:
         {name for g in golds.values() for v in g.verdicts for name in v.sides},
         settled_only=settled_only,
         not_in_study={},
+        merged=sum(label.merged for gold in golds.values() for label in gold.labels),
     )
 
 
