@@ -117,6 +117,7 @@ def test_one_judge_under_two_versions_comes_together(cli: Cli, tmp_path: Path) -
 def test_rows_of_a_judge_and_of_a_person(cli: Cli, tmp_path: Path, origin: str) -> None:
     rows = "trace_id,annotator,mode,value,origin\n"
     rows += f"t,judge:x,1.1,present,{origin}\nt,ada,1.1,present,{origin}\n"
+    rows += "t,judge:x,1.2,absent,\nt,judge:x,,finished,\n"
     (tmp_path / "l.csv").write_text(rows)
     for _ in range(2):
         done = cli("import", "l.csv", "--format", "csv-long", "--json")
