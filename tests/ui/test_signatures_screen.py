@@ -185,22 +185,6 @@ async def test_who_works_blind_sees_no_outcome_of_their_own_and_nothing_of_a_jud
         assert "1 failed" in on.lines[0]
 
 
-async def test_a_judges_share_is_corrected_by_how_it_errs_beside_the_gold(office: Office) -> None:
-    office.label("alice", "three", {})
-    for name, codes in {"one": ["1.3"], "three": [], "four": ["1.3"], "five": []}.items():
-        trace = office.trace(name)
-        suggest(office.workspace, trace, [finding(trace, code, 3, 8) for code in codes])
-    async with stage(office.folder, workspace=office.workspace) as on:
-        await on.press("S")
-        await on.press("w", *"rules", "enter")
-        await on.press("j", "j")
-        assert "2 of 4 judged, 50%" in screen(on).detail.text
-        assert "Corrected for the judge's errors: 50%" in screen(on).detail.text
-        assert "on 2 traces that nobody else has labelled" in screen(on).detail.text
-        await on.press("up", "up")
-        assert "Not corrected for the judge's errors" in screen(on).detail.text
-
-
 def test_the_signatures_screen(snap_compare: Compare, samples: Path) -> None:
     opened = app(samples_folder(), workspace=samples, annotator="mira")
     run = pressing("S", "vvvv", "1", "j")
