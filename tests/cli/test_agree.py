@@ -126,28 +126,34 @@ def test_rounds_and_seed_stand_in_what_they_made(two: Cli) -> None:
     assert all(figure.get("ci") is None for figure in figures_in(none))
 
 
-@pytest.mark.parametrize(
-    ("option", "begins", "holds"),
-    [
-        ("--html", "<!doctype html>", "Cohen"),
-        ("--markdown", "# Agreement", "Table: "),
-        ("--csv", "", "few_traces"),
-        ("--latex", "% Agreement: ann and bob on mast@3", "tab:agreement-modes"),
-    ],
-)
-def test_other_files_are_written_beside_the_text(
-    two: Cli, tmp_path: Path, option: str, begins: str, holds: str
-) -> None:
-    done = two("agree", *FEW, option, "out.file")
-    written = (tmp_path / "out.file").read_text("utf-8")
-    assert written.lower().startswith(begins.lower())
-    assert holds in written
+FILES = {
+    "--html": ("page.html", "<!doctype html>", "Cohen"),
+    "--latex": ("paper.tex", "% Agreement: ann and bob on mast@3", "tab:agreement-modes"),
+    "--markdown": ("paper.md", "# Agreement", "Table: "),
+    "--csv": ("figures.csv", "", "few_traces"),
+}
+"""For each option a file, how it begins and what it holds."""
+
+
+def test_other_files_are_written_beside_the_text(two: Cli, tmp_path: Path) -> None:
+    options = [word for option, (name, *_) in FILES.items() for word in (option, name)]
+    done = two("agree", *FEW, *options)
     assert done.out.startswith("Agreement\n")
-    assert "out.file: written" in done.err
+    for name, beginning, part in FILES.values():
+        written = (tmp_path / name).read_text("utf-8")
+        assert written.lower().startswith(beginning.lower())
+        assert part in written
+        assert f"{name}: written" in done.err
+
+
+@pytest.mark.parametrize("option", FILES)
+def test_a_file_of_something_else_is_replaced_with_force_only(
+    two: Cli, tmp_path: Path, option: str
+) -> None:
     (tmp_path / "server.log").write_text("2024-01-01 INFO agent started\n" * 9)
-    refused = two("agree", *FEW, option, "server.log")
+    refused = two("agree", "--rounds", 0, option, "server.log")
     assert (refused.code, "--force" in refused.err) == (1, True)
-    assert two("agree", *FEW, option, "server.log", "--force").code == 0
+    assert two("agree", "--rounds", 0, option, "server.log", "--force").code == 0
 
 
 def test_json_for_one_person_says_on_stderr_that_it_takes_two(two: Cli) -> None:
