@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -114,7 +115,7 @@ CLAUDE: Final = [
     claude_sessions.record("h1", "s1", "attachment", attachment={"type": "hook"}),
 ]
 
-LINES: Final = {
+LINES: Final[dict[str, Sequence[object]]] = {
     "codex": CODEX,
     "claude-code": CLAUDE,
     "chat": [*CONVERSATION, LABELLED],
@@ -122,7 +123,7 @@ LINES: Final = {
 }
 """Small files with a record a line, by format."""
 
-DOCUMENTS: Final = {
+DOCUMENTS: Final[dict[str, object]] = {
     "chat": DOCUMENT,
     "openhands": published_stream(),
     "swe-agent": published_run(),
